@@ -1,0 +1,1 @@
+"""The front door: crash a program everywhere, and say what it lost."""
