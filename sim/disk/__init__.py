@@ -1,0 +1,1 @@
+"""The simulated disk: page cache, pending operations and platter of one file system."""

@@ -1,0 +1,296 @@
+"""The running disk: one page cache over one platter, seen by one process after the other.
+
+It works on inodes; paths, descriptors and errno belong to ``handle.py``. Each mutating
+method is one operation: it passes the interposer, changes the page cache, and is entered
+in the journal. What of it would survive a power cut is decided only when somebody asks,
+by reading the journal under the disk's persistence model (``pending.py``).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from itertools import count
+from typing import Final
+
+from sim.disk.crash_image import Image
+from sim.disk.inode import ROOT, Inode
+from sim.disk.inode_table import InodeTable
+from sim.disk.operation import (
+    Create,
+    FailedSync,
+    Interposer,
+    Link,
+    Operation,
+    Rename,
+    Resize,
+    SetAttributes,
+    Sync,
+    SyncFailure,
+    Unlink,
+    Write,
+)
+from sim.disk.pending import Pending
+from sim.disk.persistence import POSIX, PersistenceModel
+from sim.disk.survivors import SurvivorSet
+from sim.errors import PowerOff
+
+EPOCH_NS: Final = 1_700_000_000_000_000_000
+TICK_NS: Final = 1_000
+
+
+class Disk:
+    """A file system that is mounted, until a crash ends it.
+
+    ``image`` is what it starts from; it is never changed. ``model`` says what may survive
+    a power cut. ``now_ns`` gives time stamps; left out, every look at it is one
+    microsecond after the last.
+
+    ``operations`` counts the mutating operations so far. ``interposer`` may be set at any
+    time; None means that nothing stands between the program and the disk.
+    """
+
+    def __init__(
+        self,
+        image: Image | None = None,
+        model: PersistenceModel = POSIX,
+        now_ns: Callable[[], int] | None = None,
+    ) -> None:
+        self.image = image if image is not None else Image.empty()
+        self.model = model
+        self.now_ns = now_ns or count(EPOCH_NS, TICK_NS).__next__
+        self.cache = InodeTable(self.image.cached)
+        self.journal: list[Operation] = []
+        self.operations = 0
+        self.interposer: Interposer | None = None
+        self.off = False
+        self.sync_errors: dict[int, int] = {}
+        self._errors_to_come: set[int] = set()
+        self._next_inode = self.image.next_inode
+        self._pending = Pending(model, self.image.platter, self.image.pending)
+        self._folded = 0
+
+    @property
+    def root(self) -> Inode:
+        """The root directory, in the page cache."""
+        return self.cache.own(ROOT)
+
+    def inode(self, number: int) -> Inode:
+        """Return the page cache's inode of this number; it exists as long as the disk does."""
+        return self.cache.own(number)
+
+    def power_off(self) -> None:
+        """End this lifetime: from now on every call raises ``PowerOff`` and changes nothing."""
+        self.off = True
+
+    # -- operations ------------------------------------------------------------------
+
+    def _enter(self, operation: Operation) -> Operation:
+        """Let the interposer look at an operation that is about to happen."""
+        if self.off:
+            raise PowerOff("the process that made this call is dead")
+        number = self.operations + 1
+        if self.interposer is not None:
+            operation = self.interposer.before(operation, number)
+        self.operations = number
+        return operation
+
+    def _leave(self, operation: Operation) -> None:
+        """Enter an operation that happened in the journal."""
+        self.journal.append(operation)
+        if self.interposer is not None:
+            self.interposer.after(operation, self.operations)
+
+    def create(
+        self, directory: Inode, name: str, mode: int, path: str, target: str = ""
+    ) -> Inode:
+        """Make a new inode under ``name`` (empty: under none); ``mode`` has the type bits."""
+        now_ns = self.now_ns()
+        inode = Inode(self._next_inode, mode, now_ns)
+        inode.target = target
+        inode.size = len(os.fsencode(target))
+        operation = self._enter(Create(path, inode.copy(), directory.number, name))
+        self._next_inode += 1
+        self.cache.add(inode)
+        if name:
+            self.cache.attach(directory.number, name, inode.number)
+            directory.mtime_ns = directory.ctime_ns = now_ns
+        self._leave(operation)
+        return inode
+
+    def write(self, inode: Inode, offset: int, data: bytes, path: str) -> int:
+        """Write ``data`` at ``offset`` (bytes); return how many bytes were taken."""
+        asked = Write(path, inode.number, offset, data, inode.size)
+        operation = self._enter(asked)
+        if operation is not asked:
+            assert isinstance(operation, Write)
+            data = operation.data
+        inode.write(offset, data)
+        if offset + len(data) > inode.size:
+            inode.size = offset + len(data)
+        inode.mtime_ns = inode.ctime_ns = self.now_ns()
+        self._leave(operation)
+        return len(data)
+
+    def resize(self, inode: Inode, size: int, path: str) -> None:
+        """Cut the file to ``size`` bytes, or let it grow to it with zeros."""
+        operation = self._enter(Resize(path, inode.number, size, inode.size))
+        inode.resize(size)
+        inode.mtime_ns = inode.ctime_ns = self.now_ns()
+        self._leave(operation)
+
+    def link(self, inode: Inode, directory: Inode, name: str, path: str) -> None:
+        """Give an inode one more name."""
+        operation = self._enter(Link(path, inode.number, directory.number, name))
+        self.cache.attach(directory.number, name, inode.number)
+        now_ns = self.now_ns()
+        inode.ctime_ns = directory.mtime_ns = directory.ctime_ns = now_ns
+        self._leave(operation)
+
+    def unlink(self, inode: Inode, directory: Inode, name: str, path: str) -> None:
+        """Take a name away; an inode without names lives on for those who hold it open."""
+        operation = self._enter(Unlink(path, inode.number, directory.number, name))
+        self.cache.detach(directory.number, name)
+        now_ns = self.now_ns()
+        inode.ctime_ns = directory.mtime_ns = directory.ctime_ns = now_ns
+        self._leave(operation)
+
+    def rename(
+        self,
+        inode: Inode,
+        directory: Inode,
+        name: str,
+        to_directory: Inode,
+        to_name: str,
+        path: str,
+        to_path: str,
+    ) -> None:
+        """Move a name, over whatever the new name meant before."""
+        replaced = to_directory.entries.get(to_name, 0)
+        operation = self._enter(
+            Rename(
+                path, inode.number, directory.number, name,
+                to_path, to_directory.number, to_name, replaced,
+            )
+        )  # fmt: skip
+        self.cache.move(
+            inode.number, directory.number, name, to_directory.number, to_name
+        )
+        now_ns = self.now_ns()
+        for changed in (inode, directory, to_directory):
+            changed.ctime_ns = now_ns
+        directory.mtime_ns = to_directory.mtime_ns = now_ns
+        self._leave(operation)
+
+    def set_attributes(
+        self,
+        inode: Inode,
+        path: str,
+        *,
+        mode: int | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        times_ns: tuple[int, int] | None = None,
+    ) -> None:
+        """Change permission bits, owner or times; ``mode`` keeps the type bits it had."""
+        atime_ns, mtime_ns = times_ns or (inode.atime_ns, inode.mtime_ns)
+        operation = self._enter(
+            SetAttributes(
+                path,
+                inode.number,
+                inode.mode if mode is None else mode,
+                inode.uid if uid is None else uid,
+                inode.gid if gid is None else gid,
+                atime_ns,
+                mtime_ns,
+            )
+        )
+        assert isinstance(operation, SetAttributes)
+        inode.mode, inode.uid, inode.gid = operation.mode, operation.uid, operation.gid
+        inode.atime_ns, inode.mtime_ns = atime_ns, mtime_ns
+        inode.ctime_ns = self.now_ns()
+        self._leave(operation)
+
+    def sync(self, inode: Inode, path: str, *, data_only: bool = False) -> None:
+        """Barrier on one inode (``fsync``, or ``fdatasync`` with ``data_only``).
+
+        Raises ``OSError`` (EIO) when the interposer let it fail under a policy that
+        tells; ``sync_errors`` then counts it for the other descriptors of this inode.
+        """
+        number = inode.number
+        operation = self._enter(Sync(path, number, data_only))
+        if isinstance(operation, FailedSync):
+            self._fail_sync(operation)
+        else:
+            self._leave(operation)
+        if number in self._errors_to_come and not isinstance(operation, FailedSync):
+            self._errors_to_come.discard(number)
+            self._report(number, path)
+
+    def sync_all(self) -> None:
+        """Barrier on everything (``sync(2)``)."""
+        self._leave(self._enter(Sync("", 0, False)))
+
+    # -- fsync that fails --------------------------------------------------------------
+
+    def _fail_sync(self, failed: FailedSync) -> None:
+        reverted: Inode | None = None
+        if failed.policy is SyncFailure.BTRFS:
+            reverted = self.pending().platter.get(failed.inode)
+        self._leave(failed)
+        match failed.policy:
+            case SyncFailure.LYING:
+                return
+            case SyncFailure.EXT4_JOURNAL:
+                self._errors_to_come.add(failed.inode)
+                return
+            case SyncFailure.BTRFS:
+                inode = self.cache.own(failed.inode)
+                inode.resize(0)
+                if reverted is not None:
+                    inode.blocks, inode.size = reverted.blocks, reverted.size
+            case SyncFailure.EXT4 | SyncFailure.XFS:
+                pass
+        self._report(failed.inode, failed.path)
+
+    def _report(self, number: int, path: str) -> None:
+        self.sync_errors[number] = self.sync_errors.get(number, 0) + 1
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    # -- what a crash would leave ------------------------------------------------------
+
+    def pending(self) -> Pending:
+        """Return what no barrier has covered yet, and the platter beneath it.
+
+        It belongs to the disk: it is brought up to date at every call, and is not to be
+        advanced by anyone else.
+        """
+        while self._folded < len(self.journal):
+            operation = self.journal[self._folded]
+            self._folded += 1
+            self._pending.advance(operation, self._folded)
+        return self._pending
+
+    def power_cut(self, survivors: SurvivorSet) -> Image:
+        """Return the disk that the next boot finds if the power is cut now.
+
+        Raises ``HarnessError`` if the model does not allow these survivors.
+        """
+        return self.pending().crash(survivors, self._next_inode)
+
+    def snapshot(self) -> Image:
+        """Return the disk as it is: page cache, pending operations and platter.
+
+        It is also what the next process finds after a **kill**.
+        """
+        pending = self.pending()
+        return Image(
+            platter=pending.platter,
+            pending=tuple(
+                micro._replace(operation=micro.operation - self.operations)
+                for micro in pending.micros
+            ),
+            cached=self.cache.freeze(),
+            next_inode=self._next_inode,
+        )

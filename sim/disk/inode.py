@@ -1,0 +1,156 @@
+"""One inode: a file, a directory or a symbolic link, in the page cache or on the platter.
+
+The same class serves both. An inode that belongs to an image is never changed; the page
+cache changes a copy of its own, made at the first touch. Content and entries are
+persistent maps, so that copy costs the same for an empty file and for a gigabyte.
+"""
+
+from __future__ import annotations
+
+import stat
+from typing import Final
+
+from immutables import Map
+
+BLOCK_BYTES: Final = 4096
+SECTOR_BYTES: Final = 512
+ROOT: Final = 1
+
+Blocks = Map[int, bytes]
+Entries = Map[str, int]
+
+NO_BLOCKS: Final[Blocks] = Map()
+NO_ENTRIES: Final[Entries] = Map()
+
+
+class Inode:
+    """A file system object, named by number and never by path.
+
+    ``mode`` carries the type bits of ``stat(2)``. A block holds at most ``BLOCK_BYTES``;
+    what is missing at its end, and a block that is missing altogether, reads as zeros.
+    No block holds a byte at or beyond ``size``, except on a platter where the data of an
+    append became durable before its size: such bytes are not visible.
+
+    ``links`` counts directory entries. ``parent`` is the number of the directory that
+    holds a directory (the root holds itself), and 0 for everything else.
+    """
+
+    __slots__ = (
+        "atime_ns", "blocks", "ctime_ns", "entries", "gid", "links", "mode",
+        "mtime_ns", "number", "parent", "size", "target", "uid",
+    )  # fmt: skip
+
+    def __init__(self, number: int, mode: int, now_ns: int, parent: int = 0) -> None:
+        self.number = number
+        self.mode = mode
+        self.uid = 0
+        self.gid = 0
+        self.links = 0
+        self.size = 0
+        self.blocks = NO_BLOCKS
+        self.entries = NO_ENTRIES
+        self.parent = parent
+        self.target = ""
+        self.atime_ns = self.mtime_ns = self.ctime_ns = now_ns
+
+    @property
+    def is_directory(self) -> bool:
+        return stat.S_ISDIR(self.mode)
+
+    @property
+    def is_file(self) -> bool:
+        return stat.S_ISREG(self.mode)
+
+    @property
+    def is_symlink(self) -> bool:
+        return stat.S_ISLNK(self.mode)
+
+    def copy(self) -> Inode:
+        """Return an equal inode that can be changed without changing this one."""
+        twin = Inode.__new__(Inode)
+        twin.number = self.number
+        twin.mode = self.mode
+        twin.uid = self.uid
+        twin.gid = self.gid
+        twin.links = self.links
+        twin.size = self.size
+        twin.blocks = self.blocks
+        twin.entries = self.entries
+        twin.parent = self.parent
+        twin.target = self.target
+        twin.atime_ns = self.atime_ns
+        twin.mtime_ns = self.mtime_ns
+        twin.ctime_ns = self.ctime_ns
+        return twin
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset`` (bytes), fewer at the end of the file."""
+        end = min(offset + length, self.size)
+        if end <= offset:
+            return b""
+        index, start = divmod(offset, BLOCK_BYTES)
+        if end <= (index + 1) * BLOCK_BYTES:
+            wanted = end - offset
+            part = self.blocks.get(index, b"")[start : start + wanted]
+            return part if len(part) == wanted else part.ljust(wanted, b"\0")
+        return self._read_across(offset, end)
+
+    def _read_across(self, offset: int, end: int) -> bytes:
+        first, start = divmod(offset, BLOCK_BYTES)
+        last = (end - 1) // BLOCK_BYTES
+        blocks = self.blocks
+        whole = b"".join(
+            blocks.get(index, b"").ljust(BLOCK_BYTES, b"\0") for index in range(first, last + 1)
+        )
+        return whole[start : start + end - offset]
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Put ``data`` at ``offset`` (bytes); the size is the caller's business."""
+        index, start = divmod(offset, BLOCK_BYTES)
+        if start + len(data) <= BLOCK_BYTES:
+            self.blocks = self.blocks.set(index, _patched(self.blocks.get(index, b""), start, data))
+            return
+        changed: dict[int, bytes] = {}
+        position = 0
+        while position < len(data):
+            piece = data[position : position + BLOCK_BYTES - start]
+            old = b"" if len(piece) == BLOCK_BYTES else self.blocks.get(index, b"")
+            changed[index] = _patched(old, start, piece)
+            position += len(piece)
+            index, start = index + 1, 0
+        self.blocks = self.blocks.update(changed)
+
+    def resize(self, size: int) -> None:
+        """Set the size in bytes; what is cut off is gone, what is added reads as zeros."""
+        if size < self.size:
+            self.cut(size)
+        self.size = size
+
+    def trim(self) -> None:
+        """Drop what lies beyond the size: data that became durable before its size did."""
+        if self.blocks:
+            last = max(self.blocks)
+            if last * BLOCK_BYTES + len(self.blocks[last]) > self.size:
+                self.cut(self.size)
+
+    def cut(self, size: int) -> None:
+        """Drop every stored byte at or beyond ``size`` (bytes)."""
+        keep, rest = divmod(size, BLOCK_BYTES)
+        blocks = self.blocks
+        gone = [index for index in blocks if index > keep or (index == keep and not rest)]
+        if gone:
+            with blocks.mutate() as editing:
+                for index in gone:
+                    del editing[index]
+                blocks = editing.finish()
+        if rest and len(blocks.get(keep, b"")) > rest:
+            blocks = blocks.set(keep, blocks[keep][:rest])
+        self.blocks = blocks
+
+
+def _patched(old: bytes, start: int, data: bytes) -> bytes:
+    end = start + len(data)
+    if not start and end >= len(old):
+        return data
+    head = old[:start] if len(old) >= start else old.ljust(start, b"\0")
+    return head + data + old[end:]

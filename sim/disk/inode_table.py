@@ -1,0 +1,86 @@
+"""All inodes of one view of the disk: an unchanging base, and own copies of what changed.
+
+The page cache of a running disk is one; a platter under construction is another. What
+names do to inodes (counting links, finding the parent of a directory) is written once,
+here, for both.
+"""
+
+from __future__ import annotations
+
+from immutables import Map
+
+from sim.disk.inode import Inode
+
+Inodes = Map[int, Inode]
+
+
+class InodeTable:
+    """Inodes by number. Nothing of ``base`` is ever changed."""
+
+    __slots__ = ("base", "changed")
+
+    def __init__(self, base: Inodes) -> None:
+        self.base = base
+        self.changed: dict[int, Inode] = {}
+
+    def get(self, number: int) -> Inode | None:
+        """Return the inode for reading, or None if there is none of this number."""
+        found = self.changed.get(number)
+        return found if found is not None else self.base.get(number)
+
+    def own(self, number: int) -> Inode:
+        """Return the inode for changing; ``KeyError`` if there is none of this number."""
+        found = self.changed.get(number)
+        if found is None:
+            found = self.changed[number] = self.base[number].copy()
+        return found
+
+    def add(self, inode: Inode) -> None:
+        """Take a new inode in; it is the table's own from now on."""
+        self.changed[inode.number] = inode
+
+    def attach(self, directory: int, name: str, number: int) -> None:
+        """Let ``name`` in ``directory`` mean ``number``, whatever it meant before."""
+        holder = self.own(directory)
+        if name in holder.entries:
+            self.detach(directory, name)
+        holder.entries = holder.entries.set(name, number)
+        inode = self.own(number)
+        if inode.is_directory:
+            inode.links = 2
+            inode.parent = directory
+            holder.links += 1
+        else:
+            inode.links += 1
+
+    def detach(self, directory: int, name: str) -> None:
+        """Let ``name`` in ``directory`` mean nothing."""
+        holder = self.own(directory)
+        inode = self.own(holder.entries[name])
+        holder.entries = holder.entries.delete(name)
+        if inode.is_directory:
+            inode.links = 0
+            holder.links -= 1
+        else:
+            inode.links -= 1
+
+    def move(
+        self, number: int, directory: int, name: str, to_directory: int, to_name: str
+    ) -> None:
+        """Rename: the old name goes, if it still means this inode; the new one means it."""
+        if self.own(directory).entries.get(name) == number:
+            self.detach(directory, name)
+        self.attach(to_directory, to_name, number)
+
+    def freeze(self) -> Inodes:
+        """Return everything as an unchanging base; costs what changed, not what is stored."""
+        if not self.changed:
+            return self.base
+        return self.base.update({number: inode.copy() for number, inode in self.changed.items()})
+
+    def rebase(self) -> Inodes:
+        """Make everything the new base, and return it; who still holds an own inode must not."""
+        if self.changed:
+            self.base = self.base.update(self.changed)
+            self.changed = {}
+        return self.base

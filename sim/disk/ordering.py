@@ -1,0 +1,207 @@
+"""Which pending micro-operations must survive before which: a model's answers, applied.
+
+Micro-operations are numbered from 0 in program order, and sets of them are the bits of
+an integer. For each there are two closed sets of predecessors:
+
+``needs``
+    without these it means nothing, under any model: a name needs its inode, the second
+    write of a sector needs the first.
+``order``
+    these too, because the model keeps things in order. A survivor set is **legal** if it
+    holds the ``order`` of each of its members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sim.disk.inode import BLOCK_BYTES
+from sim.disk.micro_operation import (
+    ChangeAttributes,
+    CreateInode,
+    LinkName,
+    MicroOperation,
+    MoveName,
+    SetSize,
+    UnlinkName,
+    WriteBlock,
+)
+from sim.disk.persistence import (
+    DataBeforeSize,
+    DirectoryOrder,
+    PersistenceModel,
+    TruncateOrder,
+)
+
+
+class Ordering:
+    """The predecessors of every pending micro-operation; grows by one at a time."""
+
+    __slots__ = (
+        "_attributes", "_births", "_content", "_directories", "_directory_move", "_metadata",
+        "_placed", "_sizes", "_truncations", "_units", "micros", "model", "needs", "order",
+    )  # fmt: skip
+
+    def __init__(self, model: PersistenceModel) -> None:
+        self.model = model
+        self.micros: list[MicroOperation] = []
+        self.needs: list[int] = []
+        self.order: list[int] = []
+        self._births: dict[int, int] = {}
+        self._units: dict[tuple[int, int], int] = {}
+        self._sizes: dict[int, int] = {}
+        self._truncations: dict[int, int] = {}
+        self._attributes: dict[int, int] = {}
+        self._content: dict[int, list[int]] = {}
+        self._placed: dict[int, int] = {}
+        self._directory_move = -1
+        self._directories: dict[int, int] = {}
+        self._metadata = 0
+
+    def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
+        """Add the next in program order; ``is_directory``: it names or moves a directory."""
+        index = len(self.micros)
+        needs = order = 0
+        for before in self._direct(micro, index, is_directory):
+            needs |= self.needs[before] | 1 << before
+            order |= self.order[before] | 1 << before
+        if self.model.sequential:
+            order = (1 << index) - 1
+        else:
+            order |= self._by_directory_order(micro)
+        self.micros.append(micro)
+        self.needs.append(needs)
+        self.order.append(order)
+        self._remember(micro, index, is_directory)
+
+    # -- what a micro-operation needs ------------------------------------------------
+
+    def _direct(
+        self, micro: MicroOperation, index: int, is_directory: bool
+    ) -> Iterable[int]:
+        number = micro.number
+        if number in self._births:
+            yield self._births[number]
+        match micro:
+            case WriteBlock():
+                yield from self._before_data(micro)
+            case SetSize():
+                if number in self._sizes:
+                    yield self._sizes[number]
+                if micro.append:
+                    yield from self._data_of_append(micro, index)
+            case ChangeAttributes():
+                if number in self._attributes:
+                    yield self._attributes[number]
+            case MoveName():
+                yield from self._before_rename(micro, is_directory)
+            case CreateInode() | LinkName() | UnlinkName():
+                pass
+
+    def _before_data(self, block: WriteBlock) -> Iterable[int]:
+        unit = (block.number, self._unit(block.offset))
+        if unit in self._units:
+            yield self._units[unit]
+        if (
+            self.model.truncate_order is not TruncateOrder.NONE
+            and block.number in self._truncations
+        ):
+            yield self._truncations[block.number]
+
+    def _data_of_append(self, size: SetSize, index: int) -> Iterable[int]:
+        """Yield the data that the same call put below this size, if the model waits for it."""
+        waits = self.model.data_before_size
+        if waits is DataBeforeSize.NEVER:
+            return
+        start = (size.size - 1) // BLOCK_BYTES * BLOCK_BYTES if self.model.unit_bytes else 0
+        for before in range(index - 1, -1, -1):
+            block = self.micros[before]
+            if not (
+                isinstance(block, WriteBlock)
+                and block.operation == size.operation
+                and block.number == size.number
+                and block.offset >= start
+            ):
+                return
+            if waits is DataBeforeSize.ALWAYS or block.fresh:
+                yield before
+
+    def _before_rename(self, move: MoveName, is_directory: bool) -> Iterable[int]:
+        yield from self._places_of(move.to_directory)
+        if is_directory and self._directory_move >= 0:
+            yield self._directory_move
+        waits = self.model.rename_over_waits if move.replaced else self.model.rename_new_waits
+        if waits:
+            yield from self._content.get(move.number, ())
+
+    def _places_of(self, directory: int) -> Iterable[int]:
+        """Yield what put this directory and those above it where they are.
+
+        A rename never leaves a file without any name, so it cannot survive into a
+        directory that does not.
+        """
+        while directory in self._placed:
+            index = self._placed[directory]
+            yield index
+            place = self.micros[index]
+            directory = place.to_directory if isinstance(place, MoveName) else _holder(place)
+
+    # -- what the model keeps in order -------------------------------------------------
+
+    def _by_directory_order(self, micro: MicroOperation) -> int:
+        order = self.model.directory_order
+        if order is DirectoryOrder.ALL:
+            data = isinstance(micro, WriteBlock | CreateInode)
+            return 0 if data else self._metadata
+        if order is DirectoryOrder.SAME:
+            before = 0
+            for directory in _directories_of(micro):
+                before |= self._directories.get(directory, 0)
+            return before
+        return 0
+
+    def _remember(self, micro: MicroOperation, index: int, is_directory: bool) -> None:
+        number = micro.number
+        closed = self.order[index] | 1 << index
+        match micro:
+            case CreateInode():
+                self._births[number] = index
+            case WriteBlock():
+                self._units[number, self._unit(micro.offset)] = index
+                self._content.setdefault(number, []).append(index)
+            case SetSize():
+                self._sizes[number] = index
+                self._content.setdefault(number, []).append(index)
+                if not micro.append:
+                    self._truncations[number] = index
+                    if self.model.truncate_order is TruncateOrder.METADATA:
+                        self._metadata |= closed
+            case ChangeAttributes():
+                self._attributes[number] = index
+                self._metadata |= closed
+            case LinkName() | UnlinkName() | MoveName():
+                self._metadata |= closed
+                for directory in _directories_of(micro):
+                    self._directories[directory] = self._directories.get(directory, 0) | closed
+                if is_directory and not isinstance(micro, UnlinkName):
+                    self._placed[number] = index
+                    if isinstance(micro, MoveName):
+                        self._directory_move = index
+
+    def _unit(self, offset: int) -> int:
+        return offset // self.model.unit_bytes if self.model.unit_bytes else 0
+
+
+def _holder(place: MicroOperation) -> int:
+    assert isinstance(place, LinkName)
+    return place.directory
+
+
+def _directories_of(micro: MicroOperation) -> tuple[int, ...]:
+    match micro:
+        case MoveName():
+            return (micro.directory, micro.to_directory)
+        case LinkName() | UnlinkName():
+            return (micro.directory,)
+        case _:
+            return ()

@@ -1,0 +1,269 @@
+"""What no barrier has covered yet, and the platter beneath it, under one model.
+
+It reads a journal, operation by operation: each leaves micro-operations, each sync moves
+those that it covers to the platter. At any moment it can say which survivor sets are
+legal, and build the crash image of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from sim.disk.crash_image import Image
+from sim.disk.inode import BLOCK_BYTES
+from sim.disk.inode_table import Inodes, InodeTable
+from sim.disk.micro_operation import (
+    ChangeAttributes,
+    CreateInode,
+    LinkName,
+    MicroOperation,
+    MoveName,
+    SetSize,
+    UnlinkName,
+    WriteBlock,
+)
+from sim.disk.operation import (
+    Create,
+    FailedSync,
+    Link,
+    Operation,
+    Rename,
+    Resize,
+    SetAttributes,
+    Sync,
+    SyncFailure,
+    Unlink,
+    Write,
+)
+from sim.disk.ordering import Ordering
+from sim.disk.persistence import PersistenceModel
+from sim.disk.survivors import SurvivorSet, legal
+
+
+class Pending:
+    """Pending micro-operations in program order (``micros``), over a platter.
+
+    ``model`` says what they may do; ``platter`` and ``micros`` are what an image carried
+    over from the lifetime before.
+    """
+
+    def __init__(
+        self, model: PersistenceModel, platter: Inodes, micros: Iterable[MicroOperation] = ()
+    ) -> None:
+        self.model = model
+        self.table = InodeTable(platter)
+        self.ordering = Ordering(model)
+        for micro in micros:
+            self._add(micro)
+
+    @property
+    def micros(self) -> list[MicroOperation]:
+        return self.ordering.micros
+
+    @property
+    def platter(self) -> Inodes:
+        """Everything durable, as an unchanging map."""
+        return self.table.rebase()
+
+    # -- reading the journal -----------------------------------------------------------
+
+    def advance(self, operation: Operation, number: int) -> None:
+        """Take operation ``number`` into account."""
+        match operation:
+            case Write():
+                self._write(operation, number)
+            case Sync():
+                self._sync(operation)
+            case Create(_, inode, directory, name):
+                self._add(CreateInode(number, inode))
+                if name:
+                    self._add(LinkName(number, inode.number, directory, name))
+            case Rename():
+                self._rename(operation, number)
+            case Unlink(_, inode_number, directory, name):
+                self._add(UnlinkName(number, inode_number, directory, name))
+            case Link(_, inode_number, directory, name):
+                self._add(LinkName(number, inode_number, directory, name))
+            case Resize(_, inode_number, size, _):
+                self._add(SetSize(number, inode_number, size, append=False))
+            case SetAttributes(_, inode_number, mode, uid, gid, atime_ns, mtime_ns):
+                self._add(
+                    ChangeAttributes(number, inode_number, mode, uid, gid, atime_ns, mtime_ns)
+                )
+            case FailedSync():
+                self._fail_sync(operation)
+            case _:
+                assert_never(operation)
+
+    def _add(self, micro: MicroOperation) -> None:
+        named = isinstance(micro, LinkName | MoveName | UnlinkName)
+        self.ordering.add(micro, is_directory=named and self._is_directory(micro.number))
+
+    def _is_directory(self, number: int) -> bool:
+        for micro in self.ordering.micros:
+            if isinstance(micro, CreateInode) and micro.number == number:
+                return micro.inode.is_directory
+        inode = self.table.get(number)
+        return inode is not None and inode.is_directory
+
+    def _write(self, write: Write, number: int) -> None:
+        """Cut a write into units of data, and an append into the sizes it goes through."""
+        _, inode, start, data, size = write
+        end = start + len(data)
+        if not self.model.unit_bytes:
+            self._add(WriteBlock(number, inode, start, data, start >= size, start >= size))
+            if end > size:
+                self._add(SetSize(number, inode, end, append=True))
+            return
+        while start < end:
+            limit = min(end, (start // BLOCK_BYTES + 1) * BLOCK_BYTES)
+            self._write_in_block(write, number, start, limit)
+            if limit > size:
+                self._add(SetSize(number, inode, limit, append=True))
+            start = limit
+
+    def _write_in_block(self, write: Write, number: int, start: int, end: int) -> None:
+        _, inode, offset, data, size = write
+        block = start // BLOCK_BYTES
+        fresh = block * BLOCK_BYTES >= size or self._is_fresh(inode, block)
+        unit = self.model.unit_bytes
+        while start < end:
+            limit = min(end, (start // unit + 1) * unit)
+            piece = data[start - offset : limit - offset]
+            self._add(WriteBlock(number, inode, start, piece, fresh, start >= size))
+            start = limit
+
+    def _is_fresh(self, inode: int, block: int) -> bool:
+        """Say whether an earlier pending write allocates this block."""
+        return any(
+            isinstance(micro, WriteBlock)
+            and micro.number == inode
+            and micro.fresh
+            and micro.offset // BLOCK_BYTES == block
+            for micro in self.ordering.micros
+        )
+
+    def _rename(self, rename: Rename, number: int) -> None:
+        _, inode, directory, name, _, to_directory, to_name, replaced = rename
+        if self.model.atomic_rename:
+            self._add(
+                MoveName(number, inode, directory, name, to_directory, to_name, replaced)
+            )
+            return
+        if replaced:
+            self._add(UnlinkName(number, replaced, to_directory, to_name))
+        self._add(LinkName(number, inode, to_directory, to_name))
+        self._add(UnlinkName(number, inode, directory, name))
+
+    # -- barriers ----------------------------------------------------------------------
+
+    def _sync(self, sync: Sync) -> None:
+        micros = self.ordering.micros
+        if not micros:
+            return
+        everything = (1 << len(micros)) - 1
+        covered = everything if not sync.inode else self.covered(sync)
+        for index, micro in enumerate(micros):
+            if covered >> index & 1:
+                micro.apply(self.table)
+        self._keep(everything & ~covered)
+
+    def covered(self, sync: Sync | FailedSync) -> int:
+        """Return the set of micro-operations that this barrier makes durable."""
+        wanted = self._own_of(sync)
+        ordering = self.ordering
+        closure = ordering.order if self.model.sync_metadata else ordering.needs
+        covered = 0
+        for index in range(len(ordering.micros)):
+            if wanted >> index & 1:
+                covered |= closure[index] | 1 << index
+        return covered
+
+    def _own_of(self, sync: Sync | FailedSync) -> int:
+        wanted = 0
+        everything = self.model.sync_metadata and not sync.data_only
+        for index, micro in enumerate(self.ordering.micros):
+            own = micro.number == sync.inode
+            match micro:
+                case CreateInode() | WriteBlock():
+                    mine = own
+                case SetSize(append=append):
+                    mine = own or (everything and not append)
+                case ChangeAttributes():
+                    mine = everything or (own and not sync.data_only)
+                case LinkName() | MoveName():
+                    mine = everything or _into(micro) == sync.inode
+                    if own and self.model.sync_names:
+                        mine = True
+                        wanted |= self._same_name(micro, index)
+                case UnlinkName():
+                    mine = everything or micro.directory == sync.inode
+                case _:
+                    assert_never(micro)
+            wanted |= mine << index
+        return wanted
+
+    def _same_name(self, named: LinkName | MoveName, index: int) -> int:
+        """Return what happened to this name before: it cannot be durable after it."""
+        before = 0
+        for earlier, micro in enumerate(self.ordering.micros[:index]):
+            if isinstance(micro, LinkName | MoveName | UnlinkName) and (
+                _name(named) in (_name(micro), (micro.directory, micro.name))
+            ):
+                before |= 1 << earlier
+        return before
+
+    def _keep(self, kept: int) -> None:
+        before = self.ordering.micros
+        self.ordering = Ordering(self.model)
+        for index, micro in enumerate(before):
+            if kept >> index & 1:
+                self._add(micro)
+
+    def _fail_sync(self, failed: FailedSync) -> None:
+        """Forget the data that the kernel marked clean without having written it."""
+        if failed.policy is SyncFailure.LYING:
+            return
+        kept = 0
+        for index, micro in enumerate(self.ordering.micros):
+            lost = micro.number == failed.inode and (
+                isinstance(micro, WriteBlock) or (isinstance(micro, SetSize) and micro.append)
+            )
+            kept |= (not lost) << index
+        self._keep(kept)
+
+    # -- crash images ------------------------------------------------------------------
+
+    def everything(self) -> Inodes:
+        """Return platter and everything pending: what the page cache shows."""
+        return self._survived(SurvivorSet())
+
+    def crash(self, survivors: SurvivorSet, next_inode: int) -> Image:
+        """Return the disk after a power cut that left these survivors.
+
+        Raises ``HarnessError`` if the model does not allow them.
+        """
+        legal(self.ordering, survivors)
+        return Image.of_platter(self._survived(survivors), next_inode)
+
+    def _survived(self, survivors: SurvivorSet) -> Inodes:
+        table = InodeTable(self.platter)
+        appended: set[int] = set()
+        for micro in survivors.applied(self.ordering.micros):
+            micro.apply(table)
+            if isinstance(micro, WriteBlock) and micro.appended:
+                appended.add(micro.number)
+        for number in appended:
+            table.own(number).trim()
+        return table.rebase()
+
+
+def _into(micro: LinkName | MoveName) -> int:
+    return micro.to_directory if isinstance(micro, MoveName) else micro.directory
+
+
+def _name(micro: LinkName | MoveName | UnlinkName) -> tuple[int, str]:
+    if isinstance(micro, MoveName):
+        return micro.to_directory, micro.to_name
+    return micro.directory, micro.name

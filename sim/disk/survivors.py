@@ -1,0 +1,114 @@
+"""Which pending micro-operations reached the platter when the power was cut.
+
+A survivor set is written down by what is wrong with it, so that the plainest one, in
+which nothing was lost, is empty. Numbers are positions in the list of pending
+micro-operations at the crash, from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sim.disk.micro_operation import MicroOperation, WriteBlock, stale_bytes
+from sim.disk.ordering import Ordering
+from sim.disk.persistence import StaleBytes
+from sim.errors import HarnessError
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivorSet:
+    """``lost``: what did not survive. ``torn``: pairs of a write and how many of its bytes
+    did. ``stale``: lost writes whose place shows what was there before it was allocated.
+    """
+
+    lost: tuple[int, ...] = ()
+    torn: tuple[tuple[int, int], ...] = ()
+    stale: tuple[int, ...] = ()
+
+    def applied(self, micros: Sequence[MicroOperation]) -> Iterator[MicroOperation]:
+        """Yield what happened to the platter, in order."""
+        if not (self.lost or self.torn):
+            yield from micros
+            return
+        lost, torn = frozenset(self.lost), dict(self.torn)
+        for index, micro in enumerate(micros):
+            if index in lost:
+                if index in self.stale and isinstance(micro, WriteBlock):
+                    yield micro._replace(data=stale_bytes(micro))
+            elif index in torn and isinstance(micro, WriteBlock):
+                yield micro._replace(data=micro.data[: torn[index]])
+            else:
+                yield micro
+
+    @classmethod
+    def of_mask(cls, survived: int, count: int) -> SurvivorSet:
+        """Return the untorn survivor set whose members are the bits of ``survived``."""
+        return cls(tuple(index for index in range(count) if not survived >> index & 1))
+
+    def mask(self, count: int) -> int:
+        """Return the survivors as the bits of an integer."""
+        survived = (1 << count) - 1
+        for index in self.lost:
+            survived &= ~(1 << index)
+        return survived
+
+
+def closed(ordering: Ordering, survived: int) -> int:
+    """Return ``survived`` less everything whose predecessors are not all in it."""
+    for index, before in enumerate(ordering.order):
+        if before & ~survived:
+            survived &= ~(1 << index)
+    return survived
+
+
+def can_tear(ordering: Ordering, survived: int, index: int) -> bool:
+    """Say whether a surviving write may be torn: the model tears, and nothing came after it."""
+    micro = ordering.micros[index]
+    return (
+        ordering.model.torn_units
+        and isinstance(micro, WriteBlock)
+        and len(micro.data) > 1
+        and not any(
+            needs >> index & 1
+            for later, needs in enumerate(ordering.needs)
+            if later > index and survived >> later & 1
+        )
+    )
+
+
+def can_be_stale(ordering: Ordering, index: int) -> bool:
+    """Say whether a lost write may show what its place held before."""
+    micro = ordering.micros[index]
+    if not isinstance(micro, WriteBlock):
+        return False
+    match ordering.model.stale_bytes:
+        case StaleBytes.NOWHERE:
+            return False
+        case StaleBytes.NEW_BLOCKS:
+            return micro.fresh and micro.appended
+        case StaleBytes.ANYWHERE:
+            return micro.appended
+
+
+def legal(ordering: Ordering, survivors: SurvivorSet) -> None:
+    """Check a survivor set against the model; ``HarnessError`` names what it does not allow."""
+    count = len(ordering.micros)
+    named = (*survivors.lost, *(index for index, _ in survivors.torn), *survivors.stale)
+    if any(not 0 <= index < count for index in named):
+        raise HarnessError(f"survivor set {survivors} names more than {count} pending operations")
+    survived = survivors.mask(count)
+    if closed(ordering, survived) != survived:
+        raise HarnessError(f"model {ordering.model.name} does not allow to lose {survivors.lost}")
+    for index, kept in survivors.torn:
+        micro = ordering.micros[index]
+        tearable = survived >> index & 1 and can_tear(ordering, survived, index)
+        if not (tearable and isinstance(micro, WriteBlock) and 0 < kept < len(micro.data)):
+            raise HarnessError(
+                f"model {ordering.model.name} cannot tear {micro} after {kept} bytes"
+            )
+    for index in survivors.stale:
+        if survived >> index & 1 or not can_be_stale(ordering, index):
+            raise HarnessError(
+                f"model {ordering.model.name} has no stale bytes for {ordering.micros[index]}"
+            )
