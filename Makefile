@@ -1,0 +1,69 @@
+# Two commands do the main things: `make run` and `make test`. `make help` lists the others.
+# Needs Python 3.11+ and make; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+INSTALLED_BENCH := $(VENV)/.installed-bench
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# What is handed to `powercut run`, to pytest and to the benchmarks: make run ARGS="--seconds 10"
+ARGS ?=
+# Processes for the tests. One for each core; ARGS="-n 0" for a debugger.
+TESTS := -n auto --dist worksteal
+ROOMS := $(wildcard sim faults oracles system powercut benchmarks tests)
+
+.PHONY: help run test lint format cover bench stress clean
+
+help: ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+run: $(INSTALLED) ## crash the built-in targets for about a minute; closes with a table
+	$(BIN)/powercut run $(ARGS)
+
+test: $(INSTALLED) ## the tests of the gate
+	$(BIN)/python -m pytest $(TESTS) $(ARGS)
+
+lint: $(INSTALLED) ## lint rules, format, types, floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(ROOMS)
+	$(BIN)/lint-imports --no-cache
+
+cover: $(INSTALLED) ## the tests again, counting lines and branches; the disk and the runtime need 95 %
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(TESTS) $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+	$(BIN)/coverage report --include='sim/disk/*,system/*' --fail-under=95
+
+bench: $(INSTALLED_BENCH) ## the benchmarks, each beside its peer
+	$(BIN)/python -m benchmarks $(ARGS)
+
+stress: $(INSTALLED) ## the long machines, under the profile of the night
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-nightly} \
+		$(BIN)/python -m pytest $(TESTS) --run-stress --timeout=0 $(ARGS)
+
+format: $(INSTALLED) ## rewrite the files as the linter wants them
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## forget everything that can be made again; examples and failures of campaigns stay
+	rm -rf $(VENV) dist build htmlcov .coverage .coverage.* .import_linter_cache .mypy_cache \
+		.pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps are newer than the two files that they were installed from, or are made again.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit( \
+		"powercut needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] \
+		+ "; name another one: make PYTHON=python3.12")'
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	$(PIP) install --constraint constraints.txt hatchling
+	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(INSTALLED_BENCH): $(INSTALLED)
+	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,bench]'
+	@touch $@
