@@ -1,0 +1,1 @@
+"""The durable agent runtime; it reaches the outside only through ``system.ports``."""
