@@ -56,8 +56,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def powercut_disk(request: pytest.FixtureRequest) -> Handle:
     """Give an ``os``-like handle of a fresh simulated disk; the disk is ``handle.disk``."""
-    from sim.disk.disk import Disk  # noqa: PLC0415 - nothing heavy at load
-    from sim.disk.handle import Handle  # noqa: PLC0415 - nothing heavy at load
+    from sim.disk.disk import Disk
+    from sim.disk.handle import Handle
 
     return Handle(Disk(model=_model(request.config)))
 
@@ -65,14 +65,14 @@ def powercut_disk(request: pytest.FixtureRequest) -> Handle:
 @pytest.fixture
 def powercut_explore() -> Callable[..., Exploration]:
     """Give ``powercut.explore.explore``."""
-    from powercut.explore import explore  # noqa: PLC0415 - nothing heavy at load
+    from powercut.explore import explore
 
     return explore
 
 
 def _model(config: pytest.Config) -> PersistenceModel:
-    from sim.disk.persistence import model_named  # noqa: PLC0415 - nothing heavy at load
-    from sim.errors import HarnessError  # noqa: PLC0415 - nothing heavy at load
+    from sim.disk.persistence import model_named
+    from sim.errors import HarnessError
 
     try:
         return model_named(config.getoption("--powercut-disk") or DEFAULT_MODEL)

@@ -1,0 +1,66 @@
+"""The files that the rules of this house apply to."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("sim", "faults", "oracles", "system", "powercut", "benchmarks", "tests")
+PROSE = (".ci", ".github", "docs")
+
+
+def python_files(*rooms: str) -> Iterator[Path]:
+    """Every Python file of the rooms named, or of all rooms, in a fixed order."""
+    for room in rooms or ROOMS:
+        yield from sorted((ROOT / room).rglob("*.py"))
+
+
+def text_files() -> Iterator[Path]:
+    """Every file of ours that a person can read: code, data, prose and configuration."""
+    for room in (*ROOMS, *PROSE):
+        for path in sorted((ROOT / room).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path
+    yield from sorted(path for path in ROOT.iterdir() if path.is_file())
+
+
+def name_of(path: Path) -> str:
+    """The path as a person would write it, from the top of the repository."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of one file."""
+    return ast.parse(path.read_text(encoding="utf-8"), filename=name_of(path))
+
+
+def run_python(
+    *arguments: str, cwd: Path = ROOT, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run this interpreter with the repository importable, and nothing that betrays a CI.
+
+    ``environment`` is laid over a copy of ours from which the profile, the hash seed and the
+    variables that Hypothesis takes for a CI are gone, and coverage's own are kept.
+    """
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"CI", "GITHUB_ACTIONS", "HYPOTHESIS_PROFILE", "PYTHONHASHSEED"}
+        and not name.startswith("PYTEST_")
+    }
+    variables["PYTHONPATH"] = str(ROOT)
+    variables.update(environment or {})
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

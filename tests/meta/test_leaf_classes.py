@@ -1,0 +1,86 @@
+"""The state machines that pytest collects are empty leaves.
+
+Hypothesis derives a machine's database key and its derandomized seed from the source of the
+leaf class alone. Rules that stand in a base class can be edited without losing the examples
+that were kept, and without every derandomized run drawing something else.
+"""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from tests.meta.source_tree import ROOT, python_files
+
+# What Python itself puts into the body of a class, whichever its version.
+ALWAYS_THERE = {
+    "__doc__",
+    "__firstlineno__",
+    "__module__",
+    "__qualname__",
+    "__static_attributes__",
+    "__annotate_func__",
+    "__annotations_cache__",
+}
+
+
+def machines_of(module_name: str) -> Iterator[type[RuleBasedStateMachine]]:
+    """The machines behind the test cases that pytest collects from a module."""
+    for value in vars(import_module(module_name)).values():
+        if isinstance(value, type) and issubclass(value, unittest.TestCase):
+            machine = getattr(
+                getattr(value, "runTest", None), "_hypothesis_state_machine_class", None
+            )
+            if machine is not None:
+                yield machine
+
+
+def own_names(machine: type[RuleBasedStateMachine]) -> set[str]:
+    """What the class defines itself, Hypothesis's cached test case aside."""
+    return {
+        name
+        for name in vars(machine)
+        if name not in ALWAYS_THERE and name != "TestCase" and not name.startswith("_abc_")
+    }
+
+
+MODULES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in python_files("tests/machines", "tests/stress")
+    if path.name.startswith("test_")
+]
+
+
+@pytest.mark.parametrize("module_name", MODULES)
+def test_machines_that_pytest_collects_are_empty_leaves(module_name: str) -> None:
+    for machine in machines_of(module_name):
+        assert own_names(machine) == set(), f"{machine.__qualname__} is no empty leaf"
+        rules = machine.__mro__[1]
+        assert issubclass(rules, RuleBasedStateMachine), machine.__qualname__
+        assert rules is not RuleBasedStateMachine, f"{machine.__qualname__} has no base class"
+
+
+class Rules(RuleBasedStateMachine):
+    @rule()
+    def step(self) -> None:
+        pass
+
+
+class Leaf(Rules):
+    """Nothing of its own."""
+
+
+class Heavy(Rules):
+    @rule()
+    def another(self) -> None:
+        pass
+
+
+def test_a_class_with_a_rule_of_its_own_is_no_empty_leaf() -> None:
+    assert Leaf.TestCase is not None
+    assert own_names(Leaf) == set()
+    assert own_names(Heavy) == {"another"}

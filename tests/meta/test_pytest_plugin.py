@@ -1,0 +1,123 @@
+"""The pytest plugin, as a project that has powercut installed meets it."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from tests.meta.source_tree import run_python
+
+HEAVY = ("hypothesis", "apsw", "immutables", "faker", "rich", "click", "sim", "faults", "oracles")
+
+STRESSED = """
+import pytest
+
+@pytest.mark.stress
+def test_long(): pass
+
+def test_short(): pass
+"""
+
+ON_THE_DISK = """
+import os
+
+def test_a_file_is_written(powercut_disk):
+    descriptor = powercut_disk.open("/note", os.O_CREAT | os.O_WRONLY)
+    powercut_disk.write(descriptor, b"hello")
+    powercut_disk.close(descriptor)
+    assert powercut_disk.listdir("/") == ["note"]
+    print("model", powercut_disk.disk.model.name)
+
+def test_the_next_test_has_a_disk_of_its_own(powercut_disk):
+    assert powercut_disk.listdir("/") == []
+"""
+
+
+def run_plugin(
+    directory: Path, source: str, *options: str, plugins: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run one test file elsewhere, with our plugin and no other that happens to be installed."""
+    (directory / "test_it.py").write_text(source, "utf-8")
+    (directory / "pytest.ini").write_text("[pytest]\n", "utf-8")
+    chosen = [part for name in ("powercut.pytest_plugin", *plugins) for part in ("-p", name)]
+    return run_python(
+        "-m",
+        "pytest",
+        *chosen,
+        *options,
+        cwd=directory,
+        environment={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )
+
+
+def test_the_plugin_loads_with_the_package() -> None:
+    (entry,) = entry_points(group="pytest11", name="powercut")
+    assert entry.value == "powercut.pytest_plugin"
+
+
+def test_a_run_that_uses_no_fixture_imports_nothing_heavy(tmp_path: Path) -> None:
+    source = f"""
+        import sys
+        def test_what_is_there():
+            assert "powercut.pytest_plugin" in sys.modules
+            assert [name for name in {HEAVY!r} if name in sys.modules] == []
+    """
+    finished = run_plugin(tmp_path, "\n".join(line[8:] for line in source.splitlines()))
+    assert finished.returncode == 0, finished.stdout
+
+
+def test_stress_tests_are_skipped_with_a_reason(tmp_path: Path) -> None:
+    finished = run_plugin(tmp_path, STRESSED, "-rs")
+    assert "1 passed, 1 skipped" in finished.stdout
+    assert "a stress test: runs with --run-stress" in finished.stdout
+
+
+def test_run_stress_runs_them(tmp_path: Path) -> None:
+    assert "2 passed" in run_plugin(tmp_path, STRESSED, "--run-stress").stdout
+
+
+def test_the_marker_is_known_to_a_strict_project(tmp_path: Path) -> None:
+    assert "1 passed, 1 skipped" in run_plugin(tmp_path, STRESSED, "--strict-markers").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "model"), [((), "posix"), (("--powercut-disk=btrfs",), "btrfs")], ids=str
+)
+def test_the_disk_fixture_is_fresh_and_follows_the_model(
+    tmp_path: Path, options: tuple[str, ...], model: str
+) -> None:
+    finished = run_plugin(tmp_path, ON_THE_DISK, "-s", *options)
+    assert finished.returncode == 0, finished.stdout
+    assert f"model {model}" in finished.stdout
+
+
+def test_an_unknown_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    finished = run_plugin(tmp_path, ON_THE_DISK, "--powercut-disk=fat32")
+    assert finished.returncode == int(pytest.ExitCode.USAGE_ERROR)
+    assert "--powercut-disk" in finished.stderr
+    assert "fat32" in finished.stderr
+    assert "ext4-ordered" in finished.stderr
+    assert "Traceback" not in finished.stderr + finished.stdout
+
+
+def test_the_explore_fixture_is_the_function_itself(tmp_path: Path) -> None:
+    source = (
+        "def test_it(powercut_explore): assert powercut_explore.__module__ == 'powercut.explore'"
+    )
+    finished = run_plugin(tmp_path, source)
+    assert finished.returncode == 0, finished.stdout
+
+
+def test_the_options_of_other_plugins_stay_theirs(tmp_path: Path) -> None:
+    finished = run_plugin(
+        tmp_path,
+        STRESSED,
+        "-n0",
+        "--timeout=9",
+        "--hypothesis-seed=1",
+        plugins=("xdist", "pytest_timeout", "_hypothesis_pytestplugin"),
+    )
+    assert "1 passed, 1 skipped" in finished.stdout, finished.stderr

@@ -1,0 +1,118 @@
+"""Tidiness as numbers that may only improve."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.meta.source_tree import ROOMS, ROOT, name_of, python_files, text_files, tree_of
+
+FILE_LINES = 400
+FUNCTION_LINES = 60
+
+# Exceptions to mypy's and ruff's rules in the whole tree. Each has its reason beside it.
+# A change that needs fewer lowers the number; one that needs more has to defend it here.
+TYPE_IGNORES = 0
+LINT_IGNORES = 5
+
+EXCEPTION = re.compile(r"#\s*(?P<kind>type:\s*ignore|noqa)(?P<codes>\[[^\]]*\]|:[\sA-Z0-9,]*)?")
+
+
+def comments(path: Path) -> Iterator[str]:
+    source = path.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+def exceptions(kind: str) -> list[str]:
+    return [
+        f"{name_of(path)}: {comment}"
+        for path in python_files()
+        for comment in comments(path)
+        for found in EXCEPTION.finditer(comment)
+        if found["kind"].startswith(kind)
+    ]
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def test_every_room_that_stands_is_looked_at() -> None:
+    assert {"sim", "powercut", "tests"} <= {
+        path.relative_to(ROOT).parts[0] for path in python_files()
+    }
+    assert {"sim", "faults", "oracles", "system", "powercut"} < set(ROOMS)
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in python_files()}
+    assert {name: n for name, n in lengths.items() if n > FILE_LINES} == {}
+
+
+def test_no_function_is_longer_than_60_lines() -> None:
+    lengths = {
+        f"{name_of(path)}:{node.lineno} {node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for path in python_files()
+        for node in functions(path)
+    }
+    assert {name: n for name, n in lengths.items() if n > FUNCTION_LINES} == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "allowed"), [("type", TYPE_IGNORES), ("noqa", LINT_IGNORES)], ids=["mypy", "ruff"]
+)
+def test_exceptions_to_the_rules_do_not_grow_in_number(kind: str, allowed: int) -> None:
+    found = exceptions(kind)
+    assert len(found) <= allowed, "\n".join(found)
+
+
+def test_every_exception_names_its_rule_and_has_a_reason_beside_it() -> None:
+    bare = [
+        f"{name_of(path)}: {comment}"
+        for path in python_files()
+        for comment in comments(path)
+        for found in EXCEPTION.finditer(comment)
+        if not found["codes"] or not re.search(r"\w", comment[found.end() :])
+    ]
+    assert bare == []
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [
+        name_of(path)
+        for path in python_files()
+        if path.read_text("utf-8").strip() and not ast.get_docstring(tree_of(path))
+    ]
+    assert silent == []
+
+
+def test_packages_hand_names_on_and_define_nothing() -> None:
+    defining = [
+        f"{name_of(path)}: {node.name}"
+        for path in python_files("sim", "faults", "oracles", "system", "powercut")
+        if path.name == "__init__.py"
+        for node in tree_of(path).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("__")
+    ]
+    assert defining == []
+
+
+def test_no_file_names_the_place_where_this_checkout_happens_to_be() -> None:
+    if len(ROOT.parts) < 3:
+        pytest.skip(f"the checkout is at {ROOT}, too short a path to be told from a simulated one")
+    naming = [
+        name_of(path)
+        for path in text_files()
+        if re.search(rb"(?<![\w.])" + re.escape(str(ROOT)).encode() + rb"(?!\w)", path.read_bytes())
+    ]
+    assert naming == []
