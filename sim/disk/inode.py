@@ -11,6 +11,7 @@ import stat
 from typing import Final
 
 from immutables import Map
+from xxhash import xxh3_64_intdigest
 
 BLOCK_BYTES: Final = 4096
 SECTOR_BYTES: Final = 512
@@ -33,10 +34,13 @@ class Inode:
 
     ``links`` counts directory entries. ``parent`` is the number of the directory that
     holds a directory (the root holds itself), and 0 for everything else.
+
+    ``content_key`` is a number that is equal for equal content or equal entries, or None
+    while nobody has asked for it (``key.py``); whoever changes the content keeps it right.
     """
 
     __slots__ = (
-        "atime_ns", "blocks", "ctime_ns", "entries", "gid", "links", "mode",
+        "atime_ns", "blocks", "content_key", "ctime_ns", "entries", "gid", "links", "mode",
         "mtime_ns", "number", "parent", "size", "target", "uid",
     )  # fmt: skip
 
@@ -51,6 +55,7 @@ class Inode:
         self.entries = NO_ENTRIES
         self.parent = parent
         self.target = ""
+        self.content_key: int | None = None
         self.atime_ns = self.mtime_ns = self.ctime_ns = now_ns
 
     @property
@@ -78,6 +83,7 @@ class Inode:
         twin.entries = self.entries
         twin.parent = self.parent
         twin.target = self.target
+        twin.content_key = self.content_key
         twin.atime_ns = self.atime_ns
         twin.mtime_ns = self.mtime_ns
         twin.ctime_ns = self.ctime_ns
@@ -108,14 +114,23 @@ class Inode:
         """Put ``data`` at ``offset`` (bytes); the size is the caller's business."""
         index, start = divmod(offset, BLOCK_BYTES)
         if start + len(data) <= BLOCK_BYTES:
-            self.blocks = self.blocks.set(index, _patched(self.blocks.get(index, b""), start, data))
+            old = self.blocks.get(index, b"")
+            new = _patched(old, start, data)
+            self.blocks = self.blocks.set(index, new)
+            if self.content_key is not None:
+                self.content_key += block_key(index, new) - block_key(index, old)
             return
+        self._write_across(index, start, data)
+
+    def _write_across(self, index: int, start: int, data: bytes) -> None:
         changed: dict[int, bytes] = {}
         position = 0
         while position < len(data):
             piece = data[position : position + BLOCK_BYTES - start]
-            old = b"" if len(piece) == BLOCK_BYTES else self.blocks.get(index, b"")
-            changed[index] = _patched(old, start, piece)
+            old = self.blocks.get(index, b"")
+            changed[index] = new = _patched(old, start, piece)
+            if self.content_key is not None:
+                self.content_key += block_key(index, new) - block_key(index, old)
             position += len(piece)
             index, start = index + 1, 0
         self.blocks = self.blocks.update(changed)
@@ -135,6 +150,7 @@ class Inode:
 
     def cut(self, size: int) -> None:
         """Drop every stored byte at or beyond ``size`` (bytes)."""
+        self.content_key = None
         keep, rest = divmod(size, BLOCK_BYTES)
         blocks = self.blocks
         gone = [index for index in blocks if index > keep or (index == keep and not rest)]
@@ -146,6 +162,12 @@ class Inode:
         if rest and len(blocks.get(keep, b"")) > rest:
             blocks = blocks.set(keep, blocks[keep][:rest])
         self.blocks = blocks
+
+
+def block_key(index: int, block: bytes) -> int:
+    """Return what a block adds to the ``content_key`` of its file; zeros add nothing."""
+    content = block.rstrip(b"\0")
+    return xxh3_64_intdigest(content, index) if content else 0
 
 
 def _patched(old: bytes, start: int, data: bytes) -> bytes:

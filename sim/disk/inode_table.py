@@ -10,17 +10,22 @@ from __future__ import annotations
 from immutables import Map
 
 from sim.disk.inode import Inode
+from sim.disk.key import entry_key, key_of
 
 Inodes = Map[int, Inode]
 
 
 class InodeTable:
-    """Inodes by number. Nothing of ``base`` is ever changed."""
+    """Inodes by number. Nothing of ``base`` is ever changed.
 
-    __slots__ = ("base", "changed")
+    ``key``, where somebody wants one, is the key of ``base`` (``key.py``).
+    """
 
-    def __init__(self, base: Inodes) -> None:
+    __slots__ = ("base", "changed", "key")
+
+    def __init__(self, base: Inodes, key: int | None = None) -> None:
         self.base = base
+        self.key = key
         self.changed: dict[int, Inode] = {}
 
     def get(self, number: int) -> Inode | None:
@@ -45,6 +50,8 @@ class InodeTable:
         if name in holder.entries:
             self.detach(directory, name)
         holder.entries = holder.entries.set(name, number)
+        if holder.content_key is not None:
+            holder.content_key += entry_key(name, number)
         inode = self.own(number)
         if inode.is_directory:
             inode.links = 2
@@ -58,6 +65,8 @@ class InodeTable:
         holder = self.own(directory)
         inode = self.own(holder.entries[name])
         holder.entries = holder.entries.delete(name)
+        if holder.content_key is not None:
+            holder.content_key -= entry_key(name, inode.number)
         if inode.is_directory:
             inode.links = 0
             holder.links -= 1
@@ -81,6 +90,10 @@ class InodeTable:
     def rebase(self) -> Inodes:
         """Make everything the new base, and return it; who still holds an own inode must not."""
         if self.changed:
+            if self.key is not None:
+                self.key += key_of(self.changed.values()) - key_of(
+                    self.base[number] for number in self.changed if number in self.base
+                )
             self.base = self.base.update(self.changed)
             self.changed = {}
         return self.base

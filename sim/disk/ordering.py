@@ -74,14 +74,19 @@ class Ordering:
         self.order.append(order)
         self._remember(micro, index, is_directory)
 
+    def birth(self, number: int) -> int | None:
+        """Return which pending micro-operation made this inode, or None: it is durable."""
+        return self._births.get(number)
+
     # -- what a micro-operation needs ------------------------------------------------
 
     def _direct(
         self, micro: MicroOperation, index: int, is_directory: bool
     ) -> Iterable[int]:
         number = micro.number
-        if number in self._births:
-            yield self._births[number]
+        for inode in (number, *_directories_of(micro)):
+            if inode in self._births:
+                yield self._births[inode]
         match micro:
             case WriteBlock():
                 yield from self._before_data(micro)

@@ -13,6 +13,7 @@ from typing import assert_never
 from sim.disk.crash_image import Image
 from sim.disk.inode import BLOCK_BYTES
 from sim.disk.inode_table import Inodes, InodeTable
+from sim.disk.key import key_of
 from sim.disk.micro_operation import (
     ChangeAttributes,
     CreateInode,
@@ -65,6 +66,14 @@ class Pending:
     def platter(self) -> Inodes:
         """Everything durable, as an unchanging map."""
         return self.table.rebase()
+
+    @property
+    def key(self) -> int:
+        """The key of the platter (``key.py``); counted in full only once."""
+        platter = self.table.rebase()
+        if self.table.key is None:
+            self.table.key = key_of(platter.values())
+        return self.table.key
 
     # -- reading the journal -----------------------------------------------------------
 

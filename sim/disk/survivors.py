@@ -42,9 +42,18 @@ class SurvivorSet:
                 yield micro
 
     @classmethod
-    def of_mask(cls, survived: int, count: int) -> SurvivorSet:
-        """Return the untorn survivor set whose members are the bits of ``survived``."""
-        return cls(tuple(index for index in range(count) if not survived >> index & 1))
+    def of_mask(
+        cls,
+        survived: int,
+        count: int,
+        torn: tuple[tuple[int, int], ...] = (),
+        stale: tuple[int, ...] = (),
+    ) -> SurvivorSet:
+        """Return the survivor set of ``count`` whose members are the bits of ``survived``."""
+        if survived == (1 << count) - 1:
+            return cls((), torn, stale)
+        lost = tuple([index for index in range(count) if not survived >> index & 1])
+        return cls(lost, torn, stale)
 
     def mask(self, count: int) -> int:
         """Return the survivors as the bits of an integer."""
@@ -108,7 +117,9 @@ def legal(ordering: Ordering, survivors: SurvivorSet) -> None:
                 f"model {ordering.model.name} cannot tear {micro} after {kept} bytes"
             )
     for index in survivors.stale:
-        if survived >> index & 1 or not can_be_stale(ordering, index):
+        birth = ordering.birth(ordering.micros[index].number)
+        born = birth is None or survived >> birth & 1
+        if survived >> index & 1 or not (born and can_be_stale(ordering, index)):
             raise HarnessError(
                 f"model {ordering.model.name} has no stale bytes for {ordering.micros[index]}"
             )

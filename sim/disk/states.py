@@ -1,0 +1,231 @@
+"""All the disks that one power cut may leave: survivor sets, built and told apart.
+
+The walk shares work: states that agree on the first micro-operations are built from one
+another, so a state costs about two micro-operations, not all of them. And it leaves out
+what nobody could see: what happened to the content of a file whose names are all lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from sim.disk.inode_table import Inodes, InodeTable
+from sim.disk.key import unreachable_key
+from sim.disk.micro_operation import (
+    CreateInode,
+    MicroOperation,
+    MoveName,
+    SetSize,
+    UnlinkName,
+    WriteBlock,
+    stale_bytes,
+)
+from sim.disk.pending import Pending
+from sim.disk.survivors import SurvivorSet, can_be_stale, can_tear, closed, legal
+
+_Pairs = tuple[tuple[int, int], ...]
+# A state under construction: position in the walk, survivors, inodes, key, torn, stale, mark.
+_Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool]
+
+REPRESENTATIVE_TEARS: Final = 3
+
+
+class State(NamedTuple):
+    """A platter after a power cut, what distinguishes it from others, and how it came about."""
+
+    inodes: Inodes
+    key: int
+    survivors: SurvivorSet
+
+
+class StateSpace:
+    """Every state that a power cut at this moment may leave, under the model of ``pending``.
+
+    It stays valid until ``pending`` advances.
+    """
+
+    def __init__(self, pending: Pending) -> None:
+        self.ordering = pending.ordering
+        self.micros: Sequence[MicroOperation] = pending.ordering.micros
+        self.base = pending.platter
+        self.base_key = pending.key
+        self._directories = tuple(self._suspects())
+        self._appended: dict[int, int] = {}
+        for micro in self.micros:
+            if isinstance(micro, WriteBlock) and micro.appended:
+                end = micro.offset + len(micro.data)
+                self._appended[micro.number] = max(end, self._appended.get(micro.number, 0))
+
+    def _suspects(self) -> Iterator[int]:
+        """Yield the directories that some survivor set may cut off from the root."""
+        for micro in self.micros:
+            if isinstance(micro, CreateInode):
+                if micro.inode.is_directory:
+                    yield micro.number
+            elif isinstance(micro, UnlinkName | MoveName):
+                replaced = micro.replaced if isinstance(micro, MoveName) else 0
+                for number in (micro.number, replaced):
+                    inode = self.base.get(number)
+                    if inode is not None and inode.is_directory:
+                        yield number
+
+    # -- every state -------------------------------------------------------------------
+
+    def all(self, since: int = 0) -> Iterator[State]:
+        """Yield every state, plainest first; some twice, if nobody can tell them apart.
+
+        With ``since``, only those that some micro-operation from that position on has
+        left its mark on: the others were there before it.
+        """
+        micros, order = self.micros, self.ordering.order
+        sequence, names = self._sequence()
+        count = len(micros)
+        tears = [self._torn(micro) for micro in micros]
+        stale = [self._staled(index) for index in range(count)]
+        stack: list[_Branch] = [(0, 0, self.base, self.base_key, (), (), since == 0)]
+        while stack:
+            position, survived, inodes, key, torn, bad, marked = stack.pop()
+            if position == count:
+                if marked:
+                    yield self._state(survived, inodes, key, torn, bad)
+                continue
+            index = sequence[position]
+            micro = micros[index]
+            position += 1
+            stack.append((position, survived, inodes, key, torn, bad, marked))
+            born = inodes.get(micro.number)
+            if position > names and (born is None or not born.links):
+                continue
+            mark = marked or index >= since
+            staled = stale[index]
+            if staled is not None and born is not None:
+                after, after_key = _applied(staled, inodes, key)
+                stack.append((position, survived, after, after_key, torn, (*bad, index), mark))
+            if order[index] & ~survived:
+                continue
+            for kept, piece in tears[index]:
+                after, after_key = _applied(piece, inodes, key)
+                pair = (index, kept)
+                stack.append((position, survived, after, after_key, (*torn, pair), bad, mark))
+            after, after_key = _applied(micro, inodes, key)
+            stack.append((position, survived | 1 << index, after, after_key, torn, bad, mark))
+
+    def _sequence(self) -> tuple[list[int], int]:
+        """Return the order of the walk, and from which position on only contents are left.
+
+        Where nothing forbids it, names are decided first: then the contents of what has
+        no name need no deciding. Names and contents do not overwrite one another, so
+        that changes no state.
+        """
+        everything = list(range(len(self.micros)))
+        model = self.ordering.model
+        waits = model.sequential or model.rename_over_waits or model.rename_new_waits
+        truncates = any(isinstance(m, SetSize) and not m.append for m in self.micros)
+        if waits or truncates:
+            return everything, len(everything)
+        contents = [i for i in everything if isinstance(self.micros[i], WriteBlock | SetSize)]
+        names = [i for i in everything if not isinstance(self.micros[i], WriteBlock | SetSize)]
+        return names + contents, len(names)
+
+    def _torn(self, micro: MicroOperation) -> list[tuple[int, WriteBlock]]:
+        """Return the pieces that may be left of a write, longest last."""
+        if not (self.ordering.model.torn_units and isinstance(micro, WriteBlock)):
+            return []
+        return [
+            (kept, micro._replace(data=micro.data[:kept])) for kept in range(1, len(micro.data))
+        ]
+
+    def _staled(self, index: int) -> WriteBlock | None:
+        micro = self.micros[index]
+        if isinstance(micro, WriteBlock) and can_be_stale(self.ordering, index):
+            return micro._replace(data=stale_bytes(micro))
+        return None
+
+    def _state(
+        self, survived: int, inodes: Inodes, key: int, torn: _Pairs, stale: tuple[int, ...]
+    ) -> State:
+        if self._appended:
+            inodes, key = self._trimmed(inodes, key)
+        if self._directories:
+            key -= unreachable_key(inodes, self._directories)
+        for index, _ in torn:
+            survived |= 1 << index
+        return State(inodes, key, SurvivorSet.of_mask(survived, len(self.micros), torn, stale))
+
+    def _trimmed(self, inodes: Inodes, key: int) -> tuple[Inodes, int]:
+        """Cut off data that became durable before the size that would show it."""
+        table: InodeTable | None = None
+        for number, end in self._appended.items():
+            inode = inodes.get(number)
+            if inode is not None and inode.size < end and inode.blocks:
+                table = table or InodeTable(inodes, key)
+                table.own(number).trim()
+        return (inodes, key) if table is None else _rebased(table)
+
+    # -- chosen states -----------------------------------------------------------------
+
+    def one(self, survivors: SurvivorSet) -> State:
+        """Return the state of one survivor set; ``HarnessError`` if the model forbids it."""
+        legal(self.ordering, survivors)
+        table = InodeTable(self.base, self.base_key)
+        for micro in survivors.applied(self.micros):
+            micro.apply(table)
+        inodes, key = _rebased(table)
+        survived = survivors.mask(len(self.micros))
+        return self._state(survived, inodes, key, survivors.torn, survivors.stale)
+
+    def telling(self) -> Iterator[SurvivorSet]:
+        """Yield the survivor sets that find most bugs while there are too many for ``all``.
+
+        Every prefix; every loss of one, of two, and of all but one; every lost write
+        showing stale bytes; and, where writes tear, each torn at its ends and its middle.
+        """
+        count = len(self.micros)
+        whole = (1 << count) - 1
+        for length in range(count, -1, -1):
+            yield self._lossy((1 << length) - 1)
+        for index in range(count):
+            yield self._lossy(whole & ~(1 << index))
+            yield self._lossy(self.ordering.order[index] | 1 << index)
+            yield from self._torn_ends(index)
+        for first, second in combinations(range(count), 2):
+            yield self._lossy(whole & ~(1 << first) & ~(1 << second))
+
+    def sampled(self, masks: Iterator[int]) -> Iterator[SurvivorSet]:
+        """Yield the legal survivor set nearest below each wanted one."""
+        for mask in masks:
+            yield self._lossy(mask)
+
+    def _lossy(self, wanted: int) -> SurvivorSet:
+        return SurvivorSet.of_mask(closed(self.ordering, wanted), len(self.micros))
+
+    def _torn_ends(self, index: int) -> Iterator[SurvivorSet]:
+        micro, count = self.micros[index], len(self.micros)
+        if not isinstance(micro, WriteBlock):
+            return
+        without = closed(self.ordering, ((1 << count) - 1) & ~(1 << index))
+        if can_be_stale(self.ordering, index) and self._is_born(micro.number, without):
+            yield SurvivorSet.of_mask(without, count, stale=(index,))
+        survived = without | 1 << index
+        if can_tear(self.ordering, survived, index):
+            length = len(micro.data)
+            for kept in sorted({1, length // REPRESENTATIVE_TEARS, length // 2, length - 1} - {0}):
+                yield SurvivorSet.of_mask(survived, count, torn=((index, kept),))
+
+    def _is_born(self, number: int, survived: int) -> bool:
+        birth = self.ordering.birth(number)
+        return birth is None or bool(survived >> birth & 1)
+
+
+def _applied(micro: MicroOperation, inodes: Inodes, key: int) -> tuple[Inodes, int]:
+    table = InodeTable(inodes, key)
+    micro.apply(table)
+    return _rebased(table)
+
+
+def _rebased(table: InodeTable) -> tuple[Inodes, int]:
+    inodes = table.rebase()
+    assert table.key is not None
+    return inodes, table.key
