@@ -39,7 +39,6 @@ INSTEAD_OF_MODULE = {
 
 # Modules of which only some names reach the outside.
 INSTEAD_OF_NAME = {
-    "apsw.Connection": "Database",
     "asyncio.create_subprocess_exec": "Provider or Effects",
     "asyncio.create_subprocess_shell": "Provider or Effects",
     "asyncio.open_connection": "Provider or Effects",
@@ -54,6 +53,9 @@ INSTEAD_OF_NAME = {
     "datetime.datetime.today": "Clock",
     "datetime.datetime.utcnow": "Clock",
 }
+
+# Names that are also types: only a call reaches the outside.
+INSTEAD_OF_CALL = {"apsw.Connection": "Database"}
 
 # Names that compute with paths and touch no file.
 PURE = {"pathlib.PurePath", "pathlib.PurePosixPath", "os.path.join"}
@@ -105,10 +107,14 @@ def _use_escapes(tree: ast.Module, names: dict[str, str]) -> Iterator[tuple[int,
                 yield node.lineno, f"uses {name}", INSTEAD_OF_NAME[name]
             elif node.attr == "run_in_executor":
                 yield node.lineno, "uses run_in_executor", "tasks of the host's event loop"
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            called = node.func.id
-            if called in INSTEAD_OF_BUILTIN and called not in names:
-                yield node.lineno, f"calls {called}()", INSTEAD_OF_BUILTIN[called]
+        elif isinstance(node, ast.Call):
+            called = _dotted(node.func, names)
+            if called in INSTEAD_OF_CALL:
+                yield node.lineno, f"calls {called}()", INSTEAD_OF_CALL[called]
+            elif not called and isinstance(node.func, ast.Name):
+                builtin = node.func.id
+                if builtin in INSTEAD_OF_BUILTIN:
+                    yield node.lineno, f"calls {builtin}()", INSTEAD_OF_BUILTIN[builtin]
 
 
 def _dotted(node: ast.expr, names: dict[str, str]) -> str:

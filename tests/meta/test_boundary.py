@@ -50,7 +50,11 @@ def test_the_system_reaches_the_outside_through_its_ports_only(path: Path) -> No
         ),
         (
             "import apsw\napsw.Connection('x')",
-            "line 2: uses apsw.Connection; use the port Database",
+            "line 2: calls apsw.Connection(); use the port Database",
+        ),
+        (
+            "from apsw import Connection\nConnection('x')",
+            "line 2: calls apsw.Connection(); use the port Database",
         ),
         ("open('x')", "line 1: calls open(); use the port FileSystem"),
         (
@@ -76,6 +80,7 @@ def test_a_thread_is_named_too() -> None:
         "from pathlib import PurePosixPath",
         "import asyncio\nasyncio.Lock()",
         "import apsw\nerror = apsw.BusyError",
+        "from apsw import Connection\ndef f(database: Connection) -> None: ...",
         "def f(file_system):\n    return file_system.open('x')",
         "from system.files import open\nopen('x')",
         "import posixpath\nposixpath.join('a', 'b')",
