@@ -1,0 +1,131 @@
+"""The crash counter: ends a lifetime in one phase of one mutating operation.
+
+What each phase leaves in the page cache:
+
+==========  =============================  =============  ================  ===============
+phase       write, killed                  write, power   barrier           everything else
+==========  =============================  =============  ================  ===============
+``before``  nothing                        nothing        nothing           nothing
+``during``  a prefix that ends at a page   all of it      nothing: its      all of it
+            boundary                                      closure pends
+``after``   all of it                      all of it      durable           all of it
+==========  =============================  =============  ================  ===============
+
+A write is copied into the page cache page by page, and Linux looks for a fatal signal
+between two pages (``generic_perform_write``): so a write within one page is all or
+nothing under a kill. A power cut takes the whole write as pending and its survivor set
+cuts it; likewise the survivor set chooses which part of a barrier's closure made it.
+Metadata operations are atomic in the page cache, so ``during`` is the same as ``after``
+for them, and what a power cut leaves of one is again the survivor set's business.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, NoReturn
+
+from faults.crash_point import CrashKind, CrashPoint, Phase
+from sim.disk.crash_image import Image
+from sim.disk.disk import Disk
+from sim.disk.inode import BLOCK_BYTES
+from sim.disk.operation import FailedSync, Operation, Sync, Write
+from sim.errors import HarnessError, SimulatedCrash
+
+
+class Hit(NamedTuple):
+    """What a crash met, for crash-point coverage."""
+
+    operation: Operation
+    number: int
+    phase: Phase
+
+
+class CrashCounter:
+    """Counts the operations of ``disk`` down to number ``operation``, and crashes there.
+
+    Make it the disk's interposer; whatever was the interposer before stands behind it.
+    ``kept`` is for a kill ``during`` a write: so many of its bytes are taken, rounded
+    down to a page boundary; 0 takes all of them, which is right for a power cut.
+
+    ``hit`` is what the crash met, or None as long as it has not come. An operation that
+    an injector refuses did not happen and is not counted, so the next one gets its
+    number; a crash ``before`` it comes first.
+
+    Raises ``HarnessError`` if that operation is already over.
+    """
+
+    __slots__ = ("_behind", "_disk", "hit", "kept", "operation", "phase")
+
+    def __init__(self, disk: Disk, operation: int, phase: Phase, kept: int = 0) -> None:
+        if operation <= disk.operations:
+            raise HarnessError(
+                f"cannot crash at operation={operation}: {disk.operations} are over already"
+            )
+        self._disk = disk
+        self._behind = disk.interposer
+        self.operation = operation
+        self.phase = phase
+        self.kept = kept
+        self.hit: Hit | None = None
+
+    def before(self, operation: Operation, number: int) -> Operation:
+        """Crash here if nothing of the operation shall happen."""
+        meant = number == self.operation
+        if meant and self.phase is Phase.BEFORE:
+            self._crash(operation)
+        if self._behind is not None:
+            operation = self._behind.before(operation, number)
+        if meant and self.phase is Phase.DURING:
+            return self._part_of(operation)
+        return operation
+
+    def after(self, operation: Operation, number: int) -> None:
+        """Crash here if all, or the first part, of the operation shall have happened."""
+        if self._behind is not None:
+            self._behind.after(operation, number)
+        if number == self.operation:
+            self._crash(operation)
+
+    def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:
+        """Reading changes nothing, so it is no crash point."""
+        if self._behind is not None:
+            return self._behind.reading(path, inode, offset, data)
+        return data
+
+    def _part_of(self, operation: Operation) -> Operation:
+        if isinstance(operation, Sync | FailedSync):
+            self._crash(operation)
+        if isinstance(operation, Write) and self.kept:
+            taken = page_prefix(operation, self.kept)
+            if not taken:
+                self._crash(operation)
+            return operation._replace(data=operation.data[:taken])
+        return operation
+
+    def _crash(self, operation: Operation) -> NoReturn:
+        self.hit = Hit(operation, self.operation, self.phase)
+        self._disk.power_off()
+        name = type(operation).__name__
+        raise SimulatedCrash(f"{self.phase} operation {self.operation}, {name} {operation.path}")
+
+
+def page_prefix(write: Write, kept: int) -> int:
+    """Return how many bytes of ``write`` a kill leaves that came after ``kept`` bytes."""
+    if kept >= len(write.data):
+        return len(write.data)
+    return max(0, kept - (write.offset + kept) % BLOCK_BYTES)
+
+
+def page_prefixes(write: Write) -> range:
+    """Return every ``kept`` with which a kill leaves a part of ``write``, but not all of it."""
+    first = BLOCK_BYTES - write.offset % BLOCK_BYTES
+    return range(first, len(write.data), BLOCK_BYTES)
+
+
+def crash_image(disk: Disk, point: CrashPoint) -> Image:
+    """Return what the next boot finds after ``disk`` crashed at ``point``.
+
+    Raises ``HarnessError`` if the disk's persistence model does not allow the survivors.
+    """
+    if point.kind is CrashKind.KILL:
+        return disk.snapshot()
+    return disk.power_cut(point.survivors)
