@@ -84,12 +84,15 @@ class StateSpace:
         count = len(micros)
         tears = [self._torn(micro) for micro in micros]
         stale = [self._staled(index) for index in range(count)]
+        last_new = max((p for p, index in enumerate(sequence) if index >= since), default=-1)
         stack: list[_Branch] = [(0, 0, self.base, self.base_key, (), (), since == 0)]
         while stack:
             position, survived, inodes, key, torn, bad, marked = stack.pop()
             if position == count:
                 if marked:
                     yield self._state(survived, inodes, key, torn, bad)
+                continue
+            if not marked and position > last_new:
                 continue
             index = sequence[position]
             micro = micros[index]
@@ -139,7 +142,8 @@ class StateSpace:
 
     def _staled(self, index: int) -> WriteBlock | None:
         micro = self.micros[index]
-        if isinstance(micro, WriteBlock) and can_be_stale(self.ordering, index):
+        others = ~(1 << index)
+        if isinstance(micro, WriteBlock) and can_be_stale(self.ordering, others, index):
             return micro._replace(data=stale_bytes(micro))
         return None
 
@@ -206,17 +210,13 @@ class StateSpace:
         if not isinstance(micro, WriteBlock):
             return
         without = closed(self.ordering, ((1 << count) - 1) & ~(1 << index))
-        if can_be_stale(self.ordering, index) and self._is_born(micro.number, without):
+        if can_be_stale(self.ordering, without, index):
             yield SurvivorSet.of_mask(without, count, stale=(index,))
         survived = without | 1 << index
         if can_tear(self.ordering, survived, index):
             length = len(micro.data)
             for kept in sorted({1, length // REPRESENTATIVE_TEARS, length // 2, length - 1} - {0}):
                 yield SurvivorSet.of_mask(survived, count, torn=((index, kept),))
-
-    def _is_born(self, number: int, survived: int) -> bool:
-        birth = self.ordering.birth(number)
-        return birth is None or bool(survived >> birth & 1)
 
 
 def _applied(micro: MicroOperation, inodes: Inodes, key: int) -> tuple[Inodes, int]:

@@ -86,10 +86,13 @@ def can_tear(ordering: Ordering, survived: int, index: int) -> bool:
     )
 
 
-def can_be_stale(ordering: Ordering, index: int) -> bool:
-    """Say whether a lost write may show what its place held before."""
+def can_be_stale(ordering: Ordering, survived: int, index: int) -> bool:
+    """Say whether a write that is not in ``survived`` may show what its place held before."""
     micro = ordering.micros[index]
     if not isinstance(micro, WriteBlock):
+        return False
+    birth = ordering.birth(micro.number)
+    if survived >> index & 1 or (birth is not None and not survived >> birth & 1):
         return False
     match ordering.model.stale_bytes:
         case StaleBytes.NOWHERE:
@@ -117,9 +120,7 @@ def legal(ordering: Ordering, survivors: SurvivorSet) -> None:
                 f"model {ordering.model.name} cannot tear {micro} after {kept} bytes"
             )
     for index in survivors.stale:
-        birth = ordering.birth(ordering.micros[index].number)
-        born = birth is None or survived >> birth & 1
-        if survived >> index & 1 or not (born and can_be_stale(ordering, index)):
+        if not can_be_stale(ordering, survived, index):
             raise HarnessError(
                 f"model {ordering.model.name} has no stale bytes for {ordering.micros[index]}"
             )
