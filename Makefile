@@ -12,6 +12,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS ?=
 # Processes for the tests. One for each core; ARGS="-n 0" for a debugger.
 TESTS := -n auto --dist worksteal
+# The rooms that must cover the disk and the runtime by themselves. The machines would hide a
+# line that nothing asserts about, and the house's own tests start interpreters by the dozen.
+COVERING := $(wildcard tests/unit tests/conformance tests/litmus tests/controls)
 ROOMS := $(wildcard sim faults oracles system powercut benchmarks tests)
 
 .PHONY: help run test lint format cover bench stress clean
@@ -31,9 +34,9 @@ lint: $(INSTALLED) ## lint rules, format, types, floors
 	$(BIN)/mypy $(ROOMS)
 	$(BIN)/lint-imports --no-cache
 
-cover: $(INSTALLED) ## the tests again, counting lines and branches; the disk and the runtime need 95 %
+cover: $(INSTALLED) ## lines and branches that the tests reach; the disk and the runtime need 95 %
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(TESTS) $(ARGS)
+	$(BIN)/coverage run -m pytest $(TESTS) $(COVERING) $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='sim/disk/*,system/*' --fail-under=95

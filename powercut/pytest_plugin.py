@@ -7,14 +7,13 @@ time limits and seeds (``-n``, ``--timeout``, ``--hypothesis-seed``) stay with t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from powercut.explore import Exploration
     from sim.disk.handle import Handle
     from sim.disk.persistence import PersistenceModel
 
@@ -63,7 +62,7 @@ def powercut_disk(request: pytest.FixtureRequest) -> Handle:
 
 
 @pytest.fixture
-def powercut_explore() -> Callable[..., Exploration]:
+def powercut_explore() -> Callable[..., Any]:
     """Give ``powercut.explore.explore``."""
     from powercut.explore import explore
 
