@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
@@ -63,7 +63,13 @@ def install_profiles(root: Path) -> None:
     database = DirectoryBasedExampleDatabase(root.absolute() / ".hypothesis" / "examples")
     # While CI is set, Hypothesis makes its own derandomized profile without a database the
     # current one, and the current one is the parent of whatever names no other. It is named.
-    parent = settings(settings.get_profile("default"), deadline=None, print_blob=False)
+    parent = settings(
+        settings.get_profile("default"),
+        deadline=None,
+        print_blob=False,
+        # It reads the wall clock, as a deadline does: a busy machine is no failure.
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     for profile in PROFILES.values():
         if profile.derandomized:
             # Explaining a failure traces every line, which costs minutes on Python 3.11.

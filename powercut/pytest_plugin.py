@@ -7,13 +7,15 @@ time limits and seeds (``-n``, ``--timeout``, ``--hypothesis-seed``) stay with t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from powercut.explore import Exploration
     from sim.disk.handle import Handle
     from sim.disk.persistence import PersistenceModel
 
@@ -31,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--powercut-disk",
         metavar="MODEL",
-        help=f"persistence model of the fixture `powercut_disk` (default: {DEFAULT_MODEL})",
+        help=f"persistence model of our fixtures (default: {DEFAULT_MODEL})",
     )
 
 
@@ -62,11 +64,11 @@ def powercut_disk(request: pytest.FixtureRequest) -> Handle:
 
 
 @pytest.fixture
-def powercut_explore() -> Callable[..., Any]:
-    """Give ``powercut.explore.explore``."""
+def powercut_explore(request: pytest.FixtureRequest) -> Callable[..., Exploration]:
+    """Give ``powercut.explore.explore``, under the persistence model of ``--powercut-disk``."""
     from powercut.explore import explore
 
-    return explore
+    return partial(explore, disk=_model(request.config))
 
 
 def _model(config: pytest.Config) -> PersistenceModel:

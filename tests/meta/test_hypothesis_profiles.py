@@ -56,7 +56,7 @@ def database_of(directory: Path) -> str:
 def test_profiles_are_the_same_on_a_desk_and_in_a_ci(
     tmp_path: Path, variable: dict[str, str]
 ) -> None:
-    common = {"deadline": "None", "shrinks": True, "suppressed": []}
+    common = {"deadline": "None", "shrinks": True, "suppressed": ["too_slow"]}
     random = {"derandomized": False, "database": database_of(tmp_path), "explains": True, **common}
     fixed = {"derandomized": True, "database": "None", "explains": False, **common}
     assert registered(tmp_path, **variable) == {

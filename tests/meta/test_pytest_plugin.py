@@ -35,6 +35,23 @@ def test_the_next_test_has_a_disk_of_its_own(powercut_disk):
     assert powercut_disk.listdir("/") == []
 """
 
+EXPLORED = """
+import os
+
+def replaced_without_a_sync(disk, ack):
+    descriptor = disk.open("/new", os.O_CREAT | os.O_WRONLY)
+    disk.write(descriptor, b"whole")
+    disk.close(descriptor)
+    disk.replace("/new", "/note")
+
+def whole_or_absent(disk, known):
+    if "note" in disk.listdir("/"):
+        assert disk.stat("/note").st_size == 5
+
+def test_it(powercut_explore):
+    print(powercut_explore(replaced_without_a_sync, whole_or_absent))
+"""
+
 
 def run_plugin(
     directory: Path, source: str, *options: str, plugins: tuple[str, ...] = ()
@@ -103,12 +120,17 @@ def test_an_unknown_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in finished.stderr + finished.stdout
 
 
-def test_the_explore_fixture_is_the_function_itself(tmp_path: Path) -> None:
-    source = (
-        "def test_it(powercut_explore): assert powercut_explore.__module__ == 'powercut.explore'"
-    )
-    finished = run_plugin(tmp_path, source)
+@pytest.mark.parametrize(
+    ("options", "verdict"),
+    [((), "posix: unsafe"), (("--powercut-disk=scc",), "scc: safe")],
+    ids=str,
+)
+def test_the_explore_fixture_follows_the_model(
+    tmp_path: Path, options: tuple[str, ...], verdict: str
+) -> None:
+    finished = run_plugin(tmp_path, EXPLORED, "-s", *options)
     assert finished.returncode == 0, finished.stdout
+    assert verdict in finished.stdout
 
 
 def test_the_options_of_other_plugins_stay_theirs(tmp_path: Path) -> None:
