@@ -67,7 +67,7 @@ class Disk:
         self.off = False
         self.sync_errors: dict[int, int] = {}
         self._errors_to_come: set[int] = set()
-        self._next_inode = self.image.next_inode
+        self.next_inode = self.image.next_inode
         self._pending = Pending(model, self.image.platter, self.image.pending)
         self._folded = 0
 
@@ -107,11 +107,11 @@ class Disk:
     ) -> Inode:
         """Make a new inode under ``name`` (empty: under none); ``mode`` has the type bits."""
         now_ns = self.now_ns()
-        inode = Inode(self._next_inode, mode, now_ns)
+        inode = Inode(self.next_inode, mode, now_ns)
         inode.target = target
         inode.size = len(os.fsencode(target))
         operation = self._enter(Create(path, inode.copy(), directory.number, name))
-        self._next_inode += 1
+        self.next_inode += 1
         self.cache.add(inode)
         if name:
             self.cache.attach(directory.number, name, inode.number)
@@ -277,7 +277,7 @@ class Disk:
 
         Raises ``HarnessError`` if the model does not allow these survivors.
         """
-        return self.pending().crash(survivors, self._next_inode)
+        return self.pending().crash(survivors, self.next_inode)
 
     def snapshot(self) -> Image:
         """Return the disk as it is: page cache, pending operations and platter.
@@ -287,10 +287,7 @@ class Disk:
         pending = self.pending()
         return Image(
             platter=pending.platter,
-            pending=tuple(
-                micro._replace(operation=micro.operation - self.operations)
-                for micro in pending.micros
-            ),
+            pending=pending.carried_over(self.operations),
             cached=self.cache.freeze(),
-            next_inode=self._next_inode,
+            next_inode=self.next_inode,
         )

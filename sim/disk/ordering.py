@@ -35,11 +35,14 @@ from sim.disk.persistence import (
 
 
 class Ordering:
-    """The predecessors of every pending micro-operation; grows by one at a time."""
+    """The predecessors of every pending micro-operation; grows by one at a time.
+
+    ``truncation`` names for each the last pending truncation of its file before it.
+    """
 
     __slots__ = (
         "_attributes", "_births", "_content", "_directories", "_directory_move", "_metadata",
-        "_placed", "_sizes", "_truncations", "_units", "micros", "model", "needs", "order",
+        "_placed", "_sizes", "_truncations", "_units", "micros", "model", "needs", "order", "truncation",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
@@ -47,6 +50,7 @@ class Ordering:
         self.micros: list[MicroOperation] = []
         self.needs: list[int] = []
         self.order: list[int] = []
+        self.truncation: list[int | None] = []
         self._births: dict[int, int] = {}
         self._units: dict[tuple[int, int], int] = {}
         self._sizes: dict[int, int] = {}
@@ -69,6 +73,7 @@ class Ordering:
             order = (1 << index) - 1
         else:
             order |= self._by_directory_order(micro)
+        self.truncation.append(self._truncations.get(micro.number))
         self.micros.append(micro)
         self.needs.append(needs)
         self.order.append(order)
@@ -132,14 +137,14 @@ class Ordering:
                 yield before
 
     def _before_rename(self, move: MoveName, is_directory: bool) -> Iterable[int]:
-        yield from self._places_of(move.to_directory)
+        yield from self.places_of(move.to_directory)
         if is_directory and self._directory_move >= 0:
             yield self._directory_move
         waits = self.model.rename_over_waits if move.replaced else self.model.rename_new_waits
         if waits:
             yield from self._content.get(move.number, ())
 
-    def _places_of(self, directory: int) -> Iterable[int]:
+    def places_of(self, directory: int) -> Iterable[int]:
         """Yield what put this directory and those above it where they are.
 
         A rename never leaves a file without any name, so it cannot survive into a

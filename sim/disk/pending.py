@@ -205,7 +205,7 @@ class Pending:
                     mine = everything or _into(micro) == sync.inode
                     if own and self.model.sync_names:
                         mine = True
-                        wanted |= self._same_name(micro, index)
+                        wanted |= self._with_its_place(micro, index)
                 case UnlinkName():
                     mine = everything or micro.directory == sync.inode
                 case _:
@@ -213,9 +213,11 @@ class Pending:
             wanted |= mine << index
         return wanted
 
-    def _same_name(self, named: LinkName | MoveName, index: int) -> int:
-        """Return what happened to this name before: it cannot be durable after it."""
+    def _with_its_place(self, named: LinkName | MoveName, index: int) -> int:
+        """Return what a durable name needs: its directories, and what the name meant before."""
         before = 0
+        for place in self.ordering.places_of(_name(named)[0]):
+            before |= 1 << place
         for earlier, micro in enumerate(self.ordering.micros[:index]):
             if isinstance(micro, LinkName | MoveName | UnlinkName) and (
                 _name(named) in (_name(micro), (micro.directory, micro.name))
@@ -242,11 +244,14 @@ class Pending:
             kept |= (not lost) << index
         self._keep(kept)
 
-    # -- crash images ------------------------------------------------------------------
+    def carried_over(self, operations: int) -> tuple[MicroOperation, ...]:
+        """Return what is pending as the next lifetime sees it, after so many operations."""
+        return tuple(
+            micro._replace(operation=micro.operation - operations)
+            for micro in self.ordering.micros
+        )
 
-    def everything(self) -> Inodes:
-        """Return platter and everything pending: what the page cache shows."""
-        return self._survived(SurvivorSet())
+    # -- crash images ------------------------------------------------------------------
 
     def crash(self, survivors: SurvivorSet, next_inode: int) -> Image:
         """Return the disk after a power cut that left these survivors.

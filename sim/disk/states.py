@@ -79,7 +79,7 @@ class StateSpace:
         With ``since``, only those that some micro-operation from that position on has
         left its mark on: the others were there before it.
         """
-        micros, order = self.micros, self.ordering.order
+        micros, order, truncation = self.micros, self.ordering.order, self.ordering.truncation
         sequence, names = self._sequence()
         count = len(micros)
         tears = [self._torn(micro) for micro in micros]
@@ -103,7 +103,12 @@ class StateSpace:
                 continue
             mark = marked or index >= since
             staled = stale[index]
-            if staled is not None and born is not None:
+            freed = truncation[index]
+            if (
+                staled is not None
+                and born is not None
+                and (freed is None or survived >> freed & 1)
+            ):
                 after, after_key = _applied(staled, inodes, key)
                 stack.append((position, survived, after, after_key, torn, (*bad, index), mark))
             if order[index] & ~survived:

@@ -87,13 +87,16 @@ def can_tear(ordering: Ordering, survived: int, index: int) -> bool:
 
 
 def can_be_stale(ordering: Ordering, survived: int, index: int) -> bool:
-    """Say whether a write that is not in ``survived`` may show what its place held before."""
+    """Say whether a write that is not in ``survived`` may show what its place held before.
+
+    Its inode must be there, and a truncation that freed its place must have happened.
+    """
     micro = ordering.micros[index]
-    if not isinstance(micro, WriteBlock):
+    if survived >> index & 1 or not isinstance(micro, WriteBlock):
         return False
-    birth = ordering.birth(micro.number)
-    if survived >> index & 1 or (birth is not None and not survived >> birth & 1):
-        return False
+    for needed in (ordering.birth(micro.number), ordering.truncation[index]):
+        if needed is not None and not survived >> needed & 1:
+            return False
     match ordering.model.stale_bytes:
         case StaleBytes.NOWHERE:
             return False
