@@ -19,6 +19,7 @@ from sim.disk.inode import ROOT, Inode
 from sim.disk.inode_table import InodeTable
 from sim.disk.operation import (
     Create,
+    DescriptorInterposer,
     FailedSync,
     Interposer,
     Link,
@@ -47,8 +48,9 @@ class Disk:
     a power cut. ``now_ns`` gives time stamps; left out, every look at it is one
     microsecond after the last.
 
-    ``operations`` counts the mutating operations so far. ``interposer`` may be set at any
-    time; None means that nothing stands between the program and the disk.
+    ``operations`` counts the mutating operations so far. ``interposer`` and
+    ``descriptor_interposer`` may be set at any time; None means that nothing stands between
+    the program and the disk.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Disk:
         self.journal: list[Operation] = []
         self.operations = 0
         self.interposer: Interposer | None = None
+        self.descriptor_interposer: DescriptorInterposer | None = None
         self.off = False
         self.sync_errors: dict[int, int] = {}
         self._errors_to_come: set[int] = set()

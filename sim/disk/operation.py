@@ -143,3 +143,15 @@ class Interposer(Protocol):
         Raise ``OSError`` to fail the read.
         """
         ...
+
+
+class DescriptorInterposer(Protocol):
+    """Stands beside the ``Interposer``, where descriptors come and go and nothing changes."""
+
+    def opening(self, path: str, descriptors: int) -> None:
+        """Look at an open while so many descriptors are open; raise ``OSError`` to refuse it."""
+        ...
+
+    def closing(self, path: str, inode: int) -> None:
+        """Look at a close whose descriptor is gone; raise ``OSError`` to report a late error."""
+        ...

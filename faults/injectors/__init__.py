@@ -1,0 +1,1 @@
+"""The injectors, one family a room; ``faults/injector.py`` puts them together."""
