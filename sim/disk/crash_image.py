@@ -61,9 +61,7 @@ class Image:
 
     def files(self) -> dict[str, bytes]:
         """Return the content of every regular file by path, for looking at small disks."""
-        return {
-            path: inode.read(0, inode.size) for path, inode in self.tree() if inode.is_file
-        }
+        return {path: inode.read(0, inode.size) for path, inode in self.tree() if inode.is_file}
 
     def digest(self) -> str:
         """Return 32 hex digits that are equal exactly for equal trees.

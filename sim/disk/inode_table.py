@@ -73,9 +73,7 @@ class InodeTable:
         else:
             inode.links -= 1
 
-    def move(
-        self, number: int, directory: int, name: str, to_directory: int, to_name: str
-    ) -> None:
+    def move(self, number: int, directory: int, name: str, to_directory: int, to_name: str) -> None:
         """Rename: the old name goes, if it still means this inode; the new one means it."""
         if self.own(directory).entries.get(name) == number:
             self.detach(directory, name)

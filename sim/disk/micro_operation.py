@@ -14,6 +14,8 @@ from sim.disk.inode_table import InodeTable
 
 
 class CreateInode(NamedTuple):
+    """An inode came to be, as it was born; it has no name yet."""
+
     operation: int
     inode: Inode
 
@@ -68,6 +70,8 @@ class SetSize(NamedTuple):
 
 
 class LinkName(NamedTuple):
+    """A directory entry appears."""
+
     operation: int
     number: int
     directory: int
@@ -81,6 +85,8 @@ class LinkName(NamedTuple):
 
 
 class UnlinkName(NamedTuple):
+    """A directory entry disappears, if it still means this inode."""
+
     operation: int
     number: int
     directory: int
@@ -95,6 +101,8 @@ class UnlinkName(NamedTuple):
 
 
 class MoveName(NamedTuple):
+    """A directory entry moves, in one piece; ``replaced`` lost its name to it, or is 0."""
+
     operation: int
     number: int
     directory: int
@@ -111,6 +119,8 @@ class MoveName(NamedTuple):
 
 
 class ChangeAttributes(NamedTuple):
+    """Permissions, owner and times, all together."""
+
     operation: int
     number: int
     mode: int

@@ -114,9 +114,7 @@ class FailedSync(NamedTuple):
     policy: SyncFailure
 
 
-Operation = (
-    Create | Write | Resize | Link | Unlink | Rename | SetAttributes | Sync | FailedSync
-)
+Operation = Create | Write | Resize | Link | Unlink | Rename | SetAttributes | Sync | FailedSync
 
 
 class Interposer(Protocol):

@@ -42,7 +42,8 @@ class Ordering:
 
     __slots__ = (
         "_attributes", "_births", "_content", "_directories", "_directory_move", "_metadata",
-        "_placed", "_sizes", "_truncations", "_units", "micros", "model", "needs", "order", "truncation",
+        "_placed", "_sizes", "_truncations", "_units", "micros", "model", "needs", "order",
+        "truncation",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
@@ -85,9 +86,7 @@ class Ordering:
 
     # -- what a micro-operation needs ------------------------------------------------
 
-    def _direct(
-        self, micro: MicroOperation, index: int, is_directory: bool
-    ) -> Iterable[int]:
+    def _direct(self, micro: MicroOperation, index: int, is_directory: bool) -> Iterable[int]:
         number = micro.number
         for inode in (number, *_directories_of(micro)):
             if inode in self._births:

@@ -156,9 +156,7 @@ class Pending:
     def _rename(self, rename: Rename, number: int) -> None:
         _, inode, directory, name, _, to_directory, to_name, replaced = rename
         if self.model.atomic_rename:
-            self._add(
-                MoveName(number, inode, directory, name, to_directory, to_name, replaced)
-            )
+            self._add(MoveName(number, inode, directory, name, to_directory, to_name, replaced))
             return
         if replaced:
             self._add(UnlinkName(number, replaced, to_directory, to_name))
@@ -247,8 +245,7 @@ class Pending:
     def carried_over(self, operations: int) -> tuple[MicroOperation, ...]:
         """Return what is pending as the next lifetime sees it, after so many operations."""
         return tuple(
-            micro._replace(operation=micro.operation - operations)
-            for micro in self.ordering.micros
+            micro._replace(operation=micro.operation - operations) for micro in self.ordering.micros
         )
 
     # -- crash images ------------------------------------------------------------------

@@ -104,11 +104,7 @@ class StateSpace:
             mark = marked or index >= since
             staled = stale[index]
             freed = truncation[index]
-            if (
-                staled is not None
-                and born is not None
-                and (freed is None or survived >> freed & 1)
-            ):
+            if staled is not None and born is not None and (freed is None or survived >> freed & 1):
                 after, after_key = _applied(staled, inodes, key)
                 stack.append((position, survived, after, after_key, torn, (*bad, index), mark))
             if order[index] & ~survived:

@@ -1,0 +1,310 @@
+"""Explore: crash a workload at every operation, in every way that the model allows.
+
+The workload runs **once**, on a recording disk; the journal is then read operation by
+operation, and at each crash point every survivor set is built, told apart from those seen
+before, booted and checked. Nothing runs twice, so the cost grows linearly with the
+operations.
+
+What a crash point allows beyond the one before it carries the mark of the operation
+between them; only that is built. After an acknowledgement everything is built anew, since
+the same disk that was right before it may be wrong now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from faults.crash_point import CrashKind, CrashPoint, Phase
+from oracles.history import History, Known
+from oracles.old_or_new import check_old_or_new, paths_of
+from oracles.violation import UnreadableAfterCrash, Violation
+from sim.choices import SeededChoices
+from sim.disk.crash_image import Image
+from sim.disk.disk import Disk
+from sim.disk.handle import Handle
+from sim.disk.inode import BLOCK_BYTES
+from sim.disk.operation import FailedSync, Operation, Write
+from sim.disk.pending import Pending
+from sim.disk.persistence import MODELS, PersistenceModel, model_named
+from sim.disk.states import State, StateSpace
+from sim.disk.survivors import SurvivorSet
+from sim.errors import HarnessError
+
+Workload = Callable[[Handle, History], None]
+Check = Callable[[Handle, Known], None]
+
+KEPT_FAILURES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far to go where there is too much.
+
+    ``states_per_point``: up to so many states of one crash point, all are built. Beyond
+    that: the telling ones, and ``samples`` drawn with ``seed``. ``nested``: how many
+    times a crash may hit what the check itself writes (its recovery).
+    """
+
+    states_per_point: int = 4096
+    samples: int = 256
+    seed: int = 0
+    nested: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A crash that the check did not accept; ``crashes`` holds one point per lifetime."""
+
+    crashes: tuple[CrashPoint, ...]
+    violation: Violation
+
+
+@dataclass(slots=True)
+class Exploration:
+    """What a model allows, and what came of it.
+
+    ``operations``: of the workload. ``built``: states built, ``states``: distinct ones
+    that were booted and checked. ``exhaustive``: no legal state was left out.
+    ``failed``: how many of the states the check refused; ``failures`` keeps the first.
+    """
+
+    model: PersistenceModel
+    operations: int = 0
+    built: int = 0
+    states: int = 0
+    failed: int = 0
+    exhaustive: bool = True
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def safe(self) -> bool:
+        return not self.failed
+
+    def __str__(self) -> str:
+        how = "exhaustive" if self.exhaustive else "sampled"
+        verdict = "safe" if self.safe else f"unsafe in {self.failed}"
+        return f"{self.model.name}: {verdict} of {self.states} states, {how}"
+
+
+class _Visit(NamedTuple):
+    """A crash image that wants a look, and how it came about."""
+
+    image: Image
+    key: tuple[int, bool, int]
+    crashes: tuple[CrashPoint, ...]
+    said: int
+
+
+def explore(
+    workload: Workload,
+    check: Check | None = None,
+    disk: str | PersistenceModel = "posix",
+    limits: Limits | None = None,
+    image: Image | None = None,
+) -> Exploration:
+    """Run ``workload(handle, ack)`` once, and check every crash of it.
+
+    ``check(handle, known)`` gets the disk as the next boot finds it; it raises a
+    ``Violation`` (or anything else, which counts as "does not come up"). Without one, the
+    values given to ``ack`` are mappings from path to content, and the files must be old
+    or new. ``image`` is the disk that the workload starts from.
+
+    Raises ``HarnessError`` for an unknown model, and if the workload itself fails
+    although nothing was injected.
+    """
+    model = model_named(disk) if isinstance(disk, str) else disk
+    return _Explorer(workload, check, model, limits or Limits(), image or Image.empty()).run()
+
+
+def explore_models(
+    workload: Workload, check: Check | None = None, limits: Limits | None = None
+) -> dict[str, Exploration]:
+    """Explore under every persistence model, strongest first; the verdict names them."""
+    return {name: explore(workload, check, name, limits) for name in MODELS}
+
+
+class _Explorer:
+    def __init__(
+        self,
+        workload: Workload,
+        check: Check | None,
+        model: PersistenceModel,
+        limits: Limits,
+        image: Image,
+    ) -> None:
+        self.limits = limits
+        self.image = image
+        self.result = Exploration(model)
+        self.disk = Disk(image, model)
+        self.history = History(lambda: self.disk.operations)
+        self._seen: set[tuple[int, bool, int]] = set()
+        self._record(workload)
+        self.check = check or self._default_check()
+
+    def _record(self, workload: Workload) -> None:
+        try:
+            workload(Handle(self.disk), self.history)
+        except HarnessError:
+            raise
+        except Exception as error:
+            raise HarnessError(
+                f"the workload failed before any crash: {type(error).__name__}: {error}"
+            ) from error
+        self.result.operations = self.disk.operations
+
+    def _default_check(self) -> Check:
+        paths = paths_of(entry.value for entry in self.history.entries)
+        initial = _contents(Handle(Disk(self.image)), paths)
+
+        def old_or_new(handle: Handle, known: Known) -> None:
+            check_old_or_new(_contents(handle, paths), initial, known)
+
+        return old_or_new
+
+    def run(self) -> Exploration:
+        entries = len(self.history.entries)
+        for visit in self._crashes(self.disk, (), entries):
+            self._visit(visit)
+        return self.result
+
+    # -- every crash of one lifetime -----------------------------------------------------
+
+    def _crashes(self, disk: Disk, before: tuple[CrashPoint, ...], said: int) -> Iterator[_Visit]:
+        """Yield every crash of a recorded lifetime that was not seen before.
+
+        ``said`` is how much of the history was known when it ended, if it was a recovery;
+        the workload's own lifetime (``before`` is empty) tells it itself.
+        """
+        pending = Pending(disk.model, disk.image.platter, disk.image.pending)
+        reached = 0
+        for number in range(len(disk.journal) + 1):
+            since = 0
+            if number:
+                operation = disk.journal[number - 1]
+                since = len(pending.micros)
+                if not before:
+                    said = self.history.said_by(number, returned=False)
+                yield from self._kills_during(disk, pending, operation, number, before, said)
+                pending.advance(operation, number)
+                if isinstance(operation, FailedSync):
+                    since = 0
+                if since < len(pending.micros) or said != reached:
+                    yield from self._at(disk, pending, number, before, said, since)
+                    reached = said
+            if not before:
+                said = self.history.said_by(number, returned=True)
+            if said != reached or not number:
+                yield from self._at(disk, pending, number, before, said, 0)
+                reached = said
+
+    def _at(
+        self,
+        disk: Disk,
+        pending: Pending,
+        number: int,
+        before: tuple[CrashPoint, ...],
+        said: int,
+        since: int,
+    ) -> Iterator[_Visit]:
+        """Yield the kill and the power cuts right after operation ``number``."""
+        phase = Phase.AFTER if number else Phase.BEFORE
+        operation = max(number, 1)
+        space = StateSpace(pending)
+        killed = self._killed(pending, disk.next_inode, space, number)
+        point = CrashPoint(operation, phase, CrashKind.KILL)
+        yield _Visit(killed[0], (killed[1], True, said), (*before, point), said)
+        for inodes, key, survivors in self._states(space, since):
+            self.result.built += 1
+            point_key = (key, False, said)
+            if point_key not in self._seen:
+                point = CrashPoint(operation, phase, CrashKind.POWER_CUT, survivors)
+                image = Image.of_platter(inodes, disk.next_inode)
+                yield _Visit(image, point_key, (*before, point), said)
+
+    def _states(self, space: StateSpace, since: int) -> Iterator[State]:
+        limit = self.limits.states_per_point
+        for built, state in enumerate(space.all(since)):
+            if built == limit:
+                break
+            yield state
+        else:
+            return
+        self.result.exhaustive = False
+        for survivors in space.telling():
+            yield space.one(survivors)
+        source = SeededChoices(self.limits.seed)
+        everything = (1 << len(space.micros)) - 1
+        masks = (source.integer("survivors", 0, everything) for _ in range(self.limits.samples))
+        for survivors in space.sampled(masks):
+            yield space.one(survivors)
+
+    def _killed(
+        self, pending: Pending, next_inode: int, space: StateSpace, operations: int
+    ) -> tuple[Image, int]:
+        state = space.one(SurvivorSet())
+        carried = pending.carried_over(operations)
+        return Image(pending.platter, carried, state.inodes, next_inode), state.key
+
+    def _kills_during(
+        self,
+        disk: Disk,
+        pending: Pending,
+        operation: Operation,
+        number: int,
+        before: tuple[CrashPoint, ...],
+        said: int,
+    ) -> Iterator[_Visit]:
+        """Yield the kills that find a long write done in part: Linux looks between pages."""
+        if not isinstance(operation, Write):
+            return
+        start = operation.offset
+        length = len(operation.data)
+        for kept in range(BLOCK_BYTES - start % BLOCK_BYTES, length, BLOCK_BYTES):
+            partial = Pending(disk.model, pending.platter, pending.micros)
+            partial.advance(operation._replace(data=operation.data[:kept]), number)
+            image, key = self._killed(partial, disk.next_inode, StateSpace(partial), number)
+            point = CrashPoint(number, Phase.DURING, CrashKind.KILL, kept=kept)
+            yield _Visit(image, (key, True, said), (*before, point), said)
+
+    # -- one crash image -----------------------------------------------------------------
+
+    def _visit(self, visit: _Visit) -> None:
+        if visit.key in self._seen:
+            return
+        self._seen.add(visit.key)
+        self.result.states += 1
+        disk = Disk(visit.image, self.result.model)
+        try:
+            self.check(Handle(disk), self.history.known(visit.said))
+        except HarnessError:
+            raise
+        except Violation as violation:
+            self._fail(Failure(visit.crashes, violation))
+            return
+        except Exception as error:
+            reason = f"recovery raised {type(error).__name__}: {error}"
+            self._fail(Failure(visit.crashes, UnreadableAfterCrash(reason)))
+            return
+        if disk.journal and len(visit.crashes) <= self.limits.nested:
+            for nested in self._crashes(disk, visit.crashes, visit.said):
+                self._visit(nested)
+
+    def _fail(self, failure: Failure) -> None:
+        self.result.failed += 1
+        if len(self.result.failures) < KEPT_FAILURES:
+            self.result.failures.append(failure)
+
+
+def _contents(handle: Handle, paths: list[str]) -> dict[str, bytes | None]:
+    return {path: _content(handle, path) for path in paths}
+
+
+def _content(handle: Handle, path: str) -> bytes | None:
+    try:
+        with handle.open_file(path, "rb") as file:
+            content: bytes = file.read()
+    except FileNotFoundError:
+        return None
+    return content

@@ -1,0 +1,23 @@
+"""Explored exhaustively, each litmus test shows exactly what its model allows: no more, no less."""
+
+from __future__ import annotations
+
+import pytest
+
+from sim.disk.persistence import MODELS
+from tests.litmus.allowed import LITMUS, Litmus
+from tests.litmus.body import outcomes
+
+CASES = [(litmus, model) for litmus in LITMUS for model in litmus.models]
+
+
+@pytest.mark.parametrize(
+    ("litmus", "model"), CASES, ids=[f"{litmus.name} [{model}]" for litmus, model in CASES]
+)
+def test_observed_outcomes_equal_the_allowed_ones(litmus: Litmus, model: str) -> None:
+    assert outcomes(MODELS[model], litmus.setup, litmus.body) == litmus.allowed(model)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_each_model_has_at_least_eight_litmus_tests(model: str) -> None:
+    assert sum(model in litmus.models for litmus in LITMUS) >= 8
