@@ -1,0 +1,80 @@
+"""What SQLite is told about the device: a persistence model's promises, in SQLite's words.
+
+SQLite leaves out work for every flag of ``xDeviceCharacteristics``, so a flag that the
+model does not keep would be our bug and look like SQLite's. From sqlite.org
+``c3ref/c_iocap_atomic.html`` and ``psow.html``:
+
+===================== ================================= ===================================
+flag                  SQLite relies on                  claimed when
+===================== ================================= ===================================
+POWERSAFE_OVERWRITE   no byte outside of a write's      always: the pieces of a write hold
+                      range changes, though those       its own bytes only, in every model
+                      inside may be anything            (a torn sector of ``posix`` keeps
+                                                        the old bytes behind the tear)
+SUBPAGE_READ          reads need no alignment           always; not about power
+SAFE_APPEND           an append's data is there         ``data_before_size`` is always
+                      before the size shows it
+SEQUENTIAL            writes to any file become         ``sequential``
+                      durable in the order of xWrite
+ATOMIC512 … ATOMIC4K  an aligned block of that size     it fits in the model's unit, which
+                      is written whole or not at all    does not tear, and SAFE_APPEND:
+                                                        else a new block may read as zeros
+BATCH_ATOMIC          several writes in one commit      never: no model has transactions
+IMMUTABLE,            nobody changes, nobody deletes    never
+UNDELETABLE_WHEN_OPEN
+===================== ================================= ===================================
+
+which gives, beside POWERSAFE_OVERWRITE and SUBPAGE_READ:
+
+================================ ============================================ ===========
+model                            flags                                        sector size
+================================ ============================================ ===========
+``scc``                          SAFE_APPEND SEQUENTIAL ATOMIC512 … ATOMIC4K  512
+``ext4-journal``                 the same                                     4096
+``ext4-ordered``                 none                                         512
+``ext4-writeback``               none                                         512
+``xfs``                          SAFE_APPEND ATOMIC512                        512
+``btrfs``                        SAFE_APPEND ATOMIC512 … ATOMIC4K             4096
+``posix``                        none                                         512
+================================ ============================================ ===========
+
+SQLite's own unix VFS claims POWERSAFE_OVERWRITE and SUBPAGE_READ on every file system and
+nothing else; ``psow=0`` in a URI takes the first away, here as there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import apsw
+
+from sim.disk.inode import BLOCK_BYTES, SECTOR_BYTES
+from sim.disk.persistence import DataBeforeSize, PersistenceModel
+
+_ATOMIC: Final = {
+    512: apsw.SQLITE_IOCAP_ATOMIC512,
+    1024: apsw.SQLITE_IOCAP_ATOMIC1K,
+    2048: apsw.SQLITE_IOCAP_ATOMIC2K,
+    4096: apsw.SQLITE_IOCAP_ATOMIC4K,
+}
+_ALWAYS: Final = apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE | apsw.SQLITE_IOCAP_SUBPAGE_READ
+
+
+def sector_bytes(model: PersistenceModel) -> int:
+    """Return ``xSectorSize``: the smallest write that is not a read-modify-write, in bytes."""
+    return model.unit_bytes or SECTOR_BYTES
+
+
+def device_characteristics(model: PersistenceModel) -> int:
+    """Return ``xDeviceCharacteristics``: exactly what the model promises."""
+    flags = _ALWAYS
+    if model.sequential:
+        flags |= apsw.SQLITE_IOCAP_SEQUENTIAL
+    if model.data_before_size is DataBeforeSize.ALWAYS:
+        flags |= apsw.SQLITE_IOCAP_SAFE_APPEND
+        if not model.torn_units:
+            whole = model.unit_bytes or BLOCK_BYTES
+            for size, flag in _ATOMIC.items():
+                if size <= whole:
+                    flags |= flag
+    return flags

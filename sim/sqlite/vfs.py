@@ -1,0 +1,278 @@
+# ruff: noqa: N802 - the methods carry SQLite's own names.
+"""An apsw VFS over one process's handle of the simulated disk.
+
+Names go through the handle, so they meet its rules and its faults; what SQLite does to a
+file's content is in ``vfs_file.py``. Every xWrite, xSync, xTruncate and xDelete becomes
+operations of the disk, the same that SQLite's unix VFS would make of it.
+
+Left out: shared memory (WAL works in exclusive locking mode), memory mapping, loading of
+extensions, and the fchown by which a superuser's SQLite gives a journal to the owner of
+the database.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+import apsw
+
+from sim.errors import PowerOff, SimulatedCrash
+from sim.sqlite.device import device_characteristics, sector_bytes
+from sim.sqlite.file_lock import file_lock
+from sim.sqlite.randomness import seed_of, seed_sqlite
+from sim.sqlite.real_path import inode_at, real_path
+from sim.sqlite.result_code import delete_code, failure
+from sim.sqlite.vfs_file import SimulatedFile
+
+if TYPE_CHECKING:
+    from sim.disk.handle import Handle
+    from sim.disk.inode import Inode
+
+JULIAN_EPOCH_MS: Final = 210_866_760_000_000
+TEMPORARY_DIRECTORIES: Final = ("/var/tmp", "/usr/tmp", "/tmp")  # noqa: S108 - simulated
+_KIND: Final = 0x0FFF00
+_NEEDS_DIRECTORY_SYNC: Final = frozenset(
+    {
+        apsw.SQLITE_OPEN_MAIN_JOURNAL,
+        apsw.SQLITE_OPEN_SUPER_JOURNAL,
+        apsw.SQLITE_OPEN_WAL,
+    }
+)
+_BESIDE_DATABASE: Final = apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_WAL
+_numbers: Final = count(1)
+
+
+class SimulatedVFS(apsw.VFS):
+    """Registered under ``name`` as long as it, or a connection through it, is alive.
+
+    ``seed`` is mixed into everything random that SQLite writes (see ``randomness.py``).
+
+    ``is_dead`` once the process died in one of its calls: from then on nothing changes.
+    ``is_exclusive`` follows ``PRAGMA locking_mode``.
+    """
+
+    def __init__(self, handle: Handle, seed: int = 0) -> None:
+        self.name = f"powercut-{next(_numbers)}"
+        super().__init__(self.name, None)
+        self.handle = handle
+        self.disk = handle.disk
+        self.seed = seed
+        self.sector_bytes = sector_bytes(self.disk.model)
+        self.is_dead = False
+        self.is_exclusive = False
+        self.last_errno = 0
+        self._characteristics = device_characteristics(self.disk.model)
+        self._temporary = 0
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the process behind the handle is dead, by whatever operation."""
+        return self.is_dead or self.handle.poisoned
+
+    # -- calls that may fail, and may be the last ---------------------------------------
+
+    def failed(self, code: int, cause: OSError) -> Exception:
+        """Return what to raise for SQLite to see ``code``, and remember the errno."""
+        self.last_errno = cause.errno or 0
+        return failure(code, cause)
+
+    def change(self, code: int, call: Callable[..., object], *arguments: object) -> None:
+        """Make a mutating call; nothing once the process is dead, ``code`` if it fails."""
+        if self.is_off:
+            return
+        try:
+            call(*arguments)
+        except OSError as error:
+            raise self.failed(code, error) from error
+        except SimulatedCrash:
+            self.is_dead = True
+            raise
+
+    def excepthook(self, _kind: object, _error: object, _traceback: object) -> bool:
+        """Keep a crash in a call that cannot report it off stderr; it is no mistake."""
+        return True
+
+    # -- files -------------------------------------------------------------------------
+
+    def xOpen(  # type: ignore[override]  # apsw takes any object with the methods of a VFSFile
+        self, name: str | apsw.URIFilename | None, flags: list[int]
+    ) -> SimulatedFile:
+        """Open or create; falls back to reading only, as the unix VFS does."""
+        if self.is_off:
+            raise PowerOff("the process that made this call is dead")
+        wanted = flags[0]
+        characteristics = self._characteristics
+        if name is None:
+            path = self._temporary_path()
+        elif isinstance(name, str):
+            path = name
+        else:
+            path = name.filename()
+            if not name.uri_boolean("psow", True):
+                characteristics &= ~apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE
+        descriptor, flags[1] = self._open(path, wanted)
+        inode = self.disk.inode(self.handle.fstat(descriptor).st_ino)
+        if wanted & apsw.SQLITE_OPEN_DELETEONCLOSE:
+            self.change(apsw.SQLITE_IOERR_DELETE, self.handle.unlink, path)
+        kind = wanted & _KIND
+        lock = None
+        if kind == apsw.SQLITE_OPEN_MAIN_DB:
+            lock = file_lock(self.disk, inode.number)
+            seed_sqlite(seed_of(self.disk, inode, self.seed))
+        is_new_journal = bool(wanted & apsw.SQLITE_OPEN_CREATE) and kind in _NEEDS_DIRECTORY_SYNC
+        return SimulatedFile(
+            self, path, descriptor, inode, lock, characteristics, is_new_journal=is_new_journal
+        )
+
+    def _temporary_path(self) -> str:
+        """Return a new name in the first directory of the unix VFS's list that exists."""
+        for directory in TEMPORARY_DIRECTORIES:
+            inode = self.inode_of(directory)
+            if inode is not None and inode.is_directory:
+                break
+        else:
+            directory = self.handle.getcwd()
+        self._temporary += 1
+        return posixpath.join(directory, f"etilqs_{self.name}_{self._temporary}")
+
+    def _open(self, path: str, wanted: int) -> tuple[int, int]:
+        """Return a descriptor and the flags it was opened with."""
+        flags = os.O_NOFOLLOW | os.O_CLOEXEC
+        if wanted & apsw.SQLITE_OPEN_READONLY:
+            return self._open_to_read(path, wanted, flags)
+        flags |= os.O_RDWR
+        mode = 0o644
+        if wanted & apsw.SQLITE_OPEN_CREATE:
+            flags |= os.O_CREAT
+            mode = self._mode_of_new(path, wanted)
+            if wanted & apsw.SQLITE_OPEN_EXCLUSIVE:
+                flags |= os.O_EXCL
+        try:
+            return self._retried_open(path, flags, mode), wanted
+        except OSError as error:
+            self.last_errno = error.errno or 0
+            if self._is_unwritable_directory(path, wanted, error):
+                raise failure(apsw.SQLITE_READONLY_DIRECTORY, error) from error
+            if error.errno == errno.EISDIR:
+                raise failure(apsw.SQLITE_CANTOPEN, error) from error
+        given = wanted & ~(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+        given |= apsw.SQLITE_OPEN_READONLY
+        return self._open_to_read(path, given, os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def _open_to_read(self, path: str, given: int, flags: int) -> tuple[int, int]:
+        try:
+            return self._retried_open(path, flags | os.O_RDONLY, 0), given
+        except OSError as error:
+            raise self.failed(apsw.SQLITE_CANTOPEN, error) from error
+
+    def _retried_open(self, path: str, flags: int, mode: int) -> int:
+        while True:
+            try:
+                return self.handle.open(path, flags, mode)
+            except OSError as error:
+                if error.errno != errno.EINTR:
+                    raise
+            except SimulatedCrash:
+                self.is_dead = True
+                raise
+
+    def _mode_of_new(self, path: str, wanted: int) -> int:
+        """A journal and a WAL get the permissions of their database."""
+        if wanted & apsw.SQLITE_OPEN_DELETEONCLOSE:
+            return 0o600
+        if wanted & _BESIDE_DATABASE:
+            database = self.inode_of(path.rpartition("-")[0])
+            if database is not None:
+                return database.mode & 0o777
+        return 0o644
+
+    def _is_unwritable_directory(self, path: str, wanted: int, error: OSError) -> bool:
+        return (
+            error.errno == errno.EACCES
+            and bool(wanted & apsw.SQLITE_OPEN_CREATE)
+            and wanted & _KIND in _NEEDS_DIRECTORY_SYNC
+            and self.inode_of(path) is None
+        )
+
+    # -- names -------------------------------------------------------------------------
+
+    def inode_of(self, path: str) -> Inode | None:
+        """Return what a full path means, or None."""
+        return inode_at(self.disk.cache, path)
+
+    def xDelete(self, path: str, sync_directory: bool) -> None:
+        """Unlink, and make that durable only when told."""
+        if self.is_off:
+            return
+        try:
+            self.handle.unlink(path)
+        except OSError as error:
+            raise self.failed(delete_code(error), error) from error
+        except SimulatedCrash:
+            self.is_dead = True
+            raise
+        if sync_directory:
+            self.change(apsw.SQLITE_IOERR_DIR_FSYNC, self.sync_directory_of, path)
+
+    def sync_directory_of(self, path: str) -> None:
+        """Make the entries of the directory durable in which ``path`` is a name."""
+        handle = self.handle
+        try:
+            descriptor = handle.open(posixpath.dirname(path) or "/", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return
+        try:
+            handle.fdatasync(descriptor)
+        except OSError:
+            handle.close(descriptor)
+            raise
+        handle.close(descriptor)
+
+    def xAccess(self, path: str, flags: int) -> bool:
+        """Say whether a file may be read and written, or exists; an empty one does not."""
+        if flags != apsw.SQLITE_ACCESS_EXISTS:
+            return not self.is_off and self.handle.access(path, os.R_OK | os.W_OK)
+        inode = self.inode_of(path)
+        return inode is not None and (inode.size > 0 or not inode.is_file)
+
+    def xFullPathname(self, path: str) -> str:
+        """Return the absolute path without symbolic links; the last part may be missing."""
+        try:
+            return real_path(self.handle, path)
+        except OSError as error:
+            raise self.failed(apsw.SQLITE_CANTOPEN, error) from error
+
+    # -- the world outside the disk ------------------------------------------------------
+
+    def xRandomness(self, amount: int) -> bytes:
+        """Return bytes that depend on the seed and the disk's clock only."""
+        return seed_of(self.disk, None, self.seed)[:amount]
+
+    def xCurrentTimeInt64(self) -> int:
+        """Return the disk's clock as a Julian day number in milliseconds."""
+        return JULIAN_EPOCH_MS + self.disk.now_ns() // 1_000_000
+
+    def xCurrentTime(self) -> float:
+        """Return the disk's clock as a Julian day number in days."""
+        return self.xCurrentTimeInt64() / 86_400_000
+
+    def xSleep(self, microseconds: int) -> int:
+        """Sleep in no time: nobody else runs while SQLite waits for a lock."""
+        return microseconds
+
+    def xGetLastError(self) -> tuple[int, str]:
+        """Return the errno of the last failure."""
+        return self.last_errno, os.strerror(self.last_errno)
+
+    # -- the life of the process --------------------------------------------------------
+
+    def trace(self, _cursor: object, _statement: str, _bindings: object) -> bool:
+        """Let a statement run, unless the process is dead: ``PowerOff`` then."""
+        if self.is_off:
+            raise PowerOff("the process that made this call is dead")
+        return True

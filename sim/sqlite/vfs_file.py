@@ -1,0 +1,235 @@
+# ruff: noqa: N802 - the methods carry SQLite's own names.
+"""One open file of SQLite on the simulated disk, over the descriptor that opened it.
+
+It does what SQLite's unix VFS does (``os_unix.c``): it writes until everything is
+written, retries EINTR, fills a short read with zeros, always uses fdatasync, and at the
+first sync of a journal or WAL that it may have created it also syncs the directory.
+
+Data goes to the inode directly and not through the descriptor, because SQLite reads and
+writes at offsets and does little else. Chunk sizes and size hints are ignored, there is
+no memory mapping, and there is no shared memory: WAL needs exclusive locking mode.
+
+After its process died a file answers everything and changes nothing: SQLite cleans up
+behind an operation that failed, and must not turn one crash into a second error.
+"""
+
+from __future__ import annotations
+
+import errno
+from contextlib import suppress
+from ctypes import c_int
+from typing import TYPE_CHECKING, Final
+
+import apsw
+
+from sim.errors import PowerOff, SimulatedCrash, UnsupportedOperation
+from sim.sqlite.file_lock import EXCLUSIVE, NONE, SHARED, FileLock
+from sim.sqlite.result_code import read_code, write_code
+
+if TYPE_CHECKING:
+    from sim.disk.inode import Inode
+    from sim.sqlite.vfs import SimulatedVFS
+
+_WAL_FORMAT: Final = b"\2\2"
+_WAL_NEEDS_EXCLUSIVE: Final = (
+    "WAL needs shared memory, which the simulated disk does not have: "
+    "run PRAGMA locking_mode=EXCLUSIVE before the first access to the database"
+)
+
+
+class SimulatedFile:
+    """What apsw calls for one ``sqlite3_file``.
+
+    ``lock`` is None for everything but a main database. ``is_new_journal`` means that the
+    directory entry may not be durable yet.
+    """
+
+    __slots__ = (
+        "_characteristics", "_descriptor", "_directory_is_due", "_disk", "_handle", "_inode",
+        "_lock", "_path", "_persist_wal", "_vfs", "level",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        vfs: SimulatedVFS,
+        path: str,
+        descriptor: int,
+        inode: Inode,
+        lock: FileLock | None,
+        characteristics: int,
+        *,
+        is_new_journal: bool,
+    ) -> None:
+        self._vfs = vfs
+        self._disk = vfs.disk
+        self._handle = vfs.handle
+        self._path = path
+        self._descriptor = descriptor
+        self._inode = inode
+        self._lock = lock
+        self.level = NONE
+        self._characteristics = characteristics
+        self._directory_is_due = is_new_journal
+        self._persist_wal = False
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the process that opened it is dead."""
+        return self._vfs.is_off
+
+    # -- data --------------------------------------------------------------------------
+
+    def xRead(self, amount: int, offset: int) -> bytes:
+        """Return up to ``amount`` bytes; SQLite takes fewer for the end of the file."""
+        if self._disk.interposer is None or self._vfs.is_off:
+            return self._inode.read(offset, amount)
+        return self._read_through_faults(amount, offset)
+
+    def _read_through_faults(self, amount: int, offset: int) -> bytes:
+        reading = self._disk.interposer.reading  # type: ignore[union-attr] # xRead looked
+        content = b""
+        while len(content) < amount:
+            position = offset + len(content)
+            stored = self._inode.read(position, amount - len(content))
+            try:
+                piece = reading(self._path, self._inode.number, position, stored)
+            except OSError as error:
+                if error.errno == errno.EINTR:
+                    continue
+                raise self._vfs.failed(read_code(error), error) from error
+            if not piece:
+                break
+            content += piece
+        return content
+
+    def xWrite(self, data: bytes, offset: int) -> None:
+        """Write everything, in as many operations as the disk makes of it."""
+        vfs = self._vfs
+        if vfs.is_off:
+            return
+        content = bytes(data)
+        while content:
+            try:
+                written = self._disk.write(self._inode, offset, content, self._path)
+            except OSError as error:
+                if error.errno == errno.EINTR:
+                    continue
+                raise vfs.failed(write_code(error), error) from error
+            except SimulatedCrash:
+                vfs.is_dead = True
+                raise
+            content = content[written:]
+            offset += written
+
+    def xTruncate(self, size: int) -> None:
+        """Set the size in bytes."""
+        self._vfs.change(apsw.SQLITE_IOERR_TRUNCATE, self._handle.ftruncate, self._descriptor, size)
+
+    def xSync(self, _flags: int) -> None:
+        """Barrier: fdatasync whatever the flags say, then the directory if that is due."""
+        vfs = self._vfs
+        vfs.change(apsw.SQLITE_IOERR_FSYNC, self._handle.fdatasync, self._descriptor)
+        if self._directory_is_due:
+            self._directory_is_due = False
+            with suppress(apsw.IOError):
+                vfs.change(apsw.SQLITE_IOERR_DIR_FSYNC, vfs.sync_directory_of, self._path)
+
+    def xFileSize(self) -> int:
+        """Return the size in bytes; a single byte counts as none, as in the unix VFS."""
+        size = self._inode.size
+        return size if size != 1 else 0
+
+    def xClose(self) -> None:
+        """Give lock and descriptor back; no failure of that is told, as in the unix VFS."""
+        self.xUnlock(NONE)
+        with suppress(OSError, PowerOff):
+            self._handle.close(self._descriptor)
+
+    # -- locks -------------------------------------------------------------------------
+
+    def xLock(self, level: int) -> None:
+        """Raise the lock; ``BusyError`` if another connection is in the way."""
+        lock = self._lock
+        if lock is None:
+            return
+        if self.is_off:
+            self._refuse_lock(level)
+        if not lock.acquire(self, level):
+            raise apsw.BusyError("another connection holds a lock")
+        if level == SHARED and not self._vfs.is_exclusive and self._is_wal():
+            lock.release(self, NONE)
+            raise UnsupportedOperation(_WAL_NEEDS_EXCLUSIVE)
+
+    @staticmethod
+    def _refuse_lock(level: int) -> None:
+        """Let no dead connection begin anything, and keep its close from a checkpoint.
+
+        SQLite asks for EXCLUSIVE when it closes a WAL, and takes BUSY for an answer.
+        """
+        if level >= EXCLUSIVE:
+            raise apsw.BusyError("the process that held this database is dead")
+        raise PowerOff("the process that made this call is dead")
+
+    def _is_wal(self) -> bool:
+        return self._inode.read(18, 2) == _WAL_FORMAT
+
+    def xUnlock(self, level: int) -> None:
+        """Lower the lock to SHARED or to none."""
+        if self._lock is not None:
+            self._lock.release(self, level)
+
+    def xCheckReservedLock(self) -> bool:
+        """Say whether any connection is about to write."""
+        return self._lock is not None and self._lock.level() > SHARED
+
+    # -- what SQLite asks about the file -------------------------------------------------
+
+    def xSectorSize(self) -> int:
+        """Return the device's sector size in bytes."""
+        return self._vfs.sector_bytes
+
+    def xDeviceCharacteristics(self) -> int:
+        """Return the device's promises (``device.py``)."""
+        return self._characteristics
+
+    def xFileControl(self, operation: int, pointer: int) -> bool:
+        """Answer what the unix VFS answers; False for what is not understood."""
+        match operation:
+            case apsw.SQLITE_FCNTL_PRAGMA:
+                self._see_pragma(apsw.VFSFcntlPragma(pointer))
+                return False
+            case apsw.SQLITE_FCNTL_HAS_MOVED:
+                c_int.from_address(pointer).value = self._has_moved()
+            case apsw.SQLITE_FCNTL_LOCKSTATE:
+                c_int.from_address(pointer).value = self.level
+            case apsw.SQLITE_FCNTL_LAST_ERRNO:
+                c_int.from_address(pointer).value = self._vfs.last_errno
+            case apsw.SQLITE_FCNTL_PERSIST_WAL:
+                self._persist_wal = _switched(pointer, self._persist_wal)
+            case apsw.SQLITE_FCNTL_POWERSAFE_OVERWRITE:
+                flag = apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE
+                is_on = _switched(pointer, bool(self._characteristics & flag))
+                self._characteristics = self._characteristics & ~flag | flag * is_on
+            case _:
+                return False
+        return True
+
+    def _has_moved(self) -> bool:
+        return self._lock is not None and self._vfs.inode_of(self._path) is not self._inode
+
+    def _see_pragma(self, pragma: apsw.VFSFcntlPragma) -> None:
+        """Follow the locking mode, and refuse WAL where it could not work."""
+        name, value = pragma.name.lower(), (pragma.value or "").lower()
+        if name == "locking_mode" and value in {"exclusive", "normal"}:
+            self._vfs.is_exclusive = value == "exclusive"
+        elif name == "journal_mode" and value == "wal" and not self._vfs.is_exclusive:
+            raise UnsupportedOperation(_WAL_NEEDS_EXCLUSIVE)
+
+
+def _switched(pointer: int, is_on: bool) -> bool:
+    """Answer a negative number with the state of a switch, set it to any other."""
+    asked = c_int.from_address(pointer)
+    if asked.value < 0:
+        asked.value = is_on
+        return is_on
+    return asked.value != 0
