@@ -1,0 +1,105 @@
+"""The record of one session: who runs it, in which state it is, where its provider stood.
+
+It is a hint and a fast path; the session's log is the truth (S-02, S-20, Y1).
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from system.errors import BadSeal, IllegalTransition, NewerFormat, RecordDamaged
+from system.storage.codec import JsonObject, seal, unseal
+
+VERSION: Final = 1
+
+
+class SessionState(StrEnum):
+    """The life of a session."""
+
+    ACTIVE = "ACTIVE"
+    """A provider's conversation is open; a crash ends that."""
+    SUSPENDED = "SUSPENDED"
+    """No conversation is open; it can be taken up again."""
+    TERMINATED = "TERMINATED"
+    """Over for good."""
+
+
+_NEXT: Final = {
+    SessionState.ACTIVE: (SessionState.SUSPENDED, SessionState.TERMINATED),
+    SessionState.SUSPENDED: (SessionState.ACTIVE, SessionState.TERMINATED),
+    SessionState.TERMINATED: (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """What stands in ``session.json``; ``session_id`` is 32 hex digits."""
+
+    session_id: str
+    provider_name: str
+    model: str
+    state: SessionState
+    provider_state_blob: bytes = b""
+
+    def moved_to(
+        self, state: SessionState, provider_state_blob: bytes | None = None
+    ) -> SessionRecord:
+        """Return this record in another state, with a new blob if one is given."""
+        blob = self.provider_state_blob if provider_state_blob is None else provider_state_blob
+        return replace(self, state=state, provider_state_blob=blob)
+
+    def check_follows(self, before: SessionRecord, path: str) -> None:
+        """Raise ``IllegalTransition`` (it names ``path``) if this cannot come after ``before``."""
+        if self.state not in _NEXT[before.state]:
+            raise IllegalTransition(path, f"it is {before.state} and cannot become {self.state}")
+
+
+def encode_record(record: SessionRecord) -> bytes:
+    """Return the bytes of ``session.json``; ``NotPlainJson`` for a text that is none."""
+    return (
+        seal(
+            {
+                "model": record.model,
+                "provider_name": record.provider_name,
+                "provider_state_blob": b64encode(record.provider_state_blob).decode("ascii"),
+                "session_id": record.session_id,
+                "state": record.state.value,
+                "v": VERSION,
+            }
+        )
+        + b"\n"
+    )
+
+
+def decode_record(encoded: bytes, session_id: str, path: str) -> SessionRecord:
+    """Return the record in the bytes of ``path``, which must be that of this session.
+
+    Raises ``RecordDamaged`` or ``NewerFormat``; both name ``path``.
+    """
+    try:
+        if not encoded.endswith(b"\n"):
+            raise BadSeal("it does not end with a line end")
+        return _from_members(unseal(encoded[:-1]), session_id, path)
+    except ValueError as error:
+        raise RecordDamaged(path, str(error)) from error
+
+
+def _from_members(members: JsonObject, session_id: str, path: str) -> SessionRecord:
+    """Raises ``ValueError`` when it is no record: a bad seal, a bad state, bad base64."""
+    match members:
+        case {"v": int(version)} if version > VERSION:
+            raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
+        case {
+            "model": str(model), "provider_name": str(provider_name),
+            "provider_state_blob": str(blob), "session_id": str(owner),
+            "state": str(state), "v": 1, **others,
+        } if not others:  # fmt: skip
+            if owner != session_id:
+                raise BadSeal(f"it belongs to session_id={owner!r}")
+            decoded = b64decode(blob, validate=True)
+            return SessionRecord(owner, provider_name, model, SessionState(state), decoded)
+        case _:
+            raise BadSeal("it is sealed, but it is not a session record")

@@ -1,0 +1,162 @@
+"""The real outside: the operating system's files, clocks and random numbers, and SQLite.
+
+The only module of ``system`` that imports them; the simulated machine has its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+import uuid
+from contextlib import suppress
+from itertools import count
+from posixpath import dirname, join
+from typing import Final
+
+import apsw
+
+from system.ports import DATABASE_PRAGMAS, File, Host, Kind, OpenMode
+from system.storage.durable_directory import make_durable_directory
+
+_FLAGS: Final = {
+    OpenMode.READ: os.O_RDONLY,
+    OpenMode.WRITE: os.O_RDWR,
+    OpenMode.CREATE: os.O_RDWR | os.O_CREAT | os.O_EXCL,
+    OpenMode.APPEND: os.O_RDWR | os.O_APPEND,
+}
+
+
+class RealFile:
+    """A descriptor of the operating system."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def pread(self, size_bytes: int, offset: int) -> bytes:
+        return os.pread(self._descriptor, size_bytes, offset)
+
+    def pwrite(self, data: bytes, offset: int) -> int:
+        return os.pwrite(self._descriptor, data, offset)
+
+    def append(self, data: bytes) -> int:
+        return os.write(self._descriptor, data)
+
+    def truncate(self, size_bytes: int) -> None:
+        os.ftruncate(self._descriptor, size_bytes)
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def fsync(self) -> None:
+        os.fsync(self._descriptor)
+
+    def fdatasync(self) -> None:
+        os.fdatasync(self._descriptor)
+
+    def lock(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class RealFileSystem:
+    """The files below ``root``, a path of the operating system."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def _path(self, path: str) -> str:
+        return join(self._root, path)
+
+    def open(self, path: str, mode: OpenMode) -> File:
+        return RealFile(os.open(self._path(path), _FLAGS[mode] | os.O_CLOEXEC, 0o644))
+
+    def replace(self, source: str, target: str) -> None:
+        os.replace(self._path(source), self._path(target))
+
+    def unlink(self, path: str) -> None:
+        os.unlink(self._path(path))
+
+    def mkdir(self, path: str) -> None:
+        os.mkdir(self._path(path))
+
+    def rmdir(self, path: str) -> None:
+        os.rmdir(self._path(path))
+
+    def listdir(self, path: str) -> list[str]:
+        return sorted(os.listdir(self._path(path)))
+
+    def kind(self, path: str) -> Kind | None:
+        try:
+            mode = os.stat(self._path(path)).st_mode
+        except FileNotFoundError:
+            return None
+        if stat.S_ISREG(mode):
+            return Kind.FILE
+        return Kind.DIRECTORY if stat.S_ISDIR(mode) else Kind.OTHER
+
+    def sync_dir(self, path: str) -> None:
+        descriptor = os.open(self._path(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class RealClock:
+    """The operating system's clocks, and a counter."""
+
+    def __init__(self) -> None:
+        self._instants = count(1)
+
+    def wall_ns(self) -> int:
+        return time.time_ns()
+
+    def monotonic_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def sequence(self) -> int:
+        return next(self._instants)
+
+
+class RealIds:
+    """Random names from the operating system."""
+
+    def uuid_hex(self) -> str:
+        return uuid.uuid4().hex
+
+    def random_hex(self, digits: int) -> str:
+        return os.urandom((digits + 1) // 2).hex()[:digits]
+
+
+class RealDatabase:
+    """SQLite on the operating system's files, below ``root``."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def open(self, path: str) -> apsw.Connection:
+        connection = apsw.Connection(join(self._root, path))
+        for pragma in DATABASE_PRAGMAS:
+            connection.execute(pragma).fetchall()
+        return connection
+
+
+def real_host(root: str) -> Host:
+    """Return a host whose data stands below the directory ``root``.
+
+    The directory and all above it are made durably if they are missing. Raises the
+    ``OSError`` that says why they cannot be.
+    """
+    absolute = os.path.abspath(root)
+    if not os.path.isdir(absolute):
+        make_durable_directory(RealFileSystem("/"), absolute)
+    else:
+        # Whoever made it may have been killed before the barrier. In a directory that we
+        # may not even read, it was not us.
+        with suppress(PermissionError):
+            RealFileSystem("/").sync_dir(dirname(absolute))
+    return Host(RealFileSystem(absolute), RealClock(), RealIds(), RealDatabase(absolute))

@@ -1,0 +1,146 @@
+"""Canonical JSON, and the seal that makes damage visible.
+
+Canonical: plain data only, keys sorted, no spaces, ASCII with escapes; the same value
+gives the same bytes on every machine and in every version. A sealed object is one line of
+canonical JSON with a last member ``crc`` added: eight hex digits, the CRC-32 of the
+canonical bytes without it. It stays a JSON object that ``jq`` reads.
+
+Every format that is sealed carries its version in the member ``v``. Seal and ``v`` mean
+the same in all versions, so an older program can tell a newer format from damage.
+
+Decoding guesses nothing: bytes that are not ASCII, NULs, ``NaN`` and a wrong seal are
+refused with the reason (hole R9: ``json.loads`` takes NULs for UTF-32).
+"""
+
+from __future__ import annotations
+
+import re
+from json import JSONDecoder, JSONEncoder
+from math import isfinite
+from typing import Final, NoReturn, TypeAlias
+from zlib import crc32
+
+from system.errors import BadSeal, NotPlainJson
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+JsonObject: TypeAlias = dict[str, Json]
+
+DEEPEST: Final = 100
+"""Levels of nesting; the tools that read our files stop at a few hundred."""
+
+_SEAL: Final = b',"crc":"'
+_SEAL_BYTES: Final = len(_SEAL) + 8 + len(b'"}')
+_HEX: Final = frozenset(b"0123456789abcdef")
+_FOREIGN: Final = re.compile(rb"[^\x20-\x7e]")
+
+_encoder: Final = JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+)
+
+
+def canonical(value: Json) -> bytes:
+    """Return the canonical JSON of a value; ``NotPlainJson`` names what is not plain."""
+    refused = _refusal(value, DEEPEST)
+    if refused is not None:
+        place, reason = refused
+        raise NotPlainJson(f"value{place}", reason)
+    try:
+        return _encoder.encode(value).encode("ascii")
+    except ValueError as error:
+        # The only one left: an integer of more digits than Python turns into text.
+        raise NotPlainJson("value", str(error)) from error
+
+
+def _refusal(value: object, levels: int) -> tuple[str, str] | None:
+    """Return place and reason of what would not come back equal; None if all would.
+
+    Subclasses are refused too: they would come back as their base.
+    """
+    kind = type(value)
+    if isinstance(value, str) and kind is str:
+        return _text_refusal(value)
+    if value is None or kind is int or kind is bool:
+        return None
+    if isinstance(value, float) and kind is float:
+        return None if isfinite(value) else ("", f"{value!r} is not a finite number")
+    if not levels:
+        return "", f"nested deeper than {DEEPEST} levels"
+    if isinstance(value, list) and kind is list:
+        for index, item in enumerate(value):
+            refused = _refusal(item, levels - 1)
+            if refused is not None:
+                return f"[{index}]{refused[0]}", refused[1]
+        return None
+    if isinstance(value, dict) and kind is dict:
+        return _members_refusal(value, levels - 1)
+    return "", f"{kind.__name__} is not plain JSON data"
+
+
+def _members_refusal(members: dict[object, object], levels: int) -> tuple[str, str] | None:
+    for key, item in members.items():
+        if not isinstance(key, str) or type(key) is not str:
+            return "", f"the key {key!r} is not a str"
+        refused = _text_refusal(key) or _refusal(item, levels)
+        if refused is not None:
+            return f"[{key!a}]{refused[0]}", refused[1]
+    return None
+
+
+def _text_refusal(text: str) -> tuple[str, str] | None:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            found = ascii(text[error.start])
+            return "", f"lone surrogate {found} at character {error.start}"
+    return None
+
+
+def seal(value: JsonObject) -> bytes:
+    """Return an object as one sealed line, without the line end.
+
+    The object has members, and none of them is called ``crc``.
+    """
+    assert value
+    assert "crc" not in value
+    body = canonical(value)
+    return b'%b%b%08x"}' % (body[:-1], _SEAL, crc32(body))
+
+
+def unseal(line: bytes) -> JsonObject:
+    """Return the object in a sealed line, without its ``crc``; ``BadSeal`` says what is wrong."""
+    digits = line[-10:-2]
+    if line[-_SEAL_BYTES:-10] != _SEAL or line[-2:] != b'"}' or not _HEX.issuperset(digits):
+        raise BadSeal(_foreign(line) or "it does not end with a crc")
+    expected, actual = int(digits, 16), crc32(b"}", crc32(line[:-_SEAL_BYTES]))
+    if expected != actual:
+        raise BadSeal(_foreign(line) or f"its crc is {expected:08x}, its bytes give {actual:08x}")
+    try:
+        value = _decoder.decode(line.decode("ascii"))
+    except (ValueError, RecursionError) as error:
+        raise BadSeal(f"it is not JSON of ours: {error}") from None
+    # JSON text whose last byte is a brace is an object, and what stands before it is a member.
+    assert isinstance(value, dict)
+    del value["crc"]
+    return value
+
+
+def is_text(data: bytes) -> bool:
+    """Say whether all bytes are such as canonical JSON is made of."""
+    return _FOREIGN.search(data) is None
+
+
+def _foreign(line: bytes) -> str:
+    """Return the first thing in a line that canonical JSON never contains, or an empty text."""
+    found = _FOREIGN.search(line)
+    if found is None:
+        return ""
+    byte = line[found.start()]
+    return f"{f'byte 0x{byte:02x}' if byte else 'NUL byte'} at offset {found.start()}"
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+_decoder: Final = JSONDecoder(parse_constant=_no_constant)

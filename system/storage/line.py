@@ -1,0 +1,89 @@
+"""One line of an event log: what it holds, and how it stands in the file.
+
+    {"data":{...},"event":"turn.start","seq":41,"session_id":"9f...","ts":"2026-...Z","v":1,
+     "crc":"9f3a11c2"}
+
+without the break, and with one line end after it. Keys are sorted, ``crc`` comes last
+(``codec.py`` says what it covers); ``seq`` counts the lines of a log from 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from system.errors import BadSeal, LineTooLarge, NewerFormat
+from system.storage.codec import JsonObject, seal, unseal
+
+VERSION: Final = 1
+LARGEST_BYTES: Final = 16 << 20
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One durable event of a session; ``ts`` is ISO 8601 in UTC, for people only."""
+
+    seq: int
+    ts: str
+    session_id: str
+    event: str
+    data: JsonObject
+
+
+FIRST_BYTES: Final = b'{"data":{'
+"""What every line begins with."""
+
+SHORTEST_BYTES: Final = len(
+    seal({"data": {}, "event": "", "seq": 1, "session_id": "", "ts": "", "v": VERSION}) + b"\n"
+)
+"""What is shorter than this was never a whole line."""
+
+
+def encode_line(line: Line, path: str) -> bytes:
+    """Return the bytes of a line, line end included.
+
+    Raises ``NotPlainJson``, or ``LineTooLarge`` that names ``path``.
+    """
+    members: JsonObject = {
+        "data": line.data,
+        "event": line.event,
+        "seq": line.seq,
+        "session_id": line.session_id,
+        "ts": line.ts,
+        "v": VERSION,
+    }
+    encoded = seal(members) + b"\n"
+    if len(encoded) > LARGEST_BYTES:
+        raise LineTooLarge(
+            path, f"a line of size_bytes={len(encoded)} is over the limit of {LARGEST_BYTES}"
+        )
+    return encoded
+
+
+def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
+    """Return the line in these bytes, which come without the line end.
+
+    Raises ``BadSeal`` when there is none, or one of another session, and ``NewerFormat``
+    that names ``path``.
+    """
+    match unseal(encoded):
+        case {"v": int(version)} if version > VERSION:
+            raise NewerFormat(path, f"it has lines of format v={version}, known is v={VERSION}")
+        case {
+            "data": dict(data), "event": str(event), "seq": int(seq),
+            "session_id": str(owner), "ts": str(ts), "v": 1, **others,
+        } if not others:  # fmt: skip
+            if owner != session_id:
+                raise BadSeal(f"it belongs to session_id={owner!r}")
+            return Line(seq, ts, session_id, event, data)
+        case _:
+            raise BadSeal("it is sealed, but it is not a line of a log")
+
+
+def timestamp(wall_ns: int) -> str:
+    """Return a wall-clock time (nanoseconds since 1970) as ISO 8601 in UTC, microseconds."""
+    moment = _EPOCH + timedelta(microseconds=wall_ns // 1000)
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}"

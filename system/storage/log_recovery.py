@@ -1,0 +1,146 @@
+"""Recovery of an event log: from whatever a crash has left to lines that can be built on.
+
+The order is what makes it safe to crash anywhere inside, and to run twice:
+
+1. sweep temporary files of an interrupted repair;
+2. create the log if there is none, and make the way to it durable (R18);
+3. read, and judge every byte (``log_scan.py``) and the pending entry (``pending_entry.py``);
+4. put damaged bytes aside, durably, before anything is removed;
+5. repair. After damage in the middle the good lines are written to a new file that
+   replaces the old one. Otherwise the end is settled in place: cut, made whole, durable;
+6. only then remove the pending entry.
+
+What a killed process wrote is readable but need not be durable, and after an fsync that
+failed it never will be: the kernel took the pages for clean (fsyncgate). So the end of
+the log is written again before the barrier. Two lines of it: at most one is in flight, and
+a journaling ext4 tells of a failed fsync only at the next one. And the file is cut once
+even when there is nothing to cut: that removes bytes of a lost append from behind its end,
+where a later append that loses its data, but not its size, would show them as a line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from posixpath import basename, dirname
+
+from system.errors import told_when_full
+from system.ports import FileSystem, Ids, OpenMode
+from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
+from system.storage.durable_directory import make_durable_directory
+from system.storage.log_report import Damage, LogReport, PendingFate
+from system.storage.log_scan import Scan, scan
+from system.storage.pending_entry import NO_ENTRY, PendingEntry, read_pending_entry
+from system.storage.quarantine import move_aside, put_aside
+from system.storage.transfer import write_all
+
+LINES_TO_SETTLE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredLog:
+    """A log that is whole and durable: its last sequence number, its size, what was found."""
+
+    last_seq: int
+    size_bytes: int
+    report: LogReport
+
+
+def recover_log(
+    files: FileSystem, ids: Ids, path: str, session_id: str, pending_path: str | None
+) -> RecoveredLog:
+    """Recover the log of a session at ``path``; it is created if there is none.
+
+    ``pending_path`` is where the framing ``pending`` keeps its entry, None for ``framed``.
+    Raises ``NewerFormat`` with nothing changed, ``StorageFull``, or ``OSError``; then
+    nothing was accepted, and it can be called again.
+    """
+    with told_when_full(path):
+        return _Recovery(files, ids, path, session_id, pending_path).run()
+
+
+class _Recovery:
+    def __init__(
+        self, files: FileSystem, ids: Ids, path: str, session_id: str, pending_path: str | None
+    ) -> None:
+        self.files = files
+        self.ids = ids
+        self.path = path
+        self.session_id = session_id
+        self.pending_path = pending_path
+
+    def run(self) -> RecoveredLog:
+        if self.files.kind(self.path) is None:
+            self._create()
+        directory = dirname(self.path)
+        swept = sweep_temporaries(self.files, directory, basename(self.path))
+        content = read_whole(self.files, self.path)
+        found = scan(content, self.session_id, self.path)
+        entry = self._entry(found.last_seq)
+        if entry.is_next:
+            # What stands at the end is what was appended of this very entry.
+            found = found.with_tail_explained()
+        damaged = self._put_aside(content, found)
+        repair = self._rewrite if found.has_damaged_middle else self._settle
+        size_bytes = repair(content, found, entry.encoded if entry.is_next else b"")
+        damaged += self._dismiss(entry, found.last_seq)
+        report = LogReport(
+            self.path,
+            lines=len(found.good) + entry.is_next,
+            torn_bytes=found.torn_bytes,
+            damaged=damaged,
+            missing=found.missing + entry.missing,
+            pending=entry.fate,
+            swept=tuple(swept),
+        )
+        return RecoveredLog(found.last_seq + entry.is_next, size_bytes, report)
+
+    def _create(self) -> None:
+        make_durable_directory(self.files, dirname(self.path))
+        self.files.open(self.path, OpenMode.CREATE).close()
+
+    def _entry(self, last_seq: int) -> PendingEntry:
+        if self.pending_path is None:
+            return NO_ENTRY
+        return read_pending_entry(self.files, self.pending_path, self.session_id, last_seq)
+
+    def _put_aside(self, content: bytes, found: Scan) -> tuple[Damage, ...]:
+        damaged = []
+        for bad in found.bad:
+            data = content[bad.start : bad.end]
+            copy = put_aside(self.files, self.path, data, self.ids)
+            damaged.append(Damage(self.path, bad.start, len(data), bad.reason, bad.tail, copy))
+        return tuple(damaged)
+
+    def _rewrite(self, content: bytes, found: Scan, replay: bytes) -> int:
+        lines = [content[start:end] for start, end in found.good]
+        kept = b"\n".join([*lines, b""]) + replay
+        write_atomic(self.files, self.path, kept, self.ids)
+        return len(kept)
+
+    def _settle(self, content: bytes, found: Scan, replay: bytes) -> int:
+        last = found.good[-LINES_TO_SETTLE:]
+        start = last[0][0] if last else 0
+        tail = b"".join(content[first:end] + b"\n" for first, end in last) + replay
+        size_bytes = start + len(tail)
+        file = self.files.open(self.path, OpenMode.WRITE)
+        try:
+            write_all(file, tail, start)
+            if file.size() == size_bytes:
+                file.truncate(size_bytes + 1)
+            file.truncate(size_bytes)
+            file.fsync()
+        finally:
+            file.close()
+        self.files.sync_dir(dirname(self.path))
+        return size_bytes
+
+    def _dismiss(self, entry: PendingEntry, last_seq: int) -> tuple[Damage, ...]:
+        if self.pending_path is None or entry.fate is PendingFate.ABSENT:
+            return ()
+        if entry.fate is not PendingFate.AHEAD:
+            self.files.unlink(self.pending_path)
+            return ()
+        aside = move_aside(self.files, self.pending_path)
+        reason = f"the log ends at seq={last_seq}, so this entry cannot be its next line"
+        size_bytes = len(entry.encoded)
+        return (Damage(self.pending_path, 0, size_bytes, reason, tail=True, quarantine=aside),)

@@ -1,0 +1,34 @@
+"""Damaged bytes, put aside as ``<path>.quarantine.<n>`` (n from 1).
+
+They are evidence for a person and never read by the runtime, except to see that an
+interrupted recovery has put the same bytes aside already.
+"""
+
+from __future__ import annotations
+
+from posixpath import dirname
+
+from system.ports import FileSystem, Ids
+from system.storage.atomic_file import read_whole, write_atomic
+
+
+def put_aside(files: FileSystem, path: str, data: bytes, ids: Ids) -> str:
+    """Keep a copy of damaged bytes of ``path``, durably; return the path of the copy."""
+    number = 1
+    while files.kind(copy := f"{path}.quarantine.{number}") is not None:
+        if read_whole(files, copy) == data:
+            files.sync_dir(dirname(copy))
+            return copy
+        number += 1
+    write_atomic(files, copy, data, ids)
+    return copy
+
+
+def move_aside(files: FileSystem, path: str) -> str:
+    """Put the file ``path`` itself aside, durably; return its new path."""
+    number = 1
+    while files.kind(aside := f"{path}.quarantine.{number}") is not None:
+        number += 1
+    files.replace(path, aside)
+    files.sync_dir(dirname(path))
+    return aside

@@ -1,0 +1,51 @@
+"""Reading and writing all of it: one POSIX call may transfer less than it was asked to.
+
+Hole R19: whoever takes a short write for a whole one leaves a torn line in a live
+process; whoever takes a short read for the end of a file cuts good lines off.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+from system.ports import File
+
+CHUNK_BYTES: Final = 1 << 20
+
+
+def read_all(file: File, offset: int = 0, end: int | None = None) -> bytes:
+    """Return the bytes from ``offset`` to ``end`` (bytes; left out, the end of the file).
+
+    Raises ``OSError``, EIO also when the file gives fewer bytes than it says it has.
+    """
+    if end is None:
+        end = file.size()
+    parts: list[bytes] = []
+    while offset < end:
+        part = file.pread(min(CHUNK_BYTES, end - offset), offset)
+        if not part:
+            raise OSError(errno.EIO, f"no bytes at offset {offset} of {end}")
+        parts.append(part)
+        offset += len(part)
+    return b"".join(parts)
+
+
+def write_all(file: File, data: bytes, offset: int) -> None:
+    """Write all of ``data`` at ``offset`` (bytes), in as many calls as it takes."""
+    while data:
+        taken = _some(file.pwrite(data, offset))
+        offset += taken
+        data = data[taken:]
+
+
+def append_all(file: File, data: bytes) -> None:
+    """Write all of ``data`` at the end, in as many calls as it takes."""
+    while data:
+        data = data[_some(file.append(data)) :]
+
+
+def _some(taken: int) -> int:
+    if taken < 1:
+        raise OSError(errno.EIO, "a write took nothing and gave no reason")
+    return taken
