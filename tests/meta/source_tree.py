@@ -11,7 +11,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("sim", "faults", "oracles", "system", "powercut", "benchmarks", "tests")
-PROSE = (".ci", ".github", "docs")
 
 
 def python_files(*rooms: str) -> Iterator[Path]:
@@ -21,12 +20,16 @@ def python_files(*rooms: str) -> Iterator[Path]:
 
 
 def text_files() -> Iterator[Path]:
-    """Every file of ours that a person can read: code, data, prose and configuration."""
-    for room in (*ROOMS, *PROSE):
-        for path in sorted((ROOT / room).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                yield path
-    yield from sorted(path for path in ROOT.iterdir() if path.is_file())
+    """Every file of ours, code, data and prose: what is committed, and what is about to be."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    paths = (ROOT / name for name in sorted(listed.stdout.split("\0")) if name)
+    yield from (path for path in paths if path.is_file())
 
 
 def name_of(path: Path) -> str:
