@@ -238,24 +238,22 @@ class Disk:
     # -- fsync that fails --------------------------------------------------------------
 
     def _fail_sync(self, failed: FailedSync) -> None:
-        reverted: Inode | None = None
+        self.journal.append(failed)
         if failed.policy is SyncFailure.BTRFS:
-            reverted = self.pending().platter.get(failed.inode)
-        self._leave(failed)
-        match failed.policy:
-            case SyncFailure.LYING:
-                return
-            case SyncFailure.EXT4_JOURNAL:
-                self._errors_to_come.add(failed.inode)
-                return
-            case SyncFailure.BTRFS:
-                inode = self.cache.own(failed.inode)
-                inode.resize(0)
-                if reverted is not None:
-                    inode.blocks, inode.size = reverted.blocks, reverted.size
-            case SyncFailure.EXT4 | SyncFailure.XFS:
-                pass
+            self._drop_pages(failed.inode)
+        if self.interposer is not None:
+            self.interposer.after(failed, self.operations)
+        if failed.policy is SyncFailure.LYING:
+            return
+        if failed.policy is SyncFailure.EXT4_JOURNAL and failed.inode not in self._errors_to_come:
+            self._errors_to_come.add(failed.inode)
+            return
         self._report(failed.inode, failed.path)
+
+    def _drop_pages(self, number: int) -> None:
+        """Let the page cache show what is left of a file without the data that was dropped."""
+        left, inode = self.power_cut(SurvivorSet()).platter[number], self.cache.own(number)
+        inode.blocks, inode.size = left.blocks, left.size
 
     def _report(self, number: int, path: str) -> None:
         self.sync_errors[number] = self.sync_errors.get(number, 0) + 1

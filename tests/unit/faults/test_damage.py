@@ -1,0 +1,115 @@
+"""Damage laid over what is read: rotten sectors and misdirected writes."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from faults.injectors.misdirected import Patch
+from tests.unit.faults.faulty_disk import booted, faulty_disk
+
+_CONTENT = bytes(range(256)) * 8
+
+
+def _different(expected: bytes, actual: bytes) -> list[int]:
+    assert len(expected) == len(actual)
+    return [place for place, byte in enumerate(actual) if byte != expected[place]]
+
+
+def test_a_rotten_sector_reads_damaged_and_no_other() -> None:
+    faulty = faulty_disk("read * rot:1", {"/f": _CONTENT})
+    places = _different(_CONTENT, faulty.read("/f"))
+    assert len(places) == 16
+    assert all(512 <= place < 1024 for place in places)
+    assert faulty.faults.fired == (1,)
+
+
+def test_rot_is_the_same_every_time_however_it_is_read() -> None:
+    faulty = faulty_disk("read * rot:1", {"/f": _CONTENT})
+    whole = faulty.read("/f")
+    descriptor = faulty.opened("/f")
+    by_bytes = b"".join(
+        faulty.handle.pread(descriptor, 7, offset) for offset in range(0, len(_CONTENT), 7)
+    )
+    again = booted(faulty.faults, faulty.disk.snapshot())
+    assert whole == by_bytes == again.read("/f") != _CONTENT
+
+
+def test_rot_differs_from_sector_to_sector_and_from_inode_to_inode() -> None:
+    files = {f"/{name}": b"\0" * 2048 for name in "abcd"}
+    damages = set()
+    for sector in range(4):
+        faulty = faulty_disk(f"read * rot:{sector}", files)
+        start = 512 * sector
+        damages |= {faulty.read(path)[start : start + 512] for path in files}
+    assert len(damages) > 12
+
+
+def test_rot_spares_what_lies_outside_the_file() -> None:
+    faulty = faulty_disk("read * rot:9", {"/f": _CONTENT})
+    assert faulty.read("/f") == _CONTENT
+    assert faulty.faults.fired == (0,)
+
+
+def test_the_pristine_data_is_kept_and_shows_when_the_rot_is_switched_off() -> None:
+    faulty = faulty_disk("read * rot:0", {"/f": _CONTENT})
+    assert faulty.read("/f") != _CONTENT
+    assert faulty.disk.snapshot().files()["/f"] == _CONTENT
+    faulty.faults.switch(0, on=False)
+    assert faulty.read("/f") == _CONTENT
+
+
+def test_a_misdirected_write_shows_elsewhere_and_not_at_its_place() -> None:
+    faulty = faulty_disk("write * #2 misdirected:2", {"/f": b"a" * 1536})
+    descriptor = faulty.opened("/f")
+    faulty.handle.pwrite(descriptor, b"FIRST", 0)
+    assert faulty.handle.pwrite(descriptor, b"SECOND", 600) == 6
+    seen = b"FIRST" + b"a" * 1019 + b"SECOND" + b"a" * 506
+    assert faulty.read("/f") == seen
+    assert faulty.handle.pread(descriptor, 10, 1020) == b"aaaaSECOND"
+    assert faulty.faults.fired == (1,)
+    assert faulty.disk.snapshot().files()["/f"][600:606] == b"SECOND"
+    faulty.faults.lift()
+    assert faulty.read("/f")[600:606] == b"SECOND"
+
+
+def test_a_misdirected_append_leaves_zeros_at_its_place() -> None:
+    faulty = faulty_disk("write * #1 misdirected:0", {"/f": b"abcdef"})
+    faulty.handle.write(faulty.opened("/f", os.O_WRONLY | os.O_APPEND), b"XY")
+    assert faulty.read("/f") == b"XYcdef\0\0"
+
+
+def test_misdirection_outlives_a_crash_and_heals_where_the_program_writes_again() -> None:
+    faulty = faulty_disk("write * #1 misdirected:2", {"/f": b"a" * 1536})
+    faulty.handle.pwrite(faulty.opened("/f"), b"SECOND", 600)
+    again = booted(faulty.faults, faulty.disk.snapshot())
+    descriptor = again.opened("/f")
+    assert again.handle.pread(descriptor, 6, 1024) == b"SECOND"
+    again.handle.pwrite(descriptor, b"BB", 1025)
+    assert again.handle.pread(descriptor, 6, 1024) == b"SBBOND"
+    again.handle.ftruncate(descriptor, 1027)
+    again.handle.ftruncate(descriptor, 1030)
+    assert again.handle.pread(descriptor, 6, 1024) == b"SBB\0\0\0"
+    again.handle.pwrite(descriptor, b"THIRD.", 600)
+    assert again.handle.pread(descriptor, 6, 600) == b"THIRD."
+
+
+def test_a_misdirected_write_that_is_then_refused_harms_nothing() -> None:
+    faulty = faulty_disk("write * #1 misdirected:0; write * #1 EIO", {"/f": b"abcdef"})
+    descriptor = faulty.opened("/f")
+    with pytest.raises(OSError, match="Input/output"):
+        faulty.handle.pwrite(descriptor, b"XY", 3)
+    faulty.handle.pwrite(descriptor, b"!", 5)
+    assert faulty.read("/f") == b"abcde!"
+    assert faulty.faults.fired == (0, 1)
+
+
+def test_a_patch_comes_apart_where_something_is_taken_out_of_it() -> None:
+    patch = Patch(10, b"abcdef")
+    assert list(patch.without(0, 10)) == [patch]
+    assert list(patch.without(16, 20)) == [patch]
+    assert list(patch.without(12, 14)) == [Patch(10, b"ab"), Patch(14, b"ef")]
+    assert list(patch.without(0, 12)) == [Patch(12, b"cdef")]
+    assert list(patch.without(14, 99)) == [Patch(10, b"abcd")]
+    assert list(patch.without(10, 16)) == []
