@@ -12,13 +12,14 @@ POWERSAFE_OVERWRITE   no byte outside of a write's      always: the pieces of a 
                       inside may be anything            (a torn sector of ``posix`` keeps
                                                         the old bytes behind the tear)
 SUBPAGE_READ          reads need no alignment           always; not about power
-SAFE_APPEND           an append's data is there         ``data_before_size`` is always
-                      before the size shows it
 SEQUENTIAL            writes to any file become         ``sequential``
                       durable in the order of xWrite
+SAFE_APPEND           an append's data is there         ``sequential``, see below
+                      before the size shows it
 ATOMIC512 … ATOMIC4K  an aligned block of that size     it fits in the model's unit, which
-                      is written whole or not at all    does not tear, and SAFE_APPEND:
-                                                        else a new block may read as zeros
+                      is written whole or not at all    does not tear, and data is always
+                                                        there before the size that shows
+                                                        it: a new block never reads as zeros
 BATCH_ATOMIC          several writes in one commit      never: no model has transactions
 IMMUTABLE,            nobody changes, nobody deletes    never
 UNDELETABLE_WHEN_OPEN
@@ -29,14 +30,22 @@ which gives, beside POWERSAFE_OVERWRITE and SUBPAGE_READ:
 ================================ ============================================ ===========
 model                            flags                                        sector size
 ================================ ============================================ ===========
-``scc``                          SAFE_APPEND SEQUENTIAL ATOMIC512 … ATOMIC4K  512
+``scc``                          SEQUENTIAL SAFE_APPEND ATOMIC512 … ATOMIC4K  512
 ``ext4-journal``                 the same                                     4096
 ``ext4-ordered``                 none                                         512
 ``ext4-writeback``               none                                         512
-``xfs``                          SAFE_APPEND ATOMIC512                        512
-``btrfs``                        SAFE_APPEND ATOMIC512 … ATOMIC4K             4096
+``xfs``                          ATOMIC512                                    512
+``btrfs``                        ATOMIC512 … ATOMIC4K                         4096
 ``posix``                        none                                         512
 ================================ ============================================ ===========
+
+``xfs`` and ``btrfs`` keep the letter of SAFE_APPEND, but SQLite reads more into it. With
+the flag it writes a rollback journal with one sync and no count of records, and leaves
+the rest to a checksum that samples every 200th byte of a page; and it does so also where
+it does not append but overwrites the last journal, in PERSIST and in exclusive locking
+mode. There a lost sector leaves the old page under the new checksum, and the rollback
+brings back an older page: an acknowledged commit is lost. It takes the order of
+overwrites to make that safe. (Real SQLite claims SAFE_APPEND nowhere but on QNX.)
 
 SQLite's own unix VFS claims POWERSAFE_OVERWRITE and SUBPAGE_READ on every file system and
 nothing else; ``psow=0`` in a URI takes the first away, here as there.
@@ -69,12 +78,10 @@ def device_characteristics(model: PersistenceModel) -> int:
     """Return ``xDeviceCharacteristics``: exactly what the model promises."""
     flags = _ALWAYS
     if model.sequential:
-        flags |= apsw.SQLITE_IOCAP_SEQUENTIAL
-    if model.data_before_size is DataBeforeSize.ALWAYS:
-        flags |= apsw.SQLITE_IOCAP_SAFE_APPEND
-        if not model.torn_units:
-            whole = model.unit_bytes or BLOCK_BYTES
-            for size, flag in _ATOMIC.items():
-                if size <= whole:
-                    flags |= flag
+        flags |= apsw.SQLITE_IOCAP_SEQUENTIAL | apsw.SQLITE_IOCAP_SAFE_APPEND
+    if model.data_before_size is DataBeforeSize.ALWAYS and not model.torn_units:
+        whole = model.unit_bytes or BLOCK_BYTES
+        for size, flag in _ATOMIC.items():
+            if size <= whole:
+                flags |= flag
     return flags

@@ -30,6 +30,8 @@ from sim.sqlite.result_code import delete_code, failure
 from sim.sqlite.vfs_file import SimulatedFile
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from sim.disk.handle import Handle
     from sim.disk.inode import Inode
 
@@ -67,7 +69,6 @@ class SimulatedVFS(apsw.VFS):
         self.is_exclusive = False
         self.last_errno = 0
         self._characteristics = device_characteristics(self.disk.model)
-        self._temporary = 0
 
     @property
     def is_off(self) -> bool:
@@ -93,9 +94,16 @@ class SimulatedVFS(apsw.VFS):
             self.is_dead = True
             raise
 
-    def excepthook(self, _kind: object, _error: object, _traceback: object) -> bool:
+    def excepthook(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
         """Keep a crash in a call that cannot report it off stderr; it is no mistake."""
-        return True
+        if isinstance(error, SimulatedCrash | PowerOff):
+            return True
+        return super().excepthook(kind, error, traceback)
 
     # -- files -------------------------------------------------------------------------
 
@@ -137,8 +145,12 @@ class SimulatedVFS(apsw.VFS):
                 break
         else:
             directory = self.handle.getcwd()
-        self._temporary += 1
-        return posixpath.join(directory, f"etilqs_{self.name}_{self._temporary}")
+        number = self.disk.operations
+        while True:
+            path = posixpath.join(directory, f"etilqs_{number}")
+            if self.inode_of(path) is None:
+                return path
+            number += 1
 
     def _open(self, path: str, wanted: int) -> tuple[int, int]:
         """Return a descriptor and the flags it was opened with."""
