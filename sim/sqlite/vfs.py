@@ -124,7 +124,9 @@ class SimulatedVFS(apsw.VFS):
             if not name.uri_boolean("psow", True):
                 characteristics &= ~apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE
         descriptor, flags[1] = self._open(path, wanted)
-        inode = self.disk.inode(self.handle.fstat(descriptor).st_ino)
+        opened = self.inode_of(path)
+        assert opened is not None, path
+        inode = self.disk.inode(opened.number)
         if wanted & apsw.SQLITE_OPEN_DELETEONCLOSE:
             self.change(apsw.SQLITE_IOERR_DELETE, self.handle.unlink, path)
         kind = wanted & _KIND
