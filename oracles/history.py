@@ -67,6 +67,5 @@ class History:
                 in_flight.clear()
             else:
                 in_flight.append(entry.value)
-        for entry in self.entries[said : said + 1]:
-            in_flight.append(entry.value)
+        in_flight += [entry.value for entry in self.entries[said : said + 1]]
         return Known(tuple(acknowledged), tuple(in_flight))

@@ -12,6 +12,7 @@ the same disk that was right before it may be wrong now.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -283,7 +284,7 @@ class _Explorer:
         except Violation as violation:
             self._fail(Failure(visit.crashes, violation))
             return
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever the program raises is its answer
             reason = f"recovery raised {type(error).__name__}: {error}"
             self._fail(Failure(visit.crashes, UnreadableAfterCrash(reason)))
             return
@@ -303,8 +304,9 @@ def _contents(handle: Handle, paths: list[str]) -> dict[str, bytes | None]:
 
 def _content(handle: Handle, path: str) -> bytes | None:
     try:
-        with handle.open_file(path, "rb") as file:
-            content: bytes = file.read()
+        descriptor = handle.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
+    content = handle.pread(descriptor, handle.fstat(descriptor).st_size, 0)
+    handle.close(descriptor)
     return content

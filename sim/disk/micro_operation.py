@@ -33,6 +33,7 @@ class CreateInode(NamedTuple):
 class WriteBlock(NamedTuple):
     """At most one unit of data. ``fresh``: its block was not yet allocated on the platter.
     ``appended``: it lies at or beyond the size that the file had before the call.
+    ``grows``: the size that becomes durable together with it, or 0.
     """
 
     operation: int
@@ -41,9 +42,12 @@ class WriteBlock(NamedTuple):
     data: bytes
     fresh: bool
     appended: bool
+    grows: int = 0
 
     def apply(self, table: InodeTable) -> None:
-        table.own(self.number).write(self.offset, self.data)
+        inode = table.own(self.number)
+        inode.write(self.offset, self.data)
+        inode.size = max(inode.size, self.grows)
 
     def __str__(self) -> str:
         end = self.offset + len(self.data)

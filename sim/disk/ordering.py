@@ -122,7 +122,7 @@ class Ordering:
         waits = self.model.data_before_size
         if waits is DataBeforeSize.NEVER:
             return
-        start = (size.size - 1) // BLOCK_BYTES * BLOCK_BYTES if self.model.unit_bytes else 0
+        start = (size.size - 1) // BLOCK_BYTES * BLOCK_BYTES
         for before in range(index - 1, -1, -1):
             block = self.micros[before]
             if not (

@@ -118,29 +118,29 @@ class Pending:
 
     def _write(self, write: Write, number: int) -> None:
         """Cut a write into units of data, and an append into the sizes it goes through."""
-        _, inode, start, data, size = write
-        end = start + len(data)
-        if not self.model.unit_bytes:
-            self._add(WriteBlock(number, inode, start, data, start >= size, start >= size))
-            if end > size:
-                self._add(SetSize(number, inode, end, append=True))
-            return
+        start, end = write.offset, write.offset + len(write.data)
+        block = BLOCK_BYTES if self.model.unit_bytes else end
         while start < end:
-            limit = min(end, (start // BLOCK_BYTES + 1) * BLOCK_BYTES)
-            self._write_in_block(write, number, start, limit)
-            if limit > size:
-                self._add(SetSize(number, inode, limit, append=True))
+            limit = min(end, (start // block + 1) * block)
+            if self.model.sequential:
+                self._write_units(write, number, start, limit, unit=block, grows=limit)
+            else:
+                self._write_units(write, number, start, limit, self.model.unit_bytes, grows=0)
+                if limit > write.size:
+                    self._add(SetSize(number, write.inode, limit, append=True))
             start = limit
 
-    def _write_in_block(self, write: Write, number: int, start: int, end: int) -> None:
+    def _write_units(
+        self, write: Write, number: int, start: int, end: int, unit: int, grows: int
+    ) -> None:
         _, inode, offset, data, size = write
         block = start // BLOCK_BYTES
         fresh = block * BLOCK_BYTES >= size or self._is_fresh(inode, block)
-        unit = self.model.unit_bytes
         while start < end:
             limit = min(end, (start // unit + 1) * unit)
             piece = data[start - offset : limit - offset]
-            self._add(WriteBlock(number, inode, start, piece, fresh, start >= size))
+            appended = start >= size
+            self._add(WriteBlock(number, inode, start, piece, fresh, appended, grows))
             start = limit
 
     def _is_fresh(self, inode: int, block: int) -> bool:

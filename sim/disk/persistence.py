@@ -64,7 +64,8 @@ class PersistenceModel:
     ``torn_units``
         even such a unit may survive as a prefix of its bytes.
     ``sequential``
-        everything reaches the platter in program order: a survivor set is a prefix.
+        everything reaches the platter in program order, a unit with the size it brings: a
+        survivor set is a prefix.
     ``data_before_size``, ``stale_bytes``
         what an append whose data was lost may look like.
     ``directory_order``
