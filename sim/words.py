@@ -1,0 +1,68 @@
+"""Names, prompts and mails that look like the real thing, and text that hurts.
+
+A text costs one choice, its place in a pool; the pool of a seed is made once by Faker.
+Plain text stands first, so that shrinking ends at a name that a person can read.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from faker import Faker
+
+from sim.choices import Choices
+
+POOLS: Final = 4
+"""How many pools there are; the seed of a pool is below this number."""
+
+AWKWARD: Final = (
+    "",
+    " ",
+    "two\nlines\r\nand a third",
+    'she said "no", \\"never\\", and left\\',
+    "a\x00NUL inside",
+    "\x1b[31mred\x1b[0m\t\x7f\x85\u2028\u2029",
+    "na\u00efve caf\u00e9 \u2192 cafe\u0301",
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f525\U0001f3f4\u200d\u2620\ufe0f",
+    "\u0627\u0644\u0633\u0644\u0627\u0645 \u202eright to left\u202c",
+    '{"v":1,"seq":1,"event":"agent.created"}',
+    "\ufeffbyte order mark, \ufffd, \U0010ffff",
+)
+"""Text that has broken parsers, terminals or file names somewhere before."""
+
+_LOCALES: Final = ("en_US", "de_DE", "ja_JP", "ru_RU")
+_LONG_CHARACTERS: Final = 5_000
+
+
+@lru_cache(maxsize=POOLS)
+def pool(seed: int) -> tuple[str, ...]:
+    """Return the texts of one pool, plainest first; ``seed`` is below ``POOLS``."""
+    faker = Faker(_LOCALES[seed % len(_LOCALES)])
+    faker.seed_instance(seed)
+    names = tuple(str(faker.first_name()) for _ in range(8))
+    prompts = tuple(str(faker.sentence()) for _ in range(6))
+    mails = tuple(
+        f"From: {faker.name()} <{faker.email()}>\nSubject: {faker.sentence()}\n\n{faker.text()}"
+        for _ in range(4)
+    )
+    paragraph = str(faker.paragraph()) + "\n"
+    very_long = paragraph * (_LONG_CHARACTERS // len(paragraph) + 1)
+    return (*names, *prompts, *mails, *AWKWARD, very_long)
+
+
+class Words:
+    """Text for one run; which pool it comes from is the run's first choice of words."""
+
+    __slots__ = ("_pool",)
+
+    def __init__(self, choices: Choices) -> None:
+        self._pool = pool(choices.integer("words", 0, POOLS - 1))
+
+    def text(self, choices: Choices, label: str = "text") -> str:
+        """Return a name, a prompt, a mail, or something awkward."""
+        return choices.pick(label, self._pool)
+
+    def name(self, choices: Choices, label: str = "name") -> str:
+        """Return one of the plain names."""
+        return choices.pick(label, self._pool[:8])
