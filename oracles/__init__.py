@@ -1,0 +1,1 @@
+"""What must be true: shadows, violations, sometimes-marks."""

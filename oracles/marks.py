@@ -1,0 +1,59 @@
+"""Sometimes-marks: states that a campaign must reach at least once to mean anything.
+
+A machine reaches a mark when it sees the state; a campaign adds up what its runs reached.
+A mark that is never reached is reported: the harness did not look where it should.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Mark(StrEnum):
+    """The states of issue 1; each says what was seen, not what was intended."""
+
+    KILLED = "a process was killed"
+    POWER_CUT_LOST = "a power cut lost something"
+    POWER_CUT_KEPT = "a power cut lost nothing although something was pending"
+    TORN = "one write survived in part"
+    NESTED_CRASH = "a crash inside recovery"
+    DEEP_CRASH = "a crash inside the recovery from a crash inside recovery"
+    IN_FLIGHT_KEPT = "an operation in flight had happened"
+    IN_FLIGHT_LOST = "an operation in flight had not happened"
+    TORN_TAIL_TRUNCATED = "a torn tail was truncated"
+    PENDING_REPLAYED = "a pending entry was replayed"
+    PENDING_REJECTED = "a torn or stale pending entry was rejected"
+    QUARANTINED = "something damaged was put aside and reported"
+    STALE_TEMPORARY_SWEPT = "a stale temporary file was swept"
+    ACTIVE_SUSPENDED = "an active session was suspended by recovery"
+    FAULT_FIRED = "an injected fault reached the system"
+    STOPPED_BY_SYNC = "a failed fsync stopped a log"
+    RECOVERY_FAILED = "a recovery met a fault and gave up"
+
+
+class Marks:
+    """The marks reached so far, and how often."""
+
+    __slots__ = ("_reached",)
+
+    def __init__(self) -> None:
+        self._reached: Counter[Mark] = Counter()
+
+    def reach(self, mark: Mark) -> None:
+        """Note that this state was seen."""
+        self._reached[mark] += 1
+
+    def add(self, other: Marks) -> None:
+        """Add what another run reached."""
+        self._reached.update(other._reached)
+
+    @property
+    def reached(self) -> dict[Mark, int]:
+        """How often each mark was reached, in the order of ``Mark``."""
+        return {mark: self._reached[mark] for mark in Mark if self._reached[mark]}
+
+    def never(self, expected: Iterable[Mark]) -> tuple[Mark, ...]:
+        """Return those of ``expected`` that were never reached."""
+        return tuple(mark for mark in expected if not self._reached[mark])

@@ -1,0 +1,25 @@
+"""A violation states what happened and carries its evidence."""
+
+from __future__ import annotations
+
+import pytest
+
+from oracles.violation import PROPERTIES, LostAck, Violation
+
+
+def test_a_violation_prints_its_statement_and_its_evidence() -> None:
+    lost = LostAck("entry 3 is gone", expected=[1, 3], actual=[1])
+    assert str(lost) == "entry 3 is gone (expected=[1, 3] actual=[1])"
+
+
+def test_long_evidence_is_cut_in_the_middle() -> None:
+    text = str(LostAck("gone", expected="x" * 1_000))
+    assert "842 more" in text
+    assert len(text) < 250
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_every_property_is_a_class_of_its_own_with_its_meaning_written_down(name: str) -> None:
+    kind = PROPERTIES[name]
+    assert issubclass(kind, Violation)
+    assert kind.__doc__
