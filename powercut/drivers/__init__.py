@@ -1,0 +1,1 @@
+"""Who drives a machine: Hypothesis, a seed, a recording."""

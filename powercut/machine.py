@@ -1,0 +1,125 @@
+"""An engine-neutral machine: actions as data, crashes around them, an oracle beside them.
+
+A machine runs one subject (a part of the system, with its shadow) on one simulated world.
+Whoever drives it asks for an action, has it performed, and gives the choices that either
+needs; the machine draws from nowhere else. So the same actions and choices repeat the
+same run, byte for byte, whichever driver they came from.
+
+``crash_and_recover`` wraps any other action: the process is killed or the power is cut at
+one of its operations, or right after it; then the next lifetime boots and recovers, and
+that recovery may be crashed in the same way, to any depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from powercut.action import Action, Arguments, Kind, weighted
+from powercut.crash_plan import again, planned
+from powercut.disk_faults import DiskFaults
+from powercut.lifetimes import RECOVERY, Lifetimes
+from powercut.step import Step
+from powercut.subject import MakeSubject
+from powercut.tally import Tally
+from sim.choices import Choices, Diverged, PlainChoices, RecordingChoices
+from sim.disk.persistence import POSIX, PersistenceModel
+from sim.trace import Trace
+from sim.world import World
+
+
+class Machine:
+    """One run of one subject, on a disk of its own under ``model``.
+
+    ``steps`` is what was done so far; the last one may have ended in a failure. ``trace``,
+    if given, is told everything, which costs more than the run.
+
+    ``perform`` and ``finish`` raise what the oracle finds, and whatever the subject
+    raises that it should not.
+    """
+
+    def __init__(
+        self,
+        make_subject: MakeSubject,
+        model: PersistenceModel = POSIX,
+        trace: Trace | None = None,
+    ) -> None:
+        self.model = model
+        self.trace = trace
+        self.subject = make_subject()
+        self.steps: list[Step] = []
+        self.tally = Tally(runs=1, marks=self.subject.marks)
+        plain = PlainChoices()
+        world = World(plain, model)
+        world.trace = trace
+        self.faults = DiskFaults(world, self.subject, self.tally)
+        self.lifetimes = Lifetimes(self.subject, world, self.faults, self.tally, plain)
+        self._wrapped = tuple(self.subject.kinds())
+        weight = sum(kind.weight for kind in self._wrapped)
+        self._kinds = (
+            *self._wrapped,
+            *self.faults.kinds(),
+            Kind("recover_twice", max(1, weight // 10), self._recover_twice),
+            Kind("crash_and_recover", weight, self._crash_and_recover, self._propose_crash),
+        )
+        self._by_name = {kind.name: kind for kind in self._kinds}
+        self.lifetimes.boot()
+
+    def propose(self, choices: Choices) -> Action:
+        """Choose what to do next among what is possible now."""
+        return _propose_among(choices, "action", self._kinds)
+
+    def perform(self, action: Action, choices: Choices) -> None:
+        """Do it, and let the oracle look.
+
+        Raises ``Diverged`` if the action is not possible now, which only a replay can meet.
+        """
+        step = Step(len(self.steps) + 1, action)
+        self.steps.append(step)
+        self.tally.steps += 1
+        self.lifetimes.choices = RecordingChoices(choices, step.chosen)
+        self.lifetimes.crashes = step.crashes
+        if self.trace is not None:
+            self.trace.note(f"step {step.number} {action.plain()}")
+        step.outcome = self._kind_of(action).perform(action.arguments)
+        if self.trace is not None:
+            self.trace.note(f"outcome {step.outcome} choices {step.chosen}")
+
+    def finish(self) -> None:
+        """Lift all faults and restart: what was acknowledged must be there."""
+        self.faults.lift()
+        self.lifetimes.recover_twice()
+        self.lifetimes.world.kill()
+
+    def _kind_of(self, action: Action) -> Kind:
+        kind = self._by_name.get(action.name)
+        if kind is None or not kind.ready():
+            possible = ", ".join(kind.name for kind in self._kinds if kind.ready())
+            raise Diverged(0, f"one of {possible}", action.name)
+        return kind
+
+    def _propose_crash(self, choices: Choices) -> Arguments:
+        action = _propose_among(choices, "crashed action", self._wrapped)
+        planner = self.lifetimes.planner
+        crashes = [planner.propose(choices, action.name)]
+        while again(choices, len(crashes)):
+            crashes.append(planner.propose(choices, RECOVERY))
+        return {"action": action.plain(), "crashes": [crash.plain() for crash in crashes]}
+
+    def _crash_and_recover(self, arguments: Arguments) -> str:
+        action = Action.of_plain(arguments["action"])
+        first, *following = planned(arguments)
+        kind = self._kind_of(action)
+        self.lifetimes.crash(action.name, first, lambda: kind.perform(action.arguments))
+        for depth, crash in enumerate(following, 1):
+            self.lifetimes.boot(crash, depth)
+        self.lifetimes.boot()
+        return "recovered"
+
+    def _recover_twice(self, _arguments: Arguments) -> str:
+        self.lifetimes.recover_twice()
+        return "recovered twice"
+
+
+def _propose_among(choices: Choices, label: str, kinds: Sequence[Kind]) -> Action:
+    kind = weighted(choices, label, [kind for kind in kinds if kind.ready()])
+    return Action(kind.name, kind.propose(choices))

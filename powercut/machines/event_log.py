@@ -1,0 +1,189 @@
+"""The event log under crashes and faults, in both framings: append, read, reopen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final, NamedTuple, Protocol
+
+from oracles.marks import Mark, Marks
+from oracles.shadow_log import ShadowLog
+from oracles.violation import FalseAlarm, Garbage
+from powercut.action import Arguments, Kind
+from sim.choices import Choices
+from sim.words import Words
+from system.errors import LogStopped, StorageError
+from system.ports import Host
+from system.storage.codec import JsonObject
+from system.storage.event_log import EventLog
+from system.storage.framing import Framing
+from system.storage.line import Line
+from system.storage.log_report import LogReport, PendingFate
+
+SESSION: Final = "5e551011c0ffee00decaf000000000ff"
+DIRECTORY: Final = f"agents/{SESSION}"
+PATH: Final = f"{DIRECTORY}/events.jsonl"
+EVENTS: Final = ("turn.start", "turn.complete", "message.enqueued", "agent.created")
+
+
+_KNOWN: Final = re.compile(r"events\.jsonl(\.quarantine\.\d+)?|events\.pending\.quarantine\.\d+")
+
+
+class Log(Protocol):
+    """What the machine needs of a log; ``EventLog`` and its planted holes have it."""
+
+    report: LogReport
+
+    def append(self, event: str, data: JsonObject) -> Line: ...
+    def lines(self) -> Iterable[Line]: ...
+    def close(self) -> None: ...
+
+
+OpenLog = Callable[[Host, str, str], Log]
+"""Opens and recovers a log: host, path, session id."""
+
+
+class Entry(NamedTuple):
+    """What was asked to be kept; a number in its data makes each entry of a run different."""
+
+    event: str
+    data: JsonObject
+
+
+class EventLogSubject:
+    """One log, its shadow, and three things to do: append, read, reopen."""
+
+    def __init__(self, tag: str, open_log: OpenLog) -> None:
+        self.tag = tag
+        self.marks = Marks()
+        self.faults_on = False
+        self._open_log = open_log
+        self._shadow: ShadowLog[Entry] = ShadowLog()
+        self._appended = 0
+        self._open = False
+        self._stopped = False
+        self._words: Words | None = None
+        self._host: Host
+        self._log: Log
+
+    def kinds(self) -> Sequence[Kind]:
+        """Return append, read and reopen."""
+        return (
+            Kind("append", 6, self._append, self._propose_append, lambda: self._open),
+            Kind("read", 2, self._read, ready=lambda: self._open),
+            Kind("reopen", 1, self._reopen),
+        )
+
+    def boot(self, host: Host) -> None:
+        """Open the log, which recovers it."""
+        self._host = host
+        self._open = self._stopped = False
+        self._log = self._open_log(host, PATH, SESSION)
+        self._open = True
+
+    def settle(self) -> None:
+        """Look at everything that recovery left: lines, report, files."""
+        try:
+            actual = self._entries()
+        except OSError:
+            if not self.faults_on:
+                raise
+            return
+        doubtful = len(self._shadow.in_flight)
+        before = len(self._shadow.acknowledged)
+        self._shadow.settle(actual)
+        if doubtful:
+            happened = len(actual) - before
+            self.marks.reach(Mark.IN_FLIGHT_KEPT if happened else Mark.IN_FLIGHT_LOST)
+        self._judge_report(self._log.report, doubtful)
+        self._judge_files()
+
+    # -- actions -----------------------------------------------------------------------
+
+    def _propose_append(self, choices: Choices) -> Arguments:
+        if self._words is None:
+            self._words = Words(choices)
+        return {"event": choices.pick("event", EVENTS), "text": self._words.text(choices)}
+
+    def _append(self, arguments: Arguments) -> str:
+        self._appended += 1
+        data: JsonObject = {"number": self._appended, "text": str(arguments["text"])}
+        entry = Entry(str(arguments["event"]), data)
+        self._shadow.begin(entry)
+        try:
+            self._log.append(entry.event, data)
+        except (OSError, StorageError) as refused:
+            return self._refused(refused)
+        self._shadow.acknowledge()
+        return "ack"
+
+    def _refused(self, refused: OSError | StorageError) -> str:
+        if not (self.faults_on or self._stopped):
+            raise FalseAlarm("an append failed, and no fault is on", raised=repr(refused))
+        if isinstance(refused, LogStopped):
+            self._stopped = True
+            self.marks.reach(Mark.STOPPED_BY_SYNC)
+        return f"refused: {refused}"
+
+    def _read(self, _arguments: Arguments) -> str:
+        try:
+            actual = self._entries()
+        except OSError as refused:
+            if not self.faults_on:
+                raise
+            return f"refused: {refused}"
+        self._shadow.check(actual)
+        return f"{len(actual)} lines"
+
+    def _reopen(self, _arguments: Arguments) -> str:
+        if self._open:
+            self._log.close()
+        try:
+            self.boot(self._host)
+        except (OSError, StorageError) as refused:
+            return self._refused(refused)
+        self.settle()
+        return "reopened"
+
+    # -- looking -----------------------------------------------------------------------
+
+    def _entries(self) -> list[Entry]:
+        return [Entry(line.event, line.data) for line in self._log.lines()]
+
+    def _judge_files(self) -> None:
+        """Nothing is left beside the log but what was put aside."""
+        for name in self._host.files.listdir(DIRECTORY):
+            if not _KNOWN.fullmatch(name):
+                raise Garbage("a file is left that nothing will ever read", name=name)
+
+    def _judge_report(self, report: LogReport, doubtful: int) -> None:
+        """A crash damages nothing but the append that was in flight."""
+        marks = self.marks
+        if report.missing or any(not damage.tail for damage in report.damaged):
+            raise FalseAlarm("recovery reports damage that no crash can do", report=report)
+        if report.damaged and not doubtful:
+            raise FalseAlarm("recovery reports damage, and nothing was in flight", report=report)
+        if report.damaged:
+            marks.reach(Mark.QUARANTINED)
+        if report.torn_bytes:
+            marks.reach(Mark.TORN_TAIL_TRUNCATED)
+        if report.swept:
+            marks.reach(Mark.STALE_TEMPORARY_SWEPT)
+        match report.pending:
+            case PendingFate.REPLAYED:
+                marks.reach(Mark.PENDING_REPLAYED)
+            case PendingFate.STALE | PendingFate.TORN:
+                marks.reach(Mark.PENDING_REJECTED)
+            case PendingFate.AHEAD | PendingFate.ABSENT:
+                pass
+
+
+def framed() -> EventLogSubject:
+    """Return the event log with the framing ``framed``."""
+    return EventLogSubject("event-log-framed", partial(EventLog.open, framing=Framing.FRAMED))
+
+
+def pending() -> EventLogSubject:
+    """Return the event log with the framing ``pending``."""
+    return EventLogSubject("event-log-pending", partial(EventLog.open, framing=Framing.PENDING))

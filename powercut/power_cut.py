@@ -1,0 +1,124 @@
+"""What a power cut leaves, chosen: patterns that break programs before sets that are random.
+
+Every range is fixed, whatever is pending, and a number too large wraps around. So a
+recorded power cut still means something after the program under test has changed a little.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from sim.choices import Choices, SeededChoices
+from sim.disk.micro_operation import LinkName, MicroOperation, MoveName, UnlinkName, WriteBlock
+from sim.disk.ordering import Ordering
+from sim.disk.survivors import SurvivorSet, can_be_stale, can_tear, closed
+
+_PLACES: Final = 63
+_SEEDS: Final = 255
+
+
+class Pattern(IntEnum):
+    """Which pending micro-operations survive, the simplest first."""
+
+    ALL = 0
+    NONE = 1
+    PREFIX = 2
+    WITHOUT_NAMES = 3
+    WITHOUT_DATA = 4
+    WITHOUT_ONE = 5
+    ONLY_ONE = 6
+    RANDOM = 7
+
+
+class Tear(IntEnum):
+    """Whether the last write that can be torn is, and after which byte."""
+
+    WHOLE = 0
+    ALL_BUT_ONE_BYTE = 1
+    ONE_BYTE = 2
+    ANYWHERE = 3
+
+
+def choose_survivors(choices: Choices, ordering: Ordering) -> SurvivorSet:
+    """Choose a survivor set that the model allows; with nothing pending, ask nothing."""
+    micros = ordering.micros
+    if not micros:
+        return SurvivorSet()
+    survived = closed(ordering, _wanted(choices, ordering))
+    torn = _torn(choices, ordering, survived)
+    lost = tuple(index for index in range(len(micros)) if not survived >> index & 1)
+    stale: tuple[int, ...] = ()
+    could = tuple(index for index in lost if can_be_stale(ordering, survived, index))
+    if could and choices.integer("stale", 0, 2) == 2:
+        stale = could
+    return SurvivorSet(lost, torn, stale)
+
+
+def _wanted(choices: Choices, ordering: Ordering) -> int:
+    """Return the survivors before the model has its say."""
+    micros = ordering.micros
+    count = len(micros)
+    everything = (1 << count) - 1
+    pattern = Pattern(choices.integer("survivors", 0, len(Pattern) - 1))
+    match pattern:
+        case Pattern.ALL:
+            return everything
+        case Pattern.NONE:
+            return 0
+        case Pattern.WITHOUT_NAMES:
+            return _of_kind(micros, named=False)
+        case Pattern.WITHOUT_DATA:
+            return sum(
+                1 << index
+                for index, micro in enumerate(micros)
+                if not isinstance(micro, WriteBlock)
+            )
+        case Pattern.RANDOM:
+            source = SeededChoices(choices.integer("seed", 0, _SEEDS))
+            return source.integer("", 0, everything)
+    place = choices.integer("place", 0, _PLACES) % count
+    match pattern:
+        case Pattern.PREFIX:
+            return everything >> (place + 1)
+        case Pattern.WITHOUT_ONE:
+            return everything & ~_with_followers(ordering, count - 1 - place)
+        case _:
+            return ordering.order[count - 1 - place] | 1 << (count - 1 - place)
+
+
+def _of_kind(micros: list[MicroOperation], *, named: bool) -> int:
+    names = LinkName | MoveName | UnlinkName
+    return sum(
+        1 << index for index, micro in enumerate(micros) if isinstance(micro, names) is named
+    )
+
+
+def _with_followers(ordering: Ordering, index: int) -> int:
+    followers = 1 << index
+    for later, before in enumerate(ordering.order):
+        if before >> index & 1:
+            followers |= 1 << later
+    return followers
+
+
+def _torn(choices: Choices, ordering: Ordering, survived: int) -> tuple[tuple[int, int], ...]:
+    for index in range(len(ordering.micros) - 1, -1, -1):
+        if survived >> index & 1 and can_tear(ordering, survived, index):
+            micro = ordering.micros[index]
+            assert isinstance(micro, WriteBlock)
+            kept = _kept_bytes(choices, len(micro.data))
+            return ((index, kept),) if kept < len(micro.data) else ()
+    return ()
+
+
+def _kept_bytes(choices: Choices, size: int) -> int:
+    match Tear(choices.integer("tear", 0, len(Tear) - 1)):
+        case Tear.WHOLE:
+            return size
+        case Tear.ALL_BUT_ONE_BYTE:
+            return size - 1
+        case Tear.ONE_BYTE:
+            return 1
+        case Tear.ANYWHERE:
+            return 1 + choices.integer("torn after", 0, 511) % (size - 1)

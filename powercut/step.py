@@ -1,0 +1,43 @@
+"""One step of a run, as it is remembered: what was done, what it asked, how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from faults.crash_point import CrashPoint
+from powercut.action import Action
+from sim.choices import Chosen
+from sim.disk.disk import Disk
+from sim.disk.operation import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """One crash of a step.
+
+    ``during`` is what was running (a kind of action, or ``recovery``); ``operation`` is the
+    one that met the crash point, or None when what was running had already returned.
+    ``disk`` is the dead disk, as evidence: the survivor set of ``point`` counts in what is
+    pending there.
+    """
+
+    during: str
+    operation: Operation | None
+    point: CrashPoint
+    disk: Disk
+
+    @property
+    def operation_name(self) -> str:
+        """What kind of operation was hit: ``Write``, ``Sync``; ``return`` when none was."""
+        return type(self.operation).__name__ if self.operation is not None else "return"
+
+
+@dataclass(slots=True)
+class Step:
+    """``chosen`` is every choice that performing the action asked for, in order."""
+
+    number: int
+    action: Action
+    chosen: list[Chosen] = field(default_factory=list)
+    crashes: list[Crash] = field(default_factory=list)
+    outcome: str = ""
