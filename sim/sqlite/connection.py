@@ -14,18 +14,19 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sim.disk.handle import Handle
+    from sim.sqlite.lifetime import Lifetime
 
 READ_WRITE_CREATE: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 
 
 class SimulatedConnection(apsw.Connection):
-    """An ``apsw.Connection`` with a VFS of its own; ``vfs`` is its view of the disk.
+    """An ``apsw.Connection`` with a VFS of its own, for one ``lifetime``.
 
     It checks in ``exec_trace`` that its process is alive. A program that sets a tracer of
     its own can still run statements on a dead connection; they change nothing.
     """
 
-    vfs: SimulatedVFS
+    lifetime: Lifetime
 
     def __exit__(
         self,
@@ -34,7 +35,7 @@ class SimulatedConnection(apsw.Connection):
         traceback: TracebackType | None,
     ) -> bool:
         """Commit or roll back; when that is the crash, let no failure to roll back hide it."""
-        if self.vfs.is_off and isinstance(error, SimulatedCrash | PowerOff):
+        if self.lifetime.is_off and isinstance(error, SimulatedCrash | PowerOff):
             return False
         try:
             return super().__exit__(kind, error, traceback)
@@ -64,8 +65,8 @@ def connect(
     """
     vfs = SimulatedVFS(handle, seed)
     connection = SimulatedConnection(path, flags, vfs.name)
-    connection.vfs = vfs
-    connection.exec_trace = vfs.trace
+    connection.lifetime = vfs.lifetime
+    connection.exec_trace = vfs.lifetime.let_statement
     return connection
 
 
@@ -73,6 +74,6 @@ def abandon(connection: apsw.Connection) -> None:
     """Close a connection whose process is dead; the disk is not touched."""
     if not isinstance(connection, SimulatedConnection):
         raise HarnessError(f"{connection!r} was not opened with sim.sqlite.connect")
-    connection.vfs.is_dead = True
+    connection.lifetime.is_dead = True
     with suppress(apsw.Error, PowerOff, SimulatedCrash):
         connection.close(True)

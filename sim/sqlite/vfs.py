@@ -15,17 +15,17 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import apsw
 
 from sim.errors import PowerOff, SimulatedCrash
 from sim.sqlite.device import device_characteristics, sector_bytes
 from sim.sqlite.file_lock import file_lock
+from sim.sqlite.lifetime import Lifetime
 from sim.sqlite.randomness import seed_of, seed_sqlite
-from sim.sqlite.real_path import inode_at, real_path
+from sim.sqlite.real_path import real_path
 from sim.sqlite.result_code import delete_code, failure
 from sim.sqlite.vfs_file import SimulatedFile
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sim.disk.handle import Handle
-    from sim.disk.inode import Inode
 
 JULIAN_EPOCH_MS: Final = 210_866_760_000_000
 TEMPORARY_DIRECTORIES: Final = ("/var/tmp", "/usr/tmp", "/tmp")  # noqa: S108 - simulated
@@ -54,45 +53,18 @@ class SimulatedVFS(apsw.VFS):
 
     ``seed`` is mixed into everything random that SQLite writes (see ``randomness.py``).
 
-    ``is_dead`` once the process died in one of its calls: from then on nothing changes.
-    ``is_exclusive`` follows ``PRAGMA locking_mode``.
+    ``lifetime`` is the state that it shares with its files.
     """
 
     def __init__(self, handle: Handle, seed: int = 0) -> None:
         self.name = f"powercut-{next(_numbers)}"
-        super().__init__(self.name, None)
         self.handle = handle
         self.disk = handle.disk
+        self.lifetime = Lifetime(handle)
         self.seed = seed
-        self.sector_bytes = sector_bytes(self.disk.model)
-        self.is_dead = False
-        self.is_exclusive = False
-        self.last_errno = 0
+        self._sector_bytes = sector_bytes(self.disk.model)
         self._characteristics = device_characteristics(self.disk.model)
-
-    @property
-    def is_off(self) -> bool:
-        """Whether the process behind the handle is dead, by whatever operation."""
-        return self.is_dead or self.handle.poisoned
-
-    # -- calls that may fail, and may be the last ---------------------------------------
-
-    def failed(self, code: int, cause: OSError) -> Exception:
-        """Return what to raise for SQLite to see ``code``, and remember the errno."""
-        self.last_errno = cause.errno or 0
-        return failure(code, cause)
-
-    def change(self, code: int, call: Callable[..., object], *arguments: object) -> None:
-        """Make a mutating call; nothing once the process is dead, ``code`` if it fails."""
-        if self.is_off:
-            return
-        try:
-            call(*arguments)
-        except OSError as error:
-            raise self.failed(code, error) from error
-        except SimulatedCrash:
-            self.is_dead = True
-            raise
+        super().__init__(self.name, None)
 
     def excepthook(
         self,
@@ -107,12 +79,9 @@ class SimulatedVFS(apsw.VFS):
 
     # -- files -------------------------------------------------------------------------
 
-    def xOpen(  # type: ignore[override]  # apsw takes any object with the methods of a VFSFile
-        self, name: str | apsw.URIFilename | None, flags: list[int]
-    ) -> SimulatedFile:
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         """Open or create; falls back to reading only, as the unix VFS does."""
-        if self.is_off:
-            raise PowerOff("the process that made this call is dead")
+        self.lifetime.must_live()
         wanted = flags[0]
         characteristics = self._characteristics
         if name is None:
@@ -124,25 +93,28 @@ class SimulatedVFS(apsw.VFS):
             if not name.uri_boolean("psow", True):
                 characteristics &= ~apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE
         descriptor, flags[1] = self._open(path, wanted)
-        opened = self.inode_of(path)
+        opened = self.lifetime.inode_of(path)
         assert opened is not None, path
         inode = self.disk.inode(opened.number)
         if wanted & apsw.SQLITE_OPEN_DELETEONCLOSE:
-            self.change(apsw.SQLITE_IOERR_DELETE, self.handle.unlink, path)
+            self.lifetime.change(apsw.SQLITE_IOERR_DELETE, self.handle.unlink, path)
         kind = wanted & _KIND
         lock = None
         if kind == apsw.SQLITE_OPEN_MAIN_DB:
             lock = file_lock(self.disk, inode.number)
             seed_sqlite(seed_of(self.disk, inode, self.seed))
         is_new_journal = bool(wanted & apsw.SQLITE_OPEN_CREATE) and kind in _NEEDS_DIRECTORY_SYNC
-        return SimulatedFile(
-            self, path, descriptor, inode, lock, characteristics, is_new_journal=is_new_journal
-        )
+        file = SimulatedFile(
+            self.lifetime, path, descriptor, inode, lock,
+            self._sector_bytes, characteristics, is_new_journal,
+        )  # fmt: skip
+        # apsw takes any object that has the methods.
+        return cast("apsw.VFSFile", file)
 
     def _temporary_path(self) -> str:
         """Return a new name in the first directory of the unix VFS's list that exists."""
         for directory in TEMPORARY_DIRECTORIES:
-            inode = self.inode_of(directory)
+            inode = self.lifetime.inode_of(directory)
             if inode is not None and inode.is_directory:
                 break
         else:
@@ -150,7 +122,7 @@ class SimulatedVFS(apsw.VFS):
         number = self.disk.operations
         while True:
             path = posixpath.join(directory, f"etilqs_{number}")
-            if self.inode_of(path) is None:
+            if self.lifetime.inode_of(path) is None:
                 return path
             number += 1
 
@@ -169,7 +141,7 @@ class SimulatedVFS(apsw.VFS):
         try:
             return self._retried_open(path, flags, mode), wanted
         except OSError as error:
-            self.last_errno = error.errno or 0
+            self.lifetime.last_errno = error.errno or 0
             if self._is_unwritable_directory(path, wanted, error):
                 raise failure(apsw.SQLITE_READONLY_DIRECTORY, error) from error
             if error.errno == errno.EISDIR:
@@ -182,7 +154,7 @@ class SimulatedVFS(apsw.VFS):
         try:
             return self._retried_open(path, flags | os.O_RDONLY, 0), given
         except OSError as error:
-            raise self.failed(apsw.SQLITE_CANTOPEN, error) from error
+            raise self.lifetime.failed(apsw.SQLITE_CANTOPEN, error) from error
 
     def _retried_open(self, path: str, flags: int, mode: int) -> int:
         while True:
@@ -192,7 +164,7 @@ class SimulatedVFS(apsw.VFS):
                 if error.errno != errno.EINTR:
                     raise
             except SimulatedCrash:
-                self.is_dead = True
+                self.lifetime.is_dead = True
                 raise
 
     def _mode_of_new(self, path: str, wanted: int) -> int:
@@ -200,7 +172,7 @@ class SimulatedVFS(apsw.VFS):
         if wanted & apsw.SQLITE_OPEN_DELETEONCLOSE:
             return 0o600
         if wanted & _BESIDE_DATABASE:
-            database = self.inode_of(path.rpartition("-")[0])
+            database = self.lifetime.inode_of(path.rpartition("-")[0])
             if database is not None:
                 return database.mode & 0o777
         return 0o644
@@ -210,48 +182,30 @@ class SimulatedVFS(apsw.VFS):
             error.errno == errno.EACCES
             and bool(wanted & apsw.SQLITE_OPEN_CREATE)
             and wanted & _KIND in _NEEDS_DIRECTORY_SYNC
-            and self.inode_of(path) is None
+            and self.lifetime.inode_of(path) is None
         )
 
     # -- names -------------------------------------------------------------------------
 
-    def inode_of(self, path: str) -> Inode | None:
-        """Return what a full path means, or None."""
-        return inode_at(self.disk.cache, path)
-
     def xDelete(self, path: str, sync_directory: bool) -> None:
         """Unlink, and make that durable only when told."""
-        if self.is_off:
+        if self.lifetime.is_off:
             return
         try:
             self.handle.unlink(path)
         except OSError as error:
-            raise self.failed(delete_code(error), error) from error
+            raise self.lifetime.failed(delete_code(error), error) from error
         except SimulatedCrash:
-            self.is_dead = True
+            self.lifetime.is_dead = True
             raise
         if sync_directory:
-            self.change(apsw.SQLITE_IOERR_DIR_FSYNC, self.sync_directory_of, path)
-
-    def sync_directory_of(self, path: str) -> None:
-        """Make the entries of the directory durable in which ``path`` is a name."""
-        handle = self.handle
-        try:
-            descriptor = handle.open(posixpath.dirname(path) or "/", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return
-        try:
-            handle.fdatasync(descriptor)
-        except OSError:
-            handle.close(descriptor)
-            raise
-        handle.close(descriptor)
+            self.lifetime.change(apsw.SQLITE_IOERR_DIR_FSYNC, self.lifetime.sync_directory_of, path)
 
     def xAccess(self, path: str, flags: int) -> bool:
         """Say whether a file may be read and written, or exists; an empty one does not."""
         if flags != apsw.SQLITE_ACCESS_EXISTS:
-            return not self.is_off and self.handle.access(path, os.R_OK | os.W_OK)
-        inode = self.inode_of(path)
+            return not self.lifetime.is_off and self.handle.access(path, os.R_OK | os.W_OK)
+        inode = self.lifetime.inode_of(path)
         return inode is not None and (inode.size > 0 or not inode.is_file)
 
     def xFullPathname(self, path: str) -> str:
@@ -259,7 +213,7 @@ class SimulatedVFS(apsw.VFS):
         try:
             return real_path(self.handle, path)
         except OSError as error:
-            raise self.failed(apsw.SQLITE_CANTOPEN, error) from error
+            raise self.lifetime.failed(apsw.SQLITE_CANTOPEN, error) from error
 
     # -- the world outside the disk ------------------------------------------------------
 
@@ -281,12 +235,4 @@ class SimulatedVFS(apsw.VFS):
 
     def xGetLastError(self) -> tuple[int, str]:
         """Return the errno of the last failure."""
-        return self.last_errno, os.strerror(self.last_errno)
-
-    # -- the life of the process --------------------------------------------------------
-
-    def trace(self, _cursor: object, _statement: str, _bindings: object) -> bool:
-        """Let a statement run, unless the process is dead: ``PowerOff`` then."""
-        if self.is_off:
-            raise PowerOff("the process that made this call is dead")
-        return True
+        return self.lifetime.last_errno, os.strerror(self.lifetime.last_errno)

@@ -22,13 +22,16 @@ from typing import TYPE_CHECKING, Final
 
 import apsw
 
+from sim.disk.os_error import os_error
 from sim.errors import PowerOff, SimulatedCrash, UnsupportedOperation
 from sim.sqlite.file_lock import EXCLUSIVE, NONE, SHARED, FileLock
 from sim.sqlite.result_code import read_code, write_code
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sim.disk.inode import Inode
-    from sim.sqlite.vfs import SimulatedVFS
+    from sim.sqlite.lifetime import Lifetime
 
 _WAL_FORMAT: Final = b"\2\2"
 _WAL_NEEDS_EXCLUSIVE: Final = (
@@ -46,28 +49,29 @@ class SimulatedFile:
 
     __slots__ = (
         "_characteristics", "_descriptor", "_directory_is_due", "_disk", "_handle", "_inode",
-        "_lock", "_path", "_persist_wal", "_vfs", "level",
+        "_lifetime", "_lock", "_path", "_persist_wal", "_sector_bytes", "level",
     )  # fmt: skip
 
     def __init__(
         self,
-        vfs: SimulatedVFS,
+        lifetime: Lifetime,
         path: str,
         descriptor: int,
         inode: Inode,
         lock: FileLock | None,
+        sector_bytes: int,
         characteristics: int,
-        *,
         is_new_journal: bool,
     ) -> None:
-        self._vfs = vfs
-        self._disk = vfs.disk
-        self._handle = vfs.handle
+        self._lifetime = lifetime
+        self._disk = lifetime.disk
+        self._handle = lifetime.handle
         self._path = path
         self._descriptor = descriptor
         self._inode = inode
         self._lock = lock
         self.level = NONE
+        self._sector_bytes = sector_bytes
         self._characteristics = characteristics
         self._directory_is_due = is_new_journal
         self._persist_wal = False
@@ -75,18 +79,20 @@ class SimulatedFile:
     @property
     def is_off(self) -> bool:
         """Whether the process that opened it is dead."""
-        return self._vfs.is_off
+        return self._lifetime.is_off
 
     # -- data --------------------------------------------------------------------------
 
     def xRead(self, amount: int, offset: int) -> bytes:
         """Return up to ``amount`` bytes; SQLite takes fewer for the end of the file."""
-        if self._disk.interposer is None or self._vfs.is_off:
+        interposer = self._disk.interposer
+        if interposer is None or self._lifetime.is_off:
             return self._inode.read(offset, amount)
-        return self._read_through_faults(amount, offset)
+        return self._read_through(interposer.reading, amount, offset)
 
-    def _read_through_faults(self, amount: int, offset: int) -> bytes:
-        reading = self._disk.interposer.reading  # type: ignore[union-attr] # xRead looked
+    def _read_through(
+        self, reading: Callable[[str, int, int, bytes], bytes], amount: int, offset: int
+    ) -> bytes:
         content = b""
         while len(content) < amount:
             position = offset + len(content)
@@ -96,7 +102,7 @@ class SimulatedFile:
             except OSError as error:
                 if error.errno == errno.EINTR:
                     continue
-                raise self._vfs.failed(read_code(error), error) from error
+                raise self._lifetime.failed(read_code(error), error) from error
             if not piece:
                 break
             content += piece
@@ -104,8 +110,8 @@ class SimulatedFile:
 
     def xWrite(self, data: bytes, offset: int) -> None:
         """Write everything, in as many operations as the disk makes of it."""
-        vfs = self._vfs
-        if vfs.is_off:
+        lifetime = self._lifetime
+        if lifetime.is_off:
             return
         content = bytes(data)
         while content:
@@ -114,25 +120,36 @@ class SimulatedFile:
             except OSError as error:
                 if error.errno == errno.EINTR:
                     continue
-                raise vfs.failed(write_code(error), error) from error
+                raise lifetime.failed(write_code(error), error) from error
             except SimulatedCrash:
-                vfs.is_dead = True
+                lifetime.is_dead = True
                 raise
+            if not written:
+                full = os_error(errno.ENOSPC, self._path)
+                raise lifetime.failed(apsw.SQLITE_FULL, full)
             content = content[written:]
             offset += written
 
     def xTruncate(self, size: int) -> None:
         """Set the size in bytes."""
-        self._vfs.change(apsw.SQLITE_IOERR_TRUNCATE, self._handle.ftruncate, self._descriptor, size)
+        self._lifetime.change(apsw.SQLITE_IOERR_TRUNCATE, self._truncate, size)
+
+    def _truncate(self, size: int) -> None:
+        while True:
+            try:
+                self._handle.ftruncate(self._descriptor, size)
+            except InterruptedError:
+                continue
+            return
 
     def xSync(self, _flags: int) -> None:
         """Barrier: fdatasync whatever the flags say, then the directory if that is due."""
-        vfs = self._vfs
-        vfs.change(apsw.SQLITE_IOERR_FSYNC, self._handle.fdatasync, self._descriptor)
+        lifetime = self._lifetime
+        lifetime.change(apsw.SQLITE_IOERR_FSYNC, self._handle.fdatasync, self._descriptor)
         if self._directory_is_due:
             self._directory_is_due = False
             with suppress(apsw.IOError):
-                vfs.change(apsw.SQLITE_IOERR_DIR_FSYNC, vfs.sync_directory_of, self._path)
+                lifetime.change(apsw.SQLITE_IOERR_DIR_FSYNC, lifetime.sync_directory_of, self._path)
 
     def xFileSize(self) -> int:
         """Return the size in bytes; a single byte counts as none, as in the unix VFS."""
@@ -156,7 +173,7 @@ class SimulatedFile:
             self._refuse_lock(level)
         if not lock.acquire(self, level):
             raise apsw.BusyError("another connection holds a lock")
-        if level == SHARED and not self._vfs.is_exclusive and self._is_wal():
+        if level == SHARED and not self._lifetime.is_exclusive and self._is_wal():
             lock.release(self, NONE)
             raise UnsupportedOperation(_WAL_NEEDS_EXCLUSIVE)
 
@@ -186,7 +203,7 @@ class SimulatedFile:
 
     def xSectorSize(self) -> int:
         """Return the device's sector size in bytes."""
-        return self._vfs.sector_bytes
+        return self._sector_bytes
 
     def xDeviceCharacteristics(self) -> int:
         """Return the device's promises (``device.py``)."""
@@ -203,7 +220,7 @@ class SimulatedFile:
             case apsw.SQLITE_FCNTL_LOCKSTATE:
                 c_int.from_address(pointer).value = self.level
             case apsw.SQLITE_FCNTL_LAST_ERRNO:
-                c_int.from_address(pointer).value = self._vfs.last_errno
+                c_int.from_address(pointer).value = self._lifetime.last_errno
             case apsw.SQLITE_FCNTL_PERSIST_WAL:
                 self._persist_wal = _switched(pointer, self._persist_wal)
             case apsw.SQLITE_FCNTL_POWERSAFE_OVERWRITE:
@@ -215,14 +232,14 @@ class SimulatedFile:
         return True
 
     def _has_moved(self) -> bool:
-        return self._lock is not None and self._vfs.inode_of(self._path) is not self._inode
+        return self._lock is not None and self._lifetime.inode_of(self._path) is not self._inode
 
     def _see_pragma(self, pragma: apsw.VFSFcntlPragma) -> None:
         """Follow the locking mode, and refuse WAL where it could not work."""
         name, value = pragma.name.lower(), (pragma.value or "").lower()
         if name == "locking_mode" and value in {"exclusive", "normal"}:
-            self._vfs.is_exclusive = value == "exclusive"
-        elif name == "journal_mode" and value == "wal" and not self._vfs.is_exclusive:
+            self._lifetime.is_exclusive = value == "exclusive"
+        elif name == "journal_mode" and value == "wal" and not self._lifetime.is_exclusive:
             raise UnsupportedOperation(_WAL_NEEDS_EXCLUSIVE)
 
 
