@@ -1,0 +1,245 @@
+"""Explore runs a workload once, counts honestly, and reaches every crash of it."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from faults.crash_counter import CrashCounter
+from faults.crash_point import CrashKind, CrashPoint, Phase
+from oracles.history import History, Known
+from oracles.violation import LostAck, UnreadableAfterCrash, Violation
+from powercut.explore import Exploration, Limits, explore, explore_models
+from sim.disk.disk import Disk
+from sim.disk.handle import Handle
+from sim.disk.persistence import MODELS
+from sim.errors import HarnessError, SimulatedCrash
+
+
+def _write(disk: Handle, path: str, data: bytes) -> None:
+    descriptor = disk.open(path, os.O_CREAT | os.O_WRONLY)
+    disk.pwrite(descriptor, data, 0)
+    disk.close(descriptor)
+
+
+def _sync(disk: Handle, path: str) -> None:
+    descriptor = disk.open(path, os.O_RDONLY)
+    disk.fsync(descriptor)
+    disk.close(descriptor)
+
+
+def _accept(_: Handle, __: Known) -> None:
+    pass
+
+
+def test_workload_runs_once() -> None:
+    runs = []
+
+    def workload(disk: Handle, _: History) -> None:
+        runs.append(disk)
+        for number in range(10):
+            _write(disk, f"/{number}", b"x")
+
+    explore(workload, _accept, limits=Limits(states_per_point=64))
+    assert len(runs) == 1
+
+
+def test_every_operation_is_a_crash_point_of_both_kinds() -> None:
+    seen: list[frozenset[str]] = []
+
+    def workload(disk: Handle, _: History) -> None:
+        for name in "abc":
+            _write(disk, f"/{name}", b"x")
+
+    def check(disk: Handle, _: Known) -> None:
+        seen.append(frozenset(disk.listdir("/")))
+
+    result = explore(workload, check, "scc")
+    assert result.operations == 6
+    assert result.states == len(seen) == 14
+    assert set(seen) == {
+        frozenset(), frozenset("a"), frozenset("ab"), frozenset("abc"),
+    }  # fmt: skip
+
+
+def test_states_are_those_of_an_exhaustive_count_done_by_hand() -> None:
+    """One file of two bytes under posix: absent, empty, 00, stale, torn, whole; and three kills
+    of four operations, whose disks differ: nothing, an empty file, the whole file.
+    """
+
+    def workload(disk: Handle, _: History) -> None:
+        _write(disk, "/f", b"ab")
+
+    result = explore(workload, _accept, "posix")
+    assert result.exhaustive
+    assert result.states == 6 + 3
+
+
+def test_a_long_write_can_be_killed_between_its_pages() -> None:
+    sizes = set()
+
+    def workload(disk: Handle, _: History) -> None:
+        _write(disk, "/f", b"x" * 10_000)
+
+    def check(disk: Handle, _: Known) -> None:
+        if disk.listdir("/"):
+            sizes.add(disk.stat("/f").st_size)
+
+    explore(workload, check, "scc")
+    assert sizes == {0, 4096, 8192, 10_000}
+
+
+def _promise_too_early(disk: Handle, ack: History) -> None:
+    disk.close(disk.open("/f", os.O_CREAT | os.O_WRONLY))
+    _sync(disk, "/f")
+    ack({"/f": b""})
+
+
+def test_default_check_finds_a_broken_promise_and_says_where() -> None:
+    result = explore(_promise_too_early, disk="posix")
+    assert not result.safe
+    failure = result.failures[0]
+    assert isinstance(failure.violation, LostAck)
+    assert failure.crashes == (CrashPoint.parse("2 after power-cut lost=0"),)
+
+
+def test_verdict_names_the_models() -> None:
+    safe = {name for name, verdict in explore_models(_promise_too_early).items() if verdict.safe}
+    assert safe == set(MODELS) - {"posix"}
+
+
+def test_a_failure_can_be_repeated_at_its_crash_point() -> None:
+    point = explore(_promise_too_early, disk="posix").failures[0].crashes[0]
+    disk = Disk()
+    disk.interposer = CrashCounter(disk, point.operation, point.phase)
+    with pytest.raises(SimulatedCrash):
+        _promise_too_early(Handle(disk), History(lambda: disk.operations))
+    image = disk.power_cut(point.survivors)
+    assert image.files() == {}
+
+
+def test_crash_before_an_acknowledgement_promises_nothing() -> None:
+    known: set[Known] = set()
+
+    def workload(disk: Handle, ack: History) -> None:
+        _write(disk, "/f", b"x")
+        ack("first")
+        _write(disk, "/g", b"x")
+
+    def check(_: Handle, now: Known) -> None:
+        known.add(now)
+
+    explore(workload, check, "scc")
+    assert known == {Known((), ("first",)), Known(("first",), ())}
+
+
+def test_check_that_raises_anything_is_a_system_that_does_not_come_up() -> None:
+    def check(disk: Handle, _: Known) -> None:
+        disk.stat("/f")
+
+    result = explore(_promise_too_early, check, "scc")
+    assert isinstance(result.failures[0].violation, UnreadableAfterCrash)
+    assert "FileNotFoundError" in str(result.failures[0].violation)
+
+
+def test_harness_error_of_a_check_is_not_a_verdict() -> None:
+    def check(_: Handle, __: Known) -> None:
+        raise HarnessError("the check is wrong")
+
+    with pytest.raises(HarnessError, match="the check is wrong"):
+        explore(_promise_too_early, check)
+
+
+def test_workload_that_fails_by_itself_is_the_callers_mistake() -> None:
+    def workload(disk: Handle, _: History) -> None:
+        disk.stat("/missing")
+
+    with pytest.raises(HarnessError, match="failed before any crash: FileNotFoundError"):
+        explore(workload)
+
+
+def test_unknown_model_names_the_known_ones() -> None:
+    with pytest.raises(HarnessError, match="unknown persistence model 'ext3'; known are scc, "):
+        explore(_promise_too_early, disk="ext3")
+
+
+def test_default_check_wants_mappings() -> None:
+    def workload(_: Handle, ack: History) -> None:
+        ack("done")
+
+    with pytest.raises(TypeError, match="acknowledge such a mapping"):
+        explore(workload)
+
+
+def _many_pending(disk: Handle, _: History) -> None:
+    for number in range(12):
+        _write(disk, f"/{number}", b"x")
+
+
+def test_too_many_states_are_sampled_and_it_says_so() -> None:
+    result = explore(_many_pending, _accept, "posix", Limits(states_per_point=50))
+    assert not result.exhaustive
+    assert str(result) == f"posix: safe of {result.states} states, sampled"
+
+
+def test_sampling_is_the_same_every_time() -> None:
+    def run() -> tuple[int, int]:
+        result = explore(_many_pending, _accept, "posix", Limits(states_per_point=50, seed=7))
+        return result.states, result.built
+
+    assert run() == run()
+
+
+# -- crashes inside recovery ------------------------------------------------------------------
+
+
+def _install(disk: Handle, ack: History) -> None:
+    """Write a note, then the file that it announces: recovery finishes what is half done."""
+    _write(disk, "/note", b"x")
+    _sync(disk, "/note")
+    _sync(disk, "/")
+    ack("noted")
+
+
+def _finish(disk: Handle, known: Known) -> None:
+    """Finish what the note says; the second step is only right if the first one is durable."""
+    names = set(disk.listdir("/"))
+    if "done" in names and "note" in names:
+        raise Violation("done before the note was taken away")
+    if known.acknowledged and not names:
+        raise LostAck("neither note nor result")
+    if "note" in names:
+        disk.unlink("/note")
+        _write(disk, "/done", b"x")
+
+
+def _explore_recovery(nested: int) -> Exploration:
+    return explore(_install, _finish, "posix", Limits(nested=nested))
+
+
+def test_recovery_is_crashed_too_if_asked() -> None:
+    assert _explore_recovery(nested=0).safe
+    result = _explore_recovery(nested=1)
+    assert not result.safe
+    first = result.failures[0]
+    assert len(first.crashes) == 2
+
+
+def test_kill_leaves_pending_operations_to_a_later_power_cut() -> None:
+    """What recovery read after a kill is not durable for having been read."""
+
+    def workload(disk: Handle, ack: History) -> None:
+        _write(disk, "/f", b"x")
+        ack.attempt("f")
+
+    def check(disk: Handle, _: Known) -> None:
+        if "seen" in disk.listdir("/") and "f" not in disk.listdir("/"):
+            raise LostAck("recovery built on a file that was not durable")
+        if "f" in disk.listdir("/"):
+            _write(disk, "/seen", b"x")
+
+    result = explore(workload, check, "posix", Limits(nested=1))
+    kinds = {tuple(crash.kind for crash in failure.crashes) for failure in result.failures}
+    assert (CrashKind.KILL, CrashKind.POWER_CUT) in kinds
+    assert all(failure.crashes[0].phase is not Phase.DURING for failure in result.failures)
