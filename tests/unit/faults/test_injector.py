@@ -11,6 +11,7 @@ from faults.crash_point import Phase
 from faults.injector import FaultInjector, NeverFired
 from faults.plan import FaultPlan
 from sim.disk.disk import Disk
+from sim.disk.survivors import SurvivorSet
 from sim.errors import HarnessError, SimulatedCrash
 from tests.unit.faults.faulty_disk import booted, faulty_disk
 
@@ -32,6 +33,17 @@ def test_where_two_rules_strike_at_one_call_the_first_has_its_way_first() -> Non
         faulty.handle.write(descriptor, b"x")
     with pytest.raises(InterruptedError):
         faulty.handle.write(descriptor, b"x")
+
+
+def test_every_rule_of_a_plan_learns_of_the_next_lifetime() -> None:
+    plan = "write /g after 0B ENOSPC; write /f #1 misdirected:0; write /f after 10B ENOSPC"
+    faulty = faulty_disk(plan)
+    descriptor = faulty.opened("/f")
+    faulty.handle.write(descriptor, b"123456")
+    faulty.handle.write(descriptor, b"7890")
+    count = len(faulty.disk.pending().micros)
+    again = booted(faulty.faults, faulty.disk.power_cut(SurvivorSet.of_mask(0, count)))
+    assert again.handle.write(again.opened("/f"), b"1234567890") == 10
 
 
 def test_a_rule_that_is_switched_off_counts_nothing() -> None:
