@@ -53,7 +53,8 @@ nothing else; ``psow=0`` in a URI takes the first away, here as there.
 
 from __future__ import annotations
 
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
 import apsw
 
@@ -66,17 +67,31 @@ _ATOMIC: Final = {
     2048: apsw.SQLITE_IOCAP_ATOMIC2K,
     4096: apsw.SQLITE_IOCAP_ATOMIC4K,
 }
-_ALWAYS: Final = apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE | apsw.SQLITE_IOCAP_SUBPAGE_READ
 
 
-def sector_bytes(model: PersistenceModel) -> int:
-    """Return ``xSectorSize``: the smallest write that is not a read-modify-write, in bytes."""
-    return model.unit_bytes or SECTOR_BYTES
+class Device(NamedTuple):
+    """``xSectorSize``, the smallest write that is no read-modify-write, and the flags of
+    ``xDeviceCharacteristics``.
+    """
+
+    sector_bytes: int
+    characteristics: int
+
+    @property
+    def has_powersafe_overwrite(self) -> bool:
+        return bool(self.characteristics & apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE)
+
+    def with_powersafe_overwrite(self, *, claimed: bool) -> Device:
+        """Return this device, with that flag claimed or not."""
+        flag = apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE
+        flags = self.characteristics | flag if claimed else self.characteristics & ~flag
+        return self._replace(characteristics=flags)
 
 
-def device_characteristics(model: PersistenceModel) -> int:
-    """Return ``xDeviceCharacteristics``: exactly what the model promises."""
-    flags = _ALWAYS
+@cache
+def device_of(model: PersistenceModel) -> Device:
+    """Return exactly what the model promises."""
+    flags = apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE | apsw.SQLITE_IOCAP_SUBPAGE_READ
     if model.sequential:
         flags |= apsw.SQLITE_IOCAP_SEQUENTIAL | apsw.SQLITE_IOCAP_SAFE_APPEND
     if model.data_before_size is DataBeforeSize.ALWAYS and not model.torn_units:
@@ -84,4 +99,4 @@ def device_characteristics(model: PersistenceModel) -> int:
         for size, flag in _ATOMIC.items():
             if size <= whole:
                 flags |= flag
-    return flags
+    return Device(model.unit_bytes or SECTOR_BYTES, flags)

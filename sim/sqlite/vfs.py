@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, cast
 import apsw
 
 from sim.errors import PowerOff, SimulatedCrash
-from sim.sqlite.device import device_characteristics, sector_bytes
+from sim.sqlite.device import device_of
 from sim.sqlite.file_lock import file_lock
 from sim.sqlite.lifetime import Lifetime
 from sim.sqlite.randomness import seed_of, seed_sqlite
@@ -62,8 +62,7 @@ class SimulatedVFS(apsw.VFS):
         self.disk = handle.disk
         self.lifetime = Lifetime(handle)
         self.seed = seed
-        self._sector_bytes = sector_bytes(self.disk.model)
-        self._characteristics = device_characteristics(self.disk.model)
+        self._device = device_of(self.disk.model)
         super().__init__(self.name, None)
 
     def excepthook(
@@ -83,7 +82,7 @@ class SimulatedVFS(apsw.VFS):
         """Open or create; falls back to reading only, as the unix VFS does."""
         self.lifetime.must_live()
         wanted = flags[0]
-        characteristics = self._characteristics
+        device = self._device
         if name is None:
             path = self._temporary_path()
         elif isinstance(name, str):
@@ -91,7 +90,7 @@ class SimulatedVFS(apsw.VFS):
         else:
             path = name.filename()
             if not name.uri_boolean("psow", True):
-                characteristics &= ~apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE
+                device = device.with_powersafe_overwrite(claimed=False)
         descriptor, flags[1] = self._open(path, wanted)
         opened = self.lifetime.inode_of(path)
         assert opened is not None, path
@@ -105,9 +104,8 @@ class SimulatedVFS(apsw.VFS):
             seed_sqlite(seed_of(self.disk, inode, self.seed))
         is_new_journal = bool(wanted & apsw.SQLITE_OPEN_CREATE) and kind in _NEEDS_DIRECTORY_SYNC
         file = SimulatedFile(
-            self.lifetime, path, descriptor, inode, lock,
-            self._sector_bytes, characteristics, is_new_journal,
-        )  # fmt: skip
+            self.lifetime, path, descriptor, inode, lock, device, is_new_journal, self
+        )
         # apsw takes any object that has the methods.
         return cast("apsw.VFSFile", file)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sim.disk.inode import Inode
+    from sim.sqlite.device import Device
     from sim.sqlite.lifetime import Lifetime
 
 _WAL_FORMAT: Final = b"\2\2"
@@ -44,12 +45,14 @@ class SimulatedFile:
     """What apsw calls for one ``sqlite3_file``.
 
     ``lock`` is None for everything but a main database. ``is_new_journal`` means that the
-    directory entry may not be durable yet.
+    directory entry may not be durable yet. ``vfs`` is only held: SQLite's hold on a file is
+    nothing that the garbage collector could see, so it cannot take the VFS of a lost
+    connection apart before the connection is closed.
     """
 
     __slots__ = (
-        "_characteristics", "_descriptor", "_directory_is_due", "_disk", "_handle", "_inode",
-        "_lifetime", "_lock", "_path", "_persist_wal", "_sector_bytes", "level",
+        "_descriptor", "_device", "_directory_is_due", "_disk", "_handle", "_inode",
+        "_lifetime", "_lock", "_path", "_persist_wal", "_vfs", "level",
     )  # fmt: skip
 
     def __init__(
@@ -59,9 +62,9 @@ class SimulatedFile:
         descriptor: int,
         inode: Inode,
         lock: FileLock | None,
-        sector_bytes: int,
-        characteristics: int,
+        device: Device,
         is_new_journal: bool,
+        vfs: object,
     ) -> None:
         self._lifetime = lifetime
         self._disk = lifetime.disk
@@ -71,10 +74,10 @@ class SimulatedFile:
         self._inode = inode
         self._lock = lock
         self.level = NONE
-        self._sector_bytes = sector_bytes
-        self._characteristics = characteristics
+        self._device = device
         self._directory_is_due = is_new_journal
         self._persist_wal = False
+        self._vfs = vfs
 
     @property
     def is_off(self) -> bool:
@@ -203,11 +206,11 @@ class SimulatedFile:
 
     def xSectorSize(self) -> int:
         """Return the device's sector size in bytes."""
-        return self._sector_bytes
+        return self._device.sector_bytes
 
     def xDeviceCharacteristics(self) -> int:
         """Return the device's promises (``device.py``)."""
-        return self._characteristics
+        return self._device.characteristics
 
     def xFileControl(self, operation: int, pointer: int) -> bool:
         """Answer what the unix VFS answers; False for what is not understood."""
@@ -224,9 +227,8 @@ class SimulatedFile:
             case apsw.SQLITE_FCNTL_PERSIST_WAL:
                 self._persist_wal = _switched(pointer, self._persist_wal)
             case apsw.SQLITE_FCNTL_POWERSAFE_OVERWRITE:
-                flag = apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE
-                is_on = _switched(pointer, bool(self._characteristics & flag))
-                self._characteristics = self._characteristics & ~flag | flag * is_on
+                claimed = _switched(pointer, self._device.has_powersafe_overwrite)
+                self._device = self._device.with_powersafe_overwrite(claimed=claimed)
             case _:
                 return False
         return True
