@@ -41,8 +41,8 @@ class Ordering:
     """
 
     __slots__ = (
-        "_attributes", "_births", "_content", "_directories", "_directory_move", "_metadata",
-        "_placed", "_sizes", "_truncations", "_units", "micros", "model", "needs", "order",
+        "_attributes", "_births", "_content", "_directories", "_directory_move", "_fresh",
+        "_metadata", "_placed", "_sizes", "_truncations", "_units", "micros", "model", "needs", "order",
         "truncation",
     )  # fmt: skip
 
@@ -58,6 +58,7 @@ class Ordering:
         self._truncations: dict[int, int] = {}
         self._attributes: dict[int, int] = {}
         self._content: dict[int, list[int]] = {}
+        self._fresh: set[tuple[int, int]] = set()
         self._placed: dict[int, int] = {}
         self._directory_move = -1
         self._directories: dict[int, int] = {}
@@ -83,6 +84,10 @@ class Ordering:
     def birth(self, number: int) -> int | None:
         """Return which pending micro-operation made this inode, or None: it is durable."""
         return self._births.get(number)
+
+    def allocates(self, number: int, block: int) -> bool:
+        """Say whether a pending write allocates this block of this inode."""
+        return (number, block) in self._fresh
 
     # -- what a micro-operation needs ------------------------------------------------
 
@@ -177,6 +182,8 @@ class Ordering:
                 self._births[number] = index
             case WriteBlock():
                 self._units[number, self._unit(micro.offset)] = index
+                if micro.fresh:
+                    self._fresh.add((number, micro.offset // BLOCK_BYTES))
                 self._content.setdefault(number, []).append(index)
             case SetSize():
                 self._sizes[number] = index

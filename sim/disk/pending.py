@@ -110,10 +110,9 @@ class Pending:
         self.ordering.add(micro, is_directory=named and self._is_directory(micro.number))
 
     def _is_directory(self, number: int) -> bool:
-        for micro in self.ordering.micros:
-            if isinstance(micro, CreateInode) and micro.number == number:
-                return micro.inode.is_directory
-        inode = self.table.get(number)
+        birth = self.ordering.birth(number)
+        born = self.ordering.micros[birth] if birth is not None else None
+        inode = born.inode if isinstance(born, CreateInode) else self.table.get(number)
         return inode is not None and inode.is_directory
 
     def _write(self, write: Write, number: int) -> None:
@@ -135,23 +134,13 @@ class Pending:
     ) -> None:
         _, inode, offset, data, size = write
         block = start // BLOCK_BYTES
-        fresh = block * BLOCK_BYTES >= size or self._is_fresh(inode, block)
+        fresh = block * BLOCK_BYTES >= size or self.ordering.allocates(inode, block)
         while start < end:
             limit = min(end, (start // unit + 1) * unit)
             piece = data[start - offset : limit - offset]
             appended = start >= size
             self._add(WriteBlock(number, inode, start, piece, fresh, appended, grows))
             start = limit
-
-    def _is_fresh(self, inode: int, block: int) -> bool:
-        """Say whether an earlier pending write allocates this block."""
-        return any(
-            isinstance(micro, WriteBlock)
-            and micro.number == inode
-            and micro.fresh
-            and micro.offset // BLOCK_BYTES == block
-            for micro in self.ordering.micros
-        )
 
     def _rename(self, rename: Rename, number: int) -> None:
         _, inode, directory, name, _, to_directory, to_name, replaced = rename
