@@ -42,8 +42,8 @@ class Ordering:
 
     __slots__ = (
         "_attributes", "_births", "_content", "_directories", "_directory_move", "_fresh",
-        "_metadata", "_placed", "_sizes", "_truncations", "_units", "micros", "model", "needs", "order",
-        "truncation",
+        "_metadata", "_placed", "_sizes", "_truncations", "_units", "micros", "model", "needs",
+        "order", "truncation",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
