@@ -90,7 +90,11 @@ class SimulatedFile:
         """Return up to ``amount`` bytes; SQLite takes fewer for the end of the file."""
         interposer = self._disk.interposer
         if interposer is None or self._lifetime.is_off:
-            return self._inode.read(offset, amount)
+            content = self._inode.read(offset, amount)
+            if len(content) < amount and self._inode.is_directory:
+                is_directory = os_error(errno.EISDIR, self._path)
+                raise self._lifetime.failed(read_code(is_directory), is_directory)
+            return content
         return self._read_through(interposer.reading, amount, offset)
 
     def _read_through(

@@ -1,0 +1,53 @@
+"""SQLite is told of each persistence model exactly what it promises."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+
+from sim.disk.disk import Disk
+from sim.disk.handle import Handle
+from sim.disk.persistence import MODELS
+from sim.sqlite import connect
+from sim.sqlite.device import device_of
+
+ALWAYS = {"POWERSAFE_OVERWRITE", "SUBPAGE_READ"}
+UP_TO_4K = {"ATOMIC512", "ATOMIC1K", "ATOMIC2K", "ATOMIC4K"}
+PROMISES = {
+    "scc": (512, {"SEQUENTIAL", "SAFE_APPEND", *UP_TO_4K}),
+    "ext4-journal": (4096, {"SEQUENTIAL", "SAFE_APPEND", *UP_TO_4K}),
+    "ext4-ordered": (512, set()),
+    "ext4-writeback": (512, set()),
+    "xfs": (512, {"ATOMIC512"}),
+    "btrfs": (4096, UP_TO_4K),
+    "posix": (512, set()),
+}
+
+
+def names(characteristics: int) -> set[str]:
+    """Return the flags that are set, by SQLite's names."""
+    return {
+        name.removeprefix("SQLITE_IOCAP_")
+        for name, flag in apsw.mapping_device_characteristics.items()
+        if isinstance(name, str) and isinstance(flag, int) and characteristics & flag
+    }
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_has_its_row(model: str) -> None:
+    sector_bytes, flags = PROMISES[model]
+    device = device_of(MODELS[model])
+    assert (device.sector_bytes, names(device.characteristics)) == (sector_bytes, flags | ALWAYS)
+
+
+@pytest.mark.parametrize(("uri", "claimed"), [("file:/db", True), ("file:/db?psow=0", False)])
+def test_powersafe_overwrite_can_be_taken_away_in_the_uri(uri: str, claimed: bool) -> None:
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+    disk = Disk(model=MODELS["btrfs"])
+    connection = connect(Handle(disk), uri, flags=flags)
+    connection.pragma("locking_mode", "exclusive")
+    connection.pragma("journal_mode", "wal")
+    connection.execute("CREATE TABLE t (a)")
+    wal_bytes = len(disk.snapshot().files()["/db-wal"])
+    # Without it, each commit is padded to a sector of 4,096 bytes.
+    assert wal_bytes == (8272 if claimed else 12392)

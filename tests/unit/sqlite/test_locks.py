@@ -1,0 +1,115 @@
+"""Locks between the connections to one disk: SQLite's unix VFS says what is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from sim.disk.disk import Disk
+from sim.disk.handle import Handle
+from sim.errors import UnsupportedOperation
+from sim.sqlite import connect
+from tests.unit.sqlite.arms import both_arms, outcome
+
+BUSY = ("BusyError", apsw.SQLITE_BUSY, apsw.SQLITE_BUSY)
+
+# Each step: which of three connections, and its statement.
+SCENARIOS = {
+    "a reader holds back a commit, and new readers while it is pending": (
+        (0, "BEGIN"), (0, "SELECT count(*) FROM t"),
+        (1, "BEGIN IMMEDIATE"), (1, "INSERT INTO t VALUES (1)"), (1, "COMMIT"),
+        (2, "SELECT count(*) FROM t"), (0, "SELECT count(*) FROM t"), (0, "COMMIT"),
+        (1, "COMMIT"), (2, "SELECT count(*) FROM t"),
+    ),
+    "one reservation at a time, beside readers": (
+        (0, "BEGIN IMMEDIATE"), (1, "BEGIN IMMEDIATE"), (2, "SELECT count(*) FROM t"),
+        (1, "INSERT INTO t VALUES (1)"), (0, "ROLLBACK"), (1, "BEGIN IMMEDIATE"), (1, "COMMIT"),
+    ),
+    "exclusive keeps everybody out": (
+        (0, "BEGIN EXCLUSIVE"), (1, "SELECT count(*) FROM t"), (1, "BEGIN IMMEDIATE"),
+        (0, "INSERT INTO t VALUES (1)"), (0, "COMMIT"), (1, "SELECT count(*) FROM t"),
+    ),
+    "two readers that both want to write": (
+        (0, "BEGIN"), (1, "BEGIN"), (0, "SELECT count(*) FROM t"), (1, "SELECT count(*) FROM t"),
+        (0, "INSERT INTO t VALUES (1)"), (1, "INSERT INTO t VALUES (2)"),
+        (0, "COMMIT"), (1, "ROLLBACK"), (0, "COMMIT"), (1, "SELECT count(*) FROM t"),
+    ),
+    "exclusive locking mode lasts over transactions": (
+        (0, "PRAGMA locking_mode=exclusive"), (0, "INSERT INTO t VALUES (1)"),
+        (1, "SELECT count(*) FROM t"), (0, "PRAGMA locking_mode=normal"),
+        (0, "SELECT count(*) FROM t"), (1, "SELECT count(*) FROM t"),
+    ),
+    "a spilling writer excludes readers before it commits": (
+        (0, "PRAGMA cache_size=1"), (0, "BEGIN"),
+        (0, """INSERT INTO t WITH RECURSIVE n(v) AS
+               (SELECT 1 UNION ALL SELECT v + 1 FROM n LIMIT 3000) SELECT v FROM n"""),
+        (1, "SELECT count(*) FROM t"), (0, "ROLLBACK"), (1, "SELECT count(*) FROM t"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["delete", "truncate", "persist"])
+@pytest.mark.parametrize("steps", SCENARIOS.values(), ids=SCENARIOS.keys())
+def test_connections_are_busy_for_one_another_as_on_unix(
+    tmp_path: Path, mode: str, steps: tuple[tuple[int, str], ...]
+) -> None:
+    answers = []
+    for arm in both_arms(tmp_path):
+        connections = [arm.open("db") for _ in range(3)]
+        connections[0].execute("CREATE TABLE t (a)")
+        for connection in connections:
+            connection.execute(f"PRAGMA journal_mode={mode}")
+            assert outcome(connection, "SELECT * FROM t") == []
+        answers.append([outcome(connections[which], statement) for which, statement in steps])
+        for connection in connections:
+            connection.close(True)
+    assert BUSY in answers[0]
+    assert answers[0] == answers[1]
+
+
+def test_busy_timeout_gives_up_without_sleeping() -> None:
+    handle = Handle(Disk())
+    first, second = connect(handle, "/db"), connect(handle, "/db")
+    first.execute("CREATE TABLE t (a)")
+    second.set_busy_timeout(3_600_000)
+    first.execute("BEGIN EXCLUSIVE")
+    assert outcome(second, "SELECT * FROM t") == BUSY
+
+
+def test_the_locks_of_a_dead_process_are_gone() -> None:
+    disk = Disk()
+    dying, other = Handle(disk), Handle(disk)
+    first, second = connect(dying, "/db"), connect(other, "/db")
+    first.execute("CREATE TABLE t (a)")
+    first.execute("BEGIN EXCLUSIVE")
+    assert outcome(second, "SELECT * FROM t") == BUSY
+    dying.poison()
+    assert outcome(second, "SELECT * FROM t") == []
+
+
+def test_two_disks_do_not_lock_each_other() -> None:
+    first, second = connect(Handle(Disk()), "/db"), connect(Handle(Disk()), "/db")
+    first.execute("BEGIN EXCLUSIVE")
+    second.execute("BEGIN EXCLUSIVE")
+
+
+def test_wal_without_exclusive_locking_is_refused_and_says_what_to_do() -> None:
+    connection = connect(Handle(Disk()), "/db")
+    with pytest.raises(UnsupportedOperation, match="PRAGMA locking_mode=EXCLUSIVE before"):
+        connection.execute("PRAGMA journal_mode=WAL")
+
+
+def test_a_wal_database_is_not_opened_without_exclusive_locking() -> None:
+    handle = Handle(Disk())
+    first = connect(handle, "/db")
+    first.pragma("locking_mode", "exclusive")
+    first.pragma("journal_mode", "wal")
+    first.execute("CREATE TABLE t (a)")
+    first.close()
+    second = connect(handle, "/db")
+    with pytest.raises(UnsupportedOperation, match="PRAGMA locking_mode=EXCLUSIVE before"):
+        second.execute("SELECT * FROM t")
+    second.execute("PRAGMA locking_mode=EXCLUSIVE")
+    assert outcome(second, "SELECT * FROM t") == []
