@@ -141,7 +141,8 @@ class Ordering:
                 yield before
 
     def _before_rename(self, move: MoveName, is_directory: bool) -> Iterable[int]:
-        yield from self.places_of(move.to_directory)
+        if move.directory != move.to_directory:
+            yield from self.places_of(move.to_directory)
         if is_directory and self._directory_move >= 0:
             yield self._directory_move
         waits = self.model.rename_over_waits if move.replaced else self.model.rename_new_waits
@@ -151,8 +152,9 @@ class Ordering:
     def places_of(self, directory: int) -> Iterable[int]:
         """Yield what put this directory and those above it where they are.
 
-        A rename never leaves a file without any name, so it cannot survive into a
-        directory that does not.
+        A rename never leaves a file without any name, so it cannot survive into another
+        directory that does not. Within one directory both names are lost with it, or
+        neither is: a barrier on it says nothing about its own entry (hole R18).
         """
         while directory in self._placed:
             index = self._placed[directory]
