@@ -1,0 +1,44 @@
+"""A specimen: one known hole, and how to get the part of the system that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from system.agents.session_store import SessionStore
+from system.ports import Host
+from system.storage.event_log import EventLog
+
+OpenLog: TypeAlias = Callable[[Host, str, str], EventLog]
+"""Opens and recovers a log: host, path, session id."""
+
+OpenStore: TypeAlias = Callable[[Host], SessionStore]
+"""Returns the session store of a host, not yet recovered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSpecimen:
+    """A hole in the event log.
+
+    ``identity`` is the hole's row in the specification, ``machine`` the tag of the target
+    whose machine must find it, ``build`` opens the log that has it.
+    """
+
+    identity: str
+    title: str
+    machine: str
+    build: OpenLog
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSpecimen:
+    """A hole in the session store; the members are those of ``LogSpecimen``."""
+
+    identity: str
+    title: str
+    machine: str
+    build: OpenStore
+
+
+Specimen: TypeAlias = "LogSpecimen | StoreSpecimen"
