@@ -7,7 +7,7 @@ legal, and build the crash image of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from sim.disk.crash_image import Image
@@ -158,12 +158,11 @@ class Pending:
         micros = self.ordering.micros
         if not micros:
             return
-        everything = (1 << len(micros)) - 1
-        covered = everything if not sync.inode else self.covered(sync)
+        covered = (1 << len(micros)) - 1 if not sync.inode else self.covered(sync)
         for index, micro in enumerate(micros):
             if covered >> index & 1:
                 micro.apply(self.table)
-        self._keep(everything & ~covered)
+        self._keep(self._left_over(covered))
 
     def covered(self, sync: Sync | FailedSync) -> int:
         """Return the set of micro-operations that this barrier makes durable."""
@@ -212,24 +211,42 @@ class Pending:
                 before |= 1 << earlier
         return before
 
-    def _keep(self, kept: int) -> None:
-        before = self.ordering.micros
+    def _left_over(self, covered: int) -> Iterator[MicroOperation]:
+        """Yield what is still pending; data that a durable truncation cut off is not."""
+        cuts: dict[int, int] = {}
+        kept: list[MicroOperation] = []
+        for index in range(len(self.ordering.micros) - 1, -1, -1):
+            micro = self.ordering.micros[index]
+            if covered >> index & 1:
+                if isinstance(micro, SetSize) and not micro.append:
+                    cuts[micro.number] = min(micro.size, cuts.get(micro.number, micro.size))
+            elif isinstance(micro, WriteBlock) and micro.number in cuts:
+                size = max(cuts[micro.number] - micro.offset, 0)
+                if size:
+                    kept.append(micro._replace(data=micro.data[:size]))
+            else:
+                kept.append(micro)
+        return reversed(kept)
+
+    def _keep(self, kept: Iterable[MicroOperation]) -> None:
         self.ordering = Ordering(self.model)
-        for index, micro in enumerate(before):
-            if kept >> index & 1:
-                self._add(micro)
+        for micro in kept:
+            self._add(micro)
 
     def _fail_sync(self, failed: FailedSync) -> None:
         """Forget the data that the kernel marked clean without having written it."""
         if failed.policy is SyncFailure.LYING:
             return
-        kept = 0
-        for index, micro in enumerate(self.ordering.micros):
-            lost = micro.number == failed.inode and (
-                isinstance(micro, WriteBlock) or (isinstance(micro, SetSize) and micro.append)
-            )
-            kept |= (not lost) << index
-        self._keep(kept)
+        self._keep(
+            [
+                micro
+                for micro in self.ordering.micros
+                if micro.number != failed.inode
+                or not (
+                    isinstance(micro, WriteBlock) or (isinstance(micro, SetSize) and micro.append)
+                )
+            ]
+        )
 
     def carried_over(self, operations: int) -> tuple[MicroOperation, ...]:
         """Return what is pending as the next lifetime sees it, after so many operations."""
@@ -249,13 +266,14 @@ class Pending:
 
     def _survived(self, survivors: SurvivorSet) -> Inodes:
         table = InodeTable(self.platter)
-        appended: set[int] = set()
+        ends: dict[int, int] = {}
         for micro in survivors.applied(self.ordering.micros):
             micro.apply(table)
-            if isinstance(micro, WriteBlock) and micro.appended:
-                appended.add(micro.number)
-        for number in appended:
-            table.own(number).trim()
+            if isinstance(micro, WriteBlock):
+                ends[micro.number] = max(micro.offset + len(micro.data), ends.get(micro.number, 0))
+        for number, end in ends.items():
+            if table.own(number).size < end:
+                table.own(number).trim()
         return table.rebase()
 
 

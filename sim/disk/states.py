@@ -52,11 +52,11 @@ class StateSpace:
         self.base = pending.platter
         self.base_key = pending.key
         self._directories = tuple(self._suspects())
-        self._appended: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
         for micro in self.micros:
-            if isinstance(micro, WriteBlock) and micro.appended:
+            if isinstance(micro, WriteBlock):
                 end = micro.offset + len(micro.data)
-                self._appended[micro.number] = max(end, self._appended.get(micro.number, 0))
+                self._ends[micro.number] = max(end, self._ends.get(micro.number, 0))
 
     def _suspects(self) -> Iterator[int]:
         """Yield the directories that some survivor set may cut off from the root."""
@@ -151,7 +151,7 @@ class StateSpace:
     def _state(
         self, survived: int, inodes: Inodes, key: int, torn: _Pairs, stale: tuple[int, ...]
     ) -> State:
-        if self._appended:
+        if self._ends:
             inodes, key = self._trimmed(inodes, key)
         if self._directories:
             key -= unreachable_key(inodes, self._directories)
@@ -162,7 +162,7 @@ class StateSpace:
     def _trimmed(self, inodes: Inodes, key: int) -> tuple[Inodes, int]:
         """Cut off data that became durable before the size that would show it."""
         table: InodeTable | None = None
-        for number, end in self._appended.items():
+        for number, end in self._ends.items():
             inode = inodes.get(number)
             if inode is not None and inode.size < end and inode.blocks:
                 table = table or InodeTable(inodes, key)
