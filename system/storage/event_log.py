@@ -48,10 +48,12 @@ class EventLog:
         Raises ``NewerFormat``, ``StorageFull`` or ``OSError``; then it is not open, and what
         was in it is still there.
         """
-        pending = pending_path(path) if framing is Framing.PENDING else None
+        pending = pending_path(path)
         recovered = recover_log(host.files, host.ids, path, session_id, pending)
         file = LogFile(host.files, path, recovered.size_bytes)
-        writer = FramedWriter(file) if pending is None else PendingWriter(host.files, file, pending)
+        writer: LineWriter = FramedWriter(file)
+        if framing is Framing.PENDING:
+            writer = PendingWriter(host.files, file, pending)
         return cls(host.clock, session_id, recovered, file, writer)
 
     def append(self, event: str, data: JsonObject) -> Line:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from posixpath import basename, dirname
+from typing import Final
 
 from system.errors import told_when_full
 from system.ports import FileSystem, Ids, OpenMode
@@ -29,11 +30,11 @@ from system.storage.atomic_file import read_whole, sweep_temporaries, write_atom
 from system.storage.durable_directory import make_durable_directory
 from system.storage.log_report import Damage, LogReport, PendingFate
 from system.storage.log_scan import Scan, scan
-from system.storage.pending_entry import NO_ENTRY, PendingEntry, read_pending_entry
+from system.storage.pending_entry import PendingEntry, read_pending_entry
 from system.storage.quarantine import move_aside, put_aside
 from system.storage.transfer import write_all
 
-LINES_TO_SETTLE = 2
+LINES_TO_SETTLE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,14 @@ class RecoveredLog:
 
 
 def recover_log(
-    files: FileSystem, ids: Ids, path: str, session_id: str, pending_path: str | None
+    files: FileSystem, ids: Ids, path: str, session_id: str, pending_path: str
 ) -> RecoveredLog:
     """Recover the log of a session at ``path``; it is created if there is none.
 
-    ``pending_path`` is where the framing ``pending`` keeps its entry, None for ``framed``.
-    Raises ``NewerFormat`` with nothing changed, ``StorageFull``, or ``OSError``; then
-    nothing was accepted, and it can be called again.
+    ``pending_path`` is where the framing ``pending`` keeps its entry; the lifetime before
+    may have had that framing, whichever this one has. Raises ``NewerFormat`` with the log
+    as it was, ``StorageFull``, or ``OSError``; then nothing was accepted, and it can be
+    called again.
     """
     with told_when_full(path):
         return _Recovery(files, ids, path, session_id, pending_path).run()
@@ -60,7 +62,7 @@ def recover_log(
 
 class _Recovery:
     def __init__(
-        self, files: FileSystem, ids: Ids, path: str, session_id: str, pending_path: str | None
+        self, files: FileSystem, ids: Ids, path: str, session_id: str, pending_path: str
     ) -> None:
         self.files = files
         self.ids = ids
@@ -75,7 +77,7 @@ class _Recovery:
         swept = sweep_temporaries(self.files, directory, basename(self.path))
         content = read_whole(self.files, self.path)
         found = scan(content, self.session_id, self.path)
-        entry = self._entry(found.last_seq)
+        entry = read_pending_entry(self.files, self.pending_path, self.session_id, found.last_seq)
         if entry.is_next:
             # What stands at the end is what was appended of this very entry.
             found = found.with_tail_explained()
@@ -97,11 +99,6 @@ class _Recovery:
     def _create(self) -> None:
         make_durable_directory(self.files, dirname(self.path))
         self.files.open(self.path, OpenMode.CREATE).close()
-
-    def _entry(self, last_seq: int) -> PendingEntry:
-        if self.pending_path is None:
-            return NO_ENTRY
-        return read_pending_entry(self.files, self.pending_path, self.session_id, last_seq)
 
     def _put_aside(self, content: bytes, found: Scan) -> tuple[Damage, ...]:
         damaged = []
@@ -135,7 +132,7 @@ class _Recovery:
         return size_bytes
 
     def _dismiss(self, entry: PendingEntry, last_seq: int) -> tuple[Damage, ...]:
-        if self.pending_path is None or entry.fate is PendingFate.ABSENT:
+        if entry.fate is PendingFate.ABSENT:
             return ()
         if entry.fate is not PendingFate.AHEAD:
             self.files.unlink(self.pending_path)

@@ -2,7 +2,7 @@
 
 A line is good when its seal holds, it belongs to this session, and its ``seq`` is above
 the last one. A good line stays good whatever stands before or behind it, and even when
-its line end is damaged or missing.
+a line end is damaged or missing.
 
 What is bad with a good line behind it is damage: one append is in flight at a time, so
 that bad line had been acknowledged. At the end of the file it is harder. A crash leaves
@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 
 from system.errors import BadSeal
 from system.storage.codec import is_text
-from system.storage.line import FIRST_BYTES, SHORTEST_BYTES, Line, decode_line
+from system.storage.line import FIRST_BYTES, SHORTEST_BYTES, decode_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,36 @@ class _Scanner:
         self.bad_from: int | None = None
         self.reason = ""
 
-    def try_line(self, start: int, end: int) -> bool:
+    def take(self, start: int, end: int) -> None:
+        """Take what stands before a line end: a line, or several with damage between them."""
+        while not self._try_line(start, end):
+            following = self.content.find(FIRST_BYTES, start + 1, end)
+            if following < 0:
+                return
+            if self._try_line(start, following - 1):
+                self._open_bad(following - 1, "a line end is damaged")
+            start = following
+
+    def finish(self, start: int) -> int:
+        """Judge what follows the last line end; return how many bytes at the end are torn."""
+        end = len(self.content)
+        if start < end and not self._try_line(start, end):
+            self.take(start, end - 1)
+        if self.bad_from is None:
+            return 0
+        if _is_torn(self.content[self.bad_from :]):
+            return end - self.bad_from
+        self._close_bad(end, tail=True)
+        return 0
+
+    def _try_line(self, start: int, end: int) -> bool:
         """Take the bytes as the next line if they are one; else note why they are not."""
         try:
             line = decode_line(self.content[start:end], self.session_id, self.path)
-            self._check_order(line)
+            if line.seq <= self.last_seq:
+                raise BadSeal(f"it has seq={line.seq} after {self.last_seq}")
         except BadSeal as bad:
-            if self.bad_from is None:
-                self.bad_from, self.reason = start, str(bad)
+            self._open_bad(start, str(bad))
             return False
         self._close_bad(start, tail=False)
         if line.seq > self.last_seq + 1:
@@ -93,27 +115,14 @@ class _Scanner:
         self.good.append((start, end))
         return True
 
-    def _check_order(self, line: Line) -> None:
-        if line.seq <= self.last_seq:
-            raise BadSeal(f"it has seq={line.seq} after {self.last_seq}")
+    def _open_bad(self, start: int, reason: str) -> None:
+        if self.bad_from is None:
+            self.bad_from, self.reason = start, reason
 
     def _close_bad(self, end: int, *, tail: bool) -> None:
-        # A whole line whose line end alone is damaged was tried twice, with nothing between.
         if self.bad_from is not None and self.bad_from < end:
             self.bad.append(BadSpan(self.bad_from, end, self.reason, tail))
         self.bad_from = None
-
-    def finish(self, start: int) -> int:
-        """Judge what follows the last line end; return how many bytes at the end are torn."""
-        end = len(self.content)
-        if start < end and not self.try_line(start, end):
-            self.try_line(start, end - 1)
-        if self.bad_from is None:
-            return 0
-        if _is_torn(self.content[self.bad_from :]):
-            return end - self.bad_from
-        self._close_bad(end, tail=True)
-        return 0
 
 
 def _is_torn(tail: bytes) -> bool:
@@ -125,7 +134,7 @@ def scan(content: bytes, session_id: str, path: str) -> Scan:
     scanner = _Scanner(content, session_id, path)
     start = 0
     while (end := content.find(b"\n", start)) >= 0:
-        scanner.try_line(start, end)
+        scanner.take(start, end)
         start = end + 1
     torn_bytes = scanner.finish(start)
     return Scan(

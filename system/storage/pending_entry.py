@@ -7,7 +7,6 @@ log; an older one that came back because its removal was not durable is stale (h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from system.errors import BadSeal
 from system.ports import FileSystem
@@ -34,9 +33,6 @@ class PendingEntry:
         return self.fate is PendingFate.REPLAYED
 
 
-NO_ENTRY: Final = PendingEntry(PendingFate.ABSENT)
-
-
 def read_pending_entry(
     files: FileSystem, path: str, session_id: str, last_seq: int
 ) -> PendingEntry:
@@ -45,7 +41,7 @@ def read_pending_entry(
     Raises ``OSError`` and ``NewerFormat``.
     """
     if files.kind(path) is None:
-        return NO_ENTRY
+        return PendingEntry(PendingFate.ABSENT)
     encoded = read_whole(files, path)
     if not encoded.endswith(b"\n"):
         return PendingEntry(PendingFate.TORN, encoded)

@@ -1,0 +1,37 @@
+"""What the tests of the event log share: one session, its log, and lines made by hand."""
+
+from __future__ import annotations
+
+from system.storage.event_log import EventLog
+from system.storage.framing import Framing
+from system.storage.line import Line, encode_line
+from tests.unit.system.faulty_files import FaultyHost
+
+SESSION = "5e" * 16
+PATH = f"agents/{SESSION}/events.jsonl"
+PENDING = f"agents/{SESSION}/events.pending"
+DIRECTORY = f"agents/{SESSION}"
+NOW = "2026-03-01T12:00:00.000042Z"
+
+
+def encoded(seq: int, text: str) -> bytes:
+    """The bytes of a line of this log."""
+    return encode_line(Line(seq, NOW, SESSION, "said", {"text": text}), PATH)
+
+
+def content(*texts: str) -> bytes:
+    """The bytes of a whole log."""
+    return b"".join(encoded(seq, text) for seq, text in enumerate(texts, 1))
+
+
+def opened(here: FaultyHost, framing: Framing = Framing.FRAMED) -> EventLog:
+    return EventLog.open(here.host, PATH, SESSION, framing)
+
+
+def say(log: EventLog, *texts: str) -> None:
+    for text in texts:
+        log.append("said", {"text": text})
+
+
+def texts(log: EventLog) -> list[object]:
+    return [line.data["text"] for line in log.lines()]

@@ -1,0 +1,151 @@
+"""The real host does what the ports say, on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from system.host import real_host
+from system.ports import Host, Kind, OpenMode
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return real_host(str(tmp_path))
+
+
+def test_a_missing_root_is_made_with_its_way(tmp_path: Path) -> None:
+    root = tmp_path / "a" / "b"
+
+    real_host(str(root))
+
+    assert root.is_dir()
+
+
+def test_a_root_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    host = real_host("data")
+    monkeypatch.chdir("/")
+
+    host.files.mkdir("x")
+
+    assert (tmp_path / "data" / "x").is_dir()
+
+
+def test_a_root_in_a_directory_that_may_not_be_read_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: str, flags: int) -> int:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(os, "open", refused)
+    host = real_host(str(tmp_path))
+
+    assert host.files.kind("") is Kind.DIRECTORY
+
+
+def test_a_root_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+
+    with pytest.raises(OSError, match="File exists"):
+        real_host(str(tmp_path / "file" / "below"))
+
+
+def test_open_modes_do_what_they_say(host: Host) -> None:
+    with pytest.raises(FileNotFoundError):
+        host.files.open("f", OpenMode.WRITE)
+    created = host.files.open("f", OpenMode.CREATE)
+    with pytest.raises(FileExistsError):
+        host.files.open("f", OpenMode.CREATE)
+
+    assert created.pwrite(b"0123456789", 0) == 10
+    created.truncate(4)
+    appending = host.files.open("f", OpenMode.APPEND)
+    assert appending.append(b"xy") == 2
+    written = host.files.open("f", OpenMode.WRITE)
+    assert written.pwrite(b"_", 1) == 1
+    reading = host.files.open("f", OpenMode.READ)
+    assert (reading.pread(100, 1), reading.size()) == (b"_23xy", 6)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        reading.pwrite(b"x", 0)
+    for file in (created, appending, written):
+        file.fsync()
+        file.fdatasync()
+        file.close()
+    reading.close()
+
+
+def test_a_lock_keeps_others_out_until_it_is_closed(host: Host) -> None:
+    host.files.open("runtime.lock", OpenMode.CREATE).close()
+    first = host.files.open("runtime.lock", OpenMode.WRITE)
+    second = host.files.open("runtime.lock", OpenMode.WRITE)
+    first.lock()
+
+    with pytest.raises(BlockingIOError):
+        second.lock()
+
+    first.close()
+    second.lock()
+    second.close()
+
+
+def test_names_are_moved_listed_and_removed(host: Host) -> None:
+    host.files.mkdir("d")
+    for name in ("d/b", "d/a", "d/c"):
+        host.files.open(name, OpenMode.CREATE).close()
+
+    host.files.replace("d/c", "d/a")
+    host.files.sync_dir("d")
+    assert host.files.listdir("d") == ["a", "b"]
+
+    host.files.unlink("d/a")
+    host.files.unlink("d/b")
+    host.files.rmdir("d")
+    assert host.files.listdir("") == []
+
+
+def test_kinds_are_told_apart(host: Host, tmp_path: Path) -> None:
+    host.files.mkdir("directory")
+    host.files.open("file", OpenMode.CREATE).close()
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink("directory", tmp_path / "link")
+
+    kinds = [host.files.kind(name) for name in ("directory", "file", "pipe", "link", "nothing", "")]
+
+    assert kinds == [Kind.DIRECTORY, Kind.FILE, Kind.OTHER, Kind.DIRECTORY, None, Kind.DIRECTORY]
+
+
+def test_an_absolute_path_is_taken_as_it_is(host: Host, tmp_path: Path) -> None:
+    host.files.mkdir(str(tmp_path / "x"))
+
+    assert host.files.kind("x") is Kind.DIRECTORY
+
+
+def test_clocks_run_forward_and_the_sequence_counts(host: Host) -> None:
+    assert [host.clock.sequence() for _ in range(3)] == [1, 2, 3]
+    assert host.clock.wall_ns() > 1_700_000_000 * 10**9
+    before = host.clock.monotonic_ns()
+    assert host.clock.monotonic_ns() >= before
+
+
+def test_ids_are_hex_and_differ(host: Host) -> None:
+    assert re.fullmatch("[0-9a-f]{32}", host.ids.uuid_hex())
+    assert host.ids.uuid_hex() != host.ids.uuid_hex()
+    assert [len(host.ids.random_hex(digits)) for digits in (1, 7, 8)] == [1, 7, 8]
+    assert re.fullmatch("[0-9a-f]{16}", host.ids.random_hex(16))
+
+
+def test_a_database_is_in_wal_mode_fully_synchronous_and_exclusive(host: Host) -> None:
+    connection = host.database.open("state.db")
+
+    found = [connection.execute(f"PRAGMA {name}").fetchone() for name in
+             ("journal_mode", "synchronous", "locking_mode")]  # fmt: skip
+    connection.execute("CREATE TABLE t (x); INSERT INTO t VALUES (7)").fetchall()
+
+    assert found == [("wal",), (2,), ("exclusive",)]
+    # The shared-memory file would be there if WAL had been entered before exclusive mode.
+    assert sorted(host.files.listdir("")) == ["state.db", "state.db-wal"]
+    connection.close()
