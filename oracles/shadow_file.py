@@ -6,6 +6,7 @@ system: after a crash, what was in flight is settled once by the first look.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from oracles.violation import LostAck, Resurrected, SilentEmpty, TornRecord, Violation
@@ -56,16 +57,27 @@ class ShadowFile(Generic[V]):
         if actual != self._acknowledged and actual not in self._in_flight:
             raise self._explain(actual, name)
 
-    def settle(self, actual: V | None, name: str) -> None:
-        """Compare with the first look after a recovery, and settle what was in flight."""
+    def settle(self, actual: V | None, name: str) -> bool:
+        """Compare with the first look after a recovery, and settle what was in flight.
+
+        Returns whether something in flight turned out to have happened.
+        """
         self.check(actual, name)
         if not self._in_flight:
-            return
+            return False
+        happened = actual != self._acknowledged
         for value in self.allowed:
             if value != actual:
                 self._refused.append(value)
         self._acknowledged = actual
         self._in_flight = []
+        return happened
+
+    def change(self, change: Callable[[V], V]) -> None:
+        """Let every value that may be there be what the specification makes of it."""
+        if self._acknowledged is not None:
+            self._acknowledged = change(self._acknowledged)
+        self._in_flight = [None if value is None else change(value) for value in self._in_flight]
 
     def _explain(self, actual: V | None, name: str) -> Violation:
         """Name the property that this value has broken."""

@@ -69,15 +69,17 @@ class ShadowLog(Generic[E]):
         """Compare with a look at the running log; raise a ``Violation``."""
         self._match(actual)
 
-    def settle(self, actual: Sequence[E]) -> None:
+    def settle(self, actual: Sequence[E]) -> bool:
         """Compare with the first look after a recovery, and settle what was in flight.
 
         From here on an entry that was seen is acknowledged, and one that was not seen
-        must never appear. Raise a ``Violation``.
+        must never appear. Returns whether something in flight turned out to have happened;
+        raises a ``Violation``.
         """
         self._match(actual)
+        happened = len(actual) > len(self.acknowledged)
         if all(line.acknowledged for line in self._lines):
-            return
+            return False
         present = list(actual)
         for line in self._lines:
             if line.entry in present:
@@ -85,6 +87,7 @@ class ShadowLog(Generic[E]):
             else:
                 self._refused.append(line.entry)
         self._lines = [line for line in self._lines if line.acknowledged]
+        return happened
 
     def _match(self, actual: Sequence[E]) -> None:
         position = 0

@@ -81,6 +81,10 @@ class Garbage(Violation):
     """A file is left that nothing will ever read."""
 
 
+class NotContained(Violation):
+    """One damaged file keeps the others from being served."""
+
+
 class InvalidState(Violation):
     """A record is in a state that it must not be in at this point."""
 
@@ -102,6 +106,7 @@ PROPERTIES: Final[dict[str, type[Violation]]] = {
         UnreadableAfterCrash,
         NotIdempotent,
         Garbage,
+        NotContained,
         InvalidState,
         FalseAlarm,
     )

@@ -20,23 +20,32 @@ from sim.choices import Choices
 from sim.disk.disk import Disk
 from sim.world import World
 
-RULES: Final = (
-    "write * #{count} short:{size}B",
-    "write * #{count} ENOSPC",
+PARTIAL_WRITES: Final = (
+    "write * #{count} short:{size}B; write * #{following} ENOSPC",
+    "write * #{count} short:{size}B; write * #{following} EIO",
     "write * after {size}B ENOSPC",
-    "write * #{count} EIO",
+    "write * #{count} short:{size}B",
+)
+FAILED_BARRIERS: Final = (
     "fsync * #{count} EIO:ext4",
     "fsync * #{count} EIO:xfs",
     "fsync * #{count} EIO:btrfs",
+)
+REFUSED_CALLS: Final = (
+    "write * #{count} ENOSPC",
+    "write * #{count} EIO",
     "create * #{count} ENOSPC",
     "rename * #{count} EIO",
     "unlink * #{count} EIO",
     "resize * #{count} EIO",
     "read * #{count} EIO",
-    "read * #{count}+ short:{size}B",
+    "read * #{count}+ short:{size}00B",
     "open * #{count} EMFILE",
     "close * #{count} EIO",
 )
+FAMILIES: Final = (PARTIAL_WRITES, FAILED_BARRIERS, REFUSED_CALLS)
+"""What breaks programs comes as often as all the rest."""
+
 _MOST_COUNT: Final = 4
 _SIZES: Final = (1, 10, 100, 600)
 
@@ -60,7 +69,7 @@ class DiskFaults:
     def kinds(self) -> Sequence[Kind]:
         """Return the two actions."""
         return (
-            Kind("fault_on", 2, self._switch_on, self._propose, lambda: not self.on),
+            Kind("fault_on", 2, self._switch_on, self.propose, lambda: not self.on),
             Kind("fault_off", 2, self._switch_off, ready=lambda: self.on),
         )
 
@@ -74,27 +83,34 @@ class DiskFaults:
         if self._injector is None or not self.on:
             return
         self._injector.lift()
-        self.on = self._subject.faults_on = False
+        self.on, self._subject.fault_plan = False, ""
         fired = sum(self._injector.fired)
         self._tally.faults += fired
         if fired:
             self._tally.marks.reach(Mark.FAULT_FIRED)
 
-    def _propose(self, choices: Choices) -> Arguments:
-        rule = choices.pick("fault", RULES)
+    def propose(self, choices: Choices) -> Arguments:
+        """Choose a plan."""
+        own = self._subject.fault_rules
+        rules = choices.pick("family", (*FAMILIES, own) if own else FAMILIES)
+        rule = choices.pick("fault", rules)
         count = choices.integer("count", 1, _MOST_COUNT)
         size = choices.pick("size", _SIZES)
-        return {"plan": rule.format(count=count, size=size)}
+        return {"plan": rule.format(count=count, following=count + 1, size=size)}
 
-    def _switch_on(self, arguments: Arguments) -> str:
-        plan = FaultPlan.parse(str(arguments["plan"]))
+    def switch_on(self, text: str) -> None:
+        """Let the plan that prints as ``text`` be in force; ``HarnessError`` if it is none."""
+        plan = FaultPlan.parse(text)
         self._injector = FaultInjector(plan)
         disk = self._world.disk
         # The plan before this one is lifted, but still stands there.
         disk.interposer = disk.descriptor_interposer = None
         self._injector.install(disk)
-        self.on = self._subject.faults_on = True
+        self.on, self._subject.fault_plan = True, str(plan)
         self.seen.append(str(plan))
+
+    def _switch_on(self, arguments: Arguments) -> str:
+        self.switch_on(str(arguments["plan"]))
         return "on"
 
     def _switch_off(self, _arguments: Arguments) -> str:

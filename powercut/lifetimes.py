@@ -21,6 +21,7 @@ from powercut.step import Crash
 from powercut.subject import Subject
 from powercut.tally import Tally
 from sim.choices import Choices
+from sim.disk.operation import Write
 from sim.disk.survivors import SurvivorSet
 from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
@@ -136,7 +137,7 @@ class Lifetimes:
             survivors = choose_survivors(self.choices, disk.pending().ordering)
             self.world.cut_power(survivors)
         if hit is not None:
-            kept = crash.kept if crash.kind is CrashKind.KILL else 0
+            kept = crash.kept if isinstance(hit.operation, Write) else 0
             point = CrashPoint(hit.number, hit.phase, crash.kind, survivors, kept)
         elif disk.operations:
             point = CrashPoint(disk.operations, Phase.AFTER, crash.kind, survivors)

@@ -7,7 +7,8 @@ same run, byte for byte, whichever driver they came from.
 
 ``crash_and_recover`` wraps any other action: the process is killed or the power is cut at
 one of its operations, or right after it; then the next lifetime boots and recovers, and
-that recovery may be crashed in the same way, to any depth.
+that recovery may be crashed in the same way, to any depth. ``with_fault`` lets one action
+meet a fault; ``fault_on`` lets everything meet it until ``fault_off``.
 """
 
 from __future__ import annotations
@@ -58,9 +59,16 @@ class Machine:
         self._kinds = (
             *self._wrapped,
             *self.faults.kinds(),
-            Kind("recover_twice", max(1, weight // 10), self._recover_twice),
+            Kind(
+                "with_fault", max(1, weight // 3), self._with_fault, self._propose_fault,
+                lambda: not self.faults.on,
+            ),
+            Kind(
+                "recover_twice", max(1, weight // 10), self._recover_twice,
+                ready=lambda: not self.faults.on,
+            ),
             Kind("crash_and_recover", weight, self._crash_and_recover, self._propose_crash),
-        )
+        )  # fmt: skip
         self._by_name = {kind.name: kind for kind in self._kinds}
         self.lifetimes.boot()
 
@@ -104,6 +112,18 @@ class Machine:
         while again(choices, len(crashes)):
             crashes.append(planner.propose(choices, RECOVERY))
         return {"action": action.plain(), "crashes": [crash.plain() for crash in crashes]}
+
+    def _propose_fault(self, choices: Choices) -> Arguments:
+        action = _propose_among(choices, "faulted action", self._wrapped)
+        return {"action": action.plain(), **self.faults.propose(choices)}
+
+    def _with_fault(self, arguments: Arguments) -> str:
+        action = Action.of_plain(arguments["action"])
+        kind = self._kind_of(action)
+        self.faults.switch_on(str(arguments["plan"]))
+        outcome = kind.perform(action.arguments)
+        self.faults.lift()
+        return outcome
 
     def _crash_and_recover(self, arguments: Arguments) -> str:
         action = Action.of_plain(arguments["action"])

@@ -42,6 +42,8 @@ def _step(step: Step) -> Iterator[str]:
     if wrapped is not None:
         action = Action.of_plain(wrapped)
     yield f"  {step.number:4}  {action}  {'' if step.crashes else _outcome(step)}".rstrip()
+    if step.action.name == "with_fault":
+        yield f"        FAULT {step.action.arguments['plan']}"
     for crash in step.crashes:
         yield from _crash(crash)
     if step.crashes:

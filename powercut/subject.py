@@ -14,13 +14,18 @@ class Subject(Protocol):
     """What a machine acts on.
 
     ``tag`` is the short name of the target in reproducers and on the command line.
-    ``marks`` collects the states that it sees. ``faults_on`` is set by the machine: while
-    it is true an ``OSError`` out of the system proves nothing.
+    ``marks`` collects the states that it sees. ``fault_plan`` is set by the machine, as
+    it prints: while it is not empty, an ``OSError`` out of the system proves nothing.
     """
 
     tag: str
     marks: Marks
-    faults_on: bool
+    fault_plan: str
+
+    @property
+    def fault_rules(self) -> Sequence[str]:
+        """Return fault rules as they print, beside those of ``disk_faults``."""
+        ...
 
     def kinds(self) -> Sequence[Kind]:
         """Return its kinds of action, the simplest first."""

@@ -1,7 +1,8 @@
 """Names, prompts and mails that look like the real thing, and text that hurts.
 
-A text costs one choice, its place in a pool; the pool of a seed is made once by Faker.
-Plain text stands first, so that shrinking ends at a name that a person can read.
+A text costs one choice, its place among the pools; each pool is made once by Faker, in a
+language of its own. Plain text stands first, so that shrinking ends at a name that a
+person can read.
 """
 
 from __future__ import annotations
@@ -51,18 +52,13 @@ def pool(seed: int) -> tuple[str, ...]:
     return (*names, *prompts, *mails, *AWKWARD, very_long)
 
 
-class Words:
-    """Text for one run; which pool it comes from is the run's first choice of words."""
+@lru_cache(maxsize=1)
+def _texts() -> tuple[str, ...]:
+    """Return the texts of all pools, the plain ones first."""
+    pools = [pool(seed) for seed in range(POOLS)]
+    return tuple(dict.fromkeys(text for rank in zip(*pools, strict=True) for text in rank))
 
-    __slots__ = ("_pool",)
 
-    def __init__(self, choices: Choices) -> None:
-        self._pool = pool(choices.integer("words", 0, POOLS - 1))
-
-    def text(self, choices: Choices, label: str = "text") -> str:
-        """Return a name, a prompt, a mail, or something awkward."""
-        return choices.pick(label, self._pool)
-
-    def name(self, choices: Choices, label: str = "name") -> str:
-        """Return one of the plain names."""
-        return choices.pick(label, self._pool[:8])
+def text(choices: Choices, label: str = "text") -> str:
+    """Return a name, a prompt, a mail, or something awkward, for one choice."""
+    return choices.pick(label, _texts())

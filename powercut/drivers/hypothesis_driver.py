@@ -92,11 +92,19 @@ class Finding:
 
 @dataclass(slots=True)
 class Campaign:
-    """What the runs of one class did and found; reproducers go to ``folder``."""
+    """What the runs of one class did and found; reproducers go to ``folder``.
+
+    ``runs_to_failure``: which run was the first to fail, from 1, or 0 if none did.
+    """
 
     folder: Path = FAILURES
     tally: Tally = field(default_factory=Tally)
     findings: list[Finding] = field(default_factory=list)
+    runs_to_failure: int = 0
+
+    def failed(self, run: int) -> None:
+        """Note that this run failed, if it is the first."""
+        self.runs_to_failure = self.runs_to_failure or run
 
 
 class MachineRules(RuleBasedStateMachine):
@@ -123,6 +131,7 @@ class MachineRules(RuleBasedStateMachine):
         try:
             self.machine.perform(turn.action, turn.choices)
         except Exception as failure:
+            self.campaign.failed(self.campaign.tally.runs + 1)
             self._report(failure)
             raise
         self._between_steps = True
@@ -135,6 +144,7 @@ class MachineRules(RuleBasedStateMachine):
         try:
             self.machine.finish()
         except Exception as failure:
+            self.campaign.failed(self.campaign.tally.runs)
             self._report(failure)
             raise
 
@@ -157,8 +167,8 @@ def fuzz(
 ) -> Campaign:
     """Run a machine under Hypothesis; ``budget`` left out is the current profile.
 
-    Returns what was done and found; a failure is shrunk, and its reproducer written to
-    ``folder``. Raises what the harness itself raises.
+    Returns what was done and found; the first failure is shrunk, and its reproducer written
+    to ``folder``. Raises what the harness itself raises.
     """
     campaign = Campaign(folder)
     namespace = {
@@ -169,7 +179,7 @@ def fuzz(
     }
     leaf = type("MachineUnderTest", (MachineRules,), namespace)
     try:
-        run_state_machine_as_test(leaf, settings=budget or settings())
+        run_state_machine_as_test(leaf, settings=settings(budget, report_multiple_bugs=False))
     except Exception:
         if not campaign.findings:
             raise

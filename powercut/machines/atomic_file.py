@@ -10,7 +10,7 @@ from oracles.shadow_file import ShadowFile
 from oracles.violation import FalseAlarm, Garbage
 from powercut.action import Arguments, Kind
 from sim.choices import Choices
-from sim.words import Words
+from sim.words import text
 from system.errors import StorageError
 from system.ports import FileSystem, Host, Ids
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
@@ -31,14 +31,15 @@ class AtomicFileSubject:
     left, and put a barrier on the directory, so that what it reads is durable.
     """
 
+    fault_rules = ()
+
     def __init__(self, tag: str, write: WriteFile) -> None:
         self.tag = tag
         self.marks = Marks()
-        self.faults_on = False
+        self.fault_plan = ""
         self._write_file = write
         self._shadow: ShadowFile[bytes] = ShadowFile()
         self._written = 0
-        self._words: Words | None = None
         self._host: Host
 
     def kinds(self) -> Sequence[Kind]:
@@ -61,22 +62,19 @@ class AtomicFileSubject:
         try:
             actual = self._content()
         except OSError:
-            if not self.faults_on:
+            if not self.fault_plan:
                 raise
             return
-        old, doubtful = self._shadow.acknowledged, len(self._shadow.allowed) > 1
-        self._shadow.settle(actual, PATH)
+        doubtful = len(self._shadow.allowed) > 1
+        happened = self._shadow.settle(actual, PATH)
         if doubtful:
-            kept = self._shadow.acknowledged != old
-            self.marks.reach(Mark.IN_FLIGHT_KEPT if kept else Mark.IN_FLIGHT_LOST)
+            self.marks.reach(Mark.IN_FLIGHT_KEPT if happened else Mark.IN_FLIGHT_LOST)
         for name in self._host.files.listdir(DIRECTORY):
             if name != NAME:
                 raise Garbage("a file is left that nothing will ever read", name=name)
 
     def _propose_write(self, choices: Choices) -> Arguments:
-        if self._words is None:
-            self._words = Words(choices)
-        return {"text": self._words.text(choices)}
+        return {"text": text(choices)}
 
     def _write(self, arguments: Arguments) -> str:
         self._written += 1
@@ -85,7 +83,7 @@ class AtomicFileSubject:
         try:
             self._write_file(self._host.files, PATH, content, self._host.ids)
         except (OSError, StorageError) as refused:
-            if not self.faults_on:
+            if not self.fault_plan:
                 raise FalseAlarm(
                     "a write failed, and no fault is on", raised=repr(refused)
                 ) from None
@@ -97,7 +95,7 @@ class AtomicFileSubject:
         try:
             actual = self._content()
         except OSError as refused:
-            if not self.faults_on:
+            if not self.fault_plan:
                 raise
             return f"refused: {refused}"
         self._shadow.check(actual, PATH)

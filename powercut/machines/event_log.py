@@ -12,7 +12,7 @@ from oracles.shadow_log import ShadowLog
 from oracles.violation import FalseAlarm, Garbage
 from powercut.action import Arguments, Kind
 from sim.choices import Choices
-from sim.words import Words
+from sim.words import text
 from system.errors import LogStopped, StorageError
 from system.ports import Host
 from system.storage.codec import JsonObject
@@ -54,16 +54,17 @@ class Entry(NamedTuple):
 class EventLogSubject:
     """One log, its shadow, and three things to do: append, read, reopen."""
 
+    fault_rules = ()
+
     def __init__(self, tag: str, open_log: OpenLog) -> None:
         self.tag = tag
         self.marks = Marks()
-        self.faults_on = False
+        self.fault_plan = ""
         self._open_log = open_log
         self._shadow: ShadowLog[Entry] = ShadowLog()
         self._appended = 0
         self._open = False
         self._stopped = False
-        self._words: Words | None = None
         self._host: Host
         self._log: Log
 
@@ -87,24 +88,20 @@ class EventLogSubject:
         try:
             actual = self._entries()
         except OSError:
-            if not self.faults_on:
+            if not self.fault_plan:
                 raise
             return
-        doubtful = len(self._shadow.in_flight)
-        before = len(self._shadow.acknowledged)
-        self._shadow.settle(actual)
+        doubtful = bool(self._shadow.in_flight)
+        happened = self._shadow.settle(actual)
         if doubtful:
-            happened = len(actual) - before
             self.marks.reach(Mark.IN_FLIGHT_KEPT if happened else Mark.IN_FLIGHT_LOST)
-        self._judge_report(self._log.report, doubtful)
+        self._judge_report(self._log.report, doubtful=doubtful)
         self._judge_files()
 
     # -- actions -----------------------------------------------------------------------
 
     def _propose_append(self, choices: Choices) -> Arguments:
-        if self._words is None:
-            self._words = Words(choices)
-        return {"event": choices.pick("event", EVENTS), "text": self._words.text(choices)}
+        return {"event": choices.pick("event", EVENTS), "text": text(choices)}
 
     def _append(self, arguments: Arguments) -> str:
         self._appended += 1
@@ -119,7 +116,7 @@ class EventLogSubject:
         return "ack"
 
     def _refused(self, refused: OSError | StorageError) -> str:
-        if not (self.faults_on or self._stopped):
+        if not (self.fault_plan or self._stopped):
             raise FalseAlarm("an append failed, and no fault is on", raised=repr(refused))
         if isinstance(refused, LogStopped):
             self._stopped = True
@@ -130,16 +127,18 @@ class EventLogSubject:
         try:
             actual = self._entries()
         except OSError as refused:
-            if not self.faults_on:
+            if not self.fault_plan:
                 raise
             return f"refused: {refused}"
         self._shadow.check(actual)
         return f"{len(actual)} lines"
 
     def _reopen(self, _arguments: Arguments) -> str:
-        if self._open:
-            self._log.close()
         try:
+            if self._open:
+                # It is closed even when this raises.
+                self._open = False
+                self._log.close()
             self.boot(self._host)
         except (OSError, StorageError) as refused:
             return self._refused(refused)
@@ -157,7 +156,7 @@ class EventLogSubject:
             if not _KNOWN.fullmatch(name):
                 raise Garbage("a file is left that nothing will ever read", name=name)
 
-    def _judge_report(self, report: LogReport, doubtful: int) -> None:
+    def _judge_report(self, report: LogReport, *, doubtful: bool) -> None:
         """A crash damages nothing but the append that was in flight."""
         marks = self.marks
         if report.missing or any(not damage.tail for damage in report.damaged):

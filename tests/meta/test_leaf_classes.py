@@ -24,6 +24,8 @@ ALWAYS_THERE = {
     "__module__",
     "__qualname__",
     "__static_attributes__",
+    # ``inspect.getmembers``, with which Hypothesis looks for rules, makes an empty one.
+    "__annotations__",
     "__annotate_func__",
     "__annotations_cache__",
 }

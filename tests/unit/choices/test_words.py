@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from sim.choices import PlainChoices, RecordingChoices, SeededChoices
-from sim.words import AWKWARD, POOLS, Words, pool
+from sim.words import AWKWARD, POOLS, pool, text
 
 
 def test_the_plainest_text_is_a_name() -> None:
-    words = Words(PlainChoices())
-    assert words.text(PlainChoices()).isalpha()
-    assert words.name(PlainChoices()) == words.text(PlainChoices())
+    assert text(PlainChoices()).isalpha()
 
 
 def test_a_text_costs_one_choice() -> None:
-    words = Words(PlainChoices())
     recording = RecordingChoices(SeededChoices(5))
-    words.text(recording)
+    text(recording)
     assert len(recording.chosen) == 1
 
 
-def test_every_pool_holds_awkward_text_and_a_very_long_one() -> None:
+def test_every_text_can_be_chosen() -> None:
+    choices = SeededChoices(1)
+    chosen = {text(choices) for _ in range(2_000)}
+    assert set(AWKWARD) <= chosen
+    assert all(set(pool(seed)) <= chosen for seed in range(POOLS))
+
+
+def test_every_pool_has_a_very_long_text() -> None:
     for seed in range(POOLS):
-        texts = pool(seed)
-        assert set(AWKWARD) <= set(texts)
-        assert max(map(len, texts)) > 4_000
+        assert max(map(len, pool(seed))) > 4_000
 
 
 def test_awkward_text_has_what_breaks_programs() -> None:
@@ -32,8 +34,3 @@ def test_awkward_text_has_what_breaks_programs() -> None:
     for character in '\x00\n\r"\\\x1b\u2028\ufeff':
         assert character in everything
     assert any(ord(character) > 0xFFFF for character in everything)
-
-
-def test_names_are_plain_and_there_are_few_of_them() -> None:
-    words, choices = Words(PlainChoices()), SeededChoices(2)
-    assert len({words.name(choices) for _ in range(100)}) <= 8

@@ -1,0 +1,41 @@
+"""The machines under Hypothesis: a class with rules for each, which the leaves stand on."""
+
+from __future__ import annotations
+
+from powercut.drivers.hypothesis_driver import Campaign, MachineRules
+from powercut.machines.atomic_file import atomic_file
+from powercut.machines.event_log import framed, pending
+from powercut.machines.session_store import session_store
+from powercut.subject import Subject
+
+
+class AtomicFileRules(MachineRules):
+    campaign = Campaign()
+
+    @staticmethod
+    def make_subject() -> Subject:
+        return atomic_file()
+
+
+class FramedLogRules(MachineRules):
+    campaign = Campaign()
+
+    @staticmethod
+    def make_subject() -> Subject:
+        return framed()
+
+
+class PendingLogRules(MachineRules):
+    campaign = Campaign()
+
+    @staticmethod
+    def make_subject() -> Subject:
+        return pending()
+
+
+class SessionStoreRules(MachineRules):
+    campaign = Campaign()
+
+    @staticmethod
+    def make_subject() -> Subject:
+        return session_store()
