@@ -12,8 +12,16 @@ _DAMAGED: Final = frozenset({errno.EIO, errno.ERANGE, errno.ENXIO})
 
 
 def failure(code: int, cause: OSError) -> Exception:
-    """Return what a VFS method raises to make SQLite see ``code`` (extended)."""
-    error = apsw.exception_for(code)
+    """Return what a VFS method raises to make SQLite see ``code`` (extended).
+
+    SQLite tells its caller SQLITE_CORRUPT for SQLITE_IOERR_CORRUPTFS; apsw hands on what
+    was raised, so that must be a ``CorruptError`` from the beginning.
+    """
+    if code == apsw.SQLITE_IOERR_CORRUPTFS:
+        error: Exception = apsw.CorruptError()
+        vars(error).update(result=apsw.SQLITE_CORRUPT, extendedresult=code)
+    else:
+        error = apsw.exception_for(code)
     error.args = (f"{cause} (to SQLite {_NAMES[code]})",)
     return error
 

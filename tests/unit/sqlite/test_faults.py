@@ -168,15 +168,20 @@ def test_short_writes_and_short_reads_are_continued(mode: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
-    [(errno.EIO, apsw.SQLITE_IOERR_CORRUPTFS), (errno.EACCES, apsw.SQLITE_IOERR_READ)],
+    ("number", "error", "result", "code"),
+    [
+        (errno.EIO, "CorruptError", apsw.SQLITE_CORRUPT, apsw.SQLITE_IOERR_CORRUPTFS),
+        (errno.EACCES, "IOError", apsw.SQLITE_IOERR, apsw.SQLITE_IOERR_READ),
+    ],
 )
-def test_a_failing_read_fails_the_statement(number: int, code: int) -> None:
+def test_a_failing_read_fails_the_statement(
+    number: int, error: str, result: int, code: int
+) -> None:
     disk, first = database()
     first.close()
     connection = connect(Handle(disk), "/db")
     disk.interposer = BadReads(Write, "/db", number)
-    assert outcome(connection, "SELECT * FROM t") == ("IOError", apsw.SQLITE_IOERR, code)
+    assert outcome(connection, "SELECT * FROM t") == (error, result, code)
 
 
 def test_a_directory_that_does_not_sync_fails_a_deletion_but_not_a_first_sync() -> None:

@@ -1,0 +1,221 @@
+"""SQLite as the judge of the disk: an independently proven database, under every model.
+
+An alarm on a setting that must pass is a bug of the simulator. One that must fail and does
+not is a disk that forgives too much.
+
+What SQLite documents (``pragma.html#pragma_synchronous``): WAL with FULL and a rollback
+journal with EXTRA lose nothing. DELETE with FULL can roll back the last commit after a
+power loss, because the removal of the journal is not synced. WAL with NORMAL loses
+commits, and corrupts nothing. OFF can corrupt the database.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import apsw
+import pytest
+
+from oracles.history import History, Known
+from oracles.violation import LostAck, Violation
+from powercut.explore import Check, Exploration, Limits, Workload, explore
+from sim.disk.handle import Handle
+from sim.disk.persistence import MODELS
+from sim.sqlite import abandon, connect
+from sim.sqlite.device import device_of
+
+ROWS = 2
+LIMITS = Limits(states_per_point=128, samples=32)
+# Enough to find what is wrong with a setting that is known to be unsafe.
+FEW = Limits(states_per_point=16, samples=8)
+NORMAL, EXCLUSIVE = "normal", "exclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the database is run."""
+
+    mode: str
+    synchronous: str
+    locking: str = EXCLUSIVE
+    page_bytes: int = 512
+
+    def __str__(self) -> str:
+        return f"{self.mode}-{self.synchronous}-{self.locking}-{self.page_bytes}"
+
+
+def one_table(settings: Settings) -> Workload:
+    """Return a workload that makes a table and puts rows in, each its own transaction.
+
+    It acknowledges how many rows there must be. A WAL is emptied into the database after
+    each row, for that is where an unsafe one does damage.
+    """
+
+    def workload(handle: Handle, acknowledge: History) -> None:
+        connection = connect(handle, "/db")
+        connection.pragma("page_size", settings.page_bytes)
+        connection.pragma("locking_mode", settings.locking)
+        connection.pragma("journal_mode", settings.mode)
+        connection.pragma("synchronous", settings.synchronous)
+        connection.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")
+        acknowledge(0)
+        for row in range(1, ROWS + 1):
+            connection.execute("INSERT INTO t VALUES (?, ?)", (row, f"row {row} " * 20))
+            acknowledge(row)
+            if settings.mode == "wal":
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        abandon(connection)
+
+    return workload
+
+
+def look(handle: Handle) -> list[int] | None:
+    """Boot, recover, and return the rows, or None if there is no table; damage is raised."""
+    connection = connect(handle, "/db")
+    try:
+        connection.pragma("locking_mode", EXCLUSIVE)
+        report = list(connection.execute("PRAGMA integrity_check"))
+        if report != [("ok",)]:
+            raise Violation("the database is damaged", report=report)
+        if not connection.execute("SELECT count(*) FROM sqlite_schema").get:
+            return None
+        return [row for (row,) in connection.execute("SELECT a FROM t ORDER BY a")]
+    finally:
+        abandon(connection)
+
+
+def nothing_is_lost(handle: Handle, known: Known) -> None:
+    """Every acknowledged row is there, and at most the one that was on its way beside it."""
+    rows = look(handle)
+    allowed: list[list[int] | None] = [
+        list(range(1, int(str(count)) + 1))
+        for count in (*known.acknowledged[-1:], *known.in_flight)
+    ]
+    if not known.acknowledged:
+        allowed.append(None)
+    if rows not in allowed:
+        raise LostAck("not the rows that were acknowledged", expected=allowed, actual=rows)
+
+
+def nothing_is_damaged(handle: Handle, known: Known) -> None:
+    """The database is sound, and holds the first rows without a gap."""
+    rows = look(handle)
+    if rows is not None and rows != list(range(1, len(rows) + 1)):
+        raise Violation("rows are there without those before them", rows=rows)
+
+
+def explored(
+    settings: Settings, model: str, check: Check = nothing_is_lost, limits: Limits = LIMITS
+) -> Exploration:
+    return explore(one_table(settings), check, model, limits)
+
+
+PROVEN = [
+    Settings("wal", "full", EXCLUSIVE, 512),
+    Settings("wal", "full", EXCLUSIVE, 4096),
+    Settings("wal", "extra", EXCLUSIVE, 1024),
+    Settings("delete", "extra", NORMAL, 512),
+    Settings("delete", "extra", NORMAL, 4096),
+    Settings("delete", "extra", EXCLUSIVE, 512),
+    Settings("delete", "extra", EXCLUSIVE, 4096),
+    Settings("truncate", "full", NORMAL, 512),
+    Settings("truncate", "full", EXCLUSIVE, 4096),
+    Settings("persist", "full", NORMAL, 512),
+    Settings("persist", "full", EXCLUSIVE, 4096),
+]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("settings", PROVEN, ids=str)
+def test_a_proven_setting_loses_nothing_and_damages_nothing(settings: Settings, model: str) -> None:
+    exploration = explored(settings, model)
+    assert exploration.failures == []
+    assert exploration.states > exploration.operations
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "settings", [Settings("wal", "full"), Settings("delete", "extra", NORMAL)], ids=str
+)
+def test_a_proven_setting_survives_crashes_in_its_recovery(settings: Settings, model: str) -> None:
+    limits = Limits(states_per_point=12, samples=2, nested=1)
+    exploration = explored(settings, model, limits=limits)
+    assert exploration.failures == []
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_without_barriers_acknowledged_rows_are_lost(mode: str, model: str) -> None:
+    assert not explored(Settings(mode, "off"), model, limits=FEW).safe
+
+
+@pytest.mark.parametrize(
+    "model",
+    # Where everything keeps its order there is nothing to mix up.
+    [model for model in MODELS if model not in {"scc", "ext4-journal"}],
+)
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_without_barriers_the_database_is_damaged(mode: str, model: str) -> None:
+    assert not explored(Settings(mode, "off"), model, nothing_is_damaged, FEW).safe
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_journal_that_comes_back_rolls_back_an_acknowledged_commit(model: str) -> None:
+    settings = Settings("delete", "full", NORMAL)
+    lossy = explored(settings, model, limits=FEW)
+    assert {type(failure.violation) for failure in lossy.failures} == {LostAck}
+    assert explored(settings, model, nothing_is_damaged, FEW).safe
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_wal_with_normal_loses_commits_and_damages_nothing(model: str) -> None:
+    settings = Settings("wal", "normal")
+    assert not explored(settings, model, limits=FEW).safe
+    assert explored(settings, model, nothing_is_damaged, FEW).failures == []
+
+
+def test_a_promise_that_the_disk_does_not_keep_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = device_of(MODELS["xfs"])
+    flags = honest.characteristics | apsw.SQLITE_IOCAP_SAFE_APPEND
+    boastful = honest._replace(characteristics=flags)
+    monkeypatch.setattr("sim.sqlite.vfs.device_of", lambda _model: boastful)
+    settings = Settings("delete", "extra", EXCLUSIVE, 512)
+    assert {type(failure.violation) for failure in explored(settings, "xfs").failures} == {LostAck}
+
+
+def two_databases(handle: Handle, acknowledge: History) -> None:
+    """Put rows into two databases in one transaction each, through a super-journal."""
+    connection = connect(handle, "/db")
+    for name in ("main", "other"):
+        if name == "other":
+            connection.execute("ATTACH '/other' AS other")
+        connection.execute(f"PRAGMA {name}.page_size=512")
+        connection.execute(f"PRAGMA {name}.synchronous=EXTRA")
+        connection.execute(f"CREATE TABLE {name}.t (a INTEGER PRIMARY KEY)")
+    acknowledge(0)
+    for row in (1, 2):
+        with connection:
+            connection.execute("INSERT INTO main.t VALUES (?)", (row,))
+            connection.execute("INSERT INTO other.t VALUES (?)", (row,))
+        acknowledge(row)
+    abandon(connection)
+
+
+def both_have_the_same(handle: Handle, known: Known) -> None:
+    """A transaction over two databases is in both or in none."""
+    nothing_is_lost(handle, known)
+    if known.acknowledged:
+        connection = connect(handle, "/db")
+        connection.execute("ATTACH '/other' AS other")
+        rows = connection.execute(
+            "SELECT (SELECT count(*) FROM main.t), (SELECT count(*) FROM other.t)"
+        ).get
+        abandon(connection)
+        if rows[0] != rows[1]:
+            raise Violation("a transaction is in one database only", rows=rows)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_transaction_over_two_databases_is_in_both_or_in_none(model: str) -> None:
+    limits = Limits(states_per_point=32, samples=8)
+    assert explore(two_databases, both_have_the_same, model, limits).failures == []
