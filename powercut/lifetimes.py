@@ -74,6 +74,7 @@ class Lifetimes:
             self.planner.took(RECOVERY, disk.operations)
             self.subject.settle()
         if crash is not None:
+            self.tally.meet(RECOVERY, disk.journal)
             self._end(RECOVERY, crash, counter, depth)
 
     def crash(self, during: str, crash: PlannedCrash, run: Callable[[], object]) -> None:
@@ -91,6 +92,7 @@ class Lifetimes:
                 raise
         if not disk.off:
             self.planner.took(during, disk.operations - start)
+        self.tally.meet(during, disk.journal[start:])
         self._end(during, crash, counter, 0)
 
     def recover_twice(self) -> None:

@@ -1,0 +1,192 @@
+"""``powercut run``: fuzz the machines under crashes, shrink what fails, close with a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, TypedDict, Unpack
+
+import click
+from rich.console import Console
+
+from faults.plan import FaultPlan
+from powercut.campaign import Plan, Score, batches, run_batch
+from powercut.campaign_report import CampaignReport
+from powercut.closing_table import print_closing
+from powercut.commands.output import busy, console_beside, json_option, write_json
+from powercut.commands.progress import campaign_progress
+from powercut.commands.usage import asked_by_user, must_be_writable, must_take_json
+from powercut.drivers.hypothesis_driver import Finding
+from powercut.drivers.replay_driver import record
+from powercut.drivers.seeded_run import SeededRun
+from powercut.drivers.shrinker import SECONDS as SHRINKING_SECONDS
+from powercut.drivers.shrinker import shrink
+from powercut.machine import Machine
+from powercut.profiles import PROFILES, Profile
+from powercut.reproducer import FAILURES, write_reproducer
+from powercut.targets import all_targets, target_named
+from powercut.workers import cores, work
+from sim.disk.persistence import MODELS, model_named
+from sim.errors import HarnessError
+
+_SECONDS: Final = 60
+_GOALS: Final = ("nightly", "torture")
+
+
+class Given(TypedDict):
+    """The options as click gives them."""
+
+    target: str | None
+    disk: str
+    profile: str | None
+    examples: int | None
+    steps: int | None
+    seconds: float | None
+    seed: int
+    processes: int | None
+    faults: str
+    root: Path
+    json_out: str | None
+
+
+@click.command()
+@click.argument("target", required=False)
+@click.option(
+    "--disk",
+    metavar="MODEL",
+    default="posix",
+    show_default=True,
+    help=f"Persistence model: {', '.join(MODELS)}.",
+)
+@click.option("--profile", metavar="NAME", help="Take examples and steps from these settings.")
+@click.option("--examples", type=click.IntRange(1), metavar="N", help="Runs of each target.")
+@click.option("--steps", type=click.IntRange(1), metavar="N", help="Actions of each run.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help=f"Stop after so long.  [default: {_SECONDS}, unless a number of examples is given]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    show_default=True,
+    help="Where all choices start; the same seed repeats the campaign.",
+)
+@click.option(
+    "-n",
+    "processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Processes.  [default: one for each core]",
+)
+@click.option(
+    "--faults",
+    metavar="PLAN",
+    default="",
+    help="Begin each run under this fault plan, such as 'fsync * #3 EIO:ext4'.",
+)
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    metavar="DIR",
+    help="Failures go to .powercut/failures in this directory.  [default: the current one]",
+)
+@json_option
+def command(**given: Unpack[Given]) -> None:
+    """Fuzz the built-in machines under crashes; close with a table.
+
+    Every TARGET is driven by random actions; the process is killed and the power is cut at
+    any operation of any of them, and again inside the recovery. What fails is shrunk, told,
+    and written as a reproducer.
+    """
+    started = time.monotonic()
+    json_out = given["json_out"]
+    folder = given["root"] / FAILURES
+    plan, goal = _plan(given, started)
+    must_be_writable(folder)
+    if json_out is not None:
+        must_take_json(json_out)
+    console = console_beside(json_out)
+    scores, interrupted = _fuzz(plan, given["processes"] or cores(), console)
+    findings, interrupted = _shrink(plan, scores, folder, console, hurry=interrupted)
+    report = CampaignReport(plan, scores, findings, interrupted, goal)
+    print_closing(console, report, time.monotonic() - started)
+    if json_out is not None:
+        write_json(json_out, report.plain())
+    click.get_current_context().exit(report.exit_code)
+
+
+def _plan(given: Given, started: float) -> tuple[Plan, bool]:
+    """Return what was asked for, and whether it must reach all marks."""
+    with asked_by_user():
+        target, name = given["target"], given["profile"]
+        targets = all_targets() if target is None else (target_named(target),)
+        model = model_named(given["disk"])
+        faults = str(FaultPlan.parse(given["faults"]))
+        profile = _profile_named(name or "default")
+    examples = given["examples"] or (profile.examples if name else None)
+    seconds = given["seconds"] or (None if examples else _SECONDS)
+    return Plan(
+        targets,
+        model,
+        given["seed"],
+        given["steps"] or profile.steps,
+        examples,
+        None if seconds is None else started + seconds,
+        faults,
+    ), name in _GOALS
+
+
+def _profile_named(name: str) -> Profile:
+    try:
+        return PROFILES[name]
+    except KeyError:
+        known = ", ".join(PROFILES)
+        raise HarnessError(f"unknown settings profile {name!r}; known are {known}") from None
+
+
+def _fuzz(plan: Plan, processes: int, console: Console) -> tuple[Sequence[Score], bool]:
+    """Run the campaign; return the scores, and whether the user has interrupted it."""
+    scores = {target.tag: Score(target) for target in plan.targets}
+    with campaign_progress(console, plan) as told:
+        try:
+            for score in work(run_batch, batches(plan), processes):
+                scores[score.target.tag].add(score)
+                told(score)
+        except KeyboardInterrupt:
+            return tuple(scores.values()), True
+    return tuple(scores.values()), False
+
+
+def _shrink(
+    plan: Plan, scores: Sequence[Score], folder: Path, console: Console, *, hurry: bool
+) -> tuple[list[Finding], bool]:
+    """Shrink one failure of each kind, write its reproducer, tell its story.
+
+    In a ``hurry`` they are kept as they are. Returns whether there was one in the end.
+    """
+    findings: list[Finding] = []
+    for score in scores:
+        for _, failing in sorted(score.failing.items()):
+            run = plan.run(score.target, failing.number)
+            try:
+                machine, failure = _smallest(run, console, hurry=hurry)
+            except KeyboardInterrupt:
+                hurry = True
+                machine, failure = _smallest(run, console, hurry=hurry)
+            reproducer = record(machine, run.make_subject, failure)
+            path = write_reproducer(reproducer, folder)
+            findings.append(Finding(failure, machine, reproducer, path))
+            console.print(findings[-1].story, soft_wrap=True)
+            console.print()
+    return findings, hurry
+
+
+def _smallest(run: SeededRun, console: Console, *, hurry: bool) -> tuple[Machine, Exception]:
+    with busy(console, "shrinking a failure"):
+        return shrink(run, 0 if hurry else SHRINKING_SECONDS)

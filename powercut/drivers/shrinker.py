@@ -1,0 +1,124 @@
+"""The shrinker: a failing seeded run becomes the smallest run that fails in the same way.
+
+The answers that the seed gave are handed to Hypothesis as a choice sequence, so nothing is
+searched for twice: its shrinker begins at the very run that failed. All of it is
+deterministic. Hypothesis's engine is a private door, which the pinned version keeps open
+(``tests/unit/cli/test_shrinker.py``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
+from typing import Final
+
+from hypothesis import Phase, settings
+from hypothesis.internal.conjecture.choice import ChoiceT
+from hypothesis.internal.conjecture.data import ConjectureData, ConjectureResult, Status
+from hypothesis.internal.conjecture.engine import ConjectureRunner, RunIsComplete
+from hypothesis.internal.escalation import InterestingOrigin
+
+from powercut.drivers.hypothesis_driver import DrawnChoices
+from powercut.drivers.seeded_run import SeededRun
+from powercut.finding import failure_of, name_of
+from powercut.machine import Machine
+from sim.choices import RecordingChoices, SeededChoices
+from sim.errors import HarnessError
+
+SECONDS: Final = 30
+"""Shrinking one failure stops after so long, with the smallest run found by then."""
+
+_STEP: Final = 1
+_STOPPING: Final = 2**-16
+_SETTINGS: Final = settings(
+    settings.get_profile("default"),
+    database=None,
+    deadline=None,
+    phases=[Phase.shrink],
+)
+
+
+def shrink(run: SeededRun, seconds: float = SECONDS) -> tuple[Machine, Exception]:
+    """Return the smallest run like ``run`` that was found, and what it raised.
+
+    Raises ``HarnessError`` if ``run`` does not fail.
+    """
+    machine, failure = run.run()
+    if failure is None:
+        raise HarnessError(f"only a failing run can be shrunk, and seed={run.seed} passes")
+    smallest = _smallest(run, name_of(failure), _answers(run), seconds)
+    if smallest is None:
+        # Longer than Hypothesis lets a run be: better told as it was than not at all.
+        return machine, failure
+    attempt = _Attempt(run)
+    attempt.perform(ConjectureData.for_choices(smallest))
+    assert attempt.failure is not None
+    return attempt.machine, attempt.failure
+
+
+class _Attempt:
+    """One run whose choices Hypothesis makes."""
+
+    def __init__(self, run: SeededRun) -> None:
+        self.run = run
+        self.machine = run.start()
+        self.failure: Exception | None = None
+
+    def perform(self, data: ConjectureData) -> None:
+        """Draw and do step after step; keep what was raised."""
+        self.failure = failure_of(lambda: self._steps(data))
+
+    def _steps(self, data: ConjectureData) -> None:
+        choices = DrawnChoices(data)
+        for _ in range(self.run.steps):
+            data.start_span(_STEP)
+            if data.draw_boolean(_STOPPING):
+                break
+            self.machine.perform(self.machine.propose(choices), choices)
+            data.stop_span()
+        self.machine.finish()
+
+
+def _answers(run: SeededRun) -> Sequence[int | bool]:
+    """Return what ``_Attempt`` must draw to repeat ``run``."""
+    source = SeededChoices(run.seed)
+    machine = run.start()
+    drawn: list[int | bool] = []
+
+    def repeat() -> None:
+        for _ in range(run.steps):
+            drawn.append(False)
+            answers = RecordingChoices(source)
+            try:
+                machine.perform(machine.propose(answers), answers)
+            finally:
+                # What has no alternative is not drawn.
+                drawn.extend(given.value for given in answers.chosen if given.low < given.high)
+        machine.finish()
+
+    failure_of(repeat)
+    return drawn
+
+
+def _smallest(
+    run: SeededRun, broken: str, answers: Sequence[int | bool], seconds: float
+) -> Sequence[ChoiceT] | None:
+    """Let Hypothesis shrink ``answers``; None if it cannot repeat the failure with them."""
+    origin = InterestingOrigin(Exception, broken, None, (), ())
+
+    def attempt(data: ConjectureData) -> None:
+        trial = _Attempt(run)
+        trial.perform(data)
+        if trial.failure is not None and name_of(trial.failure) == broken:
+            data.mark_interesting(origin)
+
+    runner = ConjectureRunner(attempt, settings=_SETTINGS, random=Random(0))
+    first = runner.cached_test_function(answers)
+    if not isinstance(first, ConjectureResult) or first.status is not Status.INTERESTING:
+        return None
+    runner.finish_shrinking_deadline = time.perf_counter() + seconds
+    with suppress(RunIsComplete):
+        runner.new_shrinker(first, lambda data: data.status is Status.INTERESTING).shrink()
+    return runner.interesting_test_cases[origin].choices

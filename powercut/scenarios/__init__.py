@@ -1,0 +1,1 @@
+"""The built-in scenarios of ``powercut explore``: small workloads, crashed everywhere."""

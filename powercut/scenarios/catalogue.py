@@ -1,0 +1,18 @@
+"""The built-in scenarios by their tags: those that must hold, and demonstrations that cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from powercut.scenarios import atomic_write, event_log, session_store, sqlite
+from powercut.scenarios.scenario import Scenario
+
+SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
+    {
+        scenario.tag: scenario
+        for room in (atomic_write, event_log, session_store, sqlite)
+        for scenario in room.SCENARIOS
+    }
+)

@@ -1,0 +1,60 @@
+"""The targets of ``powercut run``: each machine, and the marks that a campaign of it must reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from oracles.marks import Mark
+from powercut.machines.targets import TARGETS as SUBJECTS
+from powercut.machines.targets import target_named as subject_named
+from powercut.subject import MakeSubject
+
+_EVERYWHERE: Final = (
+    Mark.KILLED,
+    Mark.POWER_CUT_LOST,
+    Mark.POWER_CUT_KEPT,
+    Mark.TORN,
+    Mark.NESTED_CRASH,
+    Mark.DEEP_CRASH,
+    Mark.IN_FLIGHT_KEPT,
+    Mark.IN_FLIGHT_LOST,
+    Mark.STALE_TEMPORARY_SWEPT,
+    Mark.FAULT_FIRED,
+    Mark.RECOVERY_FAILED,
+)
+_LOG: Final = (
+    *_EVERYWHERE,
+    Mark.TORN_TAIL_TRUNCATED,
+    Mark.QUARANTINED,
+    Mark.STOPPED_BY_SYNC,
+)
+_MARKS: Final[Mapping[str, tuple[Mark, ...]]] = MappingProxyType(
+    {
+        "atomic-file": _EVERYWHERE,
+        "event-log-framed": _LOG,
+        "event-log-pending": (*_LOG, Mark.PENDING_REPLAYED, Mark.PENDING_REJECTED),
+        "session-store": (*_EVERYWHERE, Mark.ACTIVE_SUSPENDED, Mark.QUARANTINED),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """``make_subject`` starts a run of it; a campaign under ``posix`` can reach all ``marks``."""
+
+    tag: str
+    make_subject: MakeSubject
+    marks: tuple[Mark, ...]
+
+
+def all_targets() -> tuple[Target, ...]:
+    """Return every built-in target."""
+    return tuple(target_named(tag) for tag in SUBJECTS)
+
+
+def target_named(tag: str) -> Target:
+    """Return the target of this tag; ``HarnessError`` names the known ones."""
+    return Target(tag, subject_named(tag), _MARKS.get(tag, _EVERYWHERE))

@@ -1,0 +1,75 @@
+"""Work on all cores: jobs go to processes, results come back as they are done.
+
+The processes are spawned, not forked: a fork would take over threads in the middle of
+what they do. A process ends with its parent, however that ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import islice
+from multiprocessing import active_children, get_context, parent_process
+from typing import Final, TypeVar
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+_WAITING: Final = 2
+"""Jobs that wait for each process, so that none is idle."""
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def work(function: Callable[[J], R], jobs: Iterable[J], processes: int) -> Iterator[R]:
+    """Yield ``function(job)`` for every job; in order only when ``processes`` is 1.
+
+    Jobs are taken when they are needed. What a job raises is raised here; then, and when
+    the caller stops early, the processes are ended at once.
+    """
+    if processes == 1:
+        yield from map(function, jobs)
+        return
+    before = {child.pid for child in active_children()}
+    executor = ProcessPoolExecutor(processes, get_context("spawn"), _start_worker)
+    try:
+        yield from _results(executor, function, iter(jobs), processes * (1 + _WAITING))
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        for child in active_children():
+            if child.pid not in before:
+                child.terminate()
+        raise
+    executor.shutdown()
+
+
+def _results(
+    executor: ProcessPoolExecutor, function: Callable[[J], R], jobs: Iterator[J], ahead: int
+) -> Iterator[R]:
+    running: set[Future[R]] = {executor.submit(function, job) for job in islice(jobs, ahead)}
+    while running:
+        done, running = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield future.result()
+        running |= {executor.submit(function, job) for job in islice(jobs, len(done))}
+
+
+def _start_worker() -> None:
+    # Ctrl-C reaches the whole group; the parent alone has something to say about it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
