@@ -17,6 +17,7 @@ from typing import Final
 from sim.disk.crash_image import Image
 from sim.disk.inode import ROOT, Inode
 from sim.disk.inode_table import InodeTable
+from sim.disk.locks import LockTable
 from sim.disk.operation import (
     Create,
     DescriptorInterposer,
@@ -69,6 +70,7 @@ class Disk:
         self.descriptor_interposer: DescriptorInterposer | None = None
         self.off = False
         self.sync_errors: dict[int, int] = {}
+        self.locks = LockTable()
         self._errors_to_come: set[int] = set()
         self.next_inode = self.image.next_inode
         self._pending = Pending(model, self.image.platter, self.image.pending)
@@ -106,11 +108,21 @@ class Disk:
             self.interposer.after(operation, self.operations)
 
     def create(
-        self, directory: Inode, name: str, mode: int, path: str, target: str = ""
+        self,
+        directory: Inode,
+        name: str,
+        mode: int,
+        path: str,
+        target: str = "",
+        owner: tuple[int, int] = (0, 0),
     ) -> Inode:
-        """Make a new inode under ``name`` (empty: under none); ``mode`` has the type bits."""
+        """Make a new inode under ``name`` (empty: under none); ``mode`` has the type bits.
+
+        ``owner`` is uid and gid.
+        """
         now_ns = self.now_ns()
         inode = Inode(self.next_inode, mode, now_ns)
+        inode.uid, inode.gid = owner
         inode.target = target
         inode.size = len(os.fsencode(target))
         operation = self._enter(Create(path, inode.copy(), directory.number, name))

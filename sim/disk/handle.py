@@ -1,0 +1,72 @@
+"""The ``os``-level handle of a simulated disk: what one process sees of it.
+
+Its methods are named, called and answered like the functions of ``os``, with the errno of
+Linux. Differences, all of them:
+
+- It refuses loudly (``UnsupportedOperation``, which names the call) whatever the disk does
+  not model: ``mmap``, asynchronous I/O, ``ioctl``, extended attributes, special files,
+  ``O_PATH`` and ``O_DIRECT``.
+- Reads leave the time of access alone (``noatime``).
+- There is one file system, so nothing answers EXDEV but ``/proc/self/fd/N``.
+- A lock that another process holds is never waited for.
+- ``fcntl.lockf`` is ``record_lock``, because ``lockf`` is the function of ``os``.
+
+A handle belongs to one thread.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import IO, Any, Final, NoReturn
+
+from sim.disk.directory_calls import DirectoryCalls
+from sim.disk.file_objects import open_file
+from sim.disk.lock_calls import LockCalls
+from sim.disk.name_calls import NameCalls
+from sim.disk.open_call import OpenCall
+from sim.disk.path_name import FileDescriptorOrPath
+from sim.disk.raw_file import Opener
+from sim.disk.transfer_calls import TransferCalls
+from sim.errors import UnsupportedOperation
+
+# What programs call on descriptors through other modules than ``os``.
+_REFUSED: Final = frozenset({"aio_read", "aio_write", "fcntl", "io_uring", "ioctl", "mmap"})
+
+
+class Handle(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
+    """One process on a disk, as ``Process`` describes it; ``disk`` is the disk.
+
+    ``uid`` 0 passes every permission check, others are held to the permission bits.
+    ``descriptor_limit`` is how many descriptors may be open at a time (EMFILE).
+
+    After ``disk.power_off()`` or ``poison()`` every call raises ``PowerOff``.
+    """
+
+    __slots__ = ()
+
+    def exit(self) -> None:
+        """End this process; to the disk an orderly end is the same as a kill."""
+        self.poison()
+
+    def open_file(
+        self,
+        file: FileDescriptorOrPath,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        closefd: bool = True,
+        opener: Opener | None = None,
+    ) -> IO[Any]:
+        """Open a file object, as the builtin ``open`` does; text is UTF-8 if nothing is said."""
+        file_object: Any = open_file(
+            self, file, mode, buffering, encoding, errors, newline, closefd, opener
+        )
+        opened: IO[Any] = file_object
+        return opened
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _REFUSED or (hasattr(os, name) and not name.startswith("_")):
+            raise UnsupportedOperation(f"{name} is not modelled by the simulated disk")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

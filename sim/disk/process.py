@@ -1,0 +1,186 @@
+"""What every system call of one process needs: its identity, directory and descriptors.
+
+The rooms of calls (``open_call``, ``name_calls``, ``descriptor_calls``, ...) stand on it, and
+``handle.py`` puts them together. They are base classes, against the habit of this house:
+some sixty calls on one object, each without a delegating call of its own, is what ``os``
+looks like, and the delegation would cost as much as the call.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sim.disk.descriptor import DescriptorTable, OpenFile
+from sim.disk.disk import Disk
+from sim.disk.inode import ROOT, Inode
+from sim.disk.os_error import os_error
+from sim.disk.path_name import PathName, StrOrBytesPath, path_name
+from sim.disk.path_walk import Walk
+from sim.disk.permissions import SEARCH, WRITE, Identity
+from sim.errors import PowerOff
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
+
+
+class Process:
+    """One process on a disk. ``poisoned`` tells that it is dead."""
+
+    __slots__ = (
+        "_dead", "_descriptors", "_identity", "_mask", "_trusted", "_working_directory", "disk",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        disk: Disk,
+        umask: int = 0o022,
+        uid: int = 0,
+        gid: int = 0,
+        groups: Iterable[int] = (),
+        descriptor_limit: int = 1024,
+    ) -> None:
+        self.disk = disk
+        self._dead = False
+        self._mask = umask & 0o777
+        self._identity = Identity(uid, gid, frozenset(groups))
+        self._trusted = uid == 0
+        self._working_directory = ROOT
+        self._descriptors = DescriptorTable(descriptor_limit)
+
+    @property
+    def poisoned(self) -> bool:
+        """Whether every further call raises ``PowerOff``."""
+        return self._dead or self.disk.off
+
+    def poison(self) -> None:
+        """End this process as a kill does: its descriptors and locks are gone, its data is not.
+
+        The disk, and the other processes on it, go on.
+        """
+        for descriptor in list(self._descriptors.files):
+            self._release(descriptor)
+        self._dead = True
+
+    def umask(self, mask: int, /) -> int:
+        """Set the file mode creation mask; return the one before."""
+        self._must_live()
+        before, self._mask = self._mask, mask & 0o777
+        return before
+
+    # -- for the rooms of calls ----------------------------------------------------------
+
+    def _must_live(self) -> None:
+        if self._dead or self.disk.off:
+            raise PowerOff("the process that made this call is dead")
+
+    def _file(self, descriptor: int | HasFileno) -> OpenFile:
+        """Return the open file description of a descriptor; EBADF if there is none."""
+        if self._dead or self.disk.off:
+            raise PowerOff("the process that made this call is dead")
+        try:
+            return self._descriptors.files[descriptor]  # type: ignore[index]
+        except (KeyError, TypeError):  # an unhashable object with fileno()
+            return self._file_of(descriptor)
+
+    def _file_of(self, descriptor: object) -> OpenFile:
+        """Take a file object for its descriptor, as ``os.fsync`` and ``fcntl`` do."""
+        number = descriptor.fileno() if hasattr(descriptor, "fileno") else descriptor
+        if not isinstance(number, int):
+            kind = type(descriptor).__name__
+            raise TypeError(f"argument must be an int, or have a fileno() method, not {kind}")
+        file = self._descriptors.files.get(number)
+        if file is None:
+            raise os_error(errno.EBADF)
+        return file
+
+    def _release(self, descriptor: int) -> None:
+        """Close a descriptor that exists, with the locks that die by it."""
+        file = self._descriptors.remove(descriptor)
+        locks = self.disk.locks
+        locks.forget_process(file.number, self)
+        if not file.references:
+            locks.forget_description(file.number, file)
+
+    def _inode(self, number: int) -> Inode:
+        """Return an inode for reading."""
+        cache = self.disk.cache
+        return cache.changed.get(number) or cache.base[number]
+
+    def _own(self, inode: Inode) -> Inode:
+        """Return the same inode for changing."""
+        return self.disk.cache.own(inode.number)
+
+    def _start(self, name: PathName, dir_fd: int | None, path: object, path2: object) -> Inode:
+        """Return the directory that a path starts from."""
+        if name.absolute:
+            return self._inode(ROOT)
+        if dir_fd is None:
+            return self._inode(self._working_directory)
+        file = self._descriptors.files.get(dir_fd)
+        if file is None:
+            raise os_error(errno.EBADF, path, path2)
+        if not file.is_directory:
+            raise os_error(errno.ENOTDIR, path, path2)
+        return self._inode(file.number)
+
+    def _quick_parent(self, name: PathName, dir_fd: int | None) -> Inode | None:
+        """Return the directory that holds the last component, if the way there is plain.
+
+        None sends the caller to ``Walk``, which starts again and knows every case.
+        """
+        if dir_fd is not None or not (name.plain and self._trusted):
+            return None
+        cache = self.disk.cache
+        changed, base = cache.changed, cache.base
+        start = ROOT if name.absolute else self._working_directory
+        directory = changed.get(start) or base[start]
+        for part in name.parents:
+            number = directory.entries.get(part)
+            if number is None:
+                return None
+            directory = changed.get(number) or base[number]
+        return directory if directory.parent else None
+
+    def _parent(
+        self, name: PathName, dir_fd: int | None, path: object, path2: object = None
+    ) -> Inode:
+        """Return the directory that holds the last component of a path."""
+        directory = self._quick_parent(name, dir_fd)
+        if directory is not None:
+            return directory
+        walk = Walk(self.disk.cache, self._identity, path, path2)
+        return walk.parent(name, self._start(name, dir_fd, path, path2))
+
+    def _resolve(
+        self,
+        path: StrOrBytesPath,
+        call: str,
+        dir_fd: int | None = None,
+        path2: object = None,
+        *,
+        follow: bool = True,
+    ) -> Inode:
+        """Return the inode that a path means, for reading."""
+        self._must_live()
+        name = path_name(path, call)
+        directory = self._quick_parent(name, dir_fd)
+        if directory is not None:
+            number = directory.entries.get(name.last)
+            if number is not None:
+                inode = self._inode(number)
+                if not (inode.target and follow):
+                    return inode
+        walk = Walk(self.disk.cache, self._identity, path, path2)
+        return walk.resolve(name, self._start(name, dir_fd, path, path2), follow=follow)
+
+    def _may_change(self, directory: Inode, path: object, path2: object = None) -> None:
+        """Raise EACCES unless names may be made in ``directory`` and taken out of it."""
+        if not (self._trusted or self._identity.may(directory, WRITE | SEARCH)):
+            raise os_error(errno.EACCES, path, path2)
+
+    def _owner(self, directory: Inode) -> tuple[int, int]:
+        """Return uid and gid of what this process makes in ``directory`` (inode(7), S_ISGID)."""
+        identity = self._identity
+        return identity.uid, directory.gid if directory.mode & 0o2000 else identity.gid

@@ -1,0 +1,1 @@
+"""One suite, two arms: the simulated disk and a directory of Linux."""

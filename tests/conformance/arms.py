@@ -1,0 +1,112 @@
+"""The two arms of the conformance suite: the simulated handle, and a directory of Linux.
+
+A test sees only ``Arm``: an ``os``, an ``open``, an ``fcntl``, and a place to work in. The
+place lies floors below ``/`` in both, so that ``..`` climbs alike and meets nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sim.disk.disk import Disk
+from sim.disk.handle import Handle
+from sim.disk.modules import FcntlModule, OsModule
+
+FLOORS = "/".join(["floor"] * 6)
+NOBODY = 65534
+"""Whom the permission bits are tried on, where the tests run as root."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One of the two. ``top`` is the absolute path of the place to work in, without a slash."""
+
+    name: str
+    os: Any
+    open: Callable[..., Any]
+    fcntl: Any
+    top: str
+
+    @property
+    def is_simulated(self) -> bool:
+        return self.name == "simulated"
+
+    def path(self, name: str) -> str:
+        """Return the absolute path of a name in the place to work in."""
+        return f"{self.top}/{name}"
+
+
+def simulated(uid: int) -> Arm:
+    """Return a fresh simulated disk, seen by a process of user ``uid``."""
+    root = Handle(Disk())
+    top = ""
+    for floor in FLOORS.split("/"):
+        top = f"{top}/{floor}"
+        root.mkdir(top)
+    root.chmod(top, 0o777)
+    is_own = uid == os.geteuid()
+    gid, groups = (os.getegid(), os.getgroups()) if is_own else (uid, [])
+    return _arm(Handle(root.disk, uid=uid, gid=gid, groups=groups), top)
+
+
+def seen_by_root(arm: Arm) -> Arm:
+    """Return the simulated arm as a process sees it that no permission bits stop."""
+    return _arm(Handle(arm.os.disk), arm.top)
+
+
+def _arm(handle: Handle, top: str) -> Arm:
+    return Arm("simulated", OsModule(handle), handle.open_file, FcntlModule(handle), top)
+
+
+@contextmanager
+def real() -> Iterator[Arm]:
+    """Lend a fresh directory; its files go when it is given back."""
+    base = Path(tempfile.mkdtemp(prefix="conformance"))
+    base.chmod(0o755)
+    mask = os.umask(0o022)
+    try:
+        place = base / FLOORS
+        place.mkdir(parents=True)
+        place.chmod(0o777)
+        yield Arm("real", os, open, fcntl, str(place))
+    finally:
+        os.umask(mask)
+        shutil.rmtree(base)
+
+
+def unprivileged() -> int:
+    """Return a user whom permission bits can stop, and whom this process can be."""
+    return os.geteuid() or NOBODY
+
+
+@contextmanager
+def acting_as(uid: int) -> Iterator[None]:
+    """Make the real process act as user and group ``uid``, without other groups."""
+    if uid == os.geteuid():
+        yield
+        return
+    groups, gid = os.getgroups(), os.getegid()
+    os.setgroups([])
+    os.setegid(uid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(gid)
+        os.setgroups(groups)
+
+
+def file_system_type(path: str) -> str:
+    """Return the type of the file system that holds ``path``, from ``/proc/self/mounts``."""
+    mounts = [line.split()[1:3] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    inside = [(where, kind) for where, kind in mounts if os.path.commonpath([where, path]) == where]
+    return max(inside, key=lambda mount: len(mount[0]))[1]

@@ -1,0 +1,87 @@
+"""What a call did, in a form in which both arms can be compared."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from typing import Any
+
+from tests.conformance.arms import Arm
+
+EXPLICIT_NS = 1_200_000_000_000_000_000
+"""Times below it were set by a test; later ones were read from a clock, and are all ``now``."""
+
+
+def outcome(arm: Arm, call: Callable[[], Any]) -> Any:
+    """Return what ``call`` returned, or its error, without what belongs to one arm alone."""
+    try:
+        return neutral(arm, call())
+    except (OSError, ValueError, TypeError) as error:
+        return failure(arm, error)
+
+
+def failure(arm: Arm, error: Exception) -> tuple[object, ...]:
+    """Return the kind of an error, its errno, and the file names in it."""
+    if not isinstance(error, OSError):
+        return (type(error).__name__,)
+    names = [
+        "descriptor" if isinstance(name, int) else neutral(arm, name)
+        for name in (error.filename, error.filename2)
+    ]
+    return (type(error).__name__, error.errno, *names)
+
+
+def neutral(arm: Arm, value: Any) -> Any:
+    """Return a result without the place where this arm works."""
+    if isinstance(value, os.stat_result):
+        return attributes(value)
+    if isinstance(value, list):
+        return sorted(neutral(arm, item) for item in value)
+    if isinstance(value, str):
+        return value.replace(arm.top, "<top>")
+    if isinstance(value, bytes):
+        return value.replace(os.fsencode(arm.top), b"<top>")
+    return value
+
+
+def attributes(found: os.stat_result) -> dict[str, Any]:
+    """Return the attributes that are the same on every file system.
+
+    Left out: numbers of inodes, what a directory's size means, that of a link (the places
+    to work in have names of different lengths), and who reads a clock when.
+    """
+    return {
+        "mode": oct(found.st_mode),
+        "links": found.st_nlink,
+        "owner": (found.st_uid, found.st_gid),
+        "size": found.st_size if stat.S_ISREG(found.st_mode) else None,
+        "modified": found.st_mtime_ns if found.st_mtime_ns < EXPLICIT_NS else "now",
+    }
+
+
+def tree(arm: Arm) -> dict[str, Any]:
+    """Return the place to work in and everything below: attributes, content, shared inodes."""
+    found: dict[str, Any] = {}
+    _add(arm, os.path.dirname(arm.top), "<above>", found, {})
+    return found
+
+
+def _add(
+    arm: Arm, path: str, shown: str, found: dict[str, Any], seen: dict[int, dict[str, Any]]
+) -> None:
+    status = arm.os.lstat(path)
+    if status.st_ino in seen:
+        found[shown] = seen[status.st_ino]
+        return
+    entry = found[shown] = seen[status.st_ino] = {"first name": shown, **attributes(status)}
+    if not (arm.is_simulated or os.geteuid() == 0 or stat.S_ISLNK(status.st_mode)):
+        arm.os.chmod(path, status.st_mode | stat.S_IRWXU)
+    if stat.S_ISLNK(status.st_mode):
+        entry["target"] = neutral(arm, arm.os.readlink(path))
+    elif stat.S_ISREG(status.st_mode):
+        with arm.open(path, "rb") as file:
+            entry["content"] = file.read()
+    else:
+        for name in sorted(arm.os.listdir(path)):
+            _add(arm, f"{path}/{name}", f"{shown}/{name}", found, seen)
