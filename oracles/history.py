@@ -6,6 +6,7 @@ there; what was in flight may be there or not; everything later is impossible.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -36,6 +37,7 @@ class History:
     def __init__(self, operations: Callable[[], int]) -> None:
         self._operations = operations
         self.entries: list[Entry] = []
+        self._last_known: tuple[int, Known] = (-1, Known((), ()))
 
     def attempt(self, value: object) -> None:
         """Say that ``value`` may be seen from here on; nobody was promised anything."""
@@ -51,7 +53,7 @@ class History:
         ``returned``: the operation returned to its caller, who went on as far as the next.
         """
         last = operation if returned else operation - 1
-        return sum(entry.after <= last for entry in self.entries)
+        return bisect_right(self.entries, last, key=lambda entry: entry.after)
 
     def known(self, said: int) -> Known:
         """Return what a crash after the first ``said`` entries must and may leave.
@@ -59,6 +61,11 @@ class History:
         An acknowledgement settles all attempts before it. The one that would have come
         next is in flight too: its operations may be under way.
         """
+        if self._last_known[0] != said:
+            self._last_known = said, self._known(said)
+        return self._last_known[1]
+
+    def _known(self, said: int) -> Known:
         acknowledged: list[object] = []
         in_flight: list[object] = []
         for entry in self.entries[:said]:

@@ -16,21 +16,28 @@ Content = bytes | None
 Files = Mapping[str, Content]
 
 
-def check_old_or_new(found: Files, initial: Files, known: Known) -> None:
-    """Raise the ``Violation`` that the files ``found`` prove; all mappings name the same paths.
+class OldOrNew:
+    """The check of one history; ``initial`` is what the files held before it began.
 
-    ``initial`` is what they held before the workload began.
+    All mappings name the same paths.
     """
-    past = [dict(initial)]
-    for value in known.acknowledged:
-        past.append(past[-1] | dict(_files(value)))
-    allowed = [past[-1]]
-    for value in known.in_flight:
-        files = dict(_files(value))
-        allowed += [allowed[0] | files, allowed[-1] | files]
-    seen = dict(found)
-    if seen not in allowed:
-        raise _violation(seen, past, allowed[0], known)
+
+    def __init__(self, initial: Files) -> None:
+        self._past = [dict(initial)]
+
+    def __call__(self, found: Files, known: Known) -> None:
+        """Raise the ``Violation`` that the files ``found`` prove."""
+        count = len(known.acknowledged)
+        for value in known.acknowledged[len(self._past) - 1 :]:
+            self._past.append(self._past[-1] | dict(_files(value)))
+        expected = self._past[count]
+        allowed = [expected]
+        for value in known.in_flight:
+            files = dict(_files(value))
+            allowed += [expected | files, allowed[-1] | files]
+        seen = dict(found)
+        if seen not in allowed:
+            raise _violation(seen, self._past[:count], expected, count)
 
 
 def paths_of(values: Iterable[object]) -> list[str]:
@@ -48,7 +55,7 @@ def _files(value: object) -> Files:
 
 
 def _violation(
-    seen: dict[str, Content], past: list[dict[str, Content]], expected: Files, known: Known
+    seen: dict[str, Content], older: list[dict[str, Content]], expected: Files, count: int
 ) -> Violation:
     for path in sorted(seen):
         if expected[path] and not seen[path] and seen[path] is not None:
@@ -56,9 +63,9 @@ def _violation(
                 f"{path} is empty after the crash, and nothing says so",
                 expected=expected[path], actual=seen[path],
             )  # fmt: skip
-    if seen in past[:-1]:
+    if seen in older:
         return LostAck(
-            f"value {len(known.acknowledged)} was acknowledged, and an older one is back",
+            f"value {count} was acknowledged, and an older one is back",
             expected=expected, actual=seen,
         )  # fmt: skip
     if any(expected[path] is not None and seen[path] is None for path in sorted(seen)):

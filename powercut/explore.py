@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History, Known
-from oracles.old_or_new import check_old_or_new, paths_of
+from oracles.old_or_new import OldOrNew, paths_of
 from oracles.violation import UnreadableAfterCrash, Violation
 from sim.choices import SeededChoices
 from sim.disk.crash_image import Image
@@ -157,12 +157,8 @@ class _Explorer:
 
     def _default_check(self) -> Check:
         paths = paths_of(entry.value for entry in self.history.entries)
-        initial = _contents(Handle(Disk(self.image)), paths)
-
-        def old_or_new(handle: Handle, known: Known) -> None:
-            check_old_or_new(_contents(handle, paths), initial, known)
-
-        return old_or_new
+        old_or_new = OldOrNew(_contents(Handle(Disk(self.image)), paths))
+        return lambda handle, known: old_or_new(_contents(handle, paths), known)
 
     def run(self) -> Exploration:
         entries = len(self.history.entries)
