@@ -24,7 +24,7 @@ from sim.errors import SimulatedCrash
 
 _SCHEDULES: Final = 300
 _FIRST: Final = b"first"
-_SECOND: Final = b"second"
+_SECOND: Final = b"later"
 
 
 def rows() -> Iterator[Row]:

@@ -12,7 +12,7 @@ import importlib.util
 import json
 import os
 from collections.abc import Callable
-from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -156,15 +156,17 @@ class _Files:
         self.fsencode = os.fsencode
 
 
-def _dumb_on(handle: Handle) -> ModuleType:
+def _dumb_on(handle: Handle) -> Any:
     """Load a copy of ``dbm.dumb`` that sees this disk instead of the machine's."""
     assert dbm.dumb.__file__ is not None
     spec = importlib.util.spec_from_file_location("dumb_on_disk", dbm.dumb.__file__)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    vars(module).update(_io=_Files(handle), _os=_Files(handle))
+    files = _Files(handle)
+    for names in (module, module._Database):
+        names._io = names._os = files
     return module
 
 
