@@ -13,7 +13,7 @@ from sim.disk.disk import Disk
 from sim.disk.handle import Handle
 from sim.disk.operation import Operation
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
-from sim.sqlite import abandon, connect
+from sim.sqlite import SimulatedVFS, abandon, connect
 
 Program = Callable[[apsw.Connection], None]
 
@@ -209,6 +209,42 @@ def test_a_poisoned_process_cannot_write_though_its_disk_goes_on() -> None:
     connection.close(True)
     assert len(disk.journal) == before
     assert connect(other, "/db").execute("SELECT count(*) FROM t").get == 0
+
+
+def test_a_connection_of_the_programs_own_begins_nothing_after_death() -> None:
+    disk = Disk()
+    vfs = SimulatedVFS(Handle(disk))
+    connection = apsw.Connection("/db", vfs=vfs.name)
+    connection.execute("CREATE TABLE t (a)")
+    disk.power_off()
+    with pytest.raises(PowerOff):
+        connection.execute("SELECT * FROM t")
+
+
+def test_closing_a_dead_wal_does_not_even_try_a_checkpoint() -> None:
+    disk = Disk()
+    connection = connect(Handle(disk), "/db")
+    connection.pragma("locking_mode", "exclusive")
+    connection.pragma("journal_mode", "wal")
+    connection.execute("CREATE TABLE t (a)")
+    disk.power_off()
+    connection.close()
+    assert "/db-wal" in disk.snapshot().files()
+
+
+@pytest.mark.usefixtures("unraisable")
+def test_the_garbage_collector_may_find_a_connection_in_a_transaction() -> None:
+    disk = Disk()
+    cycle: list[object] = [connect(Handle(disk), "/db")]
+    connection = cycle[0]
+    assert isinstance(connection, apsw.Connection)
+    connection.execute("CREATE TABLE t (a)")
+    connection.execute("BEGIN")
+    connection.execute("INSERT INTO t VALUES (1)")
+    cycle.append(cycle)
+    del connection, cycle
+    gc.collect()
+    assert list(disk.snapshot().files()) == ["/db"]
 
 
 def test_an_abandoned_connection_leaves_the_disk_alone() -> None:
