@@ -1,6 +1,7 @@
 """A real directory that can be told to fail: the n-th call of a kind on a path, with an errno.
 
-It also writes down every mutating call, so that a test can say what came before what.
+It also writes down the calls, so that a test can say what came before what, and what
+``pwrite`` wrote where.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class FaultyFiles:
         self.files = files
         self.faults: list[Fault] = []
         self.calls: list[str] = []
+        self.written: list[tuple[str, int, bytes]] = []
 
     def fail(
         self, call: str, ending: str, errno: int, nth: int = 1, *, sticky: bool = False
@@ -103,7 +105,9 @@ class FaultyFile:
         return self.files.enter("pread", self.path, self.file.pread(size_bytes, offset))
 
     def pwrite(self, data: bytes, offset: int) -> int:
-        return self.file.pwrite(self.files.enter("pwrite", self.path, data), offset)
+        taken = self.files.enter("pwrite", self.path, data)
+        self.files.written.append((self.path, offset, taken))
+        return self.file.pwrite(taken, offset)
 
     def append(self, data: bytes) -> int:
         return self.file.append(self.files.enter("append", self.path, data))

@@ -18,13 +18,17 @@ from system.storage.log_report import PendingFate
 from tests.unit.system.faulty_files import FaultyHost
 from tests.unit.system.logs import DIRECTORY, PATH, PENDING, content, encoded, opened, say, texts
 
+TORN = encoded(2, "torn")
 both_framings = pytest.mark.parametrize("framing", Framing)
 
 
-@pytest.mark.parametrize("length", [0, 1, 40, len(encoded(2, "torn")) - 1])
-def test_hole_r1_a_torn_pending_entry_is_not_appended(here: FaultyHost, length: int) -> None:
+@pytest.mark.parametrize(
+    "torn",
+    [b"", b"{", TORN[:40], TORN[:-1], TORN[:-1] + b"\0", TORN[:40] + bytes(60) + TORN[100:]],
+)
+def test_hole_r1_a_torn_pending_entry_is_not_appended(here: FaultyHost, torn: bytes) -> None:
     here.write(PATH, content("a"))
-    here.write(PENDING, encoded(2, "torn")[:length])
+    here.write(PENDING, torn)
 
     log = opened(here, Framing.PENDING)
     say(log, "X")

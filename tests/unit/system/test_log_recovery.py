@@ -169,6 +169,8 @@ def test_the_end_is_written_again_before_its_barrier(here: FaultyHost, framing: 
         f"truncate {PATH} {size}",
         f"fsync {PATH}",
     ]
+    two_lines = encoded(2, "b") + encoded(3, "c")
+    assert here.files.written == [(PATH, len(content("a")), two_lines)]
     assert here.read(PATH) == content("a", "b", "c")
 
 
