@@ -19,6 +19,7 @@ from system.storage.codec import JsonObject, seal, unseal
 VERSION: Final = 1
 LARGEST_BYTES: Final = 16 << 20
 
+_KEYS: Final = frozenset(("data", "event", "seq", "session_id", "ts", "v"))
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -69,18 +70,25 @@ def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
     Raises ``BadSeal`` when there is none, or one of another session, and ``NewerFormat``
     that names ``path``.
     """
-    match unseal(encoded):
-        case {"v": int(version)} if version > VERSION:
-            raise NewerFormat(path, f"it has lines of format v={version}, known is v={VERSION}")
-        case {
-            "data": dict(data), "event": str(event), "seq": int(seq),
-            "session_id": str(owner), "ts": str(ts), "v": 1, **others,
-        } if not others:  # fmt: skip
-            if owner != session_id:
-                raise BadSeal(f"it belongs to session_id={owner!r}")
-            return Line(seq, ts, session_id, event, data)
-        case _:
-            raise BadSeal("it is sealed, but it is not a line of a log")
+    members = unseal(encoded)
+    version = members.get("v")
+    if isinstance(version, int) and version > VERSION:
+        raise NewerFormat(path, f"it has lines of format v={version}, known is v={VERSION}")
+    if version != VERSION or members.keys() != _KEYS:
+        raise BadSeal("it is sealed, but it is not a line of a log")
+    # A `match` says the same in half the lines, and takes two thirds of a recovery's time.
+    seq, ts, event, data = members["seq"], members["ts"], members["event"], members["data"]
+    if not (
+        isinstance(seq, int)
+        and isinstance(ts, str)
+        and isinstance(event, str)
+        and isinstance(data, dict)
+    ):
+        raise BadSeal("it is sealed, but its members are not those of a line")
+    owner = members["session_id"]
+    if owner != session_id:
+        raise BadSeal(f"it belongs to session_id={owner!r}")
+    return Line(seq, ts, session_id, event, data)
 
 
 def timestamp(wall_ns: int) -> str:

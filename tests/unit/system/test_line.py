@@ -75,14 +75,16 @@ def test_a_line_of_a_newer_format_is_not_damage() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [("v", 0), ("v", "1"), ("seq", "41"), ("seq", 4.5), ("event", None), ("data", []), ("ts", 1),
-     ("session_id", 7), ("extra", 1)],
+     ("extra", 1)],
 )  # fmt: skip
 def test_a_sealed_object_that_is_no_line_is_refused(name: str, value: Json) -> None:
-    with pytest.raises(BadSeal, match="it is sealed, but it is not a line of a log"):
+    with pytest.raises(BadSeal, match="it is sealed, but it"):
         decode_line(with_member(name, value), OWNER, "p")
 
 
 def test_a_line_of_another_session_is_refused() -> None:
+    with pytest.raises(BadSeal, match="it belongs to session_id=7"):
+        decode_line(with_member("session_id", 7), OWNER, "p")
     with pytest.raises(BadSeal, match=f"it belongs to session_id='{OWNER}'"):
         decode_line(ENCODED[:-1], "f" * 32, "p")
 
