@@ -38,39 +38,63 @@ class ForgivingLog(EventLog):
                 continue
 
 
+def recovered_log(host: Host, path: str, session_id: str) -> RecoveredLog:
+    """Recover a log as the system does."""
+    return recover_log(host.files, host.ids, path, session_id, pending_path(path))
+
+
+def framed_log(host: Host, session_id: str, recovered: RecoveredLog, file: LogFile) -> EventLog:
+    """Open a recovered log with the framing ``framed`` and a forgiving reader."""
+    return ForgivingLog(host.clock, session_id, recovered, file, FramedWriter(file))
+
+
+def pending_log(
+    host: Host, path: str, session_id: str, recovered: RecoveredLog, files: FileSystem
+) -> EventLog:
+    """Open a recovered log with the framing ``pending``, whose writer works on ``files``."""
+    file = LogFile(host.files, path, recovered.size_bytes)
+    writer: LineWriter = PendingWriter(files, file, pending_path(path))
+    return ForgivingLog(host.clock, session_id, recovered, file, writer)
+
+
+def without_barriers(files: FileSystem) -> FileSystem:
+    """Return ``files`` without the barriers on any directory."""
+    return ForgottenBarriers(files, lambda _path: True)
+
+
 def torn_pending_is_appended(host: Host, path: str, session_id: str) -> EventLog:
     """R1: a torn pending entry is appended to the log without being looked at."""
     pending = pending_path(path)
     entry = read_pending_entry(host.files, pending, session_id, 0)
-    recovered = recover_log(host.files, host.ids, path, session_id, pending)
+    recovered = recovered_log(host, path, session_id)
     if entry.fate is PendingFate.TORN:
         recovered = _appended(host.files, path, recovered, entry.encoded)
-    return _with_pending(host, path, session_id, recovered, host.files)
+    return pending_log(host, path, session_id, recovered, host.files)
 
 
 def torn_tail_stays_without_pending(host: Host, path: str, session_id: str) -> EventLog:
     """R2: without a pending entry nothing is recovered; that entry's name has no barrier."""
     pending = pending_path(path)
     if host.files.kind(path) is None or host.files.kind(pending) is not None:
-        recovered = recover_log(host.files, host.ids, path, session_id, pending)
+        recovered = recovered_log(host, path, session_id)
     else:
         content = read_whole(host.files, path)
         found = scan(content, session_id, path)
         recovered = RecoveredLog(
             found.last_seq, len(content), LogReport(path, lines=len(found.good))
         )
-    return _with_pending(host, path, session_id, recovered, _without_barriers(host.files))
+    return pending_log(host, path, session_id, recovered, without_barriers(host.files))
 
 
 def stale_pending_is_appended(host: Host, path: str, session_id: str) -> EventLog:
     """R3: a pending entry is appended unless it is the last line; its name has no barrier."""
     pending = pending_path(path)
     entry = read_pending_entry(host.files, pending, session_id, 0)
-    recovered = recover_log(host.files, host.ids, path, session_id, pending)
+    recovered = recovered_log(host, path, session_id)
     whole = entry.fate in (PendingFate.REPLAYED, PendingFate.AHEAD)
     if whole and not read_whole(host.files, path).endswith(entry.encoded):
         recovered = _appended(host.files, path, recovered, entry.encoded)
-    return _with_pending(host, path, session_id, recovered, _without_barriers(host.files))
+    return pending_log(host, path, session_id, recovered, without_barriers(host.files))
 
 
 def encoding_of_lines_is_guessed(host: Host, path: str, session_id: str) -> EventLog:
@@ -82,7 +106,7 @@ def encoding_of_lines_is_guessed(host: Host, path: str, session_id: str) -> Even
             except JSONDecodeError:
                 continue
     recovered = recover_log(host.files, host.ids, path, session_id, pending_path(path))
-    return _framed(host, session_id, recovered, LogFile(host.files, path, recovered.size_bytes))
+    return framed_log(host, session_id, recovered, LogFile(host.files, path, recovered.size_bytes))
 
 
 class UncutLogFile(LogFile):
@@ -99,7 +123,7 @@ def partial_line_stays(host: Host, path: str, session_id: str) -> EventLog:
     """R19: after ENOSPC or a short write the next line lands on the line that was torn."""
     recovered = recover_log(host.files, host.ids, path, session_id, pending_path(path))
     file = UncutLogFile(host.files, path, recovered.size_bytes)
-    return _framed(host, session_id, recovered, file)
+    return framed_log(host, session_id, recovered, file)
 
 
 class RetryingLogFile(LogFile):
@@ -114,23 +138,7 @@ def failed_barrier_is_forgotten(host: Host, path: str, session_id: str) -> Event
     """R19, its second half: a failed fsync leaves a line that is visible and never durable."""
     recovered = recover_log(host.files, host.ids, path, session_id, pending_path(path))
     file = RetryingLogFile(host.files, path, recovered.size_bytes)
-    return _framed(host, session_id, recovered, file)
-
-
-def _framed(host: Host, session_id: str, recovered: RecoveredLog, file: LogFile) -> EventLog:
-    return ForgivingLog(host.clock, session_id, recovered, file, FramedWriter(file))
-
-
-def _with_pending(
-    host: Host, path: str, session_id: str, recovered: RecoveredLog, files: FileSystem
-) -> EventLog:
-    file = LogFile(host.files, path, recovered.size_bytes)
-    writer: LineWriter = PendingWriter(files, file, pending_path(path))
-    return ForgivingLog(host.clock, session_id, recovered, file, writer)
-
-
-def _without_barriers(files: FileSystem) -> FileSystem:
-    return ForgottenBarriers(files, lambda _path: True)
+    return framed_log(host, session_id, recovered, file)
 
 
 def _appended(

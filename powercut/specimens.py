@@ -1,0 +1,91 @@
+"""Plant a known hole, and see whether its machine finds it: the harness, judged.
+
+``find_specimen`` fuzzes the machine that the hole belongs to, on the part of the system
+that has it. A specimen that survives is a blind spot of the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from hypothesis import settings
+from rich.table import Table
+
+from faults.specimens.registry import specimen_named
+from faults.specimens.specimen import LogSpecimen, Specimen, StoreSpecimen
+from powercut.drivers.hypothesis_driver import Finding, fuzz
+from powercut.finding import name_of
+from powercut.machines.event_log import EventLogSubject
+from powercut.machines.session_store import SessionStoreSubject
+from powercut.reproducer import FAILURES
+from powercut.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How the search for one specimen went.
+
+    ``examples`` is how many runs it took to meet the first failure, or how many there were
+    without one. ``seconds`` is all the time, shrinking included. ``finding`` is the
+    failure, shrunk, or None: the harness is blind to this hole.
+    """
+
+    specimen: Specimen
+    examples: int
+    seconds: float
+    finding: Finding | None
+
+    @property
+    def steps(self) -> int:
+        """How many actions the shrunk story has; 0 if there is none."""
+        return len(self.finding.machine.steps) if self.finding else 0
+
+
+def subject_of(specimen: Specimen) -> Subject:
+    """Return a fresh subject: the specimen, with the shadow of the part it stands for."""
+    match specimen:
+        case LogSpecimen():
+            return EventLogSubject(specimen.machine, specimen.build)
+        case StoreSpecimen():
+            return SessionStoreSubject(specimen.machine, specimen.build)
+
+
+def find_specimen(
+    identity: str,
+    clock: Callable[[], float],
+    budget: settings | None = None,
+    folder: Path = FAILURES,
+) -> Search:
+    """Look for one specimen; ``budget`` left out is the current profile.
+
+    ``clock`` tells seconds. Reproducers are written to ``folder``. Raises ``HarnessError``
+    for an identity that is not known.
+    """
+    specimen = specimen_named(identity)
+    # One story is enough to be found, and shrinking each of several takes as long again.
+    budget = settings(budget or settings(), report_multiple_bugs=False)
+    start = clock()
+    campaign = fuzz(partial(subject_of, specimen), budget=budget, folder=folder)
+    finding = campaign.findings[0] if campaign.findings else None
+    examples = campaign.runs_to_failure or campaign.tally.runs
+    return Search(specimen, examples, clock() - start, finding)
+
+
+def searches_table(searches: Iterable[Search]) -> Table:
+    """Return a table of searches: what was found, how soon, and how short its story is."""
+    table = Table("id", "hole", "found", "examples", "seconds", "steps", "property")
+    for search in searches:
+        finding = search.finding
+        table.add_row(
+            search.specimen.identity,
+            search.specimen.title,
+            "found" if finding else "MISSED",
+            str(search.examples),
+            f"{search.seconds:.1f}",
+            str(search.steps) if finding else "",
+            name_of(finding.failure) if finding else "",
+        )
+    return table

@@ -1,0 +1,72 @@
+"""Every planted hole is found within the budget of the gate, and told in a short story."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from rich.console import Console
+
+from faults.specimens.event_log import (
+    framed_log,
+    pending_log,
+    recovered_log,
+    without_barriers,
+)
+from faults.specimens.registry import SPECIMENS
+from powercut.drivers.hypothesis_driver import fuzz
+from powercut.machines.event_log import EventLogSubject
+from powercut.specimens import Search, find_specimen, searches_table
+from powercut.subject import MakeSubject
+from system.ports import Host
+from system.storage.event_log import EventLog
+from system.storage.log_file import LogFile
+
+MOST_STEPS = 6
+GATE = settings.get_profile("ci")
+
+
+@pytest.fixture(scope="module")
+def searches() -> Iterator[list[Search]]:
+    """Collect the searches, and print them as a table at the end (``pytest -s`` shows it)."""
+    done: list[Search] = []
+    yield done
+    Console(width=120).print(searches_table(done))
+
+
+@pytest.mark.parametrize("identity", SPECIMENS)
+def test_the_gate_finds_the_planted_hole_and_shrinks_it(
+    identity: str, searches: list[Search], tmp_path: Path
+) -> None:
+    search = find_specimen(identity, time.perf_counter, GATE, tmp_path)
+    searches.append(search)
+    assert search.finding is not None, f"{search.specimen.title}: the harness is blind to it"
+    assert search.steps <= MOST_STEPS, search.finding.story
+
+
+def _framed(host: Host, path: str, session_id: str) -> EventLog:
+    recovered = recovered_log(host, path, session_id)
+    return framed_log(host, session_id, recovered, LogFile(host.files, path, recovered.size_bytes))
+
+
+def _pending(host: Host, path: str, session_id: str) -> EventLog:
+    recovered = recovered_log(host, path, session_id)
+    return pending_log(host, path, session_id, recovered, without_barriers(host.files))
+
+
+@pytest.mark.parametrize(
+    "make_subject",
+    [
+        pytest.param(partial(EventLogSubject, "event-log-framed", _framed), id="framed"),
+        pytest.param(partial(EventLogSubject, "event-log-pending", _pending), id="pending"),
+    ],
+)
+def test_without_its_hole_the_log_that_a_specimen_varies_passes(
+    make_subject: MakeSubject, tmp_path: Path
+) -> None:
+    findings = fuzz(make_subject, budget=GATE, folder=tmp_path).findings
+    assert not findings, findings[0].story

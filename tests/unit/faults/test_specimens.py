@@ -1,0 +1,50 @@
+"""The specimens: which there are, and that nothing but the hole is wrong with their parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from faults.specimens.careless_files import ForgottenBarriers
+from faults.specimens.registry import SPECIMENS, specimen_named
+from sim.choices import PlainChoices
+from sim.errors import HarnessError
+from sim.world import World
+from system.ports import Kind, OpenMode
+
+
+def test_every_hole_of_the_storage_has_its_specimen() -> None:
+    assert {identity: specimen.machine for identity, specimen in SPECIMENS.items()} == {
+        "R1": "event-log-pending",
+        "R2": "event-log-pending",
+        "R3": "event-log-pending",
+        "R8": "session-store",
+        "R9": "event-log-framed",
+        "R18": "session-store",
+        "R19": "event-log-framed",
+        "R19-fsync": "event-log-framed",
+    }
+    assert specimen_named("R8") is SPECIMENS["R8"]
+
+
+def test_an_unknown_specimen_is_one_sentence_naming_the_known_ones() -> None:
+    with pytest.raises(HarnessError, match=r"^unknown specimen 'R99'; known are R1, R2, R3, R8"):
+        specimen_named("R99")
+
+
+def test_forgotten_barriers_are_all_that_a_careless_file_system_lacks() -> None:
+    world = World(PlainChoices())
+    careful = world.boot().files
+    files = ForgottenBarriers(careful, lambda path: path == "a")
+    files.mkdir("a")
+    files.mkdir("b")
+    files.open("a/f", OpenMode.CREATE).close()
+    files.replace("a/f", "b/f")
+    assert (files.listdir("b"), files.kind("b/f"), files.kind("a/f")) == (["f"], Kind.FILE, None)
+    pending = len(world.disk.pending().micros)
+    files.sync_dir("a")
+    assert len(world.disk.pending().micros) == pending
+    files.sync_dir("b")
+    assert len(world.disk.pending().micros) < pending
+    files.unlink("b/f")
+    files.rmdir("b")
+    assert files.kind("b") is None
