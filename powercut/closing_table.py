@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -10,11 +10,15 @@ from rich.table import Table
 
 from powercut.campaign import Score
 from powercut.campaign_report import CampaignReport, Outcome, never
+from powercut.tally import Tally
 
 _HEADINGS = (
     "runs", "steps", "kills", "power\ncuts", "nested\ncrashes", "distinct\nimages",
     "crash\npoints", "marks", "failed\nruns",
 )  # fmt: skip
+_WIDE = 100
+"""Columns of a console that has room for gaps, and for commas in numbers."""
+
 _VERDICTS = {
     Outcome.CLEAN: "clean: nothing acknowledged was lost, nothing torn was shown",
     Outcome.VIOLATION: "a violation was found",
@@ -25,51 +29,46 @@ _VERDICTS = {
 
 def print_closing(console: Console, report: CampaignReport, seconds: float) -> None:
     """Print the table, the marks never reached, the failures, and the verdict."""
-    console.print(_table(report))
+    console.print(_table(report, wide=console.width >= _WIDE))
     for line in _lines(report, seconds):
         console.print(line, soft_wrap=True)
 
 
-def _table(report: CampaignReport) -> Table:
-    several = len(report.scores) > 1
-    table = Table(box=box.SIMPLE_HEAD, show_footer=several, padding=(0, 1), pad_edge=False)
-    table.add_column("target", footer="together", no_wrap=True)
-    rows = [_row(score) for score in report.scores]
-    for index, heading in enumerate(_HEADINGS):
-        footer = _footer(report)[index] if several else ""
-        table.add_column(heading, footer=footer, justify="right", no_wrap=True, vertical="bottom")
-    for score, row in zip(report.scores, rows, strict=True):
+def _table(report: CampaignReport, *, wide: bool) -> Table:
+    """Return the table; one that is not ``wide`` fits into 80 columns."""
+    together = ["together", *_numbers(report.scores, wide=wide)]
+    footers = iter(together if len(report.scores) > 1 else [""] * len(together))
+    table = Table(
+        box=box.SIMPLE_HEAD, show_footer=len(report.scores) > 1, padding=(0, int(wide)),
+        pad_edge=False, collapse_padding=not wide,
+    )  # fmt: skip
+    table.add_column("target", footer=next(footers), no_wrap=True)
+    for heading in _HEADINGS:
+        table.add_column(
+            heading, footer=next(footers), justify="right", no_wrap=True, vertical="bottom"
+        )
+    for score in report.scores:
+        row = _numbers([score], wide=wide)
         table.add_row(score.target.tag, *row, style="bold red" if score.failed else None)
     return table
 
 
-def _row(score: Score) -> list[str]:
-    tally = score.tally
-    numbers = (
+def _numbers(scores: Sequence[Score], *, wide: bool) -> list[str]:
+    tally = Tally()
+    for score in scores:
+        tally.add(score.tally)
+    counts = (
         tally.runs, tally.steps, tally.kills, tally.power_cuts, tally.nested, len(tally.images)
     )  # fmt: skip
-    marks = len(score.target.marks)
+    reached = sum(len(score.tally.crash_points) for score in scores)
+    possible = sum(score.tally.possible_crash_points for score in scores)
+    expected = sum(len(score.target.marks) for score in scores)
+    missing = sum(len(never(score)) for score in scores)
     return [
-        *(f"{number:,}" for number in numbers),
-        f"{len(tally.crash_points)}/{tally.possible_crash_points}",
-        f"{marks - len(never(score))}/{marks}",
-        f"{score.failed:,}",
-    ]
-
-
-def _footer(report: CampaignReport) -> list[str]:
-    tally = report.total()
-    numbers = (
-        tally.runs, tally.steps, tally.kills, tally.power_cuts, tally.nested, len(tally.images)
-    )  # fmt: skip
-    reached = sum(len(score.tally.crash_points) for score in report.scores)
-    possible = sum(score.tally.possible_crash_points for score in report.scores)
-    failed = sum(score.failed for score in report.scores)
-    return [
-        *(f"{number:,}" for number in numbers),
+        *(f"{number:,}" if wide else str(number) for number in counts),
         f"{reached}/{possible}",
-        "",
-        f"{failed:,}",
+        f"{expected - missing}/{expected}",
+        str(sum(score.failed for score in scores)),
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -11,6 +11,7 @@ from oracles.marks import Mark
 from powercut.machines.targets import TARGETS as SUBJECTS
 from powercut.machines.targets import target_named as subject_named
 from powercut.subject import MakeSubject
+from sim.disk.persistence import PersistenceModel
 
 _EVERYWHERE: Final = (
     Mark.KILLED,
@@ -48,6 +49,12 @@ class Target:
     tag: str
     make_subject: MakeSubject
     marks: tuple[Mark, ...]
+
+    def under(self, model: PersistenceModel) -> Target:
+        """Return this target with the marks that ``model`` lets a campaign reach."""
+        if model.torn_units:
+            return self
+        return replace(self, marks=tuple(mark for mark in self.marks if mark is not Mark.TORN))
 
 
 def all_targets() -> tuple[Target, ...]:

@@ -132,7 +132,7 @@ def _plan(given: Given, started: float) -> tuple[Plan, bool]:
     examples = given["examples"] or (profile.examples if name else None)
     seconds = given["seconds"] or (None if examples else _SECONDS)
     return Plan(
-        targets,
+        tuple(target.under(model) for target in targets),
         model,
         given["seed"],
         given["steps"] or profile.steps,

@@ -16,12 +16,15 @@ from sim.disk.handle import Handle
 from sim.sqlite import abandon, connect
 
 _PATH: Final = "/main.db"
+_PAGE_BYTES: Final = 1024
+"""Two sectors: a page can be torn, and a crash point has few states."""
 _ROWS: Final = ("Anna", "Bertram", "Cäcilie")
 
 
 def _opened(disk: Handle, journal: str, synchronous: str) -> Connection:
     connection = connect(disk, _PATH)
     for pragma in (
+        f"page_size={_PAGE_BYTES}",
         "locking_mode=EXCLUSIVE",
         f"journal_mode={journal}",
         f"synchronous={synchronous}",

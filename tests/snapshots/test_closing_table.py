@@ -1,0 +1,74 @@
+"""What a person reads when a campaign is over."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
+
+from faults.crash_point import Phase
+from oracles.marks import Mark
+from oracles.violation import LostAck
+from powercut.campaign import Failing, Plan, Score
+from powercut.campaign_report import CampaignReport
+from powercut.closing_table import print_closing
+from powercut.drivers.hypothesis_driver import Finding
+from powercut.machine import Machine
+from powercut.machines.atomic_file import atomic_file
+from powercut.reproducer import Reproducer
+from powercut.tally import Tally
+from powercut.targets import Target
+from sim.disk.persistence import POSIX
+
+MARKS = (Mark.KILLED, Mark.TORN, Mark.QUARANTINED)
+FILE, LOG = (Target(tag, atomic_file, MARKS) for tag in ("atomic-file", "event-log-framed"))
+
+
+def tally(images: int, *reached: Mark) -> Tally:
+    found = Tally(runs=1234, steps=37020, kills=6543, power_cuts=13210, nested=2987, faults=77)
+    found.images = {f"{number:032x}" for number in range(images)}
+    found.operations = {("write", "Write"), ("write", "Sync")}
+    found.crash_points = {("write", "Write", phase) for phase in Phase}
+    for mark in reached:
+        found.marks.reach(mark)
+    return found
+
+
+def told(
+    *scores: Score, findings: tuple[Finding, ...] = (), interrupted: bool = False, width: int = 100
+) -> str:
+    plan = Plan((FILE, LOG), POSIX, 7, 30, examples=1234)
+    page = io.StringIO()
+    console = Console(file=page, width=width, markup=False, highlight=False)
+    report = CampaignReport(plan, scores, findings, interrupted)
+    print_closing(console, report, 61.4)
+    lines = (line.rstrip() for line in page.getvalue().splitlines())
+    return "\n".join(lines)
+
+
+def test_clean_campaign_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
+    scores = (Score(FILE, tally(9000, *MARKS)), Score(LOG, tally(12000, Mark.KILLED)))
+    assert told(*scores) == snapshot
+
+
+def test_campaign_of_one_target_has_no_sum(snapshot: SnapshotAssertion) -> None:
+    assert told(Score(FILE, tally(10, *MARKS)), interrupted=True) == snapshot
+
+
+def test_campaign_with_a_failure_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
+    score = Score(FILE, tally(10, *MARKS), 17, {"LostAck": Failing(3, 12)})
+    reproducer = Reproducer("atomic-file", "posix", "LostAck", "gone", (), (), "", {})
+    path = Path(".powercut/failures") / f"{reproducer.fingerprint}.json"
+    finding = Finding(LostAck("gone"), Machine(atomic_file), reproducer, path)
+    assert told(score, Score(LOG, tally(10, *MARKS)), findings=(finding,)) == snapshot
+
+
+def test_narrow_terminal_gets_the_whole_table_too() -> None:
+    lines = told(Score(FILE, tally(123456, *MARKS)), Score(LOG, tally(7, *MARKS)), width=80)
+    table = [line for line in lines.splitlines() if line.startswith((" atomic", " together"))]
+    assert [line.split() for line in table] == [
+        ["atomic-file", "1234", "37020", "6543", "13210", "2987", "123456", "3/7", "3/3", "0"],
+        ["together", "2468", "74040", "13086", "26420", "5974", "123456", "6/14", "6/6", "0"],
+    ]

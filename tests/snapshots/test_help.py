@@ -1,0 +1,13 @@
+"""What a person reads who asks for help."""
+
+from __future__ import annotations
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from tests.unit.cli.command_line import powercut
+
+
+@pytest.mark.parametrize("command", ["", "run", "explore", "replay", "doctor"])
+def test_help_reads_as_it_did(command: str, snapshot: SnapshotAssertion) -> None:
+    assert powercut(*command.split(), "--help").stdout == snapshot

@@ -1,0 +1,57 @@
+"""Ways to call the command line, and a hole that its campaigns find at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from powercut.cli import cli
+from powercut.machines import targets
+from powercut.machines.atomic_file import AtomicFileSubject
+from powercut.subject import MakeSubject
+from system.ports import FileSystem, Ids, OpenMode
+from system.storage.transfer import write_all
+
+
+def powercut(*arguments: str) -> Result:
+    """Run a command in this process, on a terminal of 80 columns that is none."""
+    return CliRunner().invoke(cli, arguments, prog_name="powercut", env={"COLUMNS": "80"})
+
+
+def json_of(result: Result) -> dict[str, Any]:
+    """What a command with ``--json -`` has written."""
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def careless(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
+    """Replace a file without any barrier."""
+    temporary = f"{path}.tmp.{ids.random_hex(8)}"
+    file = files.open(temporary, OpenMode.CREATE)
+    write_all(file, data, 0)
+    file.close()
+    files.replace(temporary, path)
+
+
+def careless_file() -> AtomicFileSubject:
+    """The atomic file machine on ``careless``."""
+    return AtomicFileSubject("atomic-file", careless)
+
+
+def raising_file() -> AtomicFileSubject:
+    """The atomic file machine on a writer that raises what no disk does."""
+
+    def raising(_files: FileSystem, _path: str, _data: bytes, _ids: Ids) -> None:
+        raise ZeroDivisionError("the writer cannot count")
+
+    return AtomicFileSubject("atomic-file", raising)
+
+
+def with_atomic_file(make_subject: MakeSubject) -> Mapping[str, MakeSubject]:
+    """The built-in machines, with another atomic file."""
+    return MappingProxyType({**targets.TARGETS, "atomic-file": make_subject})

@@ -1,0 +1,119 @@
+"""``powercut explore`` gives a verdict for each model, on built-in scenarios and on yours."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from powercut.exit_code import ExitCode
+from powercut.scenarios.catalogue import SCENARIOS
+from sim.disk.persistence import MODELS
+from tests.unit.cli.command_line import json_of, powercut
+
+QUICK = ("--states", "64")
+STORE = """
+import os
+
+def save(disk, ack):
+    for number in (b"1", b"2"):
+        ack.attempt({"/n": number})
+        with_barrier(disk, number)
+        ack({"/n": number})
+
+def with_barrier(disk, number):
+    fd = disk.open("/n.tmp", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    disk.write(fd, number)
+    disk.fsync(fd)
+    disk.close(fd)
+    disk.replace("/n.tmp", "/n")
+    fd = disk.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    disk.fsync(fd)
+    disk.close(fd)
+
+def pessimist(disk, known):
+    raise AssertionError(f"nothing is good enough, not even {known.acknowledged}")
+
+def judged(disk, ack):
+    save(disk, ack)
+
+judged.check = pessimist
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The name of a module in the current directory."""
+    name = f"store_of_{request.node.name}"
+    (tmp_path / f"{name}.py").write_text(STORE, encoding="ascii")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+@pytest.mark.parametrize("tag", SCENARIOS)
+def test_scenarios_hold_exactly_if_they_are_sound(tag: str) -> None:
+    result = powercut("explore", tag, "--disk", "posix", *QUICK)
+    if SCENARIOS[tag].sound:
+        assert result.exit_code == ExitCode.CLEAN, result.stdout
+        assert result.stdout.splitlines()[-2] == "safe on posix"
+    else:
+        assert result.exit_code == ExitCode.VIOLATION
+        assert result.stdout.splitlines()[-2] == "unsafe on posix"
+
+
+def test_without_a_target_the_sound_scenarios_run() -> None:
+    found = json_of(powercut("explore", "--disk", "scc", "--json", "-"))
+    assert list(found["targets"]) == [tag for tag, held in SCENARIOS.items() if held.sound]
+    assert found["verdict"] == "clean"
+    states = [target["scc"]["states"] for target in found["targets"].values()]
+    assert found["models"] == {
+        "scc": {"safe": True, "states": sum(states), "exhaustive": True, "first_failure": None}
+    }
+
+
+def test_verdict_names_the_models_and_shows_the_first_failure() -> None:
+    result = powercut("explore", "atomic-write-without-fsync")
+    assert result.exit_code == ExitCode.VIOLATION
+    assert re.search(
+        r"^ xfs +unsafe +24 +6 +exhaustive +TornRecord at 3 after", result.stdout, re.MULTILINE
+    )
+    assert "FAILED  TornRecord  on ext4-ordered" in result.stdout
+    assert "crash 1, in the workload: operation 3 after power-cut lost=3" in result.stdout
+    assert result.stdout.splitlines()[-2] == (
+        "safe on scc and ext4-journal; unsafe on ext4-ordered, ext4-writeback, xfs, btrfs and posix"
+    )
+
+
+def test_json_says_of_each_model_what_was_found() -> None:
+    found = json_of(powercut("explore", "atomic-write-without-fsync", "--json", "-"))
+    assert (found["schema"], found["verdict"]) == (1, "violation")
+    assert list(found["models"]) == list(MODELS)
+    assert found["models"]["scc"] == {
+        "safe": True, "states": 18, "exhaustive": True, "first_failure": None,
+    }  # fmt: skip
+    assert found["models"]["xfs"]["first_failure"] == {
+        "property": "TornRecord",
+        "statement": "the files show neither the old value nor the new one",
+        "crashes": ["3 after power-cut lost=3"],
+    }
+
+
+def test_beyond_the_limit_of_states_the_verdict_is_sampled() -> None:
+    found = json_of(powercut("explore", "event-log-pending", "--disk", "posix", *QUICK,
+                             "--json", "-"))  # fmt: skip
+    assert found["models"]["posix"]["exhaustive"] is False
+
+
+def test_workload_of_ones_own_is_found_in_the_current_directory(store: str) -> None:
+    result = powercut("explore", f"{store}:save")
+    assert result.exit_code == ExitCode.CLEAN, result.output
+    assert result.stdout.splitlines()[-2].startswith("safe on scc, ext4-journal")
+
+
+def test_check_of_ones_own_is_an_option_or_an_attribute(store: str) -> None:
+    for arguments in ([f"{store}:save", "--check", f"{store}:pessimist"], [f"{store}:judged"]):
+        result = powercut("explore", *arguments, "--disk", "scc")
+        assert result.exit_code == ExitCode.VIOLATION
+        assert "AssertionError: nothing is good enough" in result.stdout

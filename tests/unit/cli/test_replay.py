@@ -1,0 +1,101 @@
+"""A failure that ``run`` has written is repeated by ``replay``, byte for byte."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from powercut.exit_code import ExitCode
+from powercut.reproducer import FAILURES
+from powercut.subject import MakeSubject
+from tests.meta.source_tree import run_python
+from tests.unit.cli.command_line import careless_file, powercut, raising_file, with_atomic_file
+
+IN_A_PROCESS = """
+import sys
+from powercut.machines import targets
+from tests.unit.cli.command_line import careless_file, with_atomic_file
+targets.TARGETS = with_atomic_file(careless_file)
+from powercut.cli import cli
+code = cli(["replay", sys.argv[1]], standalone_mode=False)
+print("hypothesis" in sys.modules, code)
+"""
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, make_subject: MakeSubject) -> None:
+    monkeypatch.setattr("powercut.machines.targets.TARGETS", with_atomic_file(make_subject))
+
+
+@pytest.fixture
+def reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What a campaign on a careless writer leaves; the writer is repaired afterwards."""
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as planted:
+        plant(planted, careless_file)
+        powercut("run", "atomic-file", "--examples", "3", "--steps", "10", "-n", "1")
+    return min(FAILURES.glob("*.json"))
+
+
+def test_same_failure_is_repeated_byte_for_byte(
+    reproducer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, careless_file)
+    result = powercut("replay", str(reproducer))
+    broken = json.loads(reproducer.read_text("ascii"))["property"]
+    assert result.exit_code == ExitCode.VIOLATION
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("same failure at step ")
+    assert f", byte for byte: {broken}: " in last
+    assert f"FAILED  {broken}  on posix" in result.stdout
+
+
+def test_replay_needs_no_hypothesis(reproducer: Path) -> None:
+    ran = run_python("-c", IN_A_PROCESS, str(reproducer.absolute()))
+    assert ran.stderr == ""
+    assert "byte for byte" in ran.stdout
+    assert ran.stdout.splitlines()[-1] == "False 1"
+
+
+def test_repaired_program_passes_now(reproducer: Path) -> None:
+    # A correct write has more operations, so that a crash which is planned by its number
+    # may hit another one: a recording without a choice about survivors fits both.
+    recorded = json.loads(reproducer.read_text("ascii"))
+    recorded["steps"] = recorded["steps"][:0]
+    reproducer.write_text(json.dumps(recorded), encoding="ascii")
+    result = powercut("replay", str(reproducer))
+    assert result.exit_code == ExitCode.CLEAN
+    assert result.stdout.splitlines()[0] == "passes now: 0 steps and the last look"
+
+
+def test_another_failure_is_told_from_the_recorded_one(
+    reproducer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, raising_file)
+    result = powercut("replay", str(reproducer))
+    assert result.exit_code == ExitCode.VIOLATION
+    assert "a different failure at step 1: ZeroDivisionError" in result.stdout
+    assert "recorded: " in result.stdout
+
+
+def test_run_that_takes_another_way_says_where(
+    reproducer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, careless_file)
+    recorded = json.loads(reproducer.read_text("ascii"))
+    recorded["steps"][0]["choices"].append(["colour", 0, 7, 3])
+    reproducer.write_text(json.dumps(recorded), encoding="ascii")
+    result = powercut("replay", str(reproducer))
+    assert result.exit_code == ExitCode.DIVERGED
+    assert result.stdout.startswith("diverged at step 1: ")
+
+
+def test_other_versions_are_told_when_the_run_is_another(
+    reproducer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, raising_file)
+    recorded = json.loads(reproducer.read_text("ascii"))
+    recorded["versions"]["apsw"] = "1.0"
+    reproducer.write_text(json.dumps(recorded), encoding="ascii")
+    assert "recorded with apsw 1.0, replayed with " in powercut("replay", str(reproducer)).stdout

@@ -1,0 +1,203 @@
+"""``powercut run`` counts honestly, repeats itself, and says how it ended."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from powercut.campaign import Plan, batches, run_batch
+from powercut.exit_code import ExitCode
+from powercut.machines.targets import TARGETS as SUBJECTS
+from powercut.reproducer import FAILURES
+from powercut.targets import all_targets, target_named
+from sim.disk.persistence import POSIX
+from tests.unit.cli.command_line import careless_file, json_of, powercut, with_atomic_file
+
+SMALL = ("--examples", "3", "--steps", "10")
+ALONE = ("-n", "1")
+SHAPE = {
+    "schema": int,
+    "verdict": str,
+    "disk": str,
+    "seed": int,
+    "runs": int,
+    "steps": int,
+    "kills": int,
+    "power_cuts": int,
+    "nested": int,
+    "faults": int,
+    "distinct_images": int,
+    "crash_points": {"reached": int, "total": int},
+    "marks": {"reached": int, "total": int, "never": list},
+    "failures": list,
+    "targets": dict,
+}
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("powercut.machines.targets.TARGETS", with_atomic_file(careless_file))
+
+
+def shape_of(value: Any, like: Any) -> Any:
+    if isinstance(like, dict):
+        return {name: shape_of(member, like[name]) for name, member in value.items()}
+    return type(value)
+
+
+def test_clean_campaign_closes_with_a_table_and_leaves_nothing_behind() -> None:
+    result = powercut("run", *SMALL, *ALONE)
+    assert result.exit_code == ExitCode.CLEAN
+    for tag in SUBJECTS:
+        assert re.search(rf"^ {tag} +3 +30 ", result.stdout, re.MULTILINE), result.stdout
+    assert result.stdout.splitlines()[-1].startswith("clean: ")
+    assert list(Path().iterdir()) == []
+
+
+def test_neither_colour_nor_progress_goes_where_no_terminal_is() -> None:
+    result = powercut("run", "atomic-file", *SMALL, *ALONE)
+    assert "\x1b" not in result.output
+    assert "\r" not in result.output
+
+
+def test_json_has_the_promised_members() -> None:
+    found = json_of(powercut("run", *SMALL, *ALONE, "--json", "-"))
+    assert shape_of(found, SHAPE) == SHAPE
+    assert found["schema"] == 1
+    assert found["verdict"] == "clean"
+    assert (found["runs"], found["steps"]) == (12, 120)
+    assert set(found["targets"]) == set(SUBJECTS)
+
+
+def test_json_to_a_file_leaves_the_table_on_stdout() -> None:
+    result = powercut("run", "atomic-file", *SMALL, *ALONE, "--json", "out.json")
+    assert "atomic-file" in result.stdout
+    assert json.loads(Path("out.json").read_text("ascii"))["runs"] == 3
+
+
+def test_equal_campaigns_count_alike_in_any_number_of_processes() -> None:
+    def counts(*options: str) -> dict[str, Any]:
+        return json_of(powercut("run", *SMALL, "--json", "-", *options))
+
+    alone = counts("-n", "1")
+    assert counts("-n", "2") == alone
+    assert counts("-n", "1", "--seed", "1") != alone
+
+
+def test_images_that_two_processes_saw_count_once() -> None:
+    plan = Plan((target_named("atomic-file"),), POSIX, 0, 10, examples=2)
+    (batch,) = batches(plan)
+    once, again = run_batch(batch), run_batch(batch)
+    images = len(once.tally.images)
+    once.add(again)
+    assert len(once.tally.images) == images
+    assert once.tally.runs == 4
+
+
+def test_time_that_is_up_still_gives_every_target_a_run() -> None:
+    plan = Plan(all_targets(), POSIX, 0, 10, examples=1000, deadline=0.0)
+    scores = [run_batch(batch) for batch in batches(plan)]
+    assert [score.tally.runs for score in scores] == [1] * len(SUBJECTS)
+
+
+def test_seconds_bound_a_campaign_between_two_runs() -> None:
+    found = json_of(powercut("run", "atomic-file", *ALONE, "--seconds", "0.3", "--json", "-"))
+    assert found["runs"] > 1
+    assert found["steps"] == 30 * found["runs"]
+
+
+def test_fault_plan_is_on_when_each_run_begins() -> None:
+    found = json_of(
+        powercut(
+            "run", "atomic-file", *ALONE, "--examples", "4", "--steps", "1",
+            "--faults", "write * #1+ ENOSPC", "--json", "-",
+        )
+    )  # fmt: skip
+    assert found["verdict"] == "clean"
+    assert found["steps"] == 8
+    assert found["faults"] > 0
+
+
+@pytest.mark.usefixtures("planted")
+def test_failure_is_shrunk_told_and_written() -> None:
+    result = powercut("run", "atomic-file", *SMALL, *ALONE, "--json", "out.json")
+    assert result.exit_code == ExitCode.VIOLATION
+    found = json.loads(Path("out.json").read_text("ascii"))
+    assert found["verdict"] == "violation"
+    assert found["failures"]
+    for failure in found["failures"]:
+        path = Path(failure["reproducer"])
+        assert path.parent == FAILURES
+        recorded = json.loads(path.read_text("ascii"))
+        assert len(recorded["steps"]) <= 2
+        assert (recorded["property"], recorded["fingerprint"], recorded["target"]) == (
+            failure["property"], failure["fingerprint"], "atomic-file",
+        )  # fmt: skip
+        assert f"FAILED  {failure['property']}  on posix" in result.stdout
+        assert f"powercut replay {path}" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("a violation was found")
+
+
+@pytest.mark.usefixtures("planted")
+def test_failures_go_below_the_root_that_was_named() -> None:
+    powercut("run", "atomic-file", *SMALL, *ALONE, "--root", "elsewhere")
+    assert list(Path("elsewhere", FAILURES).glob("*.json"))
+    assert not FAILURES.exists()
+
+
+def test_nightly_campaign_that_misses_a_mark_says_so_with_its_exit_code() -> None:
+    few = ("--examples", "1", "--steps", "1")
+    result = powercut("run", "atomic-file", *ALONE, "--profile", "nightly", *few)
+    assert result.exit_code == ExitCode.GOAL_MISSED
+    assert "never reached  atomic-file: one write survived in part" in result.stdout
+    assert powercut("run", "atomic-file", *ALONE, *few).exit_code == ExitCode.CLEAN
+
+
+def test_mark_that_a_model_rules_out_is_not_asked_for() -> None:
+    result = powercut("run", "atomic-file", *SMALL, *ALONE, "--disk", "scc")
+    assert "one write survived in part" not in result.stdout
+
+
+def _interrupted(*_: object) -> Iterator[object]:
+    yield run_batch(next(batches(Plan(all_targets(), POSIX, 0, 10, examples=2))))
+    raise KeyboardInterrupt
+
+
+def test_interrupted_campaign_tells_what_was_done_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("powercut.commands.run.work", _interrupted)
+    result = powercut("run", "--json", "out.json")
+    assert result.exit_code == ExitCode.INTERRUPTED
+    assert "interrupted: this is what was done so far" in result.stdout
+    found = json.loads(Path("out.json").read_text("ascii"))
+    assert (found["verdict"], found["runs"]) == ("interrupted", 2)
+
+
+def test_failure_of_the_harness_asks_to_be_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> Iterator[object]:
+        raise ValueError("a wheel came off")
+
+    monkeypatch.setattr("powercut.commands.run.work", broken)
+    result = powercut("run")
+    assert result.exit_code == ExitCode.HARNESS_FAILED
+    assert "a wheel came off" in result.stderr
+    assert "please report" in result.stderr
+
+
+def test_interrupt_anywhere_else_ends_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("powercut.commands.explore.explore", interrupted)
+    result = powercut("explore", "atomic-write")
+    assert result.exit_code == ExitCode.INTERRUPTED
+    assert result.stderr == "interrupted\n"

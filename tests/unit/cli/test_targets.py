@@ -1,0 +1,15 @@
+"""The targets of the command line are the machines, each with its marks."""
+
+from __future__ import annotations
+
+from powercut.machines.targets import TARGETS as SUBJECTS
+from powercut.targets import _MARKS, all_targets
+
+
+def test_every_machine_is_a_target_with_marks_of_its_own() -> None:
+    assert [target.tag for target in all_targets()] == list(SUBJECTS) == list(_MARKS)
+
+
+def test_subjects_carry_the_tag_under_which_they_are_named() -> None:
+    for target in all_targets():
+        assert target.make_subject().tag == target.tag

@@ -1,0 +1,194 @@
+"""A user's mistake is one clear sentence, exit code 2, and nothing written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from powercut.exit_code import ExitCode
+from powercut.reproducer import FORMAT
+from tests.unit.cli.command_line import powercut
+
+REPRODUCER = {
+    "format": FORMAT,
+    "fingerprint": "00000000",
+    "target": "atomic-file",
+    "model": "posix",
+    "property": "LostAck",
+    "statement": "gone",
+    "steps": [],
+    "faults": [],
+    "trace": "",
+    "versions": {},
+}
+
+
+@pytest.fixture(autouse=True)
+def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(*arguments: str) -> str:
+    """The sentence with which a command refuses; it must leave the directory as it is."""
+    before = sorted(Path().rglob("*"))
+    result = powercut(*arguments)
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert result.stdout == ""
+    assert sorted(Path().rglob("*")) == before
+    sentence = result.stderr.removesuffix("\n")
+    assert sentence.startswith("Error: ")
+    assert "\n" not in sentence
+    return sentence.removeprefix("Error: ")
+
+
+def test_unknown_target_names_the_known_ones() -> None:
+    assert refused("run", "atomic-flie") == (
+        "unknown target 'atomic-flie'; known are "
+        "atomic-file, event-log-framed, event-log-pending, session-store"
+    )
+
+
+@pytest.mark.parametrize("command", ["run", "explore"])
+def test_unknown_model_names_the_known_ones(command: str) -> None:
+    assert refused(command, "--disk", "ntfs") == (
+        "unknown persistence model 'ntfs'; known are "
+        "scc, ext4-journal, ext4-ordered, ext4-writeback, xfs, btrfs, posix"
+    )
+
+
+def test_unknown_profile_names_the_known_ones() -> None:
+    assert refused("run", "--profile", "weekly") == (
+        "unknown settings profile 'weekly'; known are default, ci, nightly, torture"
+    )
+
+
+def test_malformed_fault_plan_names_the_piece_that_is_wrong() -> None:
+    assert "'EWHAT'" in refused("run", "--faults", "write * #1 EWHAT")
+
+
+def test_root_that_is_a_file_is_refused_before_the_campaign() -> None:
+    Path("root").write_text("a file", encoding="ascii")
+    assert refused("run", "--root", "root").startswith(
+        "cannot write to root/.powercut/failures: Not a directory"
+    )
+
+
+def test_root_on_a_file_system_that_takes_no_files_is_refused() -> None:
+    assert "cannot write to /proc/.powercut/failures" in refused("run", "--root", "/proc")
+
+
+@pytest.mark.parametrize("command", ["run", "explore"])
+def test_json_that_cannot_be_written_is_refused_before_the_work(command: str) -> None:
+    assert refused(command, "--json", "nowhere/out.json") == (
+        "cannot write --json nowhere/out.json: there is no directory nowhere"
+    )
+    assert refused(command, "--json", ".") == "cannot write --json .: it is a directory"
+
+
+def test_unknown_scenario_names_the_known_ones() -> None:
+    assert refused("explore", "atomic").startswith("unknown scenario 'atomic'; known are atomic-")
+
+
+def test_check_without_a_workload_of_ones_own_is_refused() -> None:
+    told = refused("explore", "atomic-write", "--check", "store:check")
+    assert told == "--check store:check needs a module:function of yours to judge"
+
+
+def test_module_that_is_not_there_is_named(empty_directory: Path) -> None:
+    assert refused("explore", "no_such_store:workload") == (
+        f"there is no module 'no_such_store' in {empty_directory}, nor installed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("", "module '{name}' has no function 'workload'"),
+        ("workload = 3", "{name}:workload is not callable: 3"),
+        ("def workload(disk, ack): pass\nworkload.check = 3", "the check of {name}:workload is"),
+        ("1 / 0", "module '{name}' cannot be imported: ZeroDivisionError: division by zero"),
+        ("import nothing_such", "module '{name}' cannot be imported: ModuleNotFoundError"),
+        ("raise SystemExit(4)", "module '{name}' exits when it is imported: 4"),
+        ("def workload(disk, ack): 1 / 0", "{name}:workload: the workload failed before any"),
+    ],
+)
+def test_what_is_wrong_with_a_workload_of_ones_own_is_said(
+    source: str, told: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"wrong_store_{abs(request.node.callspec.indices['source'])}"
+    monkeypatch.syspath_prepend(".")
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    Path(f"{name}.py").write_text(source, encoding="ascii")
+    result = powercut("explore", f"{name}:workload")
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stderr.startswith(f"Error: {told.format(name=name)}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_target_without_function_is_no_workload() -> None:
+    assert refused("explore", "store:") == (
+        "'store:' is not module:function, such as store:workload"
+    )
+
+
+def test_reproducer_that_is_missing_or_unreadable_is_named() -> None:
+    assert refused("replay", "gone.json") == (
+        "cannot read reproducer gone.json: No such file or directory"
+    )
+    assert refused("replay", ".") == "cannot read reproducer .: Is a directory"
+    Path("cut.json").write_text('{"format": 1, "fing', encoding="ascii")
+    assert refused("replay", "cut.json") == (
+        "cut.json is not a reproducer: it is not JSON, or cut off"
+    )
+
+
+def test_newer_reproducer_says_what_to_do() -> None:
+    Path("new.json").write_text(json.dumps({"format": FORMAT + 1}), encoding="ascii")
+    assert refused("replay", "new.json") == (
+        f"new.json has format={FORMAT + 1}, this powercut reads up to {FORMAT}; "
+        "replay it with the powercut that wrote it, or a newer one"
+    )
+
+
+def _step(name: str, **arguments: object) -> dict[str, object]:
+    return {
+        "action": {"name": name, "arguments": arguments},
+        "choices": [],
+        "crash_points": [],
+        "outcome": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"steps": None}, "f.json is a malformed reproducer: steps is no list: None"),
+        ({"steps": [7]}, "f.json is a malformed reproducer: a step is no object: 7"),
+        ({"target": "mail"}, "unknown target 'mail'; known are "),
+        ({"model": "ntfs"}, "unknown persistence model 'ntfs'; known are "),
+        (
+            {"steps": [_step("fault_on", plan="write * #1 EWHAT")]},
+            "f.json is a malformed reproducer: step 1: 'EWHAT' in a fault rule is no effect",
+        ),
+        (
+            {"steps": [_step("crash_and_recover", action={"name": "x", "arguments": {}})]},
+            "f.json is a malformed reproducer: step 1: 'crashes'",
+        ),
+    ],
+)
+def test_malformed_reproducer_says_what_is_wrong(changed: dict[str, object], told: str) -> None:
+    Path("f.json").write_text(json.dumps(REPRODUCER | changed), encoding="ascii")
+    assert refused("replay", "f.json").startswith(told)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run", "--examples", "0"), ("run", "-n", "x"), ("fly",), ("run", "--wat")]
+)
+def test_options_that_make_no_sense_are_refused(arguments: tuple[str, ...]) -> None:
+    result = powercut(*arguments)
+    assert result.exit_code == ExitCode.USAGE
+    assert "Error: " in result.stderr
+    assert list(Path().iterdir()) == []

@@ -1,0 +1,61 @@
+"""Work on several processes comes back whole, and ends when it should."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from multiprocessing import active_children
+
+import pytest
+
+from powercut.workers import cores, work
+from tests.meta.source_tree import run_python
+
+
+def test_every_job_is_done_once() -> None:
+    assert list(work(abs, range(-5, 0), 1)) == [5, 4, 3, 2, 1]
+    assert sorted(work(abs, range(-20, 0), 2)) == list(range(1, 21))
+
+
+def test_jobs_are_taken_when_they_are_needed() -> None:
+    taken = []
+
+    def jobs() -> Iterator[int]:
+        for job in range(1000):
+            taken.append(job)
+            yield job
+
+    results = work(abs, jobs(), 2)
+    next(results)
+    results.close()  # type: ignore[attr-defined]  # a generator is more than it promises
+    assert len(taken) < 20
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_a_job_raises_is_raised_here_and_ends_the_processes(processes: int) -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(work(int, ["1", "one", "2"], processes))
+    for child in active_children():
+        child.join(10)
+    assert active_children() == []
+
+
+def test_there_is_a_core() -> None:
+    assert cores() >= 1
+
+
+def test_processes_end_with_their_parent() -> None:
+    # The parent is killed while a job of ten minutes is under way. The job holds the other
+    # end of our pipes, so the answer comes in time only if its process has ended too.
+    script = (
+        "import os, signal, time\n"
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "from multiprocessing import get_context\n"
+        "from powercut.workers import _start_worker\n"
+        "if __name__ == '__main__':\n"
+        "    pool = ProcessPoolExecutor(1, get_context('spawn'), _start_worker)\n"
+        "    pool.submit(os.getpid).result()\n"
+        "    pool.submit(time.sleep, 600)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert run_python("-c", script).returncode == -signal.SIGKILL
