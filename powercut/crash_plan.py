@@ -73,7 +73,7 @@ class CrashPlanner:
 
     def propose(self, choices: Choices, name: str) -> PlannedCrash:
         """Choose one crash of ``name``; the simplest is a kill when it has returned."""
-        kind = CrashKind.POWER_CUT if choices.integer("kind", 0, 2) else CrashKind.KILL
+        kind = CrashKind.POWER_CUT if choices.integer("kind", 0, 3) else CrashKind.KILL
         most = self._operations.get(name, _FIRST_GUESS)
         operation = choices.integer("operation", 0, most)
         if not operation:

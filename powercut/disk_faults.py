@@ -89,12 +89,12 @@ class DiskFaults:
         if fired:
             self._tally.marks.reach(Mark.FAULT_FIRED)
 
-    def propose(self, choices: Choices) -> Arguments:
-        """Choose a plan."""
+    def propose(self, choices: Choices, most_count: int = _MOST_COUNT) -> Arguments:
+        """Choose a plan that strikes at one of the next ``most_count`` calls of its kind."""
         own = self._subject.fault_rules
         rules = choices.pick("family", (*FAMILIES, own) if own else FAMILIES)
         rule = choices.pick("fault", rules)
-        count = choices.integer("count", 1, _MOST_COUNT)
+        count = choices.integer("count", 1, most_count)
         size = choices.pick("size", _SIZES)
         return {"plan": rule.format(count=count, following=count + 1, size=size)}
 

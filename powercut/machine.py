@@ -60,7 +60,7 @@ class Machine:
             *self._wrapped,
             *self.faults.kinds(),
             Kind(
-                "with_fault", max(1, weight // 3), self._with_fault, self._propose_fault,
+                "with_fault", max(1, weight // 2), self._with_fault, self._propose_fault,
                 lambda: not self.faults.on,
             ),
             Kind(
@@ -115,7 +115,7 @@ class Machine:
 
     def _propose_fault(self, choices: Choices) -> Arguments:
         action = _propose_among(choices, "faulted action", self._wrapped)
-        return {"action": action.plain(), **self.faults.propose(choices)}
+        return {"action": action.plain(), **self.faults.propose(choices, most_count=2)}
 
     def _with_fault(self, arguments: Arguments) -> str:
         action = Action.of_plain(arguments["action"])

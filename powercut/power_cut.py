@@ -16,6 +16,7 @@ from sim.disk.survivors import SurvivorSet, can_be_stale, can_tear, closed
 
 _PLACES: Final = 63
 _SEEDS: Final = 255
+_NAMES: Final = (LinkName, MoveName, UnlinkName)
 
 
 class Pattern(IntEnum):
@@ -26,9 +27,18 @@ class Pattern(IntEnum):
     PREFIX = 2
     WITHOUT_NAMES = 3
     WITHOUT_DATA = 4
-    WITHOUT_ONE = 5
-    ONLY_ONE = 6
-    RANDOM = 7
+    WITHOUT_EITHER = 5
+    WITHOUT_ONE = 6
+    ONLY_ONE = 7
+    RANDOM = 8
+
+
+_WITHOUT: Final[dict[Pattern, tuple[type[MicroOperation], ...]]] = {
+    Pattern.ALL: (),
+    Pattern.WITHOUT_NAMES: _NAMES,
+    Pattern.WITHOUT_DATA: (WriteBlock,),
+    Pattern.WITHOUT_EITHER: (WriteBlock, *_NAMES),
+}
 
 
 class Tear(IntEnum):
@@ -57,41 +67,27 @@ def choose_survivors(choices: Choices, ordering: Ordering) -> SurvivorSet:
 
 def _wanted(choices: Choices, ordering: Ordering) -> int:
     """Return the survivors before the model has its say."""
-    micros = ordering.micros
-    count = len(micros)
+    count = len(ordering.micros)
     everything = (1 << count) - 1
     pattern = Pattern(choices.integer("survivors", 0, len(Pattern) - 1))
-    match pattern:
-        case Pattern.ALL:
-            return everything
-        case Pattern.NONE:
-            return 0
-        case Pattern.WITHOUT_NAMES:
-            return _of_kind(micros, named=False)
-        case Pattern.WITHOUT_DATA:
-            return sum(
-                1 << index
-                for index, micro in enumerate(micros)
-                if not isinstance(micro, WriteBlock)
-            )
-        case Pattern.RANDOM:
-            source = SeededChoices(choices.integer("seed", 0, _SEEDS))
-            return source.integer("", 0, everything)
-    place = choices.integer("place", 0, _PLACES) % count
-    match pattern:
-        case Pattern.PREFIX:
-            return everything >> (place + 1)
-        case Pattern.WITHOUT_ONE:
-            return everything & ~_with_followers(ordering, count - 1 - place)
-        case _:
-            return ordering.order[count - 1 - place] | 1 << (count - 1 - place)
+    if pattern in _WITHOUT:
+        return everything & ~_of_kind(ordering.micros, *_WITHOUT[pattern])
+    if pattern is Pattern.NONE:
+        return 0
+    if pattern is Pattern.RANDOM:
+        source = SeededChoices(choices.integer("seed", 0, _SEEDS))
+        return source.integer("", 0, everything)
+    # The newest first: what a program relied on last is what it covered least.
+    place = count - 1 - choices.integer("place", 0, _PLACES) % count
+    if pattern is Pattern.PREFIX:
+        return (1 << place) - 1
+    if pattern is Pattern.WITHOUT_ONE:
+        return everything & ~_with_followers(ordering, place)
+    return ordering.order[place] | 1 << place
 
 
-def _of_kind(micros: list[MicroOperation], *, named: bool) -> int:
-    names = LinkName | MoveName | UnlinkName
-    return sum(
-        1 << index for index, micro in enumerate(micros) if isinstance(micro, names) is named
-    )
+def _of_kind(micros: list[MicroOperation], *kinds: type[MicroOperation]) -> int:
+    return sum(1 << index for index, micro in enumerate(micros) if isinstance(micro, kinds))
 
 
 def _with_followers(ordering: Ordering, index: int) -> int:

@@ -14,16 +14,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from hypothesis import settings
 from hypothesis.control import current_build_context
 from hypothesis.internal.conjecture.data import ConjectureData
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
-from hypothesis.strategies import SearchStrategy
+from hypothesis.stateful import (
+    Rule,
+    RuleBasedStateMachine,
+    RuleStrategy,
+    rule,
+    run_state_machine_as_test,
+)
+from hypothesis.strategies import nothing
 
 from powercut.action import Action
 from powercut.drivers.replay_driver import record
+from powercut.drivers.shorten import shorten
 from powercut.machine import Machine
 from powercut.reproducer import FAILURES, Reproducer, write_reproducer
 from powercut.story import story
@@ -62,14 +69,20 @@ class Turn:
         return str(self.action)
 
 
-class _Turns(SearchStrategy[Turn]):
-    """Draws the next step of the machine that is running."""
+class _Turns(RuleStrategy):
+    """Draws the next step of the machine that is running, and the one rule that does it.
 
-    def do_draw(self, data: ConjectureData) -> Turn:
-        rules = data.hypothesis_runner
-        assert isinstance(rules, MachineRules)
+    It stands for Hypothesis's own choice among rules, which costs two draws a step even
+    when there is one. The shrinker takes out at most five draws at a time, so each draw
+    less is a kind of step more that it can take out whole.
+    """
+
+    def do_draw(self, data: ConjectureData) -> tuple[Rule, dict[str, Any]]:
+        machine_rules = data.hypothesis_runner
+        assert isinstance(machine_rules, MachineRules)
         choices = DrawnChoices(data)
-        return Turn(rules.machine.propose(choices), choices)
+        turn = Turn(machine_rules.machine.propose(choices), choices)
+        return self.rules[0], {"turn": turn}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,7 @@ class MachineRules(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.machine = Machine(self.make_subject, self.model)
+        self._rules_strategy = _Turns(self)
         # Only a run that stands between two steps can finish.
         self._between_steps = True
 
@@ -124,7 +138,7 @@ class MachineRules(RuleBasedStateMachine):
         """Return a fresh subject."""
         raise NotImplementedError
 
-    @rule(turn=_Turns())
+    @rule(turn=nothing())
     def step(self, turn: Turn) -> None:
         """Do one step."""
         self._between_steps = False
@@ -152,9 +166,10 @@ class MachineRules(RuleBasedStateMachine):
         """Keep a failure once it is shrunk, and let whoever prints it print its story."""
         if isinstance(failure, HarnessError) or not current_build_context().is_final:
             return
-        reproducer = record(self.machine, self.make_subject, failure)
+        machine, told = shorten(self.machine, self.make_subject, failure)
+        reproducer = record(machine, self.make_subject, told)
         path = write_reproducer(reproducer, self.campaign.folder)
-        finding = Finding(failure, self.machine, reproducer, path)
+        finding = Finding(told, machine, reproducer, path)
         self.campaign.findings.append(finding)
         failure.add_note(finding.story)
 

@@ -58,7 +58,7 @@ def replay(reproducer: Reproducer, make_subject: MakeSubject) -> Replay:
     """
     trace = Trace()
     machine = Machine(make_subject, model_named(reproducer.model), trace)
-    failure = _run_recorded(machine, reproducer.steps)
+    failure = run_recorded(machine, reproducer.steps)
     if failure is None:
         verdict = Verdict.PASSES
     elif isinstance(failure, Diverged):
@@ -72,17 +72,9 @@ def replay(reproducer: Reproducer, make_subject: MakeSubject) -> Replay:
 
 def record(machine: Machine, make_subject: MakeSubject, failure: Exception) -> Reproducer:
     """Make the reproducer of a run that failed, by running it once more with a trace."""
-    steps = tuple(
-        RecordedStep(
-            step.action,
-            tuple(step.chosen),
-            tuple(str(crash.point) for crash in step.crashes),
-            step.outcome,
-        )
-        for step in machine.steps
-    )
+    steps = recorded(machine)
     trace = Trace()
-    _run_recorded(Machine(make_subject, machine.model, trace), steps)
+    run_recorded(Machine(make_subject, machine.model, trace), steps)
     return Reproducer(
         target=machine.subject.tag,
         model=machine.model.name,
@@ -95,7 +87,20 @@ def record(machine: Machine, make_subject: MakeSubject, failure: Exception) -> R
     )
 
 
-def _run_recorded(machine: Machine, steps: Sequence[RecordedStep]) -> Exception | None:
+def recorded(machine: Machine) -> tuple[RecordedStep, ...]:
+    """Return the steps that a machine did, as they stand in a reproducer."""
+    return tuple(
+        RecordedStep(
+            step.action,
+            tuple(step.chosen),
+            tuple(str(crash.point) for crash in step.crashes),
+            step.outcome,
+        )
+        for step in machine.steps
+    )
+
+
+def run_recorded(machine: Machine, steps: Sequence[RecordedStep]) -> Exception | None:
     """Let a fresh machine do the recorded steps and finish; return what it raised."""
 
     def run() -> None:

@@ -46,7 +46,7 @@ class AtomicFileSubject:
         """Return write and read."""
         return (
             Kind("write", 6, self._write, self._propose_write),
-            Kind("read", 2, self._read),
+            Kind("read", 1, self._read),
         )
 
     def boot(self, host: Host) -> None:

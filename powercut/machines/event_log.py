@@ -71,8 +71,8 @@ class EventLogSubject:
     def kinds(self) -> Sequence[Kind]:
         """Return append, read and reopen."""
         return (
-            Kind("append", 6, self._append, self._propose_append, lambda: self._open),
-            Kind("read", 2, self._read, ready=lambda: self._open),
+            Kind("append", 8, self._append, self._propose_append, lambda: self._open),
+            Kind("read", 1, self._read, ready=lambda: self._open),
             Kind("reopen", 1, self._reopen),
         )
 

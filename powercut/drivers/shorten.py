@@ -1,0 +1,53 @@
+"""Shortening: leave out steps of a failing run, as long as it still fails in the same way.
+
+Hypothesis shrinks choices, few at a time, and is stuck where two steps can go only
+together. Whole steps are cheap to leave out, because each keeps its own choices. The rule
+is that of delta debugging (Zeller, Hildebrandt, TSE 2002): wide gaps first, then narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from powercut.drivers.replay_driver import recorded, run_recorded
+from powercut.finding import name_of
+from powercut.machine import Machine
+from powercut.reproducer import RecordedStep
+from powercut.subject import MakeSubject
+from sim.choices import Diverged
+
+
+def shorten(
+    machine: Machine, make_subject: MakeSubject, failure: Exception
+) -> tuple[Machine, Exception]:
+    """Return a run with as few of the steps of ``machine`` as still fail, and what it raised.
+
+    A run that does not even repeat its own failure is returned as it is.
+    """
+    shortest, told = machine, failure
+    steps = recorded(machine)
+    width = max(1, len(steps) // 2)
+    while width:
+        start = len(steps) - width
+        while start >= 0:
+            fewer = (*steps[:start], *steps[start + width :])
+            attempt = _fails(fewer, machine, make_subject, failure)
+            if attempt is not None:
+                shortest, told = attempt
+                steps = recorded(shortest)
+                start = min(start, len(steps) - width)
+            else:
+                start -= 1
+        width -= 1
+    return shortest, told
+
+
+def _fails(
+    steps: Sequence[RecordedStep], like: Machine, make_subject: MakeSubject, failure: Exception
+) -> tuple[Machine, Exception] | None:
+    """Do these steps; return the run if it failed like ``failure``."""
+    machine = Machine(make_subject, like.model)
+    raised = run_recorded(machine, steps)
+    if raised is None or isinstance(raised, Diverged) or name_of(raised) != name_of(failure):
+        return None
+    return machine, raised

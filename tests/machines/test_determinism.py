@@ -1,0 +1,46 @@
+"""The same choices give the same run: same trace, byte-identical disk, in any process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from powercut.machines.targets import TARGETS
+from sim.trace import first_divergence
+
+SEEDS = (1, 7)
+STEPS = 30
+
+
+def traces_of(tag: str, seed: int) -> list[list[str]]:
+    """Run a machine in two processes at once, which differ in the hashes of their strings."""
+    command = [sys.executable, "-m", "tests.machines.trace_of", tag, str(seed), str(STEPS)]
+    processes = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for hash_seed in ("1", "4242")
+    ]
+    outputs = [process.communicate()[0].splitlines() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    return outputs
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("tag", TARGETS)
+def test_a_machine_does_the_same_in_two_processes(tag: str, seed: int) -> None:
+    first, second = traces_of(tag, seed)
+    assert first_divergence(first, second) is None
+    assert sum(line.startswith("'image ") for line in first) > STEPS // 4
+
+
+def test_a_divergence_is_named_by_its_first_line() -> None:
+    found = first_divergence(["a", "b", "c"], ["a", "x", "y"])
+    assert found == (2, "b", "x")
+    assert first_divergence(["a"], ["a", "b"]) == (2, "", "b")

@@ -1,0 +1,59 @@
+"""Any machine runs under Hypothesis; a failure is shrunk, told, and written to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis.errors import StopTest
+from hypothesis.internal.conjecture.data import ConjectureData
+
+from powercut.drivers.hypothesis_driver import DrawnChoices, fuzz
+from powercut.drivers.replay_driver import Verdict, replay
+from powercut.reproducer import read_reproducer
+from sim.errors import HarnessError
+from tests.unit.machines.broken import sound, undurable
+
+BUDGET = settings(
+    max_examples=30, stateful_step_count=20, derandomize=True, database=None, deadline=None
+)
+
+
+def test_a_failure_is_shrunk_to_a_story_of_very_few_actions(tmp_path: Path) -> None:
+    campaign = fuzz(undurable, budget=BUDGET, folder=tmp_path)
+    (finding,) = campaign.findings
+    assert len(finding.machine.steps) <= 2
+    told = finding.story.splitlines()
+    assert told[0].startswith(f"FAILED  {type(finding.failure).__name__}  on posix  fingerprint ")
+    assert any("lost   rename of " in line for line in told)
+    assert told[-1] == f"  replay  powercut replay {finding.path}"
+
+
+def test_what_hypothesis_found_replays_byte_for_byte(tmp_path: Path) -> None:
+    campaign = fuzz(undurable, budget=BUDGET, folder=tmp_path)
+    result = replay(read_reproducer(campaign.findings[0].path), undurable)
+    assert (result.verdict, result.identical) == (Verdict.SAME, True)
+
+
+def test_a_sound_subject_passes_and_leaves_no_file(tmp_path: Path) -> None:
+    campaign = fuzz(sound, budget=BUDGET, folder=tmp_path)
+    assert campaign.findings == []
+    assert campaign.tally.runs >= 30
+    assert campaign.tally.power_cuts > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_choices_are_drawn_through_a_private_door_that_is_still_open() -> None:
+    data = ConjectureData.for_choices((3, 5))
+    choices = DrawnChoices(data)
+    assert [choices.integer("a", 0, 9), choices.integer("b", 4, 4), choices.integer("c", 0, 9)] == [
+        3, 4, 5,
+    ]  # fmt: skip
+    with pytest.raises(StopTest):
+        choices.integer("d", 0, 9)
+
+
+def test_an_empty_range_is_the_harness_s_own_mistake() -> None:
+    with pytest.raises(HarnessError, match=r"nothing to choose from: a\[1\.\.0\]"):
+        DrawnChoices(ConjectureData.for_choices(())).integer("a", 1, 0)

@@ -1,0 +1,151 @@
+"""The machine: actions as data, crashes around them, and a run that its choices determine."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from faults.crash_point import CrashKind
+from oracles.violation import LostAck, SilentEmpty, TornRecord
+from powercut.action import Action, Json
+from powercut.drivers.seeded import run_seeded
+from powercut.machine import Machine
+from powercut.machines.event_log import framed
+from powercut.machines.targets import TARGETS
+from powercut.subject import MakeSubject
+from sim.choices import Diverged, PlainChoices, ReplayChoices, SeededChoices
+from sim.disk.persistence import POSIX, SCC, PersistenceModel
+from sim.trace import Trace
+from tests.unit.machines.broken import in_place, sound, undurable, unsynced
+
+WRITE: dict[str, Json] = {"name": "write", "arguments": {"text": "Megan"}}
+
+
+def crash(
+    operation: int, phase: str = "after", kind: str = "power-cut", kept: int = 0
+) -> dict[str, Json]:
+    return {"operation": operation, "phase": phase, "kind": kind, "kept": kept}
+
+
+def crashed(*crashes: dict[str, Json]) -> Action:
+    return Action("crash_and_recover", {"action": WRITE, "crashes": list(crashes)})
+
+
+def test_every_proposed_action_is_plain_json_data() -> None:
+    choices = SeededChoices(1)
+    for target in TARGETS.values():
+        machine = Machine(target)
+        for _ in range(30):
+            action = machine.propose(choices)
+            assert Action.of_plain(json.loads(json.dumps(action.plain()))) == action
+            machine.perform(action, choices)
+
+
+def test_the_plainest_run_crashes_nothing_and_draws_no_fault() -> None:
+    machine, plain = Machine(framed), PlainChoices()
+    for _ in range(5):
+        machine.perform(machine.propose(plain), plain)
+    machine.finish()
+    assert {step.action.name for step in machine.steps} == {"append"}
+    assert (machine.tally.power_cuts, machine.tally.faults) == (0, 0)
+
+
+def test_a_power_cut_after_an_acknowledged_write_shows_a_missing_barrier() -> None:
+    machine = Machine(undurable)
+    machine.perform(Action.of_plain(WRITE), PlainChoices())
+    with pytest.raises(SilentEmpty):
+        machine.perform(crashed(crash(0)), SeededChoices(4))
+
+
+@pytest.mark.parametrize(("model", "safe"), [(SCC, True), (POSIX, False)], ids=["scc", "posix"])
+def test_the_persistence_model_decides_whether_a_missing_file_barrier_matters(
+    model: PersistenceModel, safe: bool
+) -> None:
+    failures = [run_seeded(Machine(unsynced, model), seed, 30) for seed in range(5)]
+    assert all(failure is None for failure in failures) is safe
+
+
+def test_a_crash_within_the_action_meets_the_operation_that_was_asked_for() -> None:
+    machine = Machine(sound)
+    machine.perform(crashed(crash(2, "before", "kill")), PlainChoices())
+    (met,) = machine.steps[0].crashes
+    assert (met.during, met.operation_name) == ("write", "Write")
+    assert (met.point.phase, met.point.kind) == ("before", CrashKind.KILL)
+
+
+def test_a_recovery_is_crashed_to_any_depth() -> None:
+    machine = Machine(sound)
+    machine.perform(
+        crashed(crash(2, kind="kill"), crash(1), crash(1, "before"), crash(0)), PlainChoices()
+    )
+    assert [met.during for met in machine.steps[0].crashes] == ["write", *["recovery"] * 3]
+    assert (machine.tally.kills, machine.tally.power_cuts, machine.tally.nested) == (1, 3, 2)
+
+
+def test_a_planned_crash_behind_the_end_comes_when_the_action_has_returned() -> None:
+    machine = Machine(sound)
+    machine.perform(crashed(crash(99)), PlainChoices())
+    assert machine.steps[0].crashes[0].operation_name == "return"
+
+
+def test_a_fault_that_keeps_recovery_from_ending_is_lifted_and_recovery_starts_again() -> None:
+    machine = Machine(sound)
+    machine.perform(Action("fault_on", {"plan": "fsync * #1 EIO:ext4"}), PlainChoices())
+    machine.perform(crashed(crash(1, "before")), PlainChoices())
+    assert not machine.faults.on
+    machine.finish()
+
+
+def test_an_action_meets_its_fault_and_the_next_one_does_not() -> None:
+    machine = Machine(sound)
+    plan: dict[str, Json] = {"action": WRITE, "plan": "write * #1 ENOSPC"}
+    machine.perform(Action("with_fault", plan), PlainChoices())
+    machine.perform(Action.of_plain(WRITE), PlainChoices())
+    assert machine.steps[0].outcome.startswith("refused: data/state.json: no space left")
+    assert machine.steps[1].outcome == "ack"
+    assert machine.tally.faults == 1
+
+
+def test_an_action_that_is_not_possible_diverges() -> None:
+    machine = Machine(sound)
+    with pytest.raises(Diverged):
+        machine.perform(Action("fault_off", {}), PlainChoices())
+    with pytest.raises(Diverged):
+        machine.perform(Action("send_mail", {}), PlainChoices())
+
+
+def test_what_performing_a_step_asked_for_repeats_it() -> None:
+    first, again = Machine(sound), Machine(sound)
+    choices = SeededChoices(11)
+    for _ in range(30):
+        first.perform(first.propose(choices), choices)
+        step = first.steps[-1]
+        replayed = ReplayChoices(step.chosen)
+        again.perform(step.action, replayed)
+        replayed.finish()
+    one, other = (machine.lifetimes.world.disk.snapshot() for machine in (first, again))
+    assert one.digest() == other.digest()
+
+
+def test_a_trace_tells_a_run_that_differs() -> None:
+    digests = []
+    for seed in (1, 1, 2):
+        trace = Trace()
+        assert run_seeded(Machine(sound, trace=trace), seed, 10) is None
+        digests.append(trace.digest())
+    assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize(
+    ("subject", "allowed"),
+    [(undurable, (LostAck, SilentEmpty)), (in_place, (TornRecord, SilentEmpty))],
+    ids=["no directory barrier", "in place"],
+)
+def test_a_broken_write_is_found_by_seeded_runs(
+    subject: MakeSubject, allowed: tuple[type[Exception], ...]
+) -> None:
+    failures = [run_seeded(Machine(subject), seed, 30) for seed in range(5)]
+    found = [failure for failure in failures if failure is not None]
+    assert found
+    assert isinstance(found[0], allowed)
