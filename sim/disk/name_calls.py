@@ -115,10 +115,13 @@ class NameCalls(Process):
         else:
             inode = self._resolve(src, "link", src_dir_fd, dst, follow=follow)
         name = _name(dst, "link", src, dst)
-        directory = self._to_create(name, dst_dir_fd, src, dst)
+        directory = self._vacant(name, dst_dir_fd, src, dst)
+        if not self._identity.may_link(inode):
+            raise os_error(errno.EPERM, src, dst)
+        self._may_change(directory, src, dst)
         if inode.is_directory:
             raise os_error(errno.EPERM, src, dst)
-        self.disk.link(self._own(inode), directory, name.last, name.text)
+        self.disk.link(self._own(inode), self._own(directory), name.last, name.text)
 
     def rename(
         self,
@@ -189,13 +192,26 @@ class NameCalls(Process):
         is_directory: bool = False,
     ) -> Inode:
         """Return the directory in which the new name may be made, for changing."""
+        directory = self._vacant(name, dir_fd, path, path2, is_directory=is_directory)
+        self._may_change(directory, path, path2)
+        return self._own(directory)
+
+    def _vacant(
+        self,
+        name: PathName,
+        dir_fd: int | None,
+        path: object,
+        path2: object = None,
+        *,
+        is_directory: bool = False,
+    ) -> Inode:
+        """Return the directory in which the new name does not exist, and could."""
         directory = self._parent(name, dir_fd, path, path2)
         if name.last in _DOTS or self._look(directory, name.last, path, path2) is not None:
             raise os_error(errno.EEXIST, path, path2)
         if not directory.links or (name.slash and not is_directory):
             raise os_error(errno.ENOENT, path, path2)
-        self._may_change(directory, path, path2)
-        return self._own(directory)
+        return directory
 
     def _may_delete(
         self,

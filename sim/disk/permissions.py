@@ -1,8 +1,9 @@
 """Who a process is, and what the permission bits of an inode let it do.
 
-Left out: access control lists, capabilities one by one (uid 0 has all, others none), and
-the ``fs.protected_*`` settings, which forbid more than POSIX does. The setuid and setgid
-bits of a file are kept, and mean nothing here.
+Left out: access control lists, and capabilities one by one (uid 0 has all, others none). Of
+the settings that forbid more than POSIX does, ``fs.protected_hardlinks`` is on, as every
+distribution has it, and the others are off. The setuid and setgid bits of a file mean
+nothing here, and only ``chown`` takes them off; on Linux a write by anybody but root does.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ WRITE: Final = 2
 SEARCH: Final = 1
 EXECUTE: Final = 1
 
-_ANY_EXECUTE = 0o111
+_ANY_EXECUTE: Final = 0o111
+_SETGID_EXECUTABLE: Final = stat.S_ISGID | stat.S_IXGRP
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,15 @@ class Identity:
 
     def is_member(self, gid: int) -> bool:
         return gid == self.gid or gid in self.groups
+
+    def may_link(self, inode: Inode) -> bool:
+        """Say whether ``fs.protected_hardlinks`` (proc_sys_fs(5)) allows one more name."""
+        if self.owns(inode):
+            return True
+        privileged = inode.mode & stat.S_ISUID or inode.mode & _SETGID_EXECUTABLE == (
+            _SETGID_EXECUTABLE
+        )
+        return inode.is_file and not privileged and self.may(inode, READ | WRITE)
 
     def may_unlink_from(self, directory: Inode, victim: Inode) -> bool:
         """Say whether the sticky bit of ``directory`` lets this process take ``victim`` out."""

@@ -1,0 +1,198 @@
+"""``open``: modes, buffers, text, and what errors look like."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.arms import Arm
+from tests.conformance.calls import content, fails, put
+
+
+@pytest.mark.parametrize("mode", ["r", "w", "x", "a", "r+", "w+", "x+", "a+"])
+def test_a_mode_reads_writes_and_starts_where_it_says(arm: Arm, mode: str) -> None:
+    path = arm.path("a")
+    if "x" not in mode:
+        put(arm, "a", b"content")
+    with arm.open(path, mode + "b", 0) as file:
+        start = file.tell()
+        abilities = file.readable(), file.writable(), file.seekable()
+        shown = file.mode
+        if file.writable():
+            file.write(b"NEW")
+    letter = mode[0]
+    expected = {"r": b"NEWtent", "w": b"NEW", "x": b"NEW", "a": b"contentNEW"}[letter]
+    assert content(arm, path) == (b"content" if mode == "r" else expected)
+    assert start == (7 if letter == "a" else 0)
+    assert abilities == ("+" in mode or letter == "r", mode != "r", True)
+    assert shown == {"w+": "rb+"}.get(mode, letter + "b" + mode[1:])
+
+
+@pytest.mark.parametrize(
+    ("mode", "raw_mode", "kind"),
+    [
+        ("rb", "rb", io.BufferedReader), ("wb", "wb", io.BufferedWriter),
+        ("r+b", "rb+", io.BufferedRandom), ("w", "wb", io.TextIOWrapper),
+        ("rt", "rb", io.TextIOWrapper),
+    ],
+)  # fmt: skip
+def test_the_kinds_of_file_objects(arm: Arm, mode: str, raw_mode: str, kind: type[Any]) -> None:
+    path = put(arm, "a")
+    with arm.open(path, mode) as file:
+        raw = file.buffer.raw if kind is io.TextIOWrapper else file.raw
+        assert (type(file), file.name, raw.mode, raw.closefd) == (kind, path, raw_mode, True)
+        assert not file.isatty()
+        if kind is io.TextIOWrapper:
+            assert file.mode == mode
+    assert file.closed
+    assert raw.closed
+
+
+def test_what_is_written_reaches_the_file_when_the_buffer_is_flushed(arm: Arm) -> None:
+    with arm.open(arm.path("a"), "wb") as file:
+        file.write(b"one")
+        before = content(arm, arm.path("a"))
+        file.flush()
+        after = content(arm, arm.path("a"))
+        file.write(b"two")
+    assert (before, after, content(arm, arm.path("a"))) == (b"", b"one", b"onetwo")
+
+
+def test_the_size_of_the_buffer_decides_when_it_overflows(arm: Arm) -> None:
+    for buffering, expected in ((16, 16), (-1, 0), (100, 0)):
+        with arm.open(arm.path("a"), "wb", buffering) as file:
+            file.write(b"x" * 16)
+            file.write(b"y")
+            assert arm.os.stat(arm.path("a")).st_size == expected, buffering
+
+
+def test_line_buffering_flushes_at_every_line(arm: Arm) -> None:
+    with arm.open(arm.path("a"), "w", 1) as file:
+        file.write("one\ntwo")
+        assert content(arm, arm.path("a")) == b"one\ntwo"
+        file.write("three")
+        assert content(arm, arm.path("a")) == b"one\ntwo"
+
+
+def test_text_is_encoded_and_lines_end_as_asked(arm: Arm) -> None:
+    with arm.open(arm.path("a"), "w", encoding="utf-8", newline="\r\n") as file:
+        file.write("é\nz\n")
+    assert content(arm, arm.path("a")) == "é\r\nz\r\n".encode()
+    with arm.open(arm.path("a"), encoding="utf-8") as file:
+        assert list(file) == ["é\n", "z\n"]
+    with arm.open(arm.path("a"), encoding="ascii", errors="replace", newline="") as file:
+        assert file.readline() == "\ufffd\ufffd\r\n"
+
+
+def test_reading_and_writing_may_alternate(arm: Arm) -> None:
+    put(arm, "a", b"0123456789" * 1000)
+    with arm.open(arm.path("a"), "r+b") as file:
+        assert file.read(3) == b"012"
+        file.write(b"XYZ")
+        assert file.read(2) == b"67"
+        file.seek(-4, os.SEEK_END)
+        assert file.read() == b"6789"
+        file.seek(5000)
+        file.truncate()
+        assert file.seek(0, os.SEEK_END) == file.truncate(5000) == 5000
+    assert content(arm, arm.path("a"))[:10] == b"012XYZ6789"
+
+
+def test_readinto_and_readall_work_without_a_buffer(arm: Arm) -> None:
+    with arm.open(put(arm, "a", b"content"), "rb", 0) as file:
+        buffer = bytearray(3)
+        assert (file.readinto(buffer), bytes(buffer)) == (3, b"con")
+        assert (file.read(2), file.read(), file.read()) == (b"te", b"nt", b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("q",), "invalid mode: 'q'"), (("rr",), "invalid mode: 'rr'"),
+        (("rw",), "must have exactly one of create/read/write/append mode"),
+        (("rbt",), "can't have text and binary mode at once"),
+        (("r", 0), "can't have unbuffered text I/O"),
+        (("rb", -1, "utf-8"), "binary mode doesn't take an encoding argument"),
+        (("rb", -1, None, "strict"), "binary mode doesn't take an errors argument"),
+        (("rb", -1, None, None, ""), "binary mode doesn't take a newline argument"),
+        (("r", -1, None, None, "x"), "illegal newline value: x"),
+        (("r", -1, None, None, None, False), "Cannot use closefd=False with file name"),
+    ],
+)  # fmt: skip
+def test_arguments_that_do_not_fit_together(
+    arm: Arm, arguments: tuple[Any, ...], message: str
+) -> None:
+    path = put(arm, "a")
+    with pytest.raises(ValueError, match="^" + message.replace("(", r"\(") + "$"):
+        arm.open(path, *arguments)
+
+
+def test_errors_name_the_file(arm: Arm) -> None:
+    for name, number in (("missing", errno.ENOENT), ("", errno.EISDIR), ("f/a", errno.ENOTDIR)):
+        put(arm, "f")
+        assert fails(number, arm.open, arm.path(name)).filename == arm.path(name)
+    fails(errno.EEXIST, arm.open, arm.path("f"), "x")
+    with pytest.raises(LookupError, match="unknown encoding"):
+        arm.open(arm.path("f"), encoding="no such codec")
+
+
+def test_a_closed_file_answers_nothing(arm: Arm) -> None:
+    file = arm.open(put(arm, "a"), "rb", 0)
+    file.close()
+    file.close()
+    for call in (file.read, file.readable, file.writable, file.seekable, file.tell, file.fileno):
+        with pytest.raises(ValueError, match="closed file"):
+            call()
+
+
+def test_a_file_does_only_what_its_mode_says(arm: Arm) -> None:
+    path = put(arm, "a")
+    with arm.open(path, "rb", 0) as reader, arm.open(path, "ab", 0) as writer:
+        for call, argument in ((reader.write, b"x"), (reader.truncate, 0), (writer.read, 1)):
+            with pytest.raises(io.UnsupportedOperation):
+                call(argument)
+        with pytest.raises(io.UnsupportedOperation):
+            writer.readinto(bytearray(1))
+        fails(errno.EINVAL, reader.seek, -1)
+
+
+def test_a_descriptor_can_be_lent_and_given(arm: Arm) -> None:
+    descriptor = arm.os.open(put(arm, "a", b"content"), os.O_RDONLY)
+    with arm.open(descriptor, "rb", closefd=False) as file:
+        assert (file.read(3), file.fileno(), file.name) == (b"con", descriptor, descriptor)
+    with arm.os.fdopen(descriptor, "rb") as file:
+        assert file.read() == b""
+    fails(errno.EBADF, arm.os.close, descriptor)
+    assert fails(errno.EBADF, arm.open, descriptor).filename is None
+    directory = arm.os.open(arm.top, os.O_RDONLY)
+    fails(errno.EISDIR, arm.open, directory)
+    arm.os.close(directory)
+    with pytest.raises(TypeError):
+        arm.os.fdopen(arm.path("a"))
+
+
+def test_an_opener_opens_instead(arm: Arm) -> None:
+    put(arm, "a", b"content")
+    directory = arm.os.open(arm.top, os.O_RDONLY)
+
+    def beside(name: str, flags: int) -> int:
+        return int(arm.os.open(name, flags, dir_fd=directory))
+
+    with arm.open("a", "rb", opener=beside) as file:
+        assert file.read() == b"content"
+    with pytest.raises(ValueError, match="opener returned -1"):
+        arm.open("a", opener=lambda _name, _flags: -1)
+    arm.os.close(directory)
+
+
+def test_fsync_takes_a_file_object_and_open_a_path_object(arm: Arm) -> None:
+    with arm.open(Path(arm.path("a")), "wb") as file:
+        file.write(b"content")
+        file.flush()
+        arm.os.fsync(file)
+        arm.os.fdatasync(file)

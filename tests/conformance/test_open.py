@@ -1,0 +1,182 @@
+"""``open`` and ``close``, flag by flag."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+import pytest
+
+from tests.conformance.arms import Arm
+from tests.conformance.calls import CREATE, content, fails, put
+
+
+def test_opening_a_missing_file_without_o_creat_is_enoent(arm: Arm) -> None:
+    error = fails(errno.ENOENT, arm.os.open, arm.path("a"), os.O_RDWR)
+    assert error.filename == arm.path("a")
+
+
+def test_a_created_file_is_empty_and_has_its_mode_less_the_umask(arm: Arm) -> None:
+    descriptor = arm.os.open(arm.path("a"), CREATE, 0o666)
+    status = arm.os.fstat(descriptor)
+    arm.os.close(descriptor)
+    assert (oct(status.st_mode), status.st_size) == (oct(stat.S_IFREG | 0o644), 0)
+
+
+def test_umask_returns_the_mask_before_and_shapes_what_is_made_next(arm: Arm) -> None:
+    assert arm.os.umask(0o077) == 0o022
+    arm.os.mkdir(arm.path("d"))
+    assert arm.os.umask(0o022) == 0o077
+    assert stat.S_IMODE(arm.os.stat(arm.path("d")).st_mode) == 0o700
+
+
+def test_o_excl_refuses_what_exists_even_a_dangling_link(arm: Arm) -> None:
+    put(arm, "a")
+    arm.os.symlink("nowhere", arm.path("l"))
+    for name in ("a", "l"):
+        fails(errno.EEXIST, arm.os.open, arm.path(name), CREATE | os.O_EXCL)
+
+
+def test_o_creat_through_a_dangling_link_makes_its_target(arm: Arm) -> None:
+    arm.os.symlink("target", arm.path("l"))
+    arm.os.close(arm.os.open(arm.path("l"), CREATE))
+    assert stat.S_ISREG(arm.os.lstat(arm.path("target")).st_mode)
+
+
+def test_o_trunc_empties_the_file_even_for_a_reader(arm: Arm) -> None:
+    path = put(arm, "a", b"content")
+    arm.os.close(arm.os.open(path, os.O_RDONLY | os.O_TRUNC))
+    assert content(arm, path) == b""
+
+
+def test_o_append_writes_at_the_end_wherever_the_offset_is(arm: Arm) -> None:
+    path = put(arm, "a", b"one")
+    descriptor = arm.os.open(path, os.O_RDWR | os.O_APPEND)
+    arm.os.lseek(descriptor, 0, os.SEEK_SET)
+    arm.os.write(descriptor, b"two")
+    assert arm.os.lseek(descriptor, 0, os.SEEK_CUR) == 6
+    arm.os.pwrite(descriptor, b"three", 0)
+    arm.os.close(descriptor)
+    assert content(arm, path) == b"onetwothree"
+
+
+def test_o_directory_refuses_a_file(arm: Arm) -> None:
+    fails(errno.ENOTDIR, arm.os.open, put(arm, "a"), os.O_DIRECTORY)
+
+
+def test_o_creat_with_o_directory_is_einval(arm: Arm) -> None:
+    fails(errno.EINVAL, arm.os.open, arm.path("a"), CREATE | os.O_DIRECTORY)
+
+
+def test_o_nofollow_refuses_a_link_at_the_end_only(arm: Arm) -> None:
+    arm.os.mkdir(arm.path("d"))
+    put(arm, "d/a")
+    arm.os.symlink("d", arm.path("l"))
+    fails(errno.ELOOP, arm.os.open, arm.path("l"), os.O_NOFOLLOW)
+    fails(errno.ENOTDIR, arm.os.open, arm.path("l"), os.O_NOFOLLOW | os.O_DIRECTORY)
+    arm.os.close(arm.os.open(arm.path("l/a"), os.O_NOFOLLOW))
+
+
+@pytest.mark.parametrize("flags", [os.O_WRONLY, os.O_RDWR, os.O_TRUNC, CREATE])
+def test_a_directory_cannot_be_opened_for_writing(arm: Arm, flags: int) -> None:
+    arm.os.mkdir(arm.path("d"))
+    fails(errno.EISDIR, arm.os.open, arm.path("d"), flags)
+
+
+def test_o_creat_with_a_slash_at_the_end_is_eisdir(arm: Arm) -> None:
+    fails(errno.EISDIR, arm.os.open, arm.path("a/"), CREATE)
+
+
+def test_an_unnamed_file_has_no_links_until_it_is_given_a_name(arm: Arm) -> None:
+    descriptor = arm.os.open(arm.top, os.O_TMPFILE | os.O_RDWR, 0o600)
+    arm.os.write(descriptor, b"content")
+    assert arm.os.fstat(descriptor).st_nlink == 0
+    assert arm.os.listdir(arm.top) == []
+    # Only with a dir_fd does CPython ask Linux to follow the link in /proc.
+    directory = arm.os.open(arm.top, os.O_DIRECTORY)
+    fails(errno.EXDEV, arm.os.link, f"/proc/self/fd/{descriptor}", arm.path("a"))
+    arm.os.link(f"/proc/self/fd/{descriptor}", arm.path("a"), src_dir_fd=directory)
+    assert arm.os.fstat(descriptor).st_nlink == 1
+    arm.os.close(descriptor)
+    arm.os.close(directory)
+    assert content(arm, arm.path("a")) == b"content"
+    gone = f"/proc/self/fd/{descriptor}"
+    fails(errno.ENOENT, arm.os.link, gone, arm.path("b"))
+
+
+def test_an_unnamed_file_with_o_excl_and_an_unlinked_one_get_no_name(arm: Arm) -> None:
+    directory = arm.os.open(arm.top, os.O_DIRECTORY)
+    exclusive = arm.os.open(arm.top, os.O_TMPFILE | os.O_RDWR | os.O_EXCL)
+    unlinked = arm.os.open(put(arm, "a"), os.O_RDWR)
+    arm.os.unlink(arm.path("a"))
+    for descriptor in (exclusive, unlinked):
+        source = f"/proc/self/fd/{descriptor}"
+        fails(errno.ENOENT, arm.os.link, source, arm.path("b"), src_dir_fd=directory)
+    for descriptor in (exclusive, unlinked, directory):
+        arm.os.close(descriptor)
+
+
+@pytest.mark.parametrize("flags", [os.O_TMPFILE, os.O_TMPFILE | CREATE])
+def test_an_unnamed_file_must_be_writable_and_goes_without_o_creat(arm: Arm, flags: int) -> None:
+    fails(errno.EINVAL, arm.os.open, arm.top, flags)
+
+
+def test_an_unnamed_file_needs_a_directory(arm: Arm) -> None:
+    fails(errno.ENOTDIR, arm.os.open, put(arm, "a"), os.O_TMPFILE | os.O_RDWR)
+
+
+def test_a_closed_descriptor_is_ebadf_in_every_call(arm: Arm) -> None:
+    descriptor = arm.os.open(put(arm, "a"), os.O_RDWR)
+    arm.os.close(descriptor)
+    for name, *arguments in (
+        ("close",), ("read", 1), ("pread", 1, 0), ("write", b"x"), ("pwrite", b"x", 0),
+        ("lseek", 0, 0), ("ftruncate", 0), ("fsync",), ("fdatasync",), ("fstat",), ("dup",),
+        ("fchmod", 0), ("fchown", 0, 0), ("posix_fallocate", 0, 1), ("fchdir",), ("listdir",),
+    ):  # fmt: skip
+        fails(errno.EBADF, getattr(arm.os, name), descriptor, *arguments)
+    for name, *arguments in (("stat",), ("chmod", 0), ("utime",), ("truncate", 0), ("chdir",)):
+        fails(errno.EBADF, getattr(arm.os, name), descriptor, *arguments)
+
+
+def test_the_lowest_free_descriptor_is_taken(arm: Arm) -> None:
+    path = put(arm, "a")
+    first, second, third = (arm.os.open(path, os.O_RDONLY) for _ in range(3))
+    arm.os.close(second)
+    arm.os.close(first)
+    again = [arm.os.open(path, os.O_RDONLY), arm.os.open(path, os.O_RDONLY)]
+    assert again == [first, second]
+    for descriptor in (first, second, third):
+        arm.os.close(descriptor)
+
+
+def test_dup_shares_the_offset_and_a_second_open_does_not(arm: Arm) -> None:
+    path = put(arm, "a", b"content")
+    descriptor = arm.os.open(path, os.O_RDONLY)
+    twin, other = arm.os.dup(descriptor), arm.os.open(path, os.O_RDONLY)
+    arm.os.read(descriptor, 3)
+    arm.os.close(descriptor)
+    assert (arm.os.read(twin, 9), arm.os.read(other, 9)) == (b"tent", b"content")
+    arm.os.close(twin)
+    arm.os.close(other)
+
+
+def test_an_unlinked_file_lives_until_it_is_closed(arm: Arm) -> None:
+    descriptor = arm.os.open(put(arm, "a", b"content"), os.O_RDWR)
+    arm.os.unlink(arm.path("a"))
+    arm.os.write(descriptor, b"C")
+    arm.os.fsync(descriptor)
+    assert arm.os.fstat(descriptor).st_nlink == 0
+    assert arm.os.pread(descriptor, 9, 0) == b"Content"
+    arm.os.close(descriptor)
+
+
+def test_a_path_that_is_no_path_is_a_type_error(arm: Arm) -> None:
+    with pytest.raises(TypeError):
+        arm.os.open(5, os.O_RDONLY)
+    with pytest.raises(TypeError):
+        arm.os.stat(3.5)
+    with pytest.raises(TypeError):
+        arm.os.fsync("a")
+    with pytest.raises(ValueError, match="null byte"):
+        arm.os.open("a\0b", os.O_RDONLY)

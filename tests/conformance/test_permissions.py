@@ -1,0 +1,152 @@
+"""Permission bits, as they bind somebody who is not root."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.arms import NOBODY, Arm, as_somebody_else
+from tests.conformance.calls import CREATE, content, fails, put
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+
+def test_a_file_without_bits_can_be_neither_read_nor_written(user: Arm) -> None:
+    path = put(user, "a")
+    user.os.chmod(path, 0o000)
+    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_TRUNC, CREATE):
+        fails(errno.EACCES, user.os.open, path, flags)
+    fails(errno.EACCES, user.os.truncate, path, 0)
+    assert not user.os.access(path, os.R_OK, effective_ids=True)
+    user.os.chmod(path, 0o400)
+    user.os.close(user.os.open(path, os.O_RDONLY))
+    fails(errno.EACCES, user.os.open, path, os.O_RDONLY | os.O_TRUNC)
+
+
+def test_bits_are_looked_at_when_a_file_is_opened_and_not_later(user: Arm) -> None:
+    descriptor = user.os.open(user.path("a"), CREATE, 0o000)
+    user.os.write(descriptor, b"content")
+    user.os.close(descriptor)
+    fails(errno.EACCES, user.os.open, user.path("a"), os.O_RDONLY)
+    user.os.chmod(user.path("a"), 0o400)
+    assert content(user, user.path("a")) == b"content"
+
+
+def test_a_directory_without_search_hides_what_is_in_it(user: Arm) -> None:
+    user.os.mkdir(user.path("d"))
+    put(user, "d/a")
+    user.os.chmod(user.path("d"), 0o600)
+    fails(errno.EACCES, user.os.stat, user.path("d/a"))
+    fails(errno.EACCES, user.os.stat, user.path("d/missing/b"))
+    fails(errno.EACCES, user.os.chdir, user.path("d"))
+    fails(errno.EACCES, user.os.open, user.path("d/a"), CREATE)
+    assert user.os.listdir(user.path("d")) == ["a"]
+    user.os.chmod(user.path("d"), 0o300)
+    assert user.os.stat(user.path("d/a")).st_size == 0
+    fails(errno.EACCES, user.os.listdir, user.path("d"))
+    fails(errno.EACCES, user.os.open, user.path("d"), os.O_RDONLY)
+    user.os.chmod(user.path("d"), 0o700)
+
+
+def test_a_directory_without_write_keeps_its_names(user: Arm) -> None:
+    user.os.mkdir(user.path("d"))
+    put(user, "d/a")
+    user.os.mkdir(user.path("d/e"))
+    put(user, "b")
+    user.os.chmod(user.path("d"), 0o500)
+    new, old = user.path("d/new"), user.path("d/a")
+    fails(errno.EACCES, user.os.open, new, CREATE)
+    fails(errno.EACCES, user.os.open, user.path("d"), os.O_TMPFILE | os.O_RDWR)
+    fails(errno.EACCES, user.os.mkdir, new)
+    fails(errno.EACCES, user.os.symlink, "x", new)
+    fails(errno.EACCES, user.os.link, user.path("b"), new)
+    fails(errno.EACCES, user.os.unlink, old)
+    fails(errno.EACCES, user.os.rmdir, user.path("d/e"))
+    fails(errno.EACCES, user.os.rename, old, user.path("c"))
+    fails(errno.EACCES, user.os.rename, user.path("b"), new)
+    fails(errno.EACCES, user.os.rename, user.path("b"), old)
+    # What exists is found before what may not be made.
+    fails(errno.EEXIST, user.os.mkdir, old)
+    user.os.close(user.os.open(old, CREATE))
+    user.os.chmod(user.path("d"), 0o700)
+
+
+def test_a_directory_moves_to_another_only_if_it_can_be_written_itself(user: Arm) -> None:
+    user.os.mkdir(user.path("d"))
+    user.os.mkdir(user.path("d/e"), 0o500)
+    user.os.rename(user.path("d/e"), user.path("d/f"))
+    fails(errno.EACCES, user.os.rename, user.path("d/f"), user.path("f"))
+
+
+def test_a_file_can_be_given_to_nobody_else(user: Arm) -> None:
+    path = put(user, "a")
+    status = user.os.stat(path)
+    user.os.chown(path, status.st_uid, status.st_gid)
+    fails(errno.EPERM, user.os.chown, path, status.st_uid + 1, -1)
+    fails(errno.EPERM, user.os.chown, path, -1, status.st_gid + 1)
+
+
+@as_root
+def test_only_the_owner_changes_attributes(arm: Arm) -> None:
+    path = put(arm, "a")
+    with as_somebody_else(arm) as other:
+        fails(errno.EPERM, other.os.chmod, path, 0o777)
+        fails(errno.EPERM, other.os.chown, path, -1, 0)
+        fails(errno.EPERM, other.os.utime, path, ns=(0, 0))
+        fails(errno.EACCES, other.os.utime, path)
+        fails(errno.EPERM, other.os.open, path, os.O_RDONLY | os.O_NOATIME)
+        other.os.chown(path, -1, -1)
+        descriptor = other.os.open(path, os.O_RDONLY)
+        fails(errno.EPERM, other.os.fchmod, descriptor, 0o777)
+        fails(errno.EPERM, other.os.fchown, descriptor, 1, -1)
+        other.os.close(descriptor)
+    arm.os.chmod(path, 0o666)
+    with as_somebody_else(arm) as other:
+        other.os.utime(path)
+        fails(errno.EPERM, other.os.utime, path, ns=(0, 0))
+
+
+@as_root
+def test_the_sticky_bit_keeps_what_belongs_to_others(arm: Arm) -> None:
+    path = put(arm, "a")
+    arm.os.mkdir(arm.path("d"))
+    arm.os.chmod(arm.top, 0o1777)
+    with as_somebody_else(arm) as other:
+        own = put(other, "own")
+        fails(errno.EPERM, other.os.unlink, path)
+        fails(errno.EPERM, other.os.rmdir, arm.path("d"))
+        fails(errno.EPERM, other.os.rename, path, arm.path("b"))
+        fails(errno.EPERM, other.os.rename, own, path)
+        other.os.rename(own, arm.path("b"))
+        other.os.unlink(arm.path("b"))
+
+
+@as_root
+def test_group_and_other_bits_bind_those_they_are_for(arm: Arm) -> None:
+    path = put(arm, "a")
+    for mode, reads, writes in ((0o604, True, False), (0o602, False, True), (0o660, False, False)):
+        arm.os.chmod(path, mode)
+        with as_somebody_else(arm) as other:
+            granted = [other.os.access(path, bit, effective_ids=True) for bit in (os.R_OK, os.W_OK)]
+        assert granted == [reads, writes], oct(mode)
+    arm.os.chmod(path, 0o646)
+    arm.os.chown(path, -1, NOBODY)
+    with as_somebody_else(arm) as other:
+        assert not other.os.access(path, os.W_OK, effective_ids=True)
+
+
+@as_root
+def test_a_hard_link_to_what_belongs_to_others_needs_access(arm: Arm) -> None:
+    if not arm.is_simulated and Path("/proc/sys/fs/protected_hardlinks").read_text() != "1\n":
+        pytest.skip("fs.protected_hardlinks is off")
+    path = put(arm, "a")
+    for mode, allowed in ((0o644, False), (0o666, True), (0o4666, False), (0o2676, False)):
+        arm.os.chmod(path, mode)
+        with as_somebody_else(arm) as other:
+            if allowed:
+                other.os.link(path, arm.path("b"))
+            else:
+                fails(errno.EPERM, other.os.link, path, arm.path("c"))
