@@ -51,9 +51,7 @@ class FaultInjector:
     @property
     def plan(self) -> FaultPlan:
         """The plan, with every rule as it is switched now."""
-        return FaultPlan(
-            tuple(trigger.rule.switched(on=trigger.on) for trigger in self._triggers)
-        )
+        return FaultPlan(tuple(trigger.rule.switched(on=trigger.on) for trigger in self._triggers))
 
     @property
     def fired(self) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import assert_never
 
 from hypothesis import settings
 from rich.table import Table
@@ -51,6 +52,8 @@ def subject_of(specimen: Specimen) -> Subject:
             return EventLogSubject(specimen.machine, specimen.build)
         case StoreSpecimen():
             return SessionStoreSubject(specimen.machine, specimen.build)
+        case _:
+            assert_never(specimen)
 
 
 def find_specimen(

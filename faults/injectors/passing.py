@@ -51,14 +51,14 @@ class Nothing:
     def boot(self, disk: Disk) -> None:
         """Need no disk."""
 
-    def before(self, operation: Operation, number: int) -> Operation:  # noqa: ARG002
+    def before(self, operation: Operation, _number: int) -> Operation:
         """Change nothing."""
         return operation
 
     def after(self, operation: Operation, number: int) -> None:
         """Note nothing."""
 
-    def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:  # noqa: ARG002
+    def reading(self, _path: str, _inode: int, _offset: int, data: bytes) -> bytes:
         """Change nothing."""
         return data
 

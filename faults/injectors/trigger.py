@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, assert_never
 
 from faults.fault_moment import Above, After, From, Nth
 from faults.fault_rule import Calls, FaultRule
@@ -61,7 +61,10 @@ class Trigger:
             case From(least) | Above(least):
                 return amount >= least
             case After():
+                # The injector counts the space.
                 return True
+            case never:
+                assert_never(never)
 
     def strikes_operation(self, operation: Operation, number: int) -> bool:
         """Count mutating operation ``number`` if it matches, and say whether it is hit.

@@ -141,9 +141,7 @@ def failed_barrier_is_forgotten(host: Host, path: str, session_id: str) -> Event
     return framed_log(host, session_id, recovered, file)
 
 
-def _appended(
-    files: FileSystem, path: str, recovered: RecoveredLog, data: bytes
-) -> RecoveredLog:
+def _appended(files: FileSystem, path: str, recovered: RecoveredLog, data: bytes) -> RecoveredLog:
     file = files.open(path, OpenMode.APPEND)
     try:
         append_all(file, data)

@@ -46,9 +46,7 @@ def faulty_disk(
     return booted(FaultInjector(FaultPlan.parse(plan)), prepared.disk.snapshot(), model)
 
 
-def booted(
-    faults: FaultInjector, image: Image, model: PersistenceModel = POSIX
-) -> FaultyDisk:
+def booted(faults: FaultInjector, image: Image, model: PersistenceModel = POSIX) -> FaultyDisk:
     """Start a lifetime on ``image`` with the same faults."""
     disk = Disk(image, model)
     faults.install(disk)

@@ -42,9 +42,7 @@ def test_a_crash_point_is_readable() -> None:
     point = CrashPoint(12, Phase.DURING, CrashKind.POWER_CUT, survivors)
     assert str(point) == "12 during power-cut lost=0,3 torn=4:100 stale=0"
     assert str(CrashPoint(1, Phase.BEFORE, CrashKind.KILL)) == "1 before kill"
-    assert (
-        str(CrashPoint(2, Phase.DURING, CrashKind.KILL, kept=4096)) == "2 during kill kept=4096"
-    )
+    assert str(CrashPoint(2, Phase.DURING, CrashKind.KILL, kept=4096)) == "2 during kill kept=4096"
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,7 @@ def _failed(policy: SyncFailure) -> tuple[FaultyDisk, int]:
 def _after_any_power_cut(faulty: FaultyDisk) -> set[bytes]:
     """Return every content of ``/f`` that a power cut may leave."""
     count = len(faulty.disk.pending().micros)
-    images = [
-        faulty.disk.power_cut(SurvivorSet.of_mask(mask, count)) for mask in range(1 << count)
-    ]
+    images = [faulty.disk.power_cut(SurvivorSet.of_mask(mask, count)) for mask in range(1 << count)]
     return {image.files()["/f"] for image in images}
 
 
