@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from powercut.finding import failure_of
 from powercut.scenarios.scenario import Scenario
@@ -50,4 +50,4 @@ def _imported(name: str) -> Callable[..., None]:
         raise HarnessError(f"module {module!r} has no function {function!r}")
     if not callable(found):
         raise HarnessError(f"{name} is not callable: {found!r}")
-    return found  # type: ignore[no-any-return]  # only a call can tell what it is
+    return cast("Callable[..., None]", found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
 from multiprocessing import active_children, get_context, parent_process
@@ -29,7 +29,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def work(function: Callable[[J], R], jobs: Iterable[J], processes: int) -> Iterator[R]:
+def work(function: Callable[[J], R], jobs: Iterable[J], processes: int) -> Generator[R, None, None]:
     """Yield ``function(job)`` for every job; in order only when ``processes`` is 1.
 
     Jobs are taken when they are needed. What a job raises is raised here; then, and when

@@ -22,6 +22,7 @@ from hypothesis.internal.escalation import InterestingOrigin
 
 from powercut.drivers.hypothesis_driver import DrawnChoices
 from powercut.drivers.seeded_run import SeededRun
+from powercut.drivers.shorten import shorten
 from powercut.finding import failure_of, name_of
 from powercut.machine import Machine
 from sim.choices import RecordingChoices, SeededChoices
@@ -43,19 +44,22 @@ _SETTINGS: Final = settings(
 def shrink(run: SeededRun, seconds: float = SECONDS) -> tuple[Machine, Exception]:
     """Return the smallest run like ``run`` that was found, and what it raised.
 
-    Raises ``HarnessError`` if ``run`` does not fail.
+    With no ``seconds`` it is given back as it is. Raises ``HarnessError`` if ``run`` does
+    not fail.
     """
     machine, failure = run.run()
     if failure is None:
         raise HarnessError(f"only a failing run can be shrunk, and seed={run.seed} passes")
-    smallest = _smallest(run, name_of(failure), _answers(run), seconds)
-    if smallest is None:
-        # Longer than Hypothesis lets a run be: better told as it was than not at all.
+    if not seconds:
         return machine, failure
-    attempt = _Attempt(run)
-    attempt.perform(ConjectureData.for_choices(smallest))
-    assert attempt.failure is not None
-    return attempt.machine, attempt.failure
+    smallest = _smallest(run, name_of(failure), _answers(run), seconds)
+    if smallest is not None:
+        attempt = _Attempt(run)
+        attempt.perform(ConjectureData.for_choices(smallest))
+        assert attempt.failure is not None
+        machine, failure = attempt.machine, attempt.failure
+    # A run that is longer than Hypothesis lets it be is only shortened.
+    return shorten(machine, run.make_subject, failure)
 
 
 class _Attempt:

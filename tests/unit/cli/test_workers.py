@@ -28,7 +28,7 @@ def test_jobs_are_taken_when_they_are_needed() -> None:
 
     results = work(abs, jobs(), 2)
     next(results)
-    results.close()  # type: ignore[attr-defined]  # a generator is more than it promises
+    results.close()
     assert len(taken) < 20
 
 
