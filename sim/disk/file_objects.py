@@ -55,7 +55,7 @@ def open_file(  # noqa: PLR0913, PLR0917 - as in io.open
     except BaseException:
         raw.close()
         raise
-    text.mode = mode  # type: ignore[misc]
+    vars(text)["mode"] = mode
     return text
 
 

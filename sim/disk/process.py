@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from sim.disk.descriptor import DescriptorTable, OpenFile
 from sim.disk.disk import Disk
@@ -20,9 +20,6 @@ from sim.disk.path_name import PathName, StrOrBytesPath, path_name
 from sim.disk.path_walk import Walk
 from sim.disk.permissions import SEARCH, WRITE, Identity
 from sim.errors import PowerOff
-
-if TYPE_CHECKING:
-    from _typeshed import HasFileno
 
 
 class Process:
@@ -75,12 +72,12 @@ class Process:
         if self._dead or self.disk.off:
             raise PowerOff("the process that made this call is dead")
 
-    def _file(self, descriptor: int | HasFileno) -> OpenFile:
+    def _file(self, descriptor: Any) -> OpenFile:
         """Return the open file description of a descriptor; EBADF if there is none."""
         if self._dead or self.disk.off:
             raise PowerOff("the process that made this call is dead")
         try:
-            return self._descriptors.files[descriptor]  # type: ignore[index]
+            return self._descriptors.files[descriptor]
         except (KeyError, TypeError):  # an unhashable object with fileno()
             return self._file_of(descriptor)
 

@@ -91,8 +91,10 @@ class TransferCalls(DescriptorCalls):
         if not source.flags.readable or not target.flags.writable:
             raise os_error(errno.EBADF)
         start = source.offset if offset is None else offset
-        if start < 0 or source.is_directory or target.flags.append:
+        if start < 0 or target.flags.append or (source.is_directory and count):
             raise os_error(errno.EINVAL)
+        if not count:
+            return 0
         copied = self._copy(source, start, target, target.offset, count)
         target.offset += copied
         if offset is None:

@@ -19,6 +19,7 @@ from typing import Any
 from sim.disk.disk import Disk
 from sim.disk.handle import Handle
 from sim.disk.modules import FcntlModule, OsModule
+from sim.disk.persistence import POSIX, PersistenceModel
 
 FLOORS = "/".join(["floor"] * 6)
 NOBODY = 65534
@@ -44,9 +45,9 @@ class Arm:
         return f"{self.top}/{name}"
 
 
-def simulated(uid: int) -> Arm:
+def simulated(uid: int, model: PersistenceModel = POSIX) -> Arm:
     """Return a fresh simulated disk, seen by a process of user ``uid``."""
-    root = Handle(Disk())
+    root = Handle(Disk(model=model))
     top = ""
     for floor in FLOORS.split("/"):
         top = f"{top}/{floor}"
@@ -57,9 +58,9 @@ def simulated(uid: int) -> Arm:
     return _arm(Handle(root.disk, uid=uid, gid=gid, groups=groups), top)
 
 
-def seen_by_root(arm: Arm) -> Arm:
-    """Return the simulated arm as a process sees it that no permission bits stop."""
-    return _arm(Handle(arm.os.disk), arm.top)
+def seen_by_root(arm: Arm, disk: Disk | None = None) -> Arm:
+    """Return the simulated arm, or the same place of another disk, as root sees it."""
+    return _arm(Handle(disk or arm.os.disk), arm.top)
 
 
 def _arm(handle: Handle, top: str) -> Arm:

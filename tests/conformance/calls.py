@@ -15,12 +15,9 @@ CREATE = os.O_RDWR | os.O_CREAT
 
 def fails(number: int, call: Callable[..., Any], *arguments: Any, **named: Any) -> OSError:
     """Assert that a call fails with this errno, and return the error."""
-    try:
+    with pytest.raises(OSError, match=rf"\[Errno {number}\]") as caught:
         call(*arguments, **named)
-    except OSError as error:
-        assert error.errno == number, error
-        return error
-    pytest.fail(f"no error, but errno={number} was expected")
+    return caught.value
 
 
 def put(arm: Arm, name: str, content: bytes = b"") -> str:

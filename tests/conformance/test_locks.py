@@ -172,5 +172,3 @@ def test_a_lock_does_not_stop_anybody_who_does_not_ask(arm: Arm) -> None:
     arm.os.replace(arm.path("b"), arm.path("a"))
     assert content(arm, arm.path("a")) == b"content"
     close(arm, [descriptor])
-
-

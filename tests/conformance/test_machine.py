@@ -6,24 +6,18 @@ import os
 
 import pytest
 
-from tests.conformance.arms import unprivileged
-from tests.conformance.machine import ConformanceRules
+from tests.conformance.machine import ConformanceRules, UnprivilegedRules
 
 
 class OwnLeaf(ConformanceRules):
-    """As whoever runs the tests; that is root in many containers."""
+    """Whoever runs the tests."""
 
 
-class UnprivilegedLeaf(ConformanceRules):
-    """As somebody whom permission bits can stop."""
-
-    uid = unprivileged()
+class UnprivilegedLeaf(UnprivilegedRules):
+    """Somebody whom permission bits can stop."""
 
 
-class TestOwn(OwnLeaf.TestCase):  # type: ignore[valid-type, misc]
-    pass
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="TestOwn is unprivileged already")
-class TestUnprivileged(UnprivilegedLeaf.TestCase):  # type: ignore[valid-type, misc]
-    pass
+TestOwn = OwnLeaf.TestCase
+TestUnprivileged = pytest.mark.skipif(
+    os.geteuid() != 0, reason="the user who runs the tests is unprivileged already"
+)(UnprivilegedLeaf.TestCase)

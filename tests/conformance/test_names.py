@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 
 import pytest
 
@@ -207,7 +208,7 @@ def test_a_moved_directory_has_a_new_parent(arm: Arm) -> None:
 
 def test_a_name_that_was_made_or_taken_away_changes_the_directory(arm: Arm) -> None:
     arm.os.mkdir(arm.path("d"))
-    changes = {
+    changes: dict[str, Callable[[], object]] = {
         "create": lambda: put(arm, "d/a"),
         "link": lambda: arm.os.link(arm.path("d/a"), arm.path("d/b")),
         "rename": lambda: arm.os.rename(arm.path("d/a"), arm.path("d/c")),
@@ -218,7 +219,7 @@ def test_a_name_that_was_made_or_taken_away_changes_the_directory(arm: Arm) -> N
     }
     for name, change in changes.items():
         arm.os.utime(arm.path("d"), ns=(0, 0))
-        change()  # type: ignore[no-untyped-call]
+        change()
         assert arm.os.stat(arm.path("d")).st_mtime_ns > 0, name
     arm.os.utime(arm.path("d"), ns=(0, 0))
     put(arm, "d/c", b"content")
