@@ -91,23 +91,3 @@ class InvalidState(Violation):
 
 class FalseAlarm(Violation):
     """The system reports damage, or fails, although nothing was damaged."""
-
-
-PROPERTIES: Final[dict[str, type[Violation]]] = {
-    kind.__name__: kind
-    for kind in (
-        LostAck,
-        TornRecord,
-        Resurrected,
-        Reordered,
-        Duplicated,
-        Invented,
-        SilentEmpty,
-        UnreadableAfterCrash,
-        NotIdempotent,
-        Garbage,
-        NotContained,
-        InvalidState,
-        FalseAlarm,
-    )
-}
