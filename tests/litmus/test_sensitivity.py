@@ -1,8 +1,9 @@
 """A litmus test that cannot fail proves nothing: change any answer of a model, and one does.
 
 Left out are answers that another one already implies: a sequential model keeps everything
-in order (and a model of whole calls has to be one), and one that syncs all metadata syncs names; where data always comes before the
-size, nothing stale shows; a truncation is part of the metadata only where that has an order.
+in order (and a model of whole calls has to be one), and one that syncs all metadata syncs
+names; where data always comes before the size, nothing stale shows; a truncation is part of
+the metadata only where that has an order.
 """
 
 from __future__ import annotations
