@@ -87,11 +87,15 @@ class TransferCalls(DescriptorCalls):
     def sendfile(self, out_fd: int, in_fd: int, offset: int | None, count: int) -> int:
         """Write ``count`` bytes of one file to the offset of another."""
         source = self._file(in_fd)
-        target = self._file(out_fd)
-        if not source.flags.readable or not target.flags.writable:
+        if not source.flags.readable:
             raise os_error(errno.EBADF)
         start = source.offset if offset is None else offset
-        if start < 0 or target.flags.append or (source.is_directory and count):
+        if start < 0:
+            raise os_error(errno.EINVAL)
+        target = self._file(out_fd)
+        if not target.flags.writable:
+            raise os_error(errno.EBADF)
+        if target.flags.append or (source.is_directory and count):
             raise os_error(errno.EINVAL)
         if not count:
             return 0

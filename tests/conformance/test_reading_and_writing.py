@@ -207,6 +207,10 @@ def test_copies_refuse_directories_overlaps_and_append(arm: Arm, descriptor: int
     assert arm.os.sendfile(descriptor, directory, 0, 0) == 0
     fails(errno.EINVAL, arm.os.sendfile, appends, descriptor, 0, 1)
     fails(errno.EBADF, arm.os.sendfile, directory, descriptor, 0, 1)
+    fails(errno.EINVAL, arm.os.sendfile, directory, descriptor, -1, 1)
+    writer = arm.os.open(arm.path("b"), os.O_WRONLY)
+    fails(errno.EBADF, arm.os.sendfile, descriptor, writer, 0, 1)
+    arm.os.close(writer)
     arm.os.close(directory)
     arm.os.close(appends)
 

@@ -1,0 +1,166 @@
+"""What is left of a process after its death: nothing that could hide a bug or print a warning."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sim.disk.disk import Disk
+from sim.disk.handle import Handle
+from sim.errors import PowerOff
+
+DESCRIPTOR = 1 << 30
+
+CALLS: dict[str, tuple[Any, ...]] = {
+    "access": ("/a", os.F_OK), "chdir": ("/",), "chmod": ("/a", 0), "chown": ("/a", 0, 0),
+    "close": (DESCRIPTOR,), "copy_file_range": (DESCRIPTOR, DESCRIPTOR, 1), "dup": (DESCRIPTOR,),
+    "fchdir": (DESCRIPTOR,), "fchmod": (DESCRIPTOR, 0), "fchown": (DESCRIPTOR, 0, 0),
+    "fdatasync": (DESCRIPTOR,), "flock": (DESCRIPTOR, 1), "fstat": (DESCRIPTOR,),
+    "fsync": (DESCRIPTOR,), "ftruncate": (DESCRIPTOR, 0), "getcwd": (), "getcwdb": (),
+    "lchown": ("/a", 0, 0), "link": ("/a", "/b"), "listdir": ("/",),
+    "lockf": (DESCRIPTOR, os.F_LOCK, 0), "lseek": (DESCRIPTOR, 0, 0), "lstat": ("/a",),
+    "mkdir": ("/d",), "open": ("/a", os.O_RDONLY), "open_file": ("/a",),
+    "posix_fallocate": (DESCRIPTOR, 0, 1), "pread": (DESCRIPTOR, 1, 0),
+    "preadv": (DESCRIPTOR, [bytearray(1)], 0), "pwrite": (DESCRIPTOR, b"x", 0),
+    "pwritev": (DESCRIPTOR, [b"x"], 0), "read": (DESCRIPTOR, 1), "readlink": ("/l",),
+    "readv": (DESCRIPTOR, [bytearray(1)]), "record_lock": (DESCRIPTOR, 1), "remove": ("/a",),
+    "rename": ("/a", "/b"), "replace": ("/a", "/b"), "rmdir": ("/d",), "scandir": ("/",),
+    "sendfile": (DESCRIPTOR, DESCRIPTOR, 0, 1), "stat": ("/a",), "symlink": ("x", "/l"),
+    "sync": (), "truncate": ("/a", 0), "umask": (0,), "unlink": ("/a",), "utime": ("/a",),
+    "write": (DESCRIPTOR, b"x"), "writev": (DESCRIPTOR, [b"x"]),
+}  # fmt: skip
+NO_CALLS = {"disk", "exit", "poison", "poisoned"}
+
+DEATHS: dict[str, Callable[[Handle], None]] = {
+    "power off": lambda handle: handle.disk.power_off(),
+    "kill": lambda handle: handle.poison(),
+    "exit": lambda handle: handle.exit(),
+}
+
+
+@pytest.fixture
+def handle() -> Handle:
+    """Return a handle of a disk with a file, which is open, and a link."""
+    lent = Handle(Disk())
+    assert lent.open("/a", os.O_CREAT | os.O_RDWR) == DESCRIPTOR
+    lent.write(DESCRIPTOR, b"content")
+    lent.symlink("a", "/l")
+    return lent
+
+
+@pytest.fixture
+def unraisable() -> Iterator[list[object]]:
+    """Collect what would have been printed as ``Exception ignored in``."""
+    caught: list[object] = []
+    before = sys.unraisablehook
+    sys.unraisablehook = caught.append
+    yield caught
+    sys.unraisablehook = before
+
+
+def test_no_call_of_the_handle_is_forgotten_here() -> None:
+    public = {
+        name
+        for name, _ in inspect.getmembers(Handle, lambda member: not inspect.isclass(member))
+        if not name.startswith("_")
+    }
+    assert public == set(CALLS) | NO_CALLS
+
+
+@pytest.mark.parametrize("death", DEATHS.values(), ids=DEATHS)
+@pytest.mark.parametrize("name", CALLS)
+def test_every_call_of_a_dead_process_raises_and_changes_nothing(
+    handle: Handle, name: str, death: Callable[[Handle], None]
+) -> None:
+    before = handle.disk.snapshot().digest()
+    operations = handle.disk.operations
+    death(handle)
+    assert handle.poisoned
+    with pytest.raises(PowerOff):
+        getattr(handle, name)(*CALLS[name])
+    assert (handle.disk.snapshot().digest(), handle.disk.operations) == (before, operations)
+
+
+def test_a_killed_process_leaves_the_others_alive(handle: Handle) -> None:
+    other = Handle(handle.disk)
+    handle.poison()
+    assert not other.poisoned
+    assert other.open_file("/a", "rb").read() == b"content"
+
+
+def test_a_process_that_dies_frees_its_locks(handle: Handle) -> None:
+    handle.flock(DESCRIPTOR, 2)
+    handle.record_lock(DESCRIPTOR, 2)
+    other = Handle(handle.disk)
+    descriptor = other.open("/a", os.O_RDWR)
+    with pytest.raises(BlockingIOError):
+        other.flock(descriptor, 2 | 4)
+    handle.poison()
+    other.flock(descriptor, 2 | 4)
+    other.record_lock(descriptor, 2 | 4)
+
+
+@pytest.mark.parametrize("death", DEATHS.values(), ids=DEATHS)
+@pytest.mark.parametrize("mode", ["w", "wb", "r+", "r+b", "r", "rb"])
+def test_a_file_object_that_is_collected_after_the_death_is_silent(
+    handle: Handle, unraisable: list[object], mode: str, death: Callable[[Handle], None]
+) -> None:
+    file = handle.open_file("/a", mode)
+    if "r" in mode:
+        file.read(1)
+    if mode not in {"r", "rb"}:
+        file.write(b"lost" if "b" in mode else "lost")
+    before = handle.disk.snapshot().digest()
+    death(handle)
+    del file
+    gc.collect()
+    assert unraisable == []
+    assert handle.disk.snapshot().digest() == before
+
+
+def test_a_raw_file_that_is_collected_after_the_death_is_silent(
+    handle: Handle, unraisable: list[object]
+) -> None:
+    file = handle.open_file("/a", "wb", 0)
+    handle.disk.power_off()
+    del file
+    gc.collect()
+    assert unraisable == []
+
+
+def test_what_was_never_flushed_is_lost_by_a_kill(handle: Handle) -> None:
+    file = handle.open_file("/a", "ab")
+    file.write(b" and more")
+    survivor = Handle(Disk(handle.disk.snapshot()))
+    assert survivor.open_file("/a", "rb").read() == b"content"
+
+
+@pytest.mark.parametrize("mode", ["w", "wb", "r+b"])
+def test_a_file_object_that_is_closed_after_the_death_raises_once(
+    handle: Handle, unraisable: list[object], mode: str
+) -> None:
+    file = handle.open_file("/a", mode)
+    file.write(b"lost" if "b" in mode else "lost")
+    handle.disk.power_off()
+    with pytest.raises(PowerOff):
+        file.close()
+    assert file.closed
+    file.close()
+    del file
+    gc.collect()
+    assert unraisable == []
+
+
+def test_an_abandoned_file_object_of_a_living_process_is_flushed(handle: Handle) -> None:
+    file = handle.open_file("/b", "wb")
+    file.write(b"content")
+    del file
+    gc.collect()
+    assert handle.stat("/b").st_size == 7
+    assert list(handle._descriptors.files) == [DESCRIPTOR]
