@@ -157,7 +157,7 @@ class AttributeCalls(DescriptorCalls):
         if not isinstance(path, int):
             return self._resolve(path, call, dir_fd, follow=follow)
         self._must_live()
-        file = self._descriptors.files.get(path)
+        file = self._files.get(path)
         if file is None:
             raise os_error(errno.EBADF, path)
         return self._inode(file.number)

@@ -35,7 +35,7 @@ class OpenFile:
         self.is_directory = is_directory
         self.sync_errors = sync_errors
         self.offset = 0
-        self.references = 0
+        self.references = 1
 
 
 class DescriptorTable:
@@ -54,19 +54,24 @@ class DescriptorTable:
         return len(self.files) >= self.limit
 
     def add(self, file: OpenFile) -> int:
-        """Give a description one more descriptor, and return it."""
+        """Give a new description its descriptor, and return it."""
         if self._free:
             descriptor = heappop(self._free)
         else:
             descriptor = self._next
             self._next += 1
         self.files[descriptor] = file
-        file.references += 1
         return descriptor
 
-    def remove(self, descriptor: int) -> OpenFile:
-        """Close a descriptor that exists, and return its description."""
-        file = self.files.pop(descriptor)
-        file.references -= 1
-        heappush(self._free, descriptor)
+    def add_twin(self, file: OpenFile) -> int:
+        """Give a description one more descriptor, and return it."""
+        file.references += 1
+        return self.add(file)
+
+    def remove(self, descriptor: int) -> OpenFile | None:
+        """Close a descriptor, and return its description; None if there is none."""
+        file = self.files.pop(descriptor, None)
+        if file is not None:
+            file.references -= 1
+            heappush(self._free, descriptor)
         return file

@@ -10,12 +10,12 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from sim.disk.descriptor import OpenFile
+from sim.disk.disk import DEAD
 from sim.disk.inode import Inode
-from sim.disk.open_flags import WriteSync
 from sim.disk.os_error import os_error
 from sim.disk.process import Process
 from sim.disk.seek import next_data, next_hole
-from sim.errors import UnsupportedOperation
+from sim.errors import PowerOff, UnsupportedOperation
 
 if TYPE_CHECKING:
     from _typeshed import HasFileno, ReadableBuffer
@@ -31,11 +31,9 @@ class DescriptorCalls(Process):
 
     def close(self, fd: int) -> None:
         """Give a descriptor back; it is gone even when this raises."""
-        self._must_live()
-        if fd not in self._descriptors.files:
-            raise os_error(errno.EBADF)
-        file = self._descriptors.files[fd]
-        self._release(fd)
+        if self._dead or self.disk.off:
+            raise PowerOff(DEAD)
+        file = self._release(fd)
         interposer = self.disk.descriptor_interposer
         if interposer is not None:
             interposer.closing(file.path, file.number)
@@ -45,7 +43,7 @@ class DescriptorCalls(Process):
         file = self._file(fd)
         if self._descriptors.is_full:
             raise os_error(errno.EMFILE)
-        return self._descriptors.add(file)
+        return self._descriptors.add_twin(file)
 
     # -- reading and writing -------------------------------------------------------------
 
@@ -65,10 +63,13 @@ class DescriptorCalls(Process):
         file = self._file(fd)
         if type(data) is not bytes:
             data = memoryview(data).tobytes()
-        inode = self._written(file)
-        offset = inode.size if file.flags.append else file.offset
+        flags = file.flags
+        if not flags.writable:
+            raise os_error(errno.EBADF)
         if not data:
             return 0
+        inode = self.disk.cache.own(file.number)
+        offset = inode.size if flags.append else file.offset
         count = self._put(file, inode, data, offset)
         file.offset = offset + count
         return count
@@ -173,8 +174,8 @@ class DescriptorCalls(Process):
             if not data:
                 raise os_error(errno.EFBIG)
         count = self.disk.write(inode, offset, data, file.path)
-        if file.flags.sync is not WriteSync.NONE:
-            self._sync(file, data_only=file.flags.sync is WriteSync.DATA)
+        if file.flags.sync:
+            self._sync(file, data_only=file.flags.sync_data_only)
         return count
 
     def _resize(self, inode: Inode, length: int, text: str, path: object = None) -> None:

@@ -17,7 +17,7 @@ A handle belongs to one thread.
 from __future__ import annotations
 
 import os
-from typing import IO, Any, Final, NoReturn
+from typing import IO, Any, Final
 
 from sim.disk.directory_calls import DirectoryCalls
 from sim.disk.file_objects import open_file
@@ -30,7 +30,7 @@ from sim.disk.transfer_calls import TransferCalls
 from sim.errors import UnsupportedOperation
 
 # What programs call on descriptors through other modules than ``os``.
-_REFUSED: Final = frozenset({"aio_read", "aio_write", "fcntl", "io_uring", "ioctl", "mmap"})
+_ELSEWHERE: Final = frozenset({"aio_read", "aio_write", "fcntl", "io_uring", "ioctl", "mmap"})
 
 
 class Handle(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
@@ -66,7 +66,22 @@ class Handle(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
         opened: IO[Any] = file_object
         return opened
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in _REFUSED or (hasattr(os, name) and not name.startswith("_")):
-            raise UnsupportedOperation(f"{name} is not modelled by the simulated disk")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+class Refusal:
+    """An attribute that says, when it is asked for, that the disk does not model it.
+
+    With a ``__getattr__`` instead, Python would look every attribute up the slow way.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, handle: Handle | None, owner: type[Handle]) -> Refusal:
+        if handle is None:
+            return self
+        raise UnsupportedOperation(f"{self._name} is not modelled by the simulated disk")
+
+
+for _name in sorted(_ELSEWHERE | set(dir(os))):
+    if not (_name.startswith("_") or _name.isupper() or hasattr(Handle, _name)):
+        setattr(Handle, _name, Refusal(_name))

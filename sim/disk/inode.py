@@ -112,10 +112,11 @@ class Inode:
 
     def write(self, offset: int, data: bytes) -> None:
         """Put ``data`` at ``offset`` (bytes); the size is the caller's business."""
-        index, start = divmod(offset, BLOCK_BYTES)
+        index = offset // BLOCK_BYTES
+        start = offset - index * BLOCK_BYTES
         if start + len(data) <= BLOCK_BYTES:
             old = self.blocks.get(index, b"")
-            new = _patched(old, start, data)
+            new = data if not old and not start else _patched(old, start, data)
             self.blocks = self.blocks.set(index, new)
             if self.content_key is not None:
                 self.content_key += block_key(index, new) - block_key(index, old)

@@ -7,12 +7,19 @@ here, for both.
 
 from __future__ import annotations
 
+import stat
+from typing import Final
+
 from immutables import Map
 
 from sim.disk.inode import Inode
 from sim.disk.key import entry_key, key_of
 
 Inodes = Map[int, Inode]
+
+# Compared in place: a property or a call costs more than the rest of a link count.
+FORMAT: Final = 0o170000
+DIRECTORY: Final = stat.S_IFDIR
 
 
 class InodeTable:
@@ -46,16 +53,18 @@ class InodeTable:
 
     def attach(self, directory: int, name: str, number: int) -> None:
         """Let ``name`` in ``directory`` mean ``number``, whatever it meant before."""
-        holder = self.own(directory)
-        if name in holder.entries:
-            self.detach(directory, name)
-        holder.entries = holder.entries.set(name, number)
+        self._attach(self.own(directory), name, self.own(number))
+
+    def _attach(self, holder: Inode, name: str, inode: Inode) -> None:
+        replaced = holder.entries.get(name)
+        if replaced is not None:
+            self._detach(holder, name, self.own(replaced))
+        holder.entries = holder.entries.set(name, inode.number)
         if holder.content_key is not None:
-            holder.content_key += entry_key(name, number)
-        inode = self.own(number)
-        if inode.is_directory:
+            holder.content_key += entry_key(name, inode.number)
+        if inode.mode & FORMAT == DIRECTORY:
             inode.links = 2
-            inode.parent = directory
+            inode.parent = holder.number
             holder.links += 1
         else:
             inode.links += 1
@@ -63,11 +72,13 @@ class InodeTable:
     def detach(self, directory: int, name: str) -> None:
         """Let ``name`` in ``directory`` mean nothing."""
         holder = self.own(directory)
-        inode = self.own(holder.entries[name])
+        self._detach(holder, name, self.own(holder.entries[name]))
+
+    def _detach(self, holder: Inode, name: str, inode: Inode) -> None:
         holder.entries = holder.entries.delete(name)
         if holder.content_key is not None:
             holder.content_key -= entry_key(name, inode.number)
-        if inode.is_directory:
+        if inode.mode & FORMAT == DIRECTORY:
             inode.links = 0
             holder.links -= 1
         else:
@@ -75,9 +86,10 @@ class InodeTable:
 
     def move(self, number: int, directory: int, name: str, to_directory: int, to_name: str) -> None:
         """Rename: the old name goes, if it still means this inode; the new one means it."""
-        if self.own(directory).entries.get(name) == number:
-            self.detach(directory, name)
-        self.attach(to_directory, to_name, number)
+        holder, inode = self.own(directory), self.own(number)
+        if holder.entries.get(name) == number:
+            self._detach(holder, name, inode)
+        self._attach(self.own(to_directory), to_name, inode)
 
     def freeze(self) -> Inodes:
         """Return everything as an unchanging base; costs what changed, not what is stored."""

@@ -41,9 +41,13 @@ class RecordLock:
 
 
 class LockTable:
-    """All locks of one disk, by inode number. Owners are compared by identity."""
+    """All locks of one disk, by inode number. Owners are compared by identity.
+
+    ``is_used`` says whether anybody ever took one.
+    """
 
     def __init__(self) -> None:
+        self.is_used = False
         self._whole: dict[int, list[tuple[object, bool]]] = {}
         self._records: dict[int, list[RecordLock]] = {}
 
@@ -53,6 +57,7 @@ class LockTable:
         A conversion that fails has lost the lock it had, as on Linux. Raises ``OSError``
         (EWOULDBLOCK), or ``UnsupportedOperation`` where the real call would wait.
         """
+        self.is_used = True
         wanted = operation & ~fcntl.LOCK_NB
         if wanted not in {fcntl.LOCK_SH, fcntl.LOCK_EX, fcntl.LOCK_UN}:
             raise os_error(errno.EINVAL)
@@ -73,6 +78,7 @@ class LockTable:
 
         Raises ``OSError`` (EAGAIN), or ``UnsupportedOperation`` where it would wait.
         """
+        self.is_used = True
         if self.is_record_locked(inode, wanted):
             raise _conflict("lockf", waiting=waiting)
         self.unlock_record(inode, wanted)

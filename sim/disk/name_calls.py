@@ -7,11 +7,13 @@ import re
 import stat
 from typing import Final
 
+from sim.disk.disk import DEAD
 from sim.disk.inode import ROOT, Inode
 from sim.disk.os_error import os_error
 from sim.disk.path_name import PathName, StrOrBytesPath, is_too_long, path_name
 from sim.disk.permissions import WRITE
 from sim.disk.process import Process
+from sim.errors import PowerOff
 
 _DOTS: Final = frozenset({"", ".", ".."})
 _MKDIR_BITS: Final = 0o1777
@@ -40,9 +42,7 @@ class NameCalls(Process):
         self._may_delete(directory, victim, path, is_directory=False)
         self.disk.unlink(self._own(victim), self._own(directory), name.last, name.text)
 
-    def remove(self, path: StrOrBytesPath, *, dir_fd: int | None = None) -> None:
-        """Do what ``unlink`` does."""
-        self.unlink(path, dir_fd=dir_fd)
+    remove = unlink
 
     def rmdir(self, path: StrOrBytesPath, *, dir_fd: int | None = None) -> None:
         """Take away an empty directory."""
@@ -131,11 +131,16 @@ class NameCalls(Process):
         dst_dir_fd: int | None = None,
     ) -> None:
         """Move a name, over a file or an empty directory that has the new one."""
-        self._must_live()
+        if self._dead or self.disk.off:
+            raise PowerOff(DEAD)
         source = _name(src, "rename", src, dst)
-        directory = self._parent(source, src_dir_fd, src, dst)
+        directory = self._quick_parent(source, src_dir_fd) or self._parent(
+            source, src_dir_fd, src, dst
+        )
         target = _name(dst, "rename", src, dst)
-        to_directory = self._parent(target, dst_dir_fd, src, dst)
+        to_directory = self._quick_parent(target, dst_dir_fd) or self._parent(
+            target, dst_dir_fd, src, dst
+        )
         if source.last in _DOTS or target.last in _DOTS:
             raise os_error(errno.EBUSY, src, dst)
         inode = self._look(directory, source.last, src, dst)
@@ -151,22 +156,14 @@ class NameCalls(Process):
             raise os_error(errno.ENOTEMPTY, src, dst)
         if replaced is inode:
             return
-        self._may_move(directory, inode, to_directory, replaced, src, dst)
+        if inode.parent or replaced is None or replaced.parent or not self._trusted:
+            self._may_move(directory, inode, to_directory, replaced, src, dst)
         self.disk.rename(
             self._own(inode), self._own(directory), source.last,
             self._own(to_directory), target.last, source.text, target.text,
         )  # fmt: skip
 
-    def replace(
-        self,
-        src: StrOrBytesPath,
-        dst: StrOrBytesPath,
-        *,
-        src_dir_fd: int | None = None,
-        dst_dir_fd: int | None = None,
-    ) -> None:
-        """Do what ``rename`` does."""
-        self.rename(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+    replace = rename
 
     # -- what they have in common --------------------------------------------------------
 
@@ -176,7 +173,8 @@ class NameCalls(Process):
         """Return what a last component means, or None; no link is followed."""
         number = directory.entries.get(name)
         if number is not None:
-            return self._inode(number)
+            cache = self.disk.cache
+            return cache.changed.get(number) or cache.base[number]
         if directory.links and is_too_long(name):
             raise os_error(errno.ENAMETOOLONG, path, path2)
         return None
@@ -265,7 +263,7 @@ class NameCalls(Process):
 
     def _described(self, descriptor: int, src: object, dst: object, *, follow: bool) -> Inode:
         """Return the file behind ``/proc/self/fd/N``, which lies on another file system."""
-        file = self._descriptors.files.get(descriptor)
+        file = self._files.get(descriptor)
         if file is None:
             raise os_error(errno.ENOENT, src, dst)
         if not follow:

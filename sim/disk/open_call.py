@@ -6,6 +6,7 @@ import errno
 import stat
 
 from sim.disk.descriptor import OpenFile
+from sim.disk.disk import DEAD
 from sim.disk.inode import Inode
 from sim.disk.open_flags import OpenFlags, open_flags
 from sim.disk.os_error import os_error
@@ -13,6 +14,7 @@ from sim.disk.path_name import PathName, StrOrBytesPath, path_name
 from sim.disk.path_walk import Walk
 from sim.disk.permissions import SEARCH, WRITE
 from sim.disk.process import Process
+from sim.errors import PowerOff
 
 _PERMISSION_BITS = 0o7777
 
@@ -26,16 +28,17 @@ class OpenCall(Process):
         self, path: StrOrBytesPath, flags: int, mode: int = 0o777, *, dir_fd: int | None = None
     ) -> int:
         """Open or create a file, or open a directory; return a descriptor."""
-        self._must_live()
+        disk = self.disk
+        if self._dead or disk.off:
+            raise PowerOff(DEAD)
         decoded = open_flags(flags)
         if not decoded.valid:
             raise os_error(errno.EINVAL, path)
         name = path_name(path, "open")
-        if self._descriptors.is_full:
+        if len(self._files) >= self._descriptors.limit:
             raise os_error(errno.EMFILE, path)
-        interposer = self.disk.descriptor_interposer
-        if interposer is not None:
-            interposer.opening(name.text, len(self._descriptors.files))
+        if disk.descriptor_interposer is not None:
+            disk.descriptor_interposer.opening(name.text, len(self._files))
         mode &= ~self._mask & _PERMISSION_BITS
         if decoded.unnamed:
             return self._open_unnamed(name, decoded, mode, dir_fd, path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from typing import Final
 
@@ -25,17 +24,12 @@ _WITHOUT_EFFECT: Final = (
 _UNMODELLED: Final = {"O_DIRECT": os.O_DIRECT, "O_PATH": os.O_PATH, "O_ASYNC": os.O_ASYNC}
 
 
-class WriteSync(Enum):
-    """What every write through a descriptor is followed by."""
-
-    NONE = "none"
-    DATA = "O_DSYNC"
-    ALL = "O_SYNC"
-
-
 @dataclass(frozen=True, slots=True)
 class OpenFlags:
-    """What ``flags`` ask for. ``valid`` is False where Linux answers EINVAL at once."""
+    """What ``flags`` ask for. ``valid`` is False where Linux answers EINVAL at once.
+
+    ``sync`` lets a sync follow every write; ``wanted`` are the permission bits that it takes.
+    """
 
     readable: bool
     writable: bool
@@ -47,7 +41,8 @@ class OpenFlags:
     follow: bool
     unnamed: bool
     no_access_time: bool
-    sync: WriteSync
+    sync: bool
+    sync_data_only: bool
     wanted: int
     valid: bool
 
@@ -65,9 +60,6 @@ def open_flags(flags: int) -> OpenFlags:
     create = bool(flags & os.O_CREAT)
     truncate = bool(flags & os.O_TRUNC)
     wanted = {os.O_RDONLY: READ, os.O_WRONLY: WRITE, os.O_RDWR: READ | WRITE}[access]
-    sync = WriteSync.NONE
-    if flags & os.O_DSYNC:
-        sync = WriteSync.ALL if flags & _SYNC_BIT else WriteSync.DATA
     return OpenFlags(
         readable=access != os.O_WRONLY,
         writable=access != os.O_RDONLY,
@@ -79,7 +71,8 @@ def open_flags(flags: int) -> OpenFlags:
         follow=not flags & os.O_NOFOLLOW and not (create and flags & os.O_EXCL),
         unnamed=unnamed,
         no_access_time=bool(flags & os.O_NOATIME),
-        sync=sync,
+        sync=bool(flags & os.O_DSYNC),
+        sync_data_only=not flags & _SYNC_BIT,
         wanted=wanted | (WRITE if truncate else 0),
         valid=_is_valid(flags, unnamed=unnamed),
     )

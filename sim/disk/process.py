@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
+from stat import S_ISGID
 from typing import Any
 
 from sim.disk.descriptor import DescriptorTable, OpenFile
-from sim.disk.disk import Disk
+from sim.disk.disk import DEAD, Disk
 from sim.disk.inode import ROOT, Inode
 from sim.disk.os_error import os_error
 from sim.disk.path_name import PathName, StrOrBytesPath, path_name
@@ -26,7 +27,8 @@ class Process:
     """One process on a disk. ``poisoned`` tells that it is dead."""
 
     __slots__ = (
-        "_dead", "_descriptors", "_identity", "_mask", "_trusted", "_working_directory", "disk",
+        "_dead", "_descriptors", "_files", "_identity", "_mask", "_owners", "_trusted",
+        "_working_directory", "disk",
     )  # fmt: skip
 
     def __init__(
@@ -42,9 +44,11 @@ class Process:
         self._dead = False
         self._mask = umask & 0o777
         self._identity = Identity(uid, gid, frozenset(groups))
+        self._owners = uid, gid
         self._trusted = uid == 0
         self._working_directory = ROOT
         self._descriptors = DescriptorTable(descriptor_limit)
+        self._files = self._descriptors.files
 
     @property
     def poisoned(self) -> bool:
@@ -56,7 +60,7 @@ class Process:
 
         The disk, and the other processes on it, go on.
         """
-        for descriptor in list(self._descriptors.files):
+        for descriptor in list(self._files):
             self._release(descriptor)
         self._dead = True
 
@@ -70,14 +74,14 @@ class Process:
 
     def _must_live(self) -> None:
         if self._dead or self.disk.off:
-            raise PowerOff("the process that made this call is dead")
+            raise PowerOff(DEAD)
 
     def _file(self, descriptor: Any) -> OpenFile:
         """Return the open file description of a descriptor; EBADF if there is none."""
         if self._dead or self.disk.off:
-            raise PowerOff("the process that made this call is dead")
+            raise PowerOff(DEAD)
         try:
-            return self._descriptors.files[descriptor]
+            return self._files[descriptor]
         except (KeyError, TypeError):  # an unhashable object with fileno()
             return self._file_of(descriptor)
 
@@ -87,18 +91,22 @@ class Process:
         if not isinstance(number, int):
             kind = type(descriptor).__name__
             raise TypeError(f"argument must be an int, or have a fileno() method, not {kind}")
-        file = self._descriptors.files.get(number)
+        file = self._files.get(number)
         if file is None:
             raise os_error(errno.EBADF)
         return file
 
-    def _release(self, descriptor: int) -> None:
-        """Close a descriptor that exists, with the locks that die by it."""
+    def _release(self, descriptor: int) -> OpenFile:
+        """Close a descriptor, with the locks that die by it; EBADF if there is none."""
         file = self._descriptors.remove(descriptor)
+        if file is None:
+            raise os_error(errno.EBADF)
         locks = self.disk.locks
-        locks.forget_process(file.number, self)
-        if not file.references:
-            locks.forget_description(file.number, file)
+        if locks.is_used:
+            locks.forget_process(file.number, self)
+            if not file.references:
+                locks.forget_description(file.number, file)
+        return file
 
     def _inode(self, number: int) -> Inode:
         """Return an inode for reading."""
@@ -115,7 +123,7 @@ class Process:
             return self._inode(ROOT)
         if dir_fd is None:
             return self._inode(self._working_directory)
-        file = self._descriptors.files.get(dir_fd)
+        file = self._files.get(dir_fd)
         if file is None:
             raise os_error(errno.EBADF, path, path2)
         if not file.is_directory:
@@ -179,5 +187,6 @@ class Process:
 
     def _owner(self, directory: Inode) -> tuple[int, int]:
         """Return uid and gid of what this process makes in ``directory`` (inode(7), S_ISGID)."""
-        identity = self._identity
-        return identity.uid, directory.gid if directory.mode & 0o2000 else identity.gid
+        if directory.mode & S_ISGID:
+            return self._identity.uid, directory.gid
+        return self._owners
