@@ -142,7 +142,7 @@ class Disk:
         self.next_inode = number + 1
         self.cache.changed[number] = inode
         if name:
-            self.cache.attach(directory.number, name, number)
+            self.cache.attach_own(directory, name, inode)
             directory.mtime_ns = directory.ctime_ns = now_ns
         self.journal.append(operation)
         if self.interposer is not None:
@@ -208,7 +208,7 @@ class Disk:
         operation: Operation = _record(Rename, moved)
         if self.interposer is not None or self.off:
             operation = self._enter(operation)
-        self.cache.move(inode.number, directory.number, name, to_directory.number, to_name)
+        self.cache.move_own(inode, directory, name, to_directory, to_name)
         now_ns = self.now_ns()
         inode.ctime_ns = directory.ctime_ns = to_directory.ctime_ns = now_ns
         directory.mtime_ns = to_directory.mtime_ns = now_ns

@@ -20,20 +20,24 @@ Inodes = Map[int, Inode]
 # Compared in place: a property or a call costs more than the rest of a link count.
 FORMAT: Final = 0o170000
 DIRECTORY: Final = stat.S_IFDIR
+REGULAR: Final = stat.S_IFREG
 
 
 class InodeTable:
     """Inodes by number. Nothing of ``base`` is ever changed.
 
-    ``key``, where somebody wants one, is the key of ``base`` (``key.py``).
+    ``key``, where somebody wants one, is the key of ``base`` (``key.py``). ``shape`` counts
+    the names of directories and of symbolic links that came and went: as long as it stays
+    the same, every path leads to the same directory.
     """
 
-    __slots__ = ("base", "changed", "key")
+    __slots__ = ("base", "changed", "key", "shape")
 
     def __init__(self, base: Inodes, key: int | None = None) -> None:
         self.base = base
         self.key = key
         self.changed: dict[int, Inode] = {}
+        self.shape = 0
 
     def get(self, number: int) -> Inode | None:
         """Return the inode for reading, or None if there is none of this number."""
@@ -53,21 +57,31 @@ class InodeTable:
 
     def attach(self, directory: int, name: str, number: int) -> None:
         """Let ``name`` in ``directory`` mean ``number``, whatever it meant before."""
-        self._attach(self.own(directory), name, self.own(number))
+        self.attach_own(self.own(directory), name, self.own(number))
 
-    def _attach(self, holder: Inode, name: str, inode: Inode) -> None:
-        replaced = holder.entries.get(name)
+    def attach_own(self, holder: Inode, name: str, inode: Inode) -> None:
+        """Do what ``attach`` does, with two inodes that are the table's own already."""
+        entries = holder.entries
+        replaced = entries.get(name)
         if replaced is not None:
             self._detach(holder, name, self.own(replaced))
-        holder.entries = holder.entries.set(name, inode.number)
+            entries = holder.entries
+        holder.entries = entries.set(name, inode.number)
         if holder.content_key is not None:
             holder.content_key += entry_key(name, inode.number)
-        if inode.mode & FORMAT == DIRECTORY:
-            inode.links = 2
+        kind = inode.mode & FORMAT
+        if kind == DIRECTORY:
+            inode.links = 2 + self._subdirectories(inode)
             inode.parent = holder.number
             holder.links += 1
         else:
             inode.links += 1
+        if kind != REGULAR:
+            self.shape += 1
+
+    def _subdirectories(self, directory: Inode) -> int:
+        found = [self.get(number) for number in directory.entries.values()]
+        return sum(inode is not None and inode.is_directory for inode in found)
 
     def detach(self, directory: int, name: str) -> None:
         """Let ``name`` in ``directory`` mean nothing."""
@@ -78,18 +92,26 @@ class InodeTable:
         holder.entries = holder.entries.delete(name)
         if holder.content_key is not None:
             holder.content_key -= entry_key(name, inode.number)
-        if inode.mode & FORMAT == DIRECTORY:
+        kind = inode.mode & FORMAT
+        if kind == DIRECTORY:
             inode.links = 0
             holder.links -= 1
         else:
             inode.links -= 1
+        if kind != REGULAR:
+            self.shape += 1
 
     def move(self, number: int, directory: int, name: str, to_directory: int, to_name: str) -> None:
         """Rename: the old name goes, if it still means this inode; the new one means it."""
-        holder, inode = self.own(directory), self.own(number)
-        if holder.entries.get(name) == number:
+        self.move_own(self.own(number), self.own(directory), name, self.own(to_directory), to_name)
+
+    def move_own(
+        self, inode: Inode, holder: Inode, name: str, to_holder: Inode, to_name: str
+    ) -> None:
+        """Do what ``move`` does, with inodes that are the table's own already."""
+        if holder.entries.get(name) == inode.number:
             self._detach(holder, name, inode)
-        self._attach(self.own(to_directory), to_name, inode)
+        self.attach_own(to_holder, to_name, inode)
 
     def freeze(self) -> Inodes:
         """Return everything as an unchanging base; costs what changed, not what is stored."""

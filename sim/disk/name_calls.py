@@ -133,13 +133,9 @@ class NameCalls(Process):
         """Move a name, over a file or an empty directory that has the new one."""
         if self._dead or self.disk.off:
             raise PowerOff(DEAD)
-        source = _name(src, "rename", src, dst)
-        directory = self._quick_parent(source, src_dir_fd) or self._parent(
-            source, src_dir_fd, src, dst
-        )
-        target = _name(dst, "rename", src, dst)
-        to_directory = self._quick_parent(target, dst_dir_fd) or self._parent(
-            target, dst_dir_fd, src, dst
+        directory, source = self._quick(src, src_dir_fd) or self._first(src, src_dir_fd, src, dst)
+        to_directory, target = self._quick(dst, dst_dir_fd) or self._first(
+            dst, dst_dir_fd, src, dst
         )
         if source.last in _DOTS or target.last in _DOTS:
             raise os_error(errno.EBUSY, src, dst)
@@ -158,14 +154,22 @@ class NameCalls(Process):
             return
         if inode.parent or replaced is None or replaced.parent or not self._trusted:
             self._may_move(directory, inode, to_directory, replaced, src, dst)
+        own = self.disk.cache.own
         self.disk.rename(
-            self._own(inode), self._own(directory), source.last,
-            self._own(to_directory), target.last, source.text, target.text,
+            own(inode.number), own(directory.number), source.last,
+            own(to_directory.number), target.last, source.text, target.text,
         )  # fmt: skip
 
     replace = rename
 
     # -- what they have in common --------------------------------------------------------
+
+    def _first(
+        self, path: StrOrBytesPath, dir_fd: int | None, src: object, dst: object
+    ) -> tuple[Inode, PathName]:
+        """Return the directory of the last component, and the path taken apart."""
+        name = _name(path, "rename", src, dst)
+        return self._parent(name, dir_fd, src, dst), name
 
     def _look(
         self, directory: Inode, name: str, path: object, path2: object = None

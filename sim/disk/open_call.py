@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-import stat
+from stat import S_IFREG
 
 from sim.disk.descriptor import OpenFile
 from sim.disk.disk import DEAD
@@ -34,35 +34,47 @@ class OpenCall(Process):
         decoded = open_flags(flags)
         if not decoded.valid:
             raise os_error(errno.EINVAL, path)
-        name = path_name(path, "open")
-        if len(self._files) >= self._descriptors.limit:
-            raise os_error(errno.EMFILE, path)
-        if disk.descriptor_interposer is not None:
-            disk.descriptor_interposer.opening(name.text, len(self._files))
         mode &= ~self._mask & _PERMISSION_BITS
-        if decoded.unnamed:
-            return self._open_unnamed(name, decoded, mode, dir_fd, path)
-        directory = self._quick_parent(name, dir_fd)
-        number = None if directory is None else directory.entries.get(name.last)
-        inode = None if number is None else self._inode(number)
-        if directory is None or not directory.links or (inode is not None and inode.target):
-            return self._open_carefully(name, decoded, mode, dir_fd, path)
-        if inode is None:
-            if not decoded.create:
-                raise os_error(errno.ENOENT, path)
-            return self._open_new(directory, name.last, name.text, decoded, mode)
-        return self._open_found(inode, name.text, decoded, path)
+        found = self._quick(path, dir_fd)
+        if found is None or decoded.unnamed:
+            return self._open_carefully(path, decoded, mode, dir_fd)
+        directory, name = found
+        number = directory.entries.get(name.last)
+        inode = (
+            None if number is None else disk.cache.changed.get(number) or disk.cache.base[number]
+        )
+        if not directory.links or (inode is not None and inode.target):
+            return self._open_carefully(path, decoded, mode, dir_fd)
+        if len(self._files) >= self._descriptors.limit or disk.descriptor_interposer is not None:
+            self._admit(path, name.text)
+        if inode is not None:
+            return self._open_found(inode, name.text, decoded, path, decoded.directory)
+        if not decoded.create:
+            raise os_error(errno.ENOENT, path)
+        return self._open_new(directory, name.last, name.text, decoded, mode)
+
+    def _admit(self, path: object, text: str) -> None:
+        """Raise EMFILE, or what a fault makes of an open, before the path is walked."""
+        if self._descriptors.is_full:
+            raise os_error(errno.EMFILE, path)
+        interposer = self.disk.descriptor_interposer
+        if interposer is not None:
+            interposer.opening(text, len(self._files))
 
     def _open_carefully(
-        self, name: PathName, flags: OpenFlags, mode: int, dir_fd: int | None, path: object
+        self, path: StrOrBytesPath, flags: OpenFlags, mode: int, dir_fd: int | None
     ) -> int:
         """Open where the way is not plain, or where permissions count."""
+        name = path_name(path, "open")
+        self._admit(path, name.text)
         walk = Walk(self.disk.cache, self._identity, path)
         start = self._start(name, dir_fd, path, None)
+        if flags.unnamed:
+            return self._open_unnamed(walk, name, start, flags, mode)
         found = walk.to_open(name, start, follow=flags.follow, creating=flags.create)
         if found.inode is not None:
             asks = flags.directory or found.must_be_directory
-            return self._open_found(found.inode, name.text, flags, path, is_directory=asks)
+            return self._open_found(found.inode, name.text, flags, path, asks)
         if not found.directory.links:
             raise os_error(errno.ENOENT, path)
         self._may_change(found.directory, path)
@@ -71,41 +83,31 @@ class OpenCall(Process):
     def _open_new(self, directory: Inode, name: str, path: str, flags: OpenFlags, mode: int) -> int:
         directory = self._own(directory)
         owner = self._owner(directory)
-        inode = self.disk.create(directory, name, stat.S_IFREG | mode, path, owner=owner)
+        inode = self.disk.create(directory, name, S_IFREG | mode, path, "", owner)
         return self._descriptors.add(OpenFile(inode.number, path, flags, False, 0))
 
     def _open_found(
-        self,
-        inode: Inode,
-        path: str,
-        flags: OpenFlags,
-        given: object,
-        *,
-        is_directory: bool = False,
+        self, inode: Inode, path: str, flags: OpenFlags, given: object, asks_directory: bool, /
     ) -> int:
-        inode_is_directory = bool(inode.parent)
-        if flags.create or inode_is_directory or is_directory or flags.directory:
-            self._check_kind(inode, flags, given, asks_directory=is_directory or flags.directory)
-        if inode.target:
-            raise os_error(errno.ELOOP, given)
-        if not self._trusted:
-            self._check_access(inode, flags, given)
-        if flags.truncate:
-            self.disk.resize(self._own(inode), 0, path)
-        errors = self.disk.sync_errors.get(inode.number, 0)
-        file = OpenFile(inode.number, path, flags, inode_is_directory, errors)
-        return self._descriptors.add(file)
-
-    def _check_kind(
-        self, inode: Inode, flags: OpenFlags, given: object, *, asks_directory: bool
-    ) -> None:
+        """Open what exists; ``given`` is the path as the program gave it."""
+        is_directory = bool(inode.parent)
         if flags.create and flags.exclusive:
             raise os_error(errno.EEXIST, given)
-        if inode.is_directory:
+        if is_directory:
             if flags.create or flags.wanted & WRITE:
                 raise os_error(errno.EISDIR, given)
         elif asks_directory:
             raise os_error(errno.ENOTDIR, given)
+        if inode.target:
+            raise os_error(errno.ELOOP, given)
+        if not self._trusted:
+            self._check_access(inode, flags, given)
+        disk = self.disk
+        if flags.truncate:
+            disk.resize(disk.cache.own(inode.number), 0, path)
+        errors = disk.sync_errors.get(inode.number, 0) if disk.sync_errors else 0
+        file = OpenFile(inode.number, path, flags, is_directory, errors)
+        return self._descriptors.add(file)
 
     def _check_access(self, inode: Inode, flags: OpenFlags, given: object) -> None:
         if not self._identity.may(inode, flags.wanted):
@@ -114,14 +116,12 @@ class OpenCall(Process):
             raise os_error(errno.EPERM, given)
 
     def _open_unnamed(
-        self, name: PathName, flags: OpenFlags, mode: int, dir_fd: int | None, path: object
+        self, walk: Walk, name: PathName, start: Inode, flags: OpenFlags, mode: int
     ) -> int:
         """Make a file without a name, by ``O_TMPFILE``."""
-        walk = Walk(self.disk.cache, self._identity, path)
-        start = self._start(name, dir_fd, path, None)
         directory = walk.resolve(name, start, follow=flags.follow)
         if not directory.is_directory:
-            raise os_error(errno.ENOTDIR, path)
+            raise os_error(errno.ENOTDIR, walk.path)
         if not self._identity.may(directory, WRITE | SEARCH):
-            raise os_error(errno.EACCES, path)
+            raise os_error(errno.EACCES, walk.path)
         return self._open_new(directory, "", name.text, flags, mode)

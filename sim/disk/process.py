@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 from stat import S_ISGID
-from typing import Any
+from typing import Any, Final
 
 from sim.disk.descriptor import DescriptorTable, OpenFile
 from sim.disk.disk import DEAD, Disk
@@ -22,13 +22,15 @@ from sim.disk.path_walk import Walk
 from sim.disk.permissions import SEARCH, WRITE, Identity
 from sim.errors import PowerOff
 
+_KNOWN_PATHS: Final = 4096
+
 
 class Process:
     """One process on a disk. ``poisoned`` tells that it is dead."""
 
     __slots__ = (
-        "_dead", "_descriptors", "_files", "_identity", "_mask", "_owners", "_trusted",
-        "_working_directory", "disk",
+        "_dead", "_descriptors", "_files", "_identity", "_known", "_mask", "_owners", "_shape",
+        "_trusted", "_working_directory", "disk",
     )  # fmt: skip
 
     def __init__(
@@ -49,6 +51,9 @@ class Process:
         self._working_directory = ROOT
         self._descriptors = DescriptorTable(descriptor_limit)
         self._files = self._descriptors.files
+        # Plain paths that were walked since the shape of the tree was ``_shape``.
+        self._known: dict[object, tuple[int, PathName]] = {}
+        self._shape = disk.cache.shape
 
     @property
     def poisoned(self) -> bool:
@@ -130,31 +135,54 @@ class Process:
             raise os_error(errno.ENOTDIR, path, path2)
         return self._inode(file.number)
 
-    def _quick_parent(self, name: PathName, dir_fd: int | None) -> Inode | None:
-        """Return the directory that holds the last component, if the way there is plain.
+    def _quick(self, path: object, dir_fd: int | None) -> tuple[Inode, PathName] | None:
+        """Return the directory that holds the last component of a path that is plain.
 
-        None sends the caller to ``Walk``, which starts again and knows every case.
+        None sends the caller to ``Walk``, which starts again and knows every case. A path
+        that was walked is known until a directory or a link gains or loses a name.
         """
-        if dir_fd is not None or not (name.plain and self._trusted):
+        if dir_fd is not None:
             return None
         cache = self.disk.cache
-        changed, base = cache.changed, cache.base
-        start = ROOT if name.absolute else self._working_directory
-        directory = changed.get(start) or base[start]
+        if self._shape != cache.shape:
+            self._known.clear()
+            self._shape = cache.shape
+        known = self._known.get(path)
+        if known is None:
+            return self._learn(path)
+        number, name = known
+        return cache.changed.get(number) or cache.base[number], name
+
+    def _learn(self, path: object) -> tuple[Inode, PathName] | None:
+        """Walk a path, and remember it if nothing on the way needs care."""
+        if type(path) is not str or not self._trusted:
+            return None
+        try:
+            name = path_name(path, "")
+        except (OSError, ValueError):
+            return None
+        if not name.plain:
+            return None
+        directory = self._inode(ROOT if name.absolute else self._working_directory)
         for part in name.parents:
             number = directory.entries.get(part)
             if number is None:
                 return None
-            directory = changed.get(number) or base[number]
-        return directory if directory.parent else None
+            directory = self._inode(number)
+        if not directory.parent:
+            return None
+        if len(self._known) >= _KNOWN_PATHS:
+            self._known.clear()
+        self._known[path] = directory.number, name
+        return directory, name
 
     def _parent(
         self, name: PathName, dir_fd: int | None, path: object, path2: object = None
     ) -> Inode:
         """Return the directory that holds the last component of a path."""
-        directory = self._quick_parent(name, dir_fd)
-        if directory is not None:
-            return directory
+        found = self._quick(name.text, dir_fd)
+        if found is not None:
+            return found[0]
         walk = Walk(self.disk.cache, self._identity, path, path2)
         return walk.parent(name, self._start(name, dir_fd, path, path2))
 
@@ -168,15 +196,17 @@ class Process:
         follow: bool = True,
     ) -> Inode:
         """Return the inode that a path means, for reading."""
-        self._must_live()
-        name = path_name(path, call)
-        directory = self._quick_parent(name, dir_fd)
-        if directory is not None:
+        if self._dead or self.disk.off:
+            raise PowerOff(DEAD)
+        found = self._quick(path, dir_fd)
+        if found is not None:
+            directory, name = found
             number = directory.entries.get(name.last)
             if number is not None:
                 inode = self._inode(number)
                 if not (inode.target and follow):
                     return inode
+        name = path_name(path, call)
         walk = Walk(self.disk.cache, self._identity, path, path2)
         return walk.resolve(name, self._start(name, dir_fd, path, path2), follow=follow)
 

@@ -69,6 +69,9 @@ def test_directories_count_their_subdirectories_as_links(arm: Arm) -> None:
     arm.os.mkdir(arm.path("d/e/"))
     arm.os.mkdir(arm.path("d/f"))
     assert arm.os.stat(arm.path("d")).st_nlink == 4
+    arm.os.rename(arm.path("d"), arm.path("D"))
+    assert arm.os.stat(arm.path("D")).st_nlink == 4
+    arm.os.rename(arm.path("D"), arm.path("d"))
     arm.os.rename(arm.path("d/e"), arm.path("e"))
     assert arm.os.stat(arm.path("d")).st_nlink == 3
     arm.os.rmdir(arm.path("d/f"))
