@@ -33,9 +33,14 @@ def test_jobs_are_taken_when_they_are_needed() -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_what_a_job_raises_is_raised_here_and_ends_the_processes(processes: int) -> None:
+def test_what_a_job_raises_is_raised_here(processes: int) -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         list(work(int, ["1", "one", "2"], processes))
+
+
+def test_processes_end_at_once_when_a_job_has_raised() -> None:
+    with pytest.raises(ValueError, match="must be non-negative"):
+        list(work(time.sleep, [600, -1], 2))
     # The pool's own thread waits for them too, so that nobody is told who was first.
     deadline = time.monotonic() + 30
     while active_children() and time.monotonic() < deadline:
