@@ -34,6 +34,7 @@ from sim.disk.survivors import SurvivorSet
 from sim.errors import HarnessError
 
 Workload = Callable[[Handle, History], None]
+_Key = tuple[object, ...]
 Check = Callable[[Handle, Known], None]
 
 KEPT_FAILURES: Final = 16
@@ -90,10 +91,14 @@ class Exploration:
 
 
 class _Visit(NamedTuple):
-    """A crash image that wants a look, and how it came about."""
+    """A crash image that wants a look, and how it came about.
+
+    ``key``: what the check sees, and, where its own writes are crashed as well, what is
+    pending beneath them.
+    """
 
     image: Image
-    key: tuple[int, bool, int]
+    key: _Key
     crashes: tuple[CrashPoint, ...]
     said: int
 
@@ -140,7 +145,7 @@ class _Explorer:
         self.result = Exploration(model)
         self.disk = Disk(image, model)
         self.history = History(lambda: self.disk.operations)
-        self._seen: set[tuple[int, bool, int]] = set()
+        self._depth_seen: dict[_Key, int] = {}
         self._record(workload)
         self.check = check or self._default_check()
 
@@ -209,16 +214,15 @@ class _Explorer:
         phase = Phase.AFTER if number else Phase.BEFORE
         operation = max(number, 1)
         space = StateSpace(pending)
-        killed = self._killed(pending, disk.next_inode, space, number)
+        killed, kill_key = self._killed(pending, disk.next_inode, space, number)
         point = CrashPoint(operation, phase, CrashKind.KILL)
-        yield _Visit(killed[0], (killed[1], True, said), (*before, point), said)
+        yield _Visit(killed, (said, *kill_key), (*before, point), said)
         for inodes, key, survivors in self._states(space, since):
             self.result.built += 1
-            point_key = (key, False, said)
-            if point_key not in self._seen:
+            if self._is_worth(visit_key := (said, key), len(before) + 1):
                 point = CrashPoint(operation, phase, CrashKind.POWER_CUT, survivors)
                 image = Image.of_platter(inodes, disk.next_inode)
-                yield _Visit(image, point_key, (*before, point), said)
+                yield _Visit(image, visit_key, (*before, point), said)
 
     def _states(self, space: StateSpace, since: int) -> Iterator[State]:
         limit = self.limits.states_per_point
@@ -239,10 +243,13 @@ class _Explorer:
 
     def _killed(
         self, pending: Pending, next_inode: int, space: StateSpace, operations: int
-    ) -> tuple[Image, int]:
+    ) -> tuple[Image, _Key]:
         state = space.one(SurvivorSet())
         carried = pending.carried_over(operations)
-        return Image(pending.platter, carried, state.inodes, next_inode), state.key
+        image = Image(pending.platter, carried, state.inodes, next_inode)
+        # One page cache may have different things pending: a file written and put back.
+        beneath = (space.base_key, carried) if self.limits.nested else ()
+        return image, (state.key, beneath)
 
     def _kills_during(
         self,
@@ -263,35 +270,42 @@ class _Explorer:
             partial.advance(operation._replace(data=operation.data[:kept]), number)
             image, key = self._killed(partial, disk.next_inode, StateSpace(partial), number)
             point = CrashPoint(number, Phase.DURING, CrashKind.KILL, kept=kept)
-            yield _Visit(image, (key, True, said), (*before, point), said)
+            yield _Visit(image, (said, *key), (*before, point), said)
 
     # -- one crash image -----------------------------------------------------------------
 
+    def _is_worth(self, key: _Key, depth: int) -> bool:
+        """Say whether an image is new, or was seen only where fewer crashes were to follow."""
+        seen = self._depth_seen.get(key)
+        return seen is None or (depth < seen and depth <= self.limits.nested)
+
     def _visit(self, visit: _Visit) -> None:
-        if visit.key in self._seen:
+        depth = len(visit.crashes)
+        if not self._is_worth(visit.key, depth):
             return
-        self._seen.add(visit.key)
-        self.result.states += 1
+        self.result.states += visit.key not in self._depth_seen
+        self._depth_seen[visit.key] = depth
         disk = Disk(visit.image, self.result.model)
         try:
             self.check(Handle(disk), self.history.known(visit.said))
         except HarnessError:
             raise
         except Violation as violation:
-            self._fail(Failure(visit.crashes, violation))
+            self._fail(visit, violation)
             return
         except Exception as error:  # noqa: BLE001 - whatever the program raises is its answer
             reason = f"recovery raised {type(error).__name__}: {error}"
-            self._fail(Failure(visit.crashes, UnreadableAfterCrash(reason)))
+            self._fail(visit, UnreadableAfterCrash(reason))
             return
-        if disk.journal and len(visit.crashes) <= self.limits.nested:
+        if disk.journal and depth <= self.limits.nested:
             for nested in self._crashes(disk, visit.crashes, visit.said):
                 self._visit(nested)
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, visit: _Visit, violation: Violation) -> None:
+        self._depth_seen[visit.key] = 0
         self.result.failed += 1
         if len(self.result.failures) < KEPT_FAILURES:
-            self.result.failures.append(failure)
+            self.result.failures.append(Failure(visit.crashes, violation))
 
 
 def _contents(handle: Handle, paths: list[str]) -> dict[str, bytes | None]:

@@ -1,0 +1,380 @@
+"""A power cut, enumerated naively: every subset of what is pending, kept if the table allows it.
+
+It is written from the table of persistence models and shares nothing with ``sim/disk`` but the
+journal, the names of the models and their answers. It is slow, and short enough to be
+checked by reading. What it says, ``StateSpace`` must say too, neither more nor less.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from sim.disk.crash_image import Image
+from sim.disk.operation import (
+    Create,
+    FailedSync,
+    Link,
+    Operation,
+    Rename,
+    Resize,
+    SetAttributes,
+    Sync,
+    Unlink,
+    Write,
+)
+from sim.disk.persistence import (
+    DataBeforeSize,
+    DirectoryOrder,
+    PersistenceModel,
+    StaleBytes,
+    TruncateOrder,
+)
+
+BLOCK, SECTOR = 4096, 512
+
+Tree = frozenset[tuple[str, int, int, bytes]]
+"""What a boot sees: path, inode number, mode, content (of a directory: nothing)."""
+
+
+@dataclass
+class Piece:
+    """One micro-operation. ``kind`` is born, data, size, link, unlink, move or mode."""
+
+    call: int
+    kind: str
+    inode: int
+    directories: tuple[int, ...] = ()
+    names: tuple[tuple[int, str], ...] = ()
+    offset: int = 0
+    data: bytes = b""
+    size: int = 0
+    append: bool = False
+    fresh: bool = False
+    appended: bool = False
+    mode: int = 0
+    is_directory: bool = False
+    over: bool = False
+
+
+@dataclass
+class Node:
+    """One inode on the platter; ``content`` may reach beyond ``size``, where nobody sees it."""
+
+    mode: int
+    size: int = 0
+    content: bytes = b""
+    entries: dict[str, int] = field(default_factory=dict)
+
+    def put(self, offset: int, data: bytes) -> None:
+        content = self.content.ljust(offset, b"\0")
+        self.content = content[:offset] + data + content[offset + len(data) :]
+
+
+Nodes = dict[int, Node]
+
+
+class NaiveDisk:
+    """A platter and what is pending above it, under ``model``."""
+
+    def __init__(self, model: PersistenceModel, image: Image) -> None:
+        self.model = model
+        self.nodes: Nodes = {}
+        for number, inode in image.platter.items():
+            content = inode.read(0, inode.size)
+            self.nodes[number] = Node(inode.mode, inode.size, content, dict(inode.entries))
+        self.pending: list[Piece] = []
+
+    # -- the journal ---------------------------------------------------------------------
+
+    def advance(self, operation: Operation, call: int) -> None:
+        """Take one operation into account."""
+        match operation:
+            case Write():
+                self._write(operation, call)
+            case Sync():
+                self._sync(operation)
+            case Resize(_, inode, size, _):
+                self.pending.append(Piece(call, "size", inode, size=size))
+            case SetAttributes(_, inode, mode, _, _, _, _):
+                self.pending.append(Piece(call, "mode", inode, mode=mode))
+            case Create(_, inode, directory, name):
+                is_directory = inode.is_directory
+                self.pending.append(
+                    Piece(call, "born", inode.number, mode=inode.mode, is_directory=is_directory)
+                )
+                if name:
+                    self._name("link", call, inode.number, ((directory, name),))
+            case Link(_, inode, directory, name):
+                self._name("link", call, inode, ((directory, name),))
+            case Unlink(_, inode, directory, name):
+                self._name("unlink", call, inode, ((directory, name),))
+            case Rename(_, inode, directory, name, _, to_directory, to_name, replaced):
+                names = ((directory, name), (to_directory, to_name))
+                self._name("move", call, inode, names, over=bool(replaced))
+            case FailedSync():
+                raise NotImplementedError(operation)
+
+    def _name(
+        self, kind: str, call: int, inode: int, names: tuple[tuple[int, str], ...], *,
+        over: bool = False,
+    ) -> None:  # fmt: skip
+        born = [piece.is_directory for piece in self.pending if piece.kind == "born"
+                and piece.inode == inode]  # fmt: skip
+        is_directory = born[0] if born else stat.S_ISDIR(self.nodes[inode].mode)
+        directories = tuple(directory for directory, _ in names)
+        self.pending.append(
+            Piece(call, kind, inode, directories, names, is_directory=is_directory, over=over)
+        )
+
+    def _write(self, write: Write, call: int) -> None:
+        """Cut a call at blocks, and those at the unit; each block that grows the file says so."""
+        sequential, unit = self.model.sequential, self.model.unit_bytes
+        start, end = write.offset, write.offset + len(write.data)
+        while start < end:
+            block_end = end if not unit else min(end, (start // BLOCK + 1) * BLOCK)
+            allocated_now = any(
+                piece.kind == "data" and piece.inode == write.inode and piece.fresh
+                and piece.offset // BLOCK == start // BLOCK
+                for piece in self.pending
+            )  # fmt: skip
+            fresh = start // BLOCK * BLOCK >= write.size or allocated_now
+            while start < block_end:
+                stop = block_end
+                if not sequential:
+                    stop = min(block_end, (start // unit + 1) * unit)
+                data = write.data[start - write.offset : stop - write.offset]
+                self.pending.append(
+                    Piece(
+                        call, "data", write.inode, offset=start, data=data, fresh=fresh,
+                        appended=start >= write.size, size=stop if sequential else 0,
+                    )
+                )  # fmt: skip
+                start = stop
+            if not sequential and block_end > write.size:
+                self.pending.append(Piece(call, "size", write.inode, size=block_end, append=True))
+
+    # -- must precede --------------------------------------------------------------------
+
+    def meaning(self, first: int, then: int) -> bool:
+        """Whether ``then`` means nothing without ``first``, whatever the model orders."""
+        a, b = self.pending[first], self.pending[then]
+        if a.kind == "born":
+            return a.inode == b.inode or a.inode in b.directories
+        if a.inode == b.inode and a.kind == b.kind in ("size", "mode"):
+            return True
+        if b.kind == "data" and a.inode == b.inode:
+            if a.kind == "data":
+                return self._unit(a) == self._unit(b)
+            cuts = a.kind == "size" and not a.append
+            return cuts and self.model.truncate_order is not TruncateOrder.NONE
+        if b.kind == "size" and b.append and a.kind == "data":
+            return self._exposed(a, b)
+        if b.kind == "move":
+            return self._before_move(first, a, then, b)
+        return False
+
+    def _exposed(self, data: Piece, size: Piece) -> bool:
+        """Whether the model keeps back a size for this data, which it would show."""
+        if (data.call, data.inode) != (size.call, size.inode):
+            return False
+        same_block = data.offset // BLOCK == (size.size - 1) // BLOCK
+        waits = self.model.data_before_size
+        fresh = waits is DataBeforeSize.NEW_BLOCKS and data.fresh
+        return same_block and (waits is DataBeforeSize.ALWAYS or fresh)
+
+    def _before_move(self, first: int, a: Piece, then: int, b: Piece) -> bool:
+        """Whether a rename waits for ``a``: for data, a directory, the rename of a directory."""
+        waits = self.model.rename_over_waits if b.over else self.model.rename_new_waits
+        if waits and a.inode == b.inode and a.kind in ("data", "size"):
+            return True
+        if a.kind == "move" and a.is_directory and b.is_directory:
+            return True
+        old, new = b.directories
+        return old != new and first in self._way_to(new, then)
+
+    def _way_to(self, directory: int, before: int) -> list[int]:
+        """Return what put this directory, and those above it, where they are."""
+        way: list[int] = []
+        while True:
+            put = [
+                index for index, piece in enumerate(self.pending[:before])
+                if piece.kind in ("link", "move") and piece.inode == directory
+            ]  # fmt: skip
+            if not put:
+                return way
+            way.append(put[-1])
+            directory = self.pending[put[-1]].directories[-1]
+
+    def ordered(self, first: int, then: int) -> bool:
+        """Whether the model keeps these two in order, though each means something alone."""
+        if self.model.sequential:
+            return True
+        a, b = self.pending[first], self.pending[then]
+        if self.model.directory_order is DirectoryOrder.SAME:
+            return bool(set(a.directories) & set(b.directories))
+        if self.model.directory_order is DirectoryOrder.ALL:
+            return self._is_metadata(a) and (b.kind == "size" or self._is_metadata(b))
+        return False
+
+    def _is_metadata(self, piece: Piece) -> bool:
+        return piece.kind in ("link", "unlink", "move", "mode") or (
+            piece.kind == "size" and not piece.append
+        )
+
+    def _unit(self, piece: Piece) -> int:
+        return piece.offset // self.model.unit_bytes if self.model.unit_bytes else 0
+
+    # -- barriers ------------------------------------------------------------------------
+
+    def _sync(self, sync: Sync) -> None:
+        count = len(self.pending)
+        covered = {index for index in range(count) if not sync.inode or self._covers(sync, index)}
+        if self.model.sync_names and sync.inode:
+            for index in sorted(covered):
+                piece = self.pending[index]
+                if piece.kind in ("link", "move") and piece.inode == sync.inode:
+                    covered |= self._under_the_name(index)
+        for then in range(count - 1, -1, -1):
+            if then in covered:
+                covered |= {
+                    first for first in range(then)
+                    if self.meaning(first, then)
+                    or (self.model.sync_metadata and self.ordered(first, then))
+                }  # fmt: skip
+        for index in sorted(covered):
+            _apply(self.pending[index], self.nodes)
+        self.pending = [
+            piece for index, piece in enumerate(self.pending)
+            if index not in covered
+        ]  # fmt: skip
+
+    def _covers(self, sync: Sync, index: int) -> bool:
+        piece = self.pending[index]
+        own = piece.inode == sync.inode
+        all_metadata = self.model.sync_metadata and not sync.data_only
+        if all_metadata and self._is_metadata(piece):
+            return True
+        if piece.kind in ("born", "data", "size"):
+            return own
+        if piece.kind == "mode":
+            return own and not sync.data_only
+        into = piece.directories[-1] == sync.inode
+        return into or (own and self.model.sync_names and piece.kind != "unlink")
+
+    def _under_the_name(self, index: int) -> set[int]:
+        """Return what a durable name stands on: its directories, and what it meant before."""
+        directory, name = self.pending[index].names[-1]
+        before = {
+            earlier for earlier in range(index) if (directory, name) in self.pending[earlier].names
+        }
+        return before | set(self._way_to(directory, len(self.pending)))
+
+    # -- crashes -------------------------------------------------------------------------
+
+    def trees(self) -> set[Tree]:
+        """Return every tree that a power cut now may leave."""
+        return {
+            self.tree(pieces)
+            for survived in self.survivor_sets()
+            for pieces in self._bent(survived)
+        }
+
+    def survivor_sets(self) -> Iterator[frozenset[int]]:
+        """Yield every set of pending pieces that holds all that must precede its members."""
+        count = len(self.pending)
+        before = [
+            {a for a in range(b) if self.meaning(a, b) or self.ordered(a, b)} for b in range(count)
+        ]
+        for bits in product((True, False), repeat=count):
+            survived = frozenset(index for index in range(count) if bits[index])
+            if all(before[index] <= survived for index in survived):
+                yield survived
+
+    def _bent(self, survived: frozenset[int]) -> Iterator[list[Piece]]:
+        """Yield what survived with every write torn in every way, and every stale slice."""
+        ways: list[list[Piece | None]] = []
+        for index, piece in enumerate(self.pending):
+            if index in survived:
+                ways.append([piece, *self._torn(index, survived)])
+            elif self._shows_stale(index, survived):
+                ways.append([None, replace(piece, data=_stale(piece))])
+        for way in product(*ways):
+            yield [piece for piece in way if piece is not None]
+
+    def _torn(self, index: int, survived: frozenset[int]) -> list[Piece]:
+        piece = self.pending[index]
+        last = not any(later > index and self.meaning(index, later) for later in survived)
+        if not (self.model.torn_units and piece.kind == "data" and last):
+            return []
+        return [replace(piece, data=piece.data[:kept]) for kept in range(1, len(piece.data))]
+
+    def _shows_stale(self, index: int, survived: frozenset[int]) -> bool:
+        piece, where = self.pending[index], self.model.stale_bytes
+        if piece.kind != "data" or not piece.appended or where is StaleBytes.NOWHERE:
+            return False
+        earlier = [other for other in range(index) if self.pending[other].inode == piece.inode]
+        pieces = self.pending
+        cuts = [
+            other for other in earlier if pieces[other].kind == "size" and not pieces[other].append
+        ]
+        needed = {other for other in earlier if self.pending[other].kind == "born"} | {*cuts[-1:]}
+        return needed <= survived and (where is StaleBytes.ANYWHERE or piece.fresh)
+
+    def tree(self, pieces: list[Piece]) -> Tree:
+        """Return what a boot sees after these pieces reached the platter, in order."""
+        nodes = {
+            number: replace(node, entries=dict(node.entries)) for number, node in self.nodes.items()
+        }
+        for piece in pieces:
+            _apply(piece, nodes)
+        return frozenset(_walk("/", 1, nodes))
+
+
+def _apply(piece: Piece, nodes: Nodes) -> None:
+    if piece.kind == "born":
+        nodes[piece.inode] = Node(piece.mode)
+        return
+    node = nodes[piece.inode]
+    match piece.kind:
+        case "data":
+            node.put(piece.offset, piece.data)
+            node.size = max(node.size, piece.size)
+        case "size" if piece.append:
+            node.size = max(node.size, piece.size)
+        case "size":
+            node.size = piece.size
+            node.content = node.content[: piece.size]
+        case "mode":
+            node.mode = piece.mode
+        case _:
+            for directory, name in piece.names if piece.kind != "link" else ():
+                if nodes[directory].entries.get(name) == piece.inode:
+                    del nodes[directory].entries[name]
+            if piece.kind != "unlink":
+                directory, name = piece.names[-1]
+                nodes[directory].entries[name] = piece.inode
+
+
+def _stale(piece: Piece) -> bytes:
+    pattern = f"stale {piece.inode}.{piece.offset // SECTOR}\n".encode()
+    return (pattern * len(piece.data))[: len(piece.data)]
+
+
+def _walk(path: str, number: int, nodes: Nodes) -> Iterator[tuple[str, int, int, bytes]]:
+    node = nodes[number]
+    is_directory = stat.S_ISDIR(node.mode)
+    content = b"" if is_directory else node.content[: node.size].ljust(node.size, b"\0")
+    yield path, number, node.mode, content
+    for name, child in node.entries.items():
+        yield from _walk(f"{path.rstrip('/')}/{name}", child, nodes)
+
+
+def tree_of(image: Image) -> Tree:
+    """Return what a boot from ``image`` sees."""
+    return frozenset(
+        (path, inode.number, inode.mode, b"" if inode.is_directory else inode.read(0, inode.size))
+        for path, inode in image.tree()
+    )
