@@ -247,9 +247,24 @@ class NaiveDisk:
         for index in sorted(covered):
             _apply(self.pending[index], self.nodes)
         self.pending = [
-            piece for index, piece in enumerate(self.pending)
-            if index not in covered
-        ]  # fmt: skip
+            self._less_cut(index, covered) for index in range(count) if index not in covered
+        ]
+
+    def _less_cut(self, index: int, covered: set[int]) -> Piece:
+        """Return a piece without the data that a later, now durable truncation has cut off."""
+        piece = self.pending[index]
+        if piece.kind != "data":
+            return piece
+        sizes = [
+            self.pending[later].size
+            for later in covered
+            if later > index and self._is_cut(later) and self.pending[later].inode == piece.inode
+        ]
+        kept = max(0, min(sizes, default=piece.offset + len(piece.data)) - piece.offset)
+        return replace(piece, data=piece.data[:kept])
+
+    def _is_cut(self, index: int) -> bool:
+        return self.pending[index].kind == "size" and not self.pending[index].append
 
     def _covers(self, sync: Sync, index: int) -> bool:
         piece = self.pending[index]
