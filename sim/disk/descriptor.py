@@ -39,7 +39,10 @@ class OpenFile:
 
 
 class DescriptorTable:
-    """The descriptors of one process; a new one is the lowest that is free."""
+    """The descriptors of one process; a new one is the lowest that is free.
+
+    All from ``_next`` on are free, and below it those in the heap ``_free``.
+    """
 
     __slots__ = ("_free", "_next", "files", "limit")
 
@@ -73,5 +76,8 @@ class DescriptorTable:
         file = self.files.pop(descriptor, None)
         if file is not None:
             file.references -= 1
-            heappush(self._free, descriptor)
+            if descriptor == self._next - 1:
+                self._next = descriptor
+            else:
+                heappush(self._free, descriptor)
         return file

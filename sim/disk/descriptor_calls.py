@@ -136,11 +136,11 @@ class DescriptorCalls(Process):
 
     def fsync(self, fd: int | HasFileno) -> None:
         """Make content and attributes of an inode durable; the model says what else."""
-        self._sync(self._file(fd), data_only=False)
+        self._sync(self._file(fd), False)
 
     def fdatasync(self, fd: int | HasFileno) -> None:
         """Make content of an inode durable, and of its attributes what reading it needs."""
-        self._sync(self._file(fd), data_only=True)
+        self._sync(self._file(fd), True)
 
     def sync(self) -> None:
         """Make everything durable."""
@@ -175,7 +175,7 @@ class DescriptorCalls(Process):
                 raise os_error(errno.EFBIG)
         count = self.disk.write(inode, offset, data, file.path)
         if file.flags.sync:
-            self._sync(file, data_only=file.flags.sync_data_only)
+            self._sync(file, file.flags.sync_data_only)
         return count
 
     def _resize(self, inode: Inode, length: int, text: str, path: object = None) -> None:
@@ -183,7 +183,7 @@ class DescriptorCalls(Process):
             raise os_error(errno.EFBIG, path)
         self.disk.resize(self._own(inode), length, text)
 
-    def _sync(self, file: OpenFile, *, data_only: bool) -> None:
+    def _sync(self, file: OpenFile, data_only: bool, /) -> None:
         """Sync, and report once an error that another descriptor met since the last time.
 
         Each open file description remembers how many it knows of: errseq_t of Linux.

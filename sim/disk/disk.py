@@ -12,26 +12,24 @@ import errno
 import os
 from collections.abc import Callable
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from sim.disk.crash_image import Image
 from sim.disk.inode import ROOT, Inode
 from sim.disk.inode_table import InodeTable
+from sim.disk.journal import CREATE, RENAME, SYNC, WRITE, Journal, born, recorded
 from sim.disk.locks import LockTable
 from sim.disk.operation import (
-    Create,
     DescriptorInterposer,
     FailedSync,
     Interposer,
     Link,
     Operation,
-    Rename,
     Resize,
     SetAttributes,
     Sync,
     SyncFailure,
     Unlink,
-    Write,
 )
 from sim.disk.pending import Pending
 from sim.disk.persistence import POSIX, PersistenceModel
@@ -42,9 +40,6 @@ EPOCH_NS: Final = 1_700_000_000_000_000_000
 TICK_NS: Final = 1_000
 
 DEAD: Final = "the process that made this call is dead"
-
-# A named tuple's own constructor takes twice as long, and the hottest calls make one each.
-_record = tuple.__new__
 
 
 class Disk:
@@ -69,7 +64,8 @@ class Disk:
         self.model = model
         self.now_ns = now_ns or count(EPOCH_NS, TICK_NS).__next__
         self.cache = InodeTable(self.image.cached)
-        self.journal: list[Operation] = []
+        self._journal = Journal()
+        self._entries = self._journal.entries
         self.interposer: Interposer | None = None
         self.descriptor_interposer: DescriptorInterposer | None = None
         self.off = False
@@ -82,7 +78,12 @@ class Disk:
 
     @property
     def operations(self) -> int:
-        return len(self.journal)
+        return len(self._entries)
+
+    @property
+    def journal(self) -> list[Operation]:
+        """Every operation of this lifetime, in order; only the disk itself adds to it."""
+        return self._journal.records()
 
     @property
     def root(self) -> Inode:
@@ -99,22 +100,23 @@ class Disk:
 
     # -- operations ------------------------------------------------------------------
 
+    # An entry is an operation, or the tuple that one will be made from (``journal.py``).
     # ``create``, ``write``, ``rename`` and ``sync`` say by themselves what ``_enter`` and
-    # ``_leave`` say: two calls are a tenth of what an operation costs.
+    # ``_leave`` say: two calls are a tenth of what they cost.
 
-    def _enter(self, operation: Operation) -> Operation:
+    def _enter(self, entry: Any) -> Any:
         """Let the interposer look at an operation that is about to happen."""
         if self.off:
             raise PowerOff(DEAD)
         if self.interposer is not None:
-            operation = self.interposer.before(operation, len(self.journal) + 1)
-        return operation
+            return self.interposer.before(recorded(entry), len(self._entries) + 1)
+        return entry
 
-    def _leave(self, operation: Operation) -> None:
+    def _leave(self, entry: Any) -> None:
         """Enter an operation that happened in the journal."""
-        self.journal.append(operation)
+        self._entries.append(entry)
         if self.interposer is not None:
-            self.interposer.after(operation, len(self.journal))
+            self.interposer.after(entry, len(self._entries))
 
     def create(
         self,
@@ -129,41 +131,36 @@ class Disk:
 
         ``owner`` is uid and gid.
         """
-        now_ns = self.now_ns()
-        inode = Inode(self.next_inode, mode, now_ns)
-        inode.uid, inode.gid = owner
-        if target:
-            inode.target = target
-            inode.size = len(os.fsencode(target))
-        number = inode.number
-        operation: Operation = _record(Create, (path, inode.copy(), directory.number, name))
+        now_ns, number = self.now_ns(), self.next_inode
+        entry: Any = (
+            CREATE, path, number, mode, owner, now_ns, target, directory.number, name
+        )  # fmt: skip
         if self.interposer is not None or self.off:
-            operation = self._enter(operation)
+            entry = self._enter(entry)
         self.next_inode = number + 1
-        self.cache.changed[number] = inode
+        self.cache.changed[number] = inode = born(number, mode, owner, now_ns, target)
         if name:
             self.cache.attach_own(directory, name, inode)
             directory.mtime_ns = directory.ctime_ns = now_ns
-        self.journal.append(operation)
+        self._entries.append(entry)
         if self.interposer is not None:
-            self.interposer.after(operation, len(self.journal))
+            self.interposer.after(entry, len(self._entries))
         return inode
 
     def write(self, inode: Inode, offset: int, data: bytes, path: str) -> int:
         """Write ``data`` at ``offset`` (bytes); return how many bytes were taken."""
-        operation: Operation = _record(Write, (path, inode.number, offset, data, inode.size))
+        entry: Any = (WRITE, path, inode.number, offset, data, inode.size)
         if self.interposer is not None or self.off:
-            operation = self._enter(operation)
-            assert isinstance(operation, Write)
-            data = operation.data
+            entry = self._enter(entry)
+            data = entry.data
         length = len(data)
         inode.write(offset, data)
         if offset + length > inode.size:
             inode.size = offset + length
         inode.mtime_ns = inode.ctime_ns = self.now_ns()
-        self.journal.append(operation)
+        self._entries.append(entry)
         if self.interposer is not None:
-            self.interposer.after(operation, len(self.journal))
+            self.interposer.after(entry, len(self._entries))
         return length
 
     def resize(self, inode: Inode, size: int, path: str) -> None:
@@ -201,22 +198,22 @@ class Disk:
     ) -> None:
         """Move a name, over whatever the new name meant before."""
         replaced = to_directory.entries.get(to_name, 0)
-        moved = (
-            path, inode.number, directory.number, name,
+        entry: Any = (
+            RENAME, path, inode.number, directory.number, name,
             to_path, to_directory.number, to_name, replaced,
         )  # fmt: skip
-        operation: Operation = _record(Rename, moved)
         if self.interposer is not None or self.off:
-            operation = self._enter(operation)
-        self.cache.move_own(inode, directory, name, to_directory, to_name)
+            entry = self._enter(entry)
+        self.cache.detach_own(directory, name, inode)
+        lost = self.cache.attach_own(to_directory, to_name, inode)
         now_ns = self.now_ns()
         inode.ctime_ns = directory.ctime_ns = to_directory.ctime_ns = now_ns
         directory.mtime_ns = to_directory.mtime_ns = now_ns
-        if replaced:
-            self.cache.own(replaced).ctime_ns = now_ns
-        self.journal.append(operation)
+        if lost is not None:
+            lost.ctime_ns = now_ns
+        self._entries.append(entry)
         if self.interposer is not None:
-            self.interposer.after(operation, len(self.journal))
+            self.interposer.after(entry, len(self._entries))
 
     def set_attributes(
         self,
@@ -254,16 +251,16 @@ class Disk:
         tells; ``sync_errors`` then counts it for the other descriptors of this inode.
         """
         number = inode.number
-        operation: Operation = _record(Sync, (path, number, data_only))
+        entry: Any = (SYNC, path, number, data_only)
         if self.interposer is not None or self.off:
-            operation = self._enter(operation)
-            if isinstance(operation, FailedSync):
-                self._fail_sync(operation)
+            entry = self._enter(entry)
+            if isinstance(entry, FailedSync):
+                self._fail_sync(entry)
                 return
-        self.journal.append(operation)
+        self._entries.append(entry)
         if self.interposer is not None:
-            self.interposer.after(operation, len(self.journal))
-        if number in self._errors_to_come:
+            self.interposer.after(entry, len(self._entries))
+        if self._errors_to_come and number in self._errors_to_come:
             self._errors_to_come.discard(number)
             self._report(number, path)
 
@@ -274,11 +271,11 @@ class Disk:
     # -- fsync that fails --------------------------------------------------------------
 
     def _fail_sync(self, failed: FailedSync) -> None:
-        self.journal.append(failed)
+        self._entries.append(failed)
         if failed.policy is SyncFailure.BTRFS:
             self._drop_pages(failed.inode)
         if self.interposer is not None:
-            self.interposer.after(failed, len(self.journal))
+            self.interposer.after(failed, len(self._entries))
         if failed.policy is SyncFailure.LYING:
             return
         if failed.policy is SyncFailure.EXT4_JOURNAL and failed.inode not in self._errors_to_come:
@@ -303,8 +300,9 @@ class Disk:
         It belongs to the disk: it is brought up to date at every call, and is not to be
         advanced by anyone else.
         """
-        while self._folded < len(self.journal):
-            operation = self.journal[self._folded]
+        journal = self.journal
+        while self._folded < len(journal):
+            operation = journal[self._folded]
             self._folded += 1
             self._pending.advance(operation, self._folded)
         return self._pending

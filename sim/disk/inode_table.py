@@ -19,7 +19,6 @@ Inodes = Map[int, Inode]
 
 # Compared in place: a property or a call costs more than the rest of a link count.
 FORMAT: Final = 0o170000
-DIRECTORY: Final = stat.S_IFDIR
 REGULAR: Final = stat.S_IFREG
 
 
@@ -59,25 +58,29 @@ class InodeTable:
         """Let ``name`` in ``directory`` mean ``number``, whatever it meant before."""
         self.attach_own(self.own(directory), name, self.own(number))
 
-    def attach_own(self, holder: Inode, name: str, inode: Inode) -> None:
-        """Do what ``attach`` does, with two inodes that are the table's own already."""
-        entries = holder.entries
-        replaced = entries.get(name)
-        if replaced is not None:
-            self._detach(holder, name, self.own(replaced))
-            entries = holder.entries
-        holder.entries = entries.set(name, inode.number)
+    def attach_own(self, holder: Inode, name: str, inode: Inode) -> Inode | None:
+        """Do what ``attach`` does, with two inodes that are the table's own already.
+
+        Return the inode that has lost the name, if there is one.
+        """
+        entries, number = holder.entries, inode.number
+        replaced = self.own(entries[name]) if name in entries else None
+        holder.entries = entries.set(name, number)
         if holder.content_key is not None:
-            holder.content_key += entry_key(name, inode.number)
-        kind = inode.mode & FORMAT
-        if kind == DIRECTORY:
+            holder.content_key += entry_key(name, number)
+        if replaced is not None:
+            self._lose_name(holder, name, replaced)
+        if inode.mode & FORMAT == REGULAR:
+            inode.links += 1
+            return replaced
+        self.shape += 1
+        if inode.is_directory:
             inode.links = 2 + self._subdirectories(inode)
             inode.parent = holder.number
             holder.links += 1
         else:
             inode.links += 1
-        if kind != REGULAR:
-            self.shape += 1
+        return replaced
 
     def _subdirectories(self, directory: Inode) -> int:
         found = [self.get(number) for number in directory.entries.values()]
@@ -86,32 +89,33 @@ class InodeTable:
     def detach(self, directory: int, name: str) -> None:
         """Let ``name`` in ``directory`` mean nothing."""
         holder = self.own(directory)
-        self._detach(holder, name, self.own(holder.entries[name]))
+        self.detach_own(holder, name, self.own(holder.entries[name]))
 
-    def _detach(self, holder: Inode, name: str, inode: Inode) -> None:
+    def detach_own(self, holder: Inode, name: str, inode: Inode) -> None:
+        """Do what ``detach`` does, with two inodes that are the table's own already."""
         holder.entries = holder.entries.delete(name)
+        self._lose_name(holder, name, inode)
+
+    def _lose_name(self, holder: Inode, name: str, inode: Inode) -> None:
+        """Take note that ``name`` in ``holder`` does not mean ``inode`` any longer."""
         if holder.content_key is not None:
             holder.content_key -= entry_key(name, inode.number)
-        kind = inode.mode & FORMAT
-        if kind == DIRECTORY:
+        if inode.mode & FORMAT == REGULAR:
+            inode.links -= 1
+            return
+        self.shape += 1
+        if inode.is_directory:
             inode.links = 0
             holder.links -= 1
         else:
             inode.links -= 1
-        if kind != REGULAR:
-            self.shape += 1
 
     def move(self, number: int, directory: int, name: str, to_directory: int, to_name: str) -> None:
         """Rename: the old name goes, if it still means this inode; the new one means it."""
-        self.move_own(self.own(number), self.own(directory), name, self.own(to_directory), to_name)
-
-    def move_own(
-        self, inode: Inode, holder: Inode, name: str, to_holder: Inode, to_name: str
-    ) -> None:
-        """Do what ``move`` does, with inodes that are the table's own already."""
-        if holder.entries.get(name) == inode.number:
-            self._detach(holder, name, inode)
-        self.attach_own(to_holder, to_name, inode)
+        holder, inode = self.own(directory), self.own(number)
+        if holder.entries.get(name) == number:
+            self.detach_own(holder, name, inode)
+        self.attach_own(self.own(to_directory), to_name, inode)
 
     def freeze(self) -> Inodes:
         """Return everything as an unchanging base; costs what changed, not what is stored."""

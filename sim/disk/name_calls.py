@@ -133,31 +133,26 @@ class NameCalls(Process):
         """Move a name, over a file or an empty directory that has the new one."""
         if self._dead or self.disk.off:
             raise PowerOff(DEAD)
-        directory, source = self._quick(src, src_dir_fd) or self._first(src, src_dir_fd, src, dst)
-        to_directory, target = self._quick(dst, dst_dir_fd) or self._first(
-            dst, dst_dir_fd, src, dst
-        )
-        if source.last in _DOTS or target.last in _DOTS:
+        own = self.disk.cache.own
+        holder, source = self._quick(src, src_dir_fd) or self._first(src, src_dir_fd, src, dst)
+        to_holder, target = self._quick(dst, dst_dir_fd) or self._first(dst, dst_dir_fd, src, dst)
+        plain = source.plain and target.plain
+        if not plain and (source.last in _DOTS or target.last in _DOTS):
             raise os_error(errno.EBUSY, src, dst)
+        directory = own(holder)
+        to_directory = directory if to_holder == holder else own(to_holder)
         inode = self._look(directory, source.last, src, dst)
         if inode is None:
             raise os_error(errno.ENOENT, src, dst)
         replaced = self._look(to_directory, target.last, src, dst)
-        if inode.parent:
-            if self._is_within(to_directory, inode.number):
-                raise os_error(errno.EINVAL, src, dst)
-        elif source.slash or target.slash:
-            raise os_error(errno.ENOTDIR, src, dst)
-        if replaced is not None and replaced.parent and self._is_within(directory, replaced.number):
-            raise os_error(errno.ENOTEMPTY, src, dst)
+        if inode.parent or replaced is None or replaced.parent or not (plain and self._trusted):
+            slash = source.slash or target.slash
+            self._check_move(directory, inode, to_directory, replaced, slash, src, dst)
         if replaced is inode:
             return
-        if inode.parent or replaced is None or replaced.parent or not self._trusted:
-            self._may_move(directory, inode, to_directory, replaced, src, dst)
-        own = self.disk.cache.own
         self.disk.rename(
-            own(inode.number), own(directory.number), source.last,
-            own(to_directory.number), target.last, source.text, target.text,
+            own(inode.number), directory, source.last,
+            to_directory, target.last, source.text, target.text,
         )  # fmt: skip
 
     replace = rename
@@ -166,19 +161,17 @@ class NameCalls(Process):
 
     def _first(
         self, path: StrOrBytesPath, dir_fd: int | None, src: object, dst: object
-    ) -> tuple[Inode, PathName]:
+    ) -> tuple[int, PathName]:
         """Return the directory of the last component, and the path taken apart."""
         name = _name(path, "rename", src, dst)
-        return self._parent(name, dir_fd, src, dst), name
+        return self._parent(name, dir_fd, src, dst).number, name
 
     def _look(
         self, directory: Inode, name: str, path: object, path2: object = None
     ) -> Inode | None:
         """Return what a last component means, or None; no link is followed."""
-        number = directory.entries.get(name)
-        if number is not None:
-            cache = self.disk.cache
-            return cache.changed.get(number) or cache.base[number]
+        if name in directory.entries:
+            return self._inode(directory.entries[name])
         if directory.links and is_too_long(name):
             raise os_error(errno.ENAMETOOLONG, path, path2)
         return None
@@ -232,6 +225,28 @@ class NameCalls(Process):
                 raise os_error(errno.EISDIR, path, path2)
         elif is_directory:
             raise os_error(errno.ENOTDIR, path, path2)
+
+    def _check_move(
+        self,
+        directory: Inode,
+        inode: Inode,
+        to_directory: Inode,
+        replaced: Inode | None,
+        slash: bool,
+        src: object,
+        dst: object,
+        /,
+    ) -> None:
+        """Raise the error that keeps ``inode`` where it is, if there is one."""
+        if inode.parent:
+            if self._is_within(to_directory, inode.number):
+                raise os_error(errno.EINVAL, src, dst)
+        elif slash:
+            raise os_error(errno.ENOTDIR, src, dst)
+        if replaced is not None and replaced.parent and self._is_within(directory, replaced.number):
+            raise os_error(errno.ENOTEMPTY, src, dst)
+        if replaced is not inode:
+            self._may_move(directory, inode, to_directory, replaced, src, dst)
 
     def _may_move(
         self,

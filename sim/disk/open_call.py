@@ -34,24 +34,28 @@ class OpenCall(Process):
         decoded = open_flags(flags)
         if not decoded.valid:
             raise os_error(errno.EINVAL, path)
-        mode &= ~self._mask & _PERMISSION_BITS
         found = self._quick(path, dir_fd)
         if found is None or decoded.unnamed:
             return self._open_carefully(path, decoded, mode, dir_fd)
-        directory, name = found
-        number = directory.entries.get(name.last)
-        inode = (
-            None if number is None else disk.cache.changed.get(number) or disk.cache.base[number]
-        )
-        if not directory.links or (inode is not None and inode.target):
+        holder, name = found
+        cache = disk.cache
+        directory = cache.changed[holder] if holder in cache.changed else cache.base[holder]
+        entries = directory.entries
+        if name.last in entries:
+            inode = self._inode(entries[name.last])
+            if inode.target:
+                return self._open_carefully(path, decoded, mode, dir_fd)
+        elif not directory.links:
             return self._open_carefully(path, decoded, mode, dir_fd)
+        else:
+            inode = None
         if len(self._files) >= self._descriptors.limit or disk.descriptor_interposer is not None:
             self._admit(path, name.text)
         if inode is not None:
             return self._open_found(inode, name.text, decoded, path, decoded.directory)
         if not decoded.create:
             raise os_error(errno.ENOENT, path)
-        return self._open_new(directory, name.last, name.text, decoded, mode)
+        return self._open_new(cache.own(holder), name.last, name.text, decoded, mode)
 
     def _admit(self, path: object, text: str) -> None:
         """Raise EMFILE, or what a fault makes of an open, before the path is walked."""
@@ -78,12 +82,13 @@ class OpenCall(Process):
         if not found.directory.links:
             raise os_error(errno.ENOENT, path)
         self._may_change(found.directory, path)
-        return self._open_new(found.directory, found.name, name.text, flags, mode)
+        directory = self._own(found.directory)
+        return self._open_new(directory, found.name, name.text, flags, mode)
 
     def _open_new(self, directory: Inode, name: str, path: str, flags: OpenFlags, mode: int) -> int:
-        directory = self._own(directory)
-        owner = self._owner(directory)
-        inode = self.disk.create(directory, name, S_IFREG | mode, path, "", owner)
+        """Make a file in a directory that is there to be changed, and open it."""
+        mode = S_IFREG | mode & ~self._mask & _PERMISSION_BITS
+        inode = self.disk.create(directory, name, mode, path, "", self._owner(directory))
         return self._descriptors.add(OpenFile(inode.number, path, flags, False, 0))
 
     def _open_found(
@@ -124,4 +129,4 @@ class OpenCall(Process):
             raise os_error(errno.ENOTDIR, walk.path)
         if not self._identity.may(directory, WRITE | SEARCH):
             raise os_error(errno.EACCES, walk.path)
-        return self._open_new(directory, "", name.text, flags, mode)
+        return self._open_new(self._own(directory), "", name.text, flags, mode)

@@ -116,7 +116,7 @@ class Process:
     def _inode(self, number: int) -> Inode:
         """Return an inode for reading."""
         cache = self.disk.cache
-        return cache.changed.get(number) or cache.base[number]
+        return cache.changed[number] if number in cache.changed else cache.base[number]
 
     def _own(self, inode: Inode) -> Inode:
         """Return the same inode for changing."""
@@ -135,7 +135,7 @@ class Process:
             raise os_error(errno.ENOTDIR, path, path2)
         return self._inode(file.number)
 
-    def _quick(self, path: object, dir_fd: int | None) -> tuple[Inode, PathName] | None:
+    def _quick(self, path: object, dir_fd: int | None) -> tuple[int, PathName] | None:
         """Return the directory that holds the last component of a path that is plain.
 
         None sends the caller to ``Walk``, which starts again and knows every case. A path
@@ -143,17 +143,12 @@ class Process:
         """
         if dir_fd is not None:
             return None
-        cache = self.disk.cache
-        if self._shape != cache.shape:
+        if self._shape != self.disk.cache.shape:
             self._known.clear()
-            self._shape = cache.shape
-        known = self._known.get(path)
-        if known is None:
-            return self._learn(path)
-        number, name = known
-        return cache.changed.get(number) or cache.base[number], name
+            self._shape = self.disk.cache.shape
+        return self._known.get(path) or self._learn(path)
 
-    def _learn(self, path: object) -> tuple[Inode, PathName] | None:
+    def _learn(self, path: object) -> tuple[int, PathName] | None:
         """Walk a path, and remember it if nothing on the way needs care."""
         if type(path) is not str or not self._trusted:
             return None
@@ -173,8 +168,8 @@ class Process:
             return None
         if len(self._known) >= _KNOWN_PATHS:
             self._known.clear()
-        self._known[path] = directory.number, name
-        return directory, name
+        known = self._known[path] = directory.number, name
+        return known
 
     def _parent(
         self, name: PathName, dir_fd: int | None, path: object, path2: object = None
@@ -182,7 +177,7 @@ class Process:
         """Return the directory that holds the last component of a path."""
         found = self._quick(name.text, dir_fd)
         if found is not None:
-            return found[0]
+            return self._inode(found[0])
         walk = Walk(self.disk.cache, self._identity, path, path2)
         return walk.parent(name, self._start(name, dir_fd, path, path2))
 
@@ -200,10 +195,10 @@ class Process:
             raise PowerOff(DEAD)
         found = self._quick(path, dir_fd)
         if found is not None:
-            directory, name = found
-            number = directory.entries.get(name.last)
-            if number is not None:
-                inode = self._inode(number)
+            number, name = found
+            entries = self._inode(number).entries
+            if name.last in entries:
+                inode = self._inode(entries[name.last])
                 if not (inode.target and follow):
                     return inode
         name = path_name(path, call)
