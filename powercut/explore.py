@@ -7,7 +7,8 @@ operations.
 
 What a crash point allows beyond the one before it carries the mark of the operation
 between them; only that is built. After an acknowledgement everything is built anew, since
-the same disk that was right before it may be wrong now.
+the same disk that was right before it may be wrong now; and after a barrier that takes
+something out of its order.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from sim.disk.crash_image import Image
 from sim.disk.disk import Disk
 from sim.disk.handle import Handle
 from sim.disk.inode import BLOCK_BYTES
-from sim.disk.operation import FailedSync, Operation, Write
+from sim.disk.operation import FailedSync, Operation, Sync, Write
 from sim.disk.pending import Pending
-from sim.disk.persistence import MODELS, PersistenceModel, model_named
+from sim.disk.persistence import MODELS, DirectoryOrder, PersistenceModel, model_named
 from sim.disk.states import State, StateSpace
 from sim.disk.survivors import SurvivorSet
 from sim.errors import HarnessError
@@ -190,7 +191,7 @@ class _Explorer:
                     said = self.history.said_by(number, returned=False)
                 yield from self._kills_during(disk, pending, operation, number, before, said)
                 pending.advance(operation, number)
-                if isinstance(operation, FailedSync):
+                if _may_add(operation, disk.model):
                     since = 0
                 if since < len(pending.micros) or said != reached:
                     yield from self._at(disk, pending, number, before, said, since)
@@ -306,6 +307,17 @@ class _Explorer:
         self.result.failed += 1
         if len(self.result.failures) < KEPT_FAILURES:
             self.result.failures.append(Failure(visit.crashes, violation))
+
+
+def _may_add(operation: Operation, model: PersistenceModel) -> bool:
+    """Say whether a barrier may leave disks that could not be there before it.
+
+    A failed one forgets data that later data relied on. And where it makes one name durable
+    but not the earlier changes of its directory (btrfs), those may now be lost without it.
+    """
+    if isinstance(operation, Sync):
+        return model.directory_order is DirectoryOrder.SAME and not model.sync_metadata
+    return isinstance(operation, FailedSync)
 
 
 def _contents(handle: Handle, paths: list[str]) -> dict[str, bytes | None]:

@@ -233,6 +233,8 @@ _RECOVERIES = st.lists(_WHOLE, min_size=1, max_size=2)
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
 @given(program=_EXPLORED)
+# On btrfs, fsync of g makes its name durable, and not that f went before it came.
+@example(program=[("unlink", "f"), ("write", "g", "A1", 0), ("fsync", "g")])
 def test_explore_looks_at_every_crash_at_every_moment(
     model: PersistenceModel, program: Program
 ) -> None:
