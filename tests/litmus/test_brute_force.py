@@ -101,7 +101,7 @@ def _trees(pending: Pending) -> set[Tree]:
 @example(program=[("mkdir", "e"), ("link", "f", "e/g")])
 # Data that a truncation has cut off does not come back when the file grows.
 @example(
-    program=[("write", "f", "C3", 0), ("truncate", "f", 1), ("fsync", "g"), ("truncate", "f", 4096)]
+    program=[("write", "f", "C3", 0), ("truncate", "f", 1), ("fsync", "d"), ("truncate", "f", 9)]
 )
 def test_all_states_are_those_of_a_naive_enumeration(
     model: PersistenceModel, program: Program
