@@ -14,7 +14,7 @@ from typing import Final
 
 from sim.disk.open_flags import OpenFlags
 
-FIRST_DESCRIPTOR: Final = 1 << 30
+FIRST_DESCRIPTOR: Final = 1 << 29
 
 
 class OpenFile:

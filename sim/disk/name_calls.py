@@ -131,7 +131,7 @@ class NameCalls(Process):
         dst_dir_fd: int | None = None,
     ) -> None:
         """Move a name, over a file or an empty directory that has the new one."""
-        if self._dead or self.disk.off:
+        if self._power.off:
             raise PowerOff(DEAD)
         own = self.disk.cache.own
         holder, source = self._quick(src, src_dir_fd) or self._first(src, src_dir_fd, src, dst)

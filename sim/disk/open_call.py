@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from stat import S_IFREG
+from stat import S_IFREG, S_ISGID
 
 from sim.disk.descriptor import OpenFile
 from sim.disk.disk import DEAD
@@ -29,7 +29,7 @@ class OpenCall(Process):
     ) -> int:
         """Open or create a file, or open a directory; return a descriptor."""
         disk = self.disk
-        if self._dead or disk.off:
+        if self._power.off:
             raise PowerOff(DEAD)
         decoded = open_flags(flags)
         if not decoded.valid:
@@ -88,7 +88,8 @@ class OpenCall(Process):
     def _open_new(self, directory: Inode, name: str, path: str, flags: OpenFlags, mode: int) -> int:
         """Make a file in a directory that is there to be changed, and open it."""
         mode = S_IFREG | mode & ~self._mask & _PERMISSION_BITS
-        inode = self.disk.create(directory, name, mode, path, "", self._owner(directory))
+        owner = self._owner(directory) if directory.mode & S_ISGID else self._owners
+        inode = self.disk.create(directory, name, mode, path, "", owner)
         return self._descriptors.add(OpenFile(inode.number, path, flags, False, 0))
 
     def _open_found(

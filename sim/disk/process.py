@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 from stat import S_ISGID
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sim.disk.descriptor import DescriptorTable, OpenFile
 from sim.disk.disk import DEAD, Disk
@@ -25,12 +25,22 @@ from sim.errors import PowerOff
 _KNOWN_PATHS: Final = 4096
 
 
+class _Power(Protocol):
+    off: bool
+
+
+class _Dead:
+    """What a process that was killed sees instead of a running machine."""
+
+    off = True
+
+
 class Process:
     """One process on a disk. ``poisoned`` tells that it is dead."""
 
     __slots__ = (
-        "_dead", "_descriptors", "_files", "_identity", "_known", "_mask", "_owners", "_shape",
-        "_trusted", "_working_directory", "disk",
+        "_descriptors", "_files", "_identity", "_known", "_mask", "_owners", "_power",
+        "_shape", "_trusted", "_working_directory", "disk",
     )  # fmt: skip
 
     def __init__(
@@ -43,7 +53,7 @@ class Process:
         descriptor_limit: int = 1024,
     ) -> None:
         self.disk = disk
-        self._dead = False
+        self._power: _Power = disk
         self._mask = umask & 0o777
         self._identity = Identity(uid, gid, frozenset(groups))
         self._owners = uid, gid
@@ -58,7 +68,7 @@ class Process:
     @property
     def poisoned(self) -> bool:
         """Whether every further call raises ``PowerOff``."""
-        return self._dead or self.disk.off
+        return self._power.off
 
     def poison(self) -> None:
         """End this process as a kill does: its descriptors and locks are gone, its data is not.
@@ -66,8 +76,10 @@ class Process:
         The disk, and the other processes on it, go on.
         """
         for descriptor in list(self._files):
-            self._release(descriptor)
-        self._dead = True
+            file = self._descriptors.remove(descriptor)
+            if file is not None:
+                self._forget_locks(file)
+        self._power = _Dead()
 
     def umask(self, mask: int, /) -> int:
         """Set the file mode creation mask; return the one before."""
@@ -78,12 +90,12 @@ class Process:
     # -- for the rooms of calls ----------------------------------------------------------
 
     def _must_live(self) -> None:
-        if self._dead or self.disk.off:
+        if self._power.off:
             raise PowerOff(DEAD)
 
     def _file(self, descriptor: Any) -> OpenFile:
         """Return the open file description of a descriptor; EBADF if there is none."""
-        if self._dead or self.disk.off:
+        if self._power.off:
             raise PowerOff(DEAD)
         try:
             return self._files[descriptor]
@@ -101,17 +113,12 @@ class Process:
             raise os_error(errno.EBADF)
         return file
 
-    def _release(self, descriptor: int) -> OpenFile:
-        """Close a descriptor, with the locks that die by it; EBADF if there is none."""
-        file = self._descriptors.remove(descriptor)
-        if file is None:
-            raise os_error(errno.EBADF)
+    def _forget_locks(self, file: OpenFile) -> None:
+        """Give up the locks that die with a descriptor of ``file`` that was closed."""
         locks = self.disk.locks
-        if locks.is_used:
-            locks.forget_process(file.number, self)
-            if not file.references:
-                locks.forget_description(file.number, file)
-        return file
+        locks.forget_process(file.number, self)
+        if not file.references:
+            locks.forget_description(file.number, file)
 
     def _inode(self, number: int) -> Inode:
         """Return an inode for reading."""
@@ -191,7 +198,7 @@ class Process:
         follow: bool = True,
     ) -> Inode:
         """Return the inode that a path means, for reading."""
-        if self._dead or self.disk.off:
+        if self._power.off:
             raise PowerOff(DEAD)
         found = self._quick(path, dir_fd)
         if found is not None:

@@ -15,7 +15,7 @@ from sim.disk.disk import Disk
 from sim.disk.handle import Handle, Refusal
 from sim.errors import PowerOff
 
-DESCRIPTOR = 1 << 30
+DESCRIPTOR = 1 << 29
 
 CALLS: dict[str, tuple[Any, ...]] = {
     "access": ("/a", os.F_OK), "chdir": ("/",), "chmod": ("/a", 0), "chown": ("/a", 0, 0),
