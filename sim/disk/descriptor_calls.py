@@ -146,7 +146,11 @@ class DescriptorCalls(Process):
 
     def fsync(self, fd: int | HasFileno) -> None:
         """Make content and attributes of an inode durable; the model says what else."""
-        self._sync(self._file(fd), False)
+        file = self._file(fd)
+        if self.disk.calm:
+            self.disk.sync(file.number, file.path)
+        else:
+            self._sync(file, False)
 
     def fdatasync(self, fd: int | HasFileno) -> None:
         """Make content of an inode durable, and of its attributes what reading it needs."""
@@ -201,7 +205,7 @@ class DescriptorCalls(Process):
         disk = self.disk
         number = file.number
         try:
-            disk.sync(file, file.path, data_only)
+            disk.sync(number, file.path, data_only)
         except OSError:
             file.sync_errors = disk.sync_errors.get(number, 0)
             raise

@@ -12,12 +12,12 @@ import errno
 import os
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sim.disk.crash_image import Image
 from sim.disk.inode import ROOT, Inode
 from sim.disk.inode_table import InodeTable
-from sim.disk.journal import CREATE, RENAME, SYNC, WRITE, Journal, born, recorded
+from sim.disk.journal import CREATE, RENAME, SYNC, WRITE, Journal, recorded
 from sim.disk.locks import LockTable
 from sim.disk.operation import (
     DescriptorInterposer,
@@ -42,12 +42,6 @@ TICK_NS: Final = 1_000
 DEAD: Final = "the process that made this call is dead"
 
 
-class Numbered(Protocol):
-    """An inode, or what stands for one."""
-
-    number: int
-
-
 class Disk:
     """A file system that is mounted, until a crash ends it.
 
@@ -57,7 +51,8 @@ class Disk:
 
     ``operations`` counts the mutating operations so far. ``interposer`` and
     ``descriptor_interposer`` may be set at any time; None means that nothing stands between
-    the program and the disk.
+    the program and the disk. It is ``calm`` while the power is on, no interposer is set and
+    no sync has failed: then an operation has nothing to look at but itself.
     """
 
     def __init__(
@@ -72,7 +67,8 @@ class Disk:
         self.cache = InodeTable(self.image.cached)
         self._journal = Journal()
         self._entries = self._journal.entries
-        self.interposer: Interposer | None = None
+        self.calm = True
+        self._interposer: Interposer | None = None
         self.descriptor_interposer: DescriptorInterposer | None = None
         self.off = False
         self.sync_errors: dict[int, int] = {}
@@ -92,6 +88,15 @@ class Disk:
         return self._journal.records()
 
     @property
+    def interposer(self) -> Interposer | None:
+        return self._interposer
+
+    @interposer.setter
+    def interposer(self, interposer: Interposer | None) -> None:
+        self._interposer = interposer
+        self._see_if_calm()
+
+    @property
     def root(self) -> Inode:
         """The root directory, in the page cache."""
         return self.cache.own(ROOT)
@@ -103,6 +108,12 @@ class Disk:
     def power_off(self) -> None:
         """End this lifetime: from now on every call raises ``PowerOff`` and changes nothing."""
         self.off = True
+        self._see_if_calm()
+
+    def _see_if_calm(self) -> None:
+        self.calm = not (
+            self.off or self._interposer is not None or self.sync_errors or self._errors_to_come
+        )
 
     # -- operations ------------------------------------------------------------------
 
@@ -114,15 +125,16 @@ class Disk:
         """Let the interposer look at an operation that is about to happen."""
         if self.off:
             raise PowerOff(DEAD)
-        if self.interposer is not None:
-            return self.interposer.before(recorded(entry), len(self._entries) + 1)
-        return entry
+        operation = recorded(entry)
+        if self._interposer is not None:
+            operation = self._interposer.before(operation, len(self._entries) + 1)
+        return operation
 
     def _leave(self, entry: Any) -> None:
         """Enter an operation that happened in the journal."""
         self._entries.append(entry)
-        if self.interposer is not None:
-            self.interposer.after(entry, len(self._entries))
+        if self._interposer is not None:
+            self._interposer.after(entry, len(self._entries))
 
     def create(
         self,
@@ -142,22 +154,23 @@ class Disk:
         entry: Any = (
             CREATE, path, number, mode, owner, now_ns, target, directory.number, name
         )  # fmt: skip
-        if self.interposer is not None or self.off:
+        if not self.calm:
             entry = self._enter(entry)
         self.next_inode = number + 1
-        self.cache.changed[number] = inode = born(number, mode, owner, now_ns, target)
+        self.cache.changed[number] = inode = Inode(number, mode, now_ns, owner, target)
         if name:
             self.cache.attach_own(directory, name, inode)
             directory.mtime_ns = directory.ctime_ns = now_ns
-        self._entries.append(entry)
-        if self.interposer is not None:
-            self.interposer.after(entry, len(self._entries))
+        if self.calm:
+            self._entries.append(entry)
+        else:
+            self._leave(entry)
         return inode
 
     def write(self, inode: Inode, offset: int, data: bytes, path: str) -> int:
         """Write ``data`` at ``offset`` (bytes); return how many bytes were taken."""
         entry: Any = (WRITE, path, inode.number, offset, data, inode.size)
-        if self.interposer is not None or self.off:
+        if not self.calm:
             entry = self._enter(entry)
             data = entry.data
         length = len(data)
@@ -166,9 +179,10 @@ class Disk:
             inode.size = offset + length
         clock = self.now_ns  # in two steps: an attribute that is called at once is found slowly
         inode.mtime_ns = inode.ctime_ns = clock()
-        self._entries.append(entry)
-        if self.interposer is not None:
-            self.interposer.after(entry, len(self._entries))
+        if self.calm:
+            self._entries.append(entry)
+        else:
+            self._leave(entry)
         return length
 
     def resize(self, inode: Inode, size: int, path: str) -> None:
@@ -210,7 +224,7 @@ class Disk:
             RENAME, path, inode.number, directory.number, name,
             to_path, to_directory.number, to_name, replaced,
         )  # fmt: skip
-        if self.interposer is not None or self.off:
+        if not self.calm:
             entry = self._enter(entry)
         self.cache.detach_own(directory, name, inode)
         lost = self.cache.attach_own(to_directory, to_name, inode)
@@ -220,9 +234,10 @@ class Disk:
         directory.mtime_ns = to_directory.mtime_ns = now_ns
         if lost is not None:
             lost.ctime_ns = now_ns
-        self._entries.append(entry)
-        if self.interposer is not None:
-            self.interposer.after(entry, len(self._entries))
+        if self.calm:
+            self._entries.append(entry)
+        else:
+            self._leave(entry)
 
     def set_attributes(
         self,
@@ -253,23 +268,22 @@ class Disk:
         inode.ctime_ns = self.now_ns()
         self._leave(operation)
 
-    def sync(self, inode: Numbered, path: str, data_only: bool = False) -> None:
+    def sync(self, number: int, path: str, data_only: bool = False) -> None:
         """Barrier on one inode (``fsync``, or ``fdatasync`` with ``data_only``).
 
         Raises ``OSError`` (EIO) when the interposer let it fail under a policy that
         tells; ``sync_errors`` then counts it for the other descriptors of this inode.
         """
-        number = inode.number
         entry: Any = (SYNC, path, number, data_only)
-        if self.interposer is not None or self.off:
-            entry = self._enter(entry)
-            if isinstance(entry, FailedSync):
-                self._fail_sync(entry)
-                return
-        self._entries.append(entry)
-        if self.interposer is not None:
-            self.interposer.after(entry, len(self._entries))
-        if self._errors_to_come and number in self._errors_to_come:
+        if self.calm:
+            self._entries.append(entry)
+            return
+        operation = self._enter(entry)
+        if isinstance(operation, FailedSync):
+            self._fail_sync(operation)
+            return
+        self._leave(operation)
+        if number in self._errors_to_come:
             self._errors_to_come.discard(number)
             self._report(number, path)
 
@@ -283,12 +297,13 @@ class Disk:
         self._entries.append(failed)
         if failed.policy is SyncFailure.BTRFS:
             self._drop_pages(failed.inode)
-        if self.interposer is not None:
-            self.interposer.after(failed, len(self._entries))
+        if self._interposer is not None:
+            self._interposer.after(failed, len(self._entries))
         if failed.policy is SyncFailure.LYING:
             return
         if failed.policy is SyncFailure.EXT4_JOURNAL and failed.inode not in self._errors_to_come:
             self._errors_to_come.add(failed.inode)
+            self._see_if_calm()
             return
         self._report(failed.inode, failed.path)
 
@@ -299,6 +314,7 @@ class Disk:
 
     def _report(self, number: int, path: str) -> None:
         self.sync_errors[number] = self.sync_errors.get(number, 0) + 1
+        self._see_if_calm()
         raise OSError(errno.EIO, os.strerror(errno.EIO), path)
 
     # -- what a crash would leave ------------------------------------------------------

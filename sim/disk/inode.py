@@ -7,6 +7,7 @@ persistent maps, so that copy costs the same for an empty file and for a gigabyt
 
 from __future__ import annotations
 
+import os
 import stat
 from typing import Final
 
@@ -32,6 +33,8 @@ class Inode:
     No block holds a byte at or beyond ``size``, except on a platter where the data of an
     append became durable before its size: such bytes are not visible.
 
+    ``owner`` is uid and gid; ``target`` is what a symbolic link says.
+
     ``links`` counts directory entries. ``parent`` is the number of the directory that
     holds a directory (the root holds itself), and 0 for everything else.
 
@@ -44,17 +47,24 @@ class Inode:
         "mtime_ns", "number", "parent", "size", "target", "uid",
     )  # fmt: skip
 
-    def __init__(self, number: int, mode: int, now_ns: int, parent: int = 0) -> None:
+    def __init__(
+        self,
+        number: int,
+        mode: int,
+        now_ns: int,
+        owner: tuple[int, int] = (0, 0),
+        target: str = "",
+        parent: int = 0,
+    ) -> None:
         self.number = number
         self.mode = mode
-        self.uid = 0
-        self.gid = 0
+        self.uid, self.gid = owner
         self.links = 0
-        self.size = 0
+        self.size = len(os.fsencode(target)) if target else 0
         self.blocks = NO_BLOCKS
         self.entries = NO_ENTRIES
         self.parent = parent
-        self.target = ""
+        self.target = target
         self.content_key: int | None = None
         self.atime_ns = self.mtime_ns = self.ctime_ns = now_ns
 

@@ -8,7 +8,6 @@ record when the journal is read.
 
 from __future__ import annotations
 
-import os
 from typing import Any, Final
 
 from sim.disk.inode import Inode
@@ -42,7 +41,7 @@ class Journal:
 def recorded(entry: Any) -> Operation:
     """Return the record of an entry, which may be one already.
 
-    A ``Create`` is entered as its path, the arguments of ``born``, the directory, the name.
+    A ``Create`` is entered as its path, the arguments of ``Inode``, the directory, the name.
     """
     if type(entry) is not tuple:
         operation: Operation = entry
@@ -50,15 +49,5 @@ def recorded(entry: Any) -> Operation:
     kind, path, *fields = entry
     if kind == CREATE:
         number, mode, owner, now_ns, target, directory, name = fields
-        return Create(path, born(number, mode, owner, now_ns, target), directory, name)
+        return Create(path, Inode(number, mode, now_ns, owner, target), directory, name)
     return _KINDS[kind](path, *fields)
-
-
-def born(number: int, mode: int, owner: tuple[int, int], now_ns: int, target: str) -> Inode:
-    """Return a new inode; ``owner`` is uid and gid, ``target`` what a symbolic link says."""
-    inode = Inode(number, mode, now_ns)
-    inode.uid, inode.gid = owner
-    if target:
-        inode.target = target
-        inode.size = len(os.fsencode(target))
-    return inode

@@ -90,6 +90,19 @@ def test_a_disk_that_lies_tells_nobody() -> None:
     assert errors(handle, descriptors) == [False, False, False]
 
 
+@pytest.mark.parametrize("policy", [SyncFailure.EXT4, SyncFailure.EXT4_JOURNAL])
+def test_after_a_failure_the_disk_goes_on_without_its_interposer(policy: SyncFailure) -> None:
+    handle, descriptors = prepared(policy)
+    errors(handle, descriptors[:1])
+    handle.disk.interposer = None
+    assert handle.pwrite(descriptors[0], b"CON", 0) == 3
+    assert errors(handle, descriptors[1:2]) == [True]
+    handle.rename("/a", "/b")
+    handle.close(handle.open("/a", os.O_CREAT | os.O_RDWR))
+    kinds = [type(operation).__name__ for operation in handle.disk.journal]
+    assert kinds == ["Create", "Write", "FailedSync", "Write", "Sync", "Rename", "Create"]
+
+
 def test_a_write_that_syncs_fails_with_its_sync_and_leaves_the_offset() -> None:
     handle, _ = prepared(SyncFailure.EXT4)
     descriptor = handle.open("/a", os.O_RDWR | os.O_SYNC)

@@ -43,7 +43,7 @@ _CALLS: dict[str, Call] = {
         file, disk.root, "f", directory, "g", "/f", "/d/g"
     ),
     "set_attributes": lambda disk, file, directory: disk.set_attributes(file, "/f", mode=0o600),
-    "sync": lambda disk, file, directory: disk.sync(file, "/f"),
+    "sync": lambda disk, file, directory: disk.sync(file.number, "/f"),
     "sync_all": lambda disk, file, directory: disk.sync_all(),
 }
 
