@@ -147,6 +147,17 @@ MicroOperation = (
 )
 
 
+def names_of(micro: MicroOperation) -> tuple[tuple[int, str], ...]:
+    """Return the directory entries that it changes, each as directory and name."""
+    match micro:
+        case MoveName():
+            return (micro.directory, micro.name), (micro.to_directory, micro.to_name)
+        case LinkName() | UnlinkName():
+            return ((micro.directory, micro.name),)
+        case _:
+            return ()
+
+
 def stale_bytes(block: WriteBlock) -> bytes:
     """Return what a sector held before it was allocated: readable, and different per sector.
 

@@ -23,6 +23,7 @@ from sim.disk.micro_operation import (
     SetSize,
     UnlinkName,
     WriteBlock,
+    names_of,
 )
 from sim.disk.operation import (
     Create,
@@ -166,7 +167,7 @@ class Pending:
 
     def covered(self, sync: Sync | FailedSync) -> int:
         """Return the set of micro-operations that this barrier makes durable."""
-        wanted = self._own_of(sync)
+        wanted = self._with_earlier_names(self._own_of(sync))
         ordering = self.ordering
         closure = ordering.order if self.model.sync_metadata else ordering.needs
         covered = 0
@@ -191,7 +192,7 @@ class Pending:
                     mine = everything or _into(micro) == sync.inode
                     if own and self.model.sync_names:
                         mine = True
-                        wanted |= self._with_its_place(micro, index)
+                        wanted |= self._places(micro)
                 case UnlinkName():
                     mine = everything or micro.directory == sync.inode
                 case _:
@@ -199,17 +200,28 @@ class Pending:
             wanted |= mine << index
         return wanted
 
-    def _with_its_place(self, named: LinkName | MoveName, index: int) -> int:
-        """Return what a durable name needs: its directories, and what the name meant before."""
-        before = 0
-        for place in self.ordering.places_of(_name(named)[0]):
-            before |= 1 << place
-        for earlier, micro in enumerate(self.ordering.micros[:index]):
-            if isinstance(micro, LinkName | MoveName | UnlinkName) and (
-                _name(named) in (_name(micro), (micro.directory, micro.name))
-            ):
-                before |= 1 << earlier
-        return before
+    def _places(self, named: LinkName | MoveName) -> int:
+        """Return what put the directories above this name where they are."""
+        directory = named.to_directory if isinstance(named, MoveName) else named.directory
+        places = 0
+        for place in self.ordering.places_of(directory):
+            places |= 1 << place
+        return places
+
+    def _with_earlier_names(self, wanted: int) -> int:
+        """Add what happened before to the names that ``wanted`` changes.
+
+        It cannot happen after them: a name that went from one directory to another and
+        back must not be lost to the first half of its way.
+        """
+        names: set[tuple[int, str]] = set()
+        for index in range(len(self.ordering.micros) - 1, -1, -1):
+            micro = self.ordering.micros[index]
+            touched = names_of(micro)
+            if touched and (wanted >> index & 1 or not names.isdisjoint(touched)):
+                wanted |= 1 << index
+                names.update(touched)
+        return wanted
 
     def _left_over(self, covered: int) -> Iterator[MicroOperation]:
         """Yield what is still pending; data that a durable truncation cut off is not."""
@@ -279,9 +291,3 @@ class Pending:
 
 def _into(micro: LinkName | MoveName) -> int:
     return micro.to_directory if isinstance(micro, MoveName) else micro.directory
-
-
-def _name(micro: LinkName | MoveName | UnlinkName) -> tuple[int, str]:
-    if isinstance(micro, MoveName):
-        return micro.to_directory, micro.to_name
-    return micro.directory, micro.name

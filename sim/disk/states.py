@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
+from sim.disk.inode import Inode
 from sim.disk.inode_table import Inodes, InodeTable
 from sim.disk.key import unreachable_key
 from sim.disk.micro_operation import (
@@ -23,6 +24,7 @@ from sim.disk.micro_operation import (
     stale_bytes,
 )
 from sim.disk.pending import Pending
+from sim.disk.persistence import DataBeforeSize
 from sim.disk.survivors import SurvivorSet, can_be_stale, can_tear, closed, legal
 
 _Pairs = tuple[tuple[int, int], ...]
@@ -80,7 +82,7 @@ class StateSpace:
         left its mark on: the others were there before it.
         """
         micros, order, truncation = self.micros, self.ordering.order, self.ordering.truncation
-        sequence, names = self._sequence()
+        sequence, names, sizes = self._sequence()
         count = len(micros)
         tears = [self._torn(micro) for micro in micros]
         stale = [self._staled(index) for index in range(count)]
@@ -97,8 +99,12 @@ class StateSpace:
             index = sequence[position]
             micro = micros[index]
             position += 1
-            stack.append((position, survived, inodes, key, torn, bad, marked))
             born = inodes.get(micro.number)
+            if position > sizes and _is_hidden(micro, born):
+                kept = 0 if order[index] & ~survived else 1 << index
+                stack.append((position, survived | kept, inodes, key, torn, bad, marked))
+                continue
+            stack.append((position, survived, inodes, key, torn, bad, marked))
             if position > names and (born is None or not born.links):
                 continue
             mark = marked or index >= since
@@ -116,22 +122,27 @@ class StateSpace:
             after, after_key = _applied(micro, inodes, key)
             stack.append((position, survived | 1 << index, after, after_key, torn, bad, mark))
 
-    def _sequence(self) -> tuple[list[int], int]:
-        """Return the order of the walk, and from which position on only contents are left.
+    def _sequence(self) -> tuple[list[int], int, int]:
+        """Return the order of the walk; from which position on no names are left, and no sizes.
 
-        Where nothing forbids it, names are decided first: then the contents of what has
-        no name need no deciding. Names and contents do not overwrite one another, so
+        Where nothing forbids it, names are decided first, then sizes: what has no name, and
+        what lies beyond the end, needs no deciding. None of the three overwrites another, so
         that changes no state.
         """
         everything = list(range(len(self.micros)))
+        count = len(everything)
         model = self.ordering.model
         waits = model.sequential or model.rename_over_waits or model.rename_new_waits
         truncates = any(isinstance(m, SetSize) and not m.append for m in self.micros)
         if waits or truncates:
-            return everything, len(everything)
-        contents = [i for i in everything if isinstance(self.micros[i], WriteBlock | SetSize)]
+            return everything, count, count
         names = [i for i in everything if not isinstance(self.micros[i], WriteBlock | SetSize)]
-        return names + contents, len(names)
+        if model.data_before_size is not DataBeforeSize.NEVER:
+            contents = [i for i in everything if isinstance(self.micros[i], WriteBlock | SetSize)]
+            return names + contents, len(names), count
+        sizes = [i for i in everything if isinstance(self.micros[i], SetSize)]
+        data = [i for i in everything if isinstance(self.micros[i], WriteBlock)]
+        return names + sizes + data, len(names), len(names) + len(sizes)
 
     def _torn(self, micro: MicroOperation) -> list[tuple[int, WriteBlock]]:
         """Return the pieces that may be left of a write, longest last."""
@@ -218,6 +229,11 @@ class StateSpace:
             length = len(micro.data)
             for kept in sorted({1, length // REPRESENTATIVE_TEARS, length // 2, length - 1} - {0}):
                 yield SurvivorSet.of_mask(survived, count, torn=((index, kept),))
+
+
+def _is_hidden(micro: MicroOperation, inode: Inode | None) -> bool:
+    """Say whether these are bytes beyond the end of their file."""
+    return isinstance(micro, WriteBlock) and inode is not None and micro.offset >= inode.size
 
 
 def _applied(micro: MicroOperation, inodes: Inodes, key: int) -> tuple[Inodes, int]:

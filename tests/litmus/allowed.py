@@ -218,6 +218,18 @@ def _move_into_new_directory(disk: Calls) -> None:
     disk.rename("f", "d/f")
 
 
+def _f_and_d_f(disk: Calls) -> None:
+    disk.mkdir("d")
+    disk.write("f", "A1")
+    disk.write("d/f", "B1")
+
+
+def _there_and_back(disk: Calls) -> None:
+    disk.rename("f", "d/f")
+    disk.rename("d/f", "f")
+    disk.fsync()
+
+
 _SEQUENTIAL = "scc ext4-journal"
 _NOT_POSIX = "scc ext4-journal ext4-ordered ext4-writeback xfs btrfs"
 _METADATA = "scc ext4-journal ext4-ordered ext4-writeback xfs"
@@ -382,6 +394,9 @@ LITMUS: Final = (
         "ext4-writeback posix":
             "f=A4096 g=- | f=A4096,01 g=- | f=A4096,S1 g=- | f=A4096,B1 g=- |"
             "f=A4096 g=empty | f=A4096,01 g=empty | f=A4096,S1 g=empty | f=A4096,B1 g=empty",
+    }),
+    Litmus("move a file there and back, fsync", _f_and_d_f, _there_and_back, {
+        "all": "d/f=- f=A1",
     }),
     Litmus("move a file into a new directory", _f_a1, _move_into_new_directory, {
         "all": "d/f=- f=A1 | d/f=A1 f=-",
