@@ -133,38 +133,61 @@ class NameCalls(Process):
         """Move a name, over a file or an empty directory that has the new one."""
         if self._power.off:
             raise PowerOff(DEAD)
-        own = self.disk.cache.own
-        holder, source = self._quick(src, src_dir_fd) or self._first(src, src_dir_fd, src, dst)
-        to_holder, target = self._quick(dst, dst_dir_fd) or self._first(dst, dst_dir_fd, src, dst)
-        plain = source.plain and target.plain
-        if not plain and (source.last in _DOTS or target.last in _DOTS):
-            raise os_error(errno.EBUSY, src, dst)
-        directory = own(holder)
-        to_directory = directory if to_holder == holder else own(to_holder)
-        inode = self._look(directory, source.last, src, dst)
-        if inode is None:
-            raise os_error(errno.ENOENT, src, dst)
-        replaced = self._look(to_directory, target.last, src, dst)
-        if inode.parent or replaced is None or replaced.parent or not (plain and self._trusted):
-            slash = source.slash or target.slash
-            self._check_move(directory, inode, to_directory, replaced, slash, src, dst)
-        if replaced is inode:
+        known, to_known = self._quick(src, src_dir_fd), self._quick(dst, dst_dir_fd)
+        if known is None or to_known is None:
+            self._rename_carefully(src, dst, src_dir_fd, dst_dir_fd)
             return
-        self.disk.rename(
-            own(inode.number), directory, source.last,
-            to_directory, target.last, source.text, target.text,
-        )  # fmt: skip
+        disk, cache = self.disk, self.disk.cache
+        (holder, source), (to_holder, target) = known, to_known
+        directory = cache.own(holder)
+        to_directory = directory if to_holder == holder else cache.own(to_holder)
+        if source.last not in directory.entries:
+            raise os_error(errno.ENOENT, src, dst)
+        inode = cache.own(directory.entries[source.last])
+        if target.last in to_directory.entries:
+            replaced = self._inode(to_directory.entries[target.last])
+            if replaced is inode:
+                return
+            careful = inode.parent or replaced.parent
+        else:
+            careful = inode.parent or not to_directory.links
+        if careful:
+            self._rename_carefully(src, dst, src_dir_fd, dst_dir_fd)
+            return
+        disk.rename(
+            inode, directory, source.last, to_directory, target.last, source.text, target.text
+        )
 
     replace = rename
 
     # -- what they have in common --------------------------------------------------------
 
-    def _first(
-        self, path: StrOrBytesPath, dir_fd: int | None, src: object, dst: object
-    ) -> tuple[int, PathName]:
-        """Return the directory of the last component, and the path taken apart."""
-        name = _name(path, "rename", src, dst)
-        return self._parent(name, dir_fd, src, dst).number, name
+    def _rename_carefully(
+        self,
+        src: StrOrBytesPath,
+        dst: StrOrBytesPath,
+        src_dir_fd: int | None,
+        dst_dir_fd: int | None,
+    ) -> None:
+        """Rename where a way is not plain, or where directories or permissions count."""
+        source = _name(src, "rename", src, dst)
+        directory = self._parent(source, src_dir_fd, src, dst)
+        target = _name(dst, "rename", src, dst)
+        to_directory = self._parent(target, dst_dir_fd, src, dst)
+        if source.last in _DOTS or target.last in _DOTS:
+            raise os_error(errno.EBUSY, src, dst)
+        inode = self._look(directory, source.last, src, dst)
+        if inode is None:
+            raise os_error(errno.ENOENT, src, dst)
+        replaced = self._look(to_directory, target.last, src, dst)
+        slash = source.slash or target.slash
+        self._check_move(directory, inode, to_directory, replaced, slash, src, dst)
+        if replaced is inode:
+            return
+        self.disk.rename(
+            self._own(inode), self._own(directory), source.last,
+            self._own(to_directory), target.last, source.text, target.text,
+        )  # fmt: skip
 
     def _look(
         self, directory: Inode, name: str, path: object, path2: object = None

@@ -32,30 +32,23 @@ class OpenCall(Process):
         if self._power.off:
             raise PowerOff(DEAD)
         decoded = open_flags(flags)
-        if not decoded.valid:
-            raise os_error(errno.EINVAL, path)
         found = self._quick(path, dir_fd)
-        if found is None or decoded.unnamed:
+        if found is None or not decoded.plain:
             return self._open_carefully(path, decoded, mode, dir_fd)
         holder, name = found
         cache = disk.cache
         directory = cache.changed[holder] if holder in cache.changed else cache.base[holder]
-        entries = directory.entries
-        if name.last in entries:
-            inode = self._inode(entries[name.last])
-            if inode.target:
-                return self._open_carefully(path, decoded, mode, dir_fd)
-        elif not directory.links:
-            return self._open_carefully(path, decoded, mode, dir_fd)
-        else:
-            inode = None
         if len(self._files) >= self._descriptors.limit or disk.descriptor_interposer is not None:
             self._admit(path, name.text)
-        if inode is not None:
-            return self._open_found(inode, name.text, decoded, path, decoded.directory)
-        if not decoded.create:
+        if name.last in directory.entries:
+            inode = self._inode(directory.entries[name.last])
+            if not inode.target:
+                return self._open_found(inode, name.text, decoded, path, decoded.directory)
+        elif not decoded.create:
             raise os_error(errno.ENOENT, path)
-        return self._open_new(cache.own(holder), name.last, name.text, decoded, mode)
+        elif directory.links:
+            return self._open_new(cache.own(holder), name.last, name.text, decoded, mode)
+        return self._open_carefully(path, decoded, mode, dir_fd, is_admitted=True)
 
     def _admit(self, path: object, text: str) -> None:
         """Raise EMFILE, or what a fault makes of an open, before the path is walked."""
@@ -66,11 +59,20 @@ class OpenCall(Process):
             interposer.opening(text, len(self._files))
 
     def _open_carefully(
-        self, path: StrOrBytesPath, flags: OpenFlags, mode: int, dir_fd: int | None
+        self,
+        path: StrOrBytesPath,
+        flags: OpenFlags,
+        mode: int,
+        dir_fd: int | None,
+        *,
+        is_admitted: bool = False,
     ) -> int:
         """Open where the way is not plain, or where permissions count."""
+        if not flags.valid:
+            raise os_error(errno.EINVAL, path)
         name = path_name(path, "open")
-        self._admit(path, name.text)
+        if not is_admitted:
+            self._admit(path, name.text)
         walk = Walk(self.disk.cache, self._identity, path)
         start = self._start(name, dir_fd, path, None)
         if flags.unnamed:

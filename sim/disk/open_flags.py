@@ -29,6 +29,7 @@ class OpenFlags:
     """What ``flags`` ask for. ``valid`` is False where Linux answers EINVAL at once.
 
     ``sync`` lets a sync follow every write; ``wanted`` are the permission bits that it takes.
+    ``plain`` says that neither EINVAL nor ``O_TMPFILE`` is to be thought of.
     """
 
     readable: bool
@@ -43,6 +44,7 @@ class OpenFlags:
     no_access_time: bool
     sync: bool
     sync_data_only: bool
+    plain: bool
     wanted: int
     valid: bool
 
@@ -73,6 +75,7 @@ def open_flags(flags: int) -> OpenFlags:
         no_access_time=bool(flags & os.O_NOATIME),
         sync=bool(flags & os.O_DSYNC),
         sync_data_only=not flags & _SYNC_BIT,
+        plain=not unnamed and _is_valid(flags, unnamed=unnamed),
         wanted=wanted | (WRITE if truncate else 0),
         valid=_is_valid(flags, unnamed=unnamed),
     )
