@@ -62,7 +62,7 @@ class DescriptorTable:
             descriptor = heappop(self._free)
         else:
             descriptor = self._next
-            self._next += 1
+            self._next = descriptor + 1
         self.files[descriptor] = file
         return descriptor
 

@@ -74,8 +74,9 @@ class DescriptorCalls(Process):
             raise os_error(errno.EBADF)
         if not data:
             return 0
-        disk = self.disk
-        inode = disk.cache.own(file.number)
+        disk, number = self.disk, file.number
+        changed = disk.cache.changed
+        inode = changed[number] if number in changed else disk.cache.own(number)
         offset = inode.size if flags.append else file.offset
         if flags.sync or offset > _PLAIN_OFFSET:
             count = self._put(file, inode, data, offset)

@@ -111,6 +111,13 @@ class Inode:
             return part if len(part) == wanted else part.ljust(wanted, b"\0")
         return self._read_across(offset, end)
 
+    def stored(self, offset: int, length: int) -> bytes:
+        """Return what is stored in ``length`` bytes at ``offset``, whatever the size says."""
+        index, start = divmod(offset, BLOCK_BYTES)
+        if start + length <= BLOCK_BYTES:
+            return self.blocks.get(index, b"")[start : start + length].ljust(length, b"\0")
+        return self._read_across(offset, offset + length)
+
     def _read_across(self, offset: int, end: int) -> bytes:
         first, start = divmod(offset, BLOCK_BYTES)
         last = (end - 1) // BLOCK_BYTES
@@ -125,9 +132,10 @@ class Inode:
         index = offset // BLOCK_BYTES
         start = offset - index * BLOCK_BYTES
         if start + len(data) <= BLOCK_BYTES:
-            old = self.blocks.get(index, b"")
-            new = data if not old and not start else _patched(old, start, data)
-            self.blocks = self.blocks.set(index, new)
+            blocks = self.blocks
+            old = blocks.get(index, b"")
+            new = _patched(old, start, data) if old or start else data
+            self.blocks = blocks.set(index, new)
             if self.content_key is not None:
                 self.content_key += block_key(index, new) - block_key(index, old)
             return

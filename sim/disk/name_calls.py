@@ -139,11 +139,13 @@ class NameCalls(Process):
             return
         disk, cache = self.disk, self.disk.cache
         (holder, source), (to_holder, target) = known, to_known
-        directory = cache.own(holder)
+        changed = cache.changed
+        directory = changed[holder] if holder in changed else cache.own(holder)
         to_directory = directory if to_holder == holder else cache.own(to_holder)
         if source.last not in directory.entries:
             raise os_error(errno.ENOENT, src, dst)
-        inode = cache.own(directory.entries[source.last])
+        number = directory.entries[source.last]
+        inode = changed[number] if number in changed else cache.own(number)
         if target.last in to_directory.entries:
             replaced = self._inode(to_directory.entries[target.last])
             if replaced is inode:

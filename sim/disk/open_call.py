@@ -36,18 +36,19 @@ class OpenCall(Process):
         if found is None or not decoded.plain:
             return self._open_carefully(path, decoded, mode, dir_fd)
         holder, name = found
-        cache = disk.cache
-        directory = cache.changed[holder] if holder in cache.changed else cache.base[holder]
+        changed, base = disk.cache.changed, disk.cache.base
+        directory = changed[holder] if holder in changed else base[holder]
         if len(self._files) >= self._descriptors.limit or disk.descriptor_interposer is not None:
             self._admit(path, name.text)
         if name.last in directory.entries:
-            inode = self._inode(directory.entries[name.last])
+            number = directory.entries[name.last]
+            inode = changed[number] if number in changed else base[number]
             if not inode.target:
                 return self._open_found(inode, name.text, decoded, path, decoded.directory)
         elif not decoded.create:
             raise os_error(errno.ENOENT, path)
         elif directory.links:
-            return self._open_new(cache.own(holder), name.last, name.text, decoded, mode)
+            return self._open_new(disk.cache.own(holder), name.last, name.text, decoded, mode)
         return self._open_carefully(path, decoded, mode, dir_fd, is_admitted=True)
 
     def _admit(self, path: object, text: str) -> None:
