@@ -31,6 +31,7 @@ _Pairs = tuple[tuple[int, int], ...]
 # A state under construction: position in the walk, survivors, inodes, key, torn, stale, mark.
 _Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool]
 
+_SOMETHING: Final = (0,)
 REPRESENTATIVE_TEARS: Final = 3
 
 
@@ -40,6 +41,20 @@ class State(NamedTuple):
     inodes: Inodes
     key: int
     survivors: SurvivorSet
+
+
+class _Walk(NamedTuple):
+    """``sequence``: the order in which micro-operations are decided; from ``names`` on no
+    names are left, from ``sizes`` on no sizes; ``last_new``: the last that is ``since``.
+    ``stale``: for each, the stale bytes that its place may show.
+    """
+
+    sequence: list[int]
+    names: int
+    sizes: int
+    since: int
+    last_new: int
+    stale: list[WriteBlock | None]
 
 
 class StateSpace:
@@ -81,46 +96,62 @@ class StateSpace:
         With ``since``, only those that some micro-operation from that position on has
         left its mark on: the others were there before it.
         """
-        micros, order, truncation = self.micros, self.ordering.order, self.ordering.truncation
-        sequence, names, sizes = self._sequence()
-        count = len(micros)
-        tears = [self._torn(micro) for micro in micros]
-        stale = [self._staled(index) for index in range(count)]
-        last_new = max((p for p, index in enumerate(sequence) if index >= since), default=-1)
+        walk, count = self._walk(since), len(self.micros)
         stack: list[_Branch] = [(0, 0, self.base, self.base_key, (), (), since == 0)]
         while stack:
-            position, survived, inodes, key, torn, bad, marked = stack.pop()
+            branch = stack.pop()
+            position, survived, inodes, key, torn, stale, marked = branch
             if position == count:
                 if marked:
-                    yield self._state(survived, inodes, key, torn, bad)
-                continue
-            if not marked and position > last_new:
-                continue
-            index = sequence[position]
-            micro = micros[index]
-            position += 1
-            born = inodes.get(micro.number)
-            if position > sizes and _is_hidden(micro, born):
-                kept = 0 if order[index] & ~survived else 1 << index
-                stack.append((position, survived | kept, inodes, key, torn, bad, marked))
-                continue
-            stack.append((position, survived, inodes, key, torn, bad, marked))
-            if position > names and (born is None or not born.links):
-                continue
-            mark = marked or index >= since
-            staled = stale[index]
-            freed = truncation[index]
-            if staled is not None and born is not None and (freed is None or survived >> freed & 1):
-                after, after_key = _applied(staled, inodes, key)
-                stack.append((position, survived, after, after_key, torn, (*bad, index), mark))
-            if order[index] & ~survived:
-                continue
-            for kept, piece in tears[index]:
-                after, after_key = _applied(piece, inodes, key)
-                pair = (index, kept)
-                stack.append((position, survived, after, after_key, (*torn, pair), bad, mark))
-            after, after_key = _applied(micro, inodes, key)
-            stack.append((position, survived | 1 << index, after, after_key, torn, bad, mark))
+                    yield self._state(survived, inodes, key, torn, stale)
+            elif marked or position <= walk.last_new:
+                stack.extend(self._ways(walk, branch))
+
+    def _ways(self, walk: _Walk, branch: _Branch) -> list[_Branch]:
+        """Return what may become of the next micro-operation, the plainest last.
+
+        Where nobody could see it, there is one way: it is kept, if the model allows that,
+        since others may need it.
+        """
+        position, survived, inodes, key, torn, stale, marked = branch
+        index = walk.sequence[position]
+        micro = self.micros[index]
+        inode = inodes.get(micro.number)
+        position += 1
+        if position > walk.names and (inode is None or not inode.links):
+            return [(position, survived, inodes, key, torn, stale, marked)]
+        allowed = not self.ordering.order[index] & ~survived
+        kept = survived | allowed << index
+        if position > walk.sizes and _is_hidden(micro, inode):
+            return [(position, kept, inodes, key, torn, stale, marked)]
+        ways: list[_Branch] = []
+        differences = self._differences(micro, inode)
+        if differences or not allowed:
+            ways.append((position, survived, inodes, key, torn, stale, marked))
+        mark = marked or index >= walk.since
+        shows = walk.stale[index]
+        freed = self.ordering.truncation[index]
+        if shows is not None and inode is not None and (freed is None or survived >> freed & 1):
+            after, after_key = _applied(shows, inodes, key)
+            ways.append((position, survived, after, after_key, torn, (*stale, index), mark))
+        if not allowed:
+            return ways
+        if not differences:
+            ways.append((position, kept, inodes, key, torn, stale, marked))
+            return ways
+        for size, piece in self._torn(micro, differences):
+            after, after_key = _applied(piece, inodes, key)
+            tear = (*torn, (index, size))
+            ways.append((position, survived, after, after_key, tear, stale, mark))
+        after, after_key = _applied(micro, inodes, key)
+        ways.append((position, kept, after, after_key, torn, stale, mark))
+        return ways
+
+    def _walk(self, since: int) -> _Walk:
+        sequence, names, sizes = self._sequence()
+        last_new = max((p for p, index in enumerate(sequence) if index >= since), default=-1)
+        stale = [self._staled(index) for index in range(len(sequence))]
+        return _Walk(sequence, names, sizes, since, last_new, stale)
 
     def _sequence(self) -> tuple[list[int], int, int]:
         """Return the order of the walk; from which position on no names are left, and no sizes.
@@ -144,13 +175,27 @@ class StateSpace:
         data = [i for i in everything if isinstance(self.micros[i], WriteBlock)]
         return names + sizes + data, len(names), len(names) + len(sizes)
 
-    def _torn(self, micro: MicroOperation) -> list[tuple[int, WriteBlock]]:
-        """Return the pieces that may be left of a write, longest last."""
-        if not (self.ordering.model.torn_units and isinstance(micro, WriteBlock)):
-            return []
-        return [
-            (kept, micro._replace(data=micro.data[:kept])) for kept in range(1, len(micro.data))
-        ]
+    def _differences(self, micro: MicroOperation, inode: Inode | None) -> Sequence[int]:
+        """Return which bytes of a write would change what is there; none, if it repeats it.
+
+        Where nothing tears, and for anything else than a write, one stands for all.
+        """
+        if not isinstance(micro, WriteBlock) or inode is None:
+            return _SOMETHING
+        old = inode.stored(micro.offset, len(micro.data))
+        if old == micro.data:
+            return ()
+        if not self.ordering.model.torn_units:
+            return _SOMETHING
+        return [place for place, byte in enumerate(micro.data) if byte != old[place]]
+
+    def _torn(
+        self, micro: MicroOperation, differences: Sequence[int]
+    ) -> Iterator[tuple[int, WriteBlock]]:
+        """Yield the pieces that may be left of a write, as far as they differ, longest last."""
+        if self.ordering.model.torn_units and isinstance(micro, WriteBlock):
+            for place in differences[:-1]:
+                yield place + 1, micro._replace(data=micro.data[: place + 1])
 
     def _staled(self, index: int) -> WriteBlock | None:
         micro = self.micros[index]
