@@ -28,8 +28,9 @@ from sim.disk.persistence import DataBeforeSize
 from sim.disk.survivors import SurvivorSet, can_be_stale, can_tear, closed, legal
 
 _Pairs = tuple[tuple[int, int], ...]
-# A state under construction: position in the walk, survivors, inodes, key, torn, stale, mark.
-_Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool]
+# A state under construction: position in the walk, survivors, inodes, key, torn, stale, mark;
+# and what is still to be applied to it, since most branches of a large walk are never taken.
+_Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, MicroOperation | None]
 
 _SOMETHING: Final = (0,)
 REPRESENTATIVE_TEARS: Final = 3
@@ -97,14 +98,18 @@ class StateSpace:
         left its mark on: the others were there before it.
         """
         walk, count = self._walk(since), len(self.micros)
-        stack: list[_Branch] = [(0, 0, self.base, self.base_key, (), (), since == 0)]
+        stack: list[_Branch] = [(0, 0, self.base, self.base_key, (), (), since == 0, None)]
         while stack:
-            branch = stack.pop()
-            position, survived, inodes, key, torn, stale, marked = branch
+            position, survived, inodes, key, torn, stale, marked, piece = stack.pop()
+            if not marked and position > walk.last_new:
+                continue
+            if piece is not None:
+                inodes, key = _applied(piece, inodes, key)
             if position == count:
                 if marked:
                     yield self._state(survived, inodes, key, torn, stale)
-            elif marked or position <= walk.last_new:
+            else:
+                branch = (position, survived, inodes, key, torn, stale, marked, None)
                 stack.extend(self._ways(walk, branch))
 
     def _ways(self, walk: _Walk, branch: _Branch) -> list[_Branch]:
@@ -113,38 +118,32 @@ class StateSpace:
         Where nobody could see it, there is one way: it is kept, if the model allows that,
         since others may need it.
         """
-        position, survived, inodes, key, torn, stale, marked = branch
+        position, survived, inodes, key, torn, stale, marked, _ = branch
         index = walk.sequence[position]
         micro = self.micros[index]
         inode = inodes.get(micro.number)
         position += 1
+        lost = (position, survived, inodes, key, torn, stale, marked, None)
         if position > walk.names and (inode is None or not inode.links):
-            return [(position, survived, inodes, key, torn, stale, marked)]
+            return [lost]
         allowed = not self.ordering.order[index] & ~survived
         kept = survived | allowed << index
+        unseen = (position, kept, inodes, key, torn, stale, marked, None)
         if position > walk.sizes and _is_hidden(micro, inode):
-            return [(position, kept, inodes, key, torn, stale, marked)]
-        ways: list[_Branch] = []
+            return [unseen]
         differences = self._differences(micro, inode)
-        if differences or not allowed:
-            ways.append((position, survived, inodes, key, torn, stale, marked))
+        ways: list[_Branch] = [lost] if differences or not allowed else []
         mark = marked or index >= walk.since
-        shows = walk.stale[index]
-        freed = self.ordering.truncation[index]
+        shows, freed = walk.stale[index], self.ordering.truncation[index]
         if shows is not None and inode is not None and (freed is None or survived >> freed & 1):
-            after, after_key = _applied(shows, inodes, key)
-            ways.append((position, survived, after, after_key, torn, (*stale, index), mark))
-        if not allowed:
-            return ways
-        if not differences:
-            ways.append((position, kept, inodes, key, torn, stale, marked))
-            return ways
-        for size, piece in self._torn(micro, differences):
-            after, after_key = _applied(piece, inodes, key)
-            tear = (*torn, (index, size))
-            ways.append((position, survived, after, after_key, tear, stale, mark))
-        after, after_key = _applied(micro, inodes, key)
-        ways.append((position, kept, after, after_key, torn, stale, mark))
+            ways.append((position, survived, inodes, key, torn, (*stale, index), mark, shows))
+        if allowed and differences:
+            for size, piece in self._torn(micro, differences):
+                tear = (*torn, (index, size))
+                ways.append((position, survived, inodes, key, tear, stale, mark, piece))
+            ways.append((position, kept, inodes, key, torn, stale, mark, micro))
+        elif allowed:
+            ways.append(unseen)
         return ways
 
     def _walk(self, since: int) -> _Walk:
