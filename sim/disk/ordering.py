@@ -42,8 +42,8 @@ class Ordering:
 
     __slots__ = (
         "_attributes", "_births", "_content", "_directories", "_directory_move", "_fresh",
-        "_metadata", "_placed", "_sizes", "_truncations", "_units", "micros", "model", "needs",
-        "order", "truncation",
+        "_metadata", "_new", "_placed", "_sizes", "_truncations", "_units", "micros", "model",
+        "needs", "order", "truncation",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
@@ -60,6 +60,7 @@ class Ordering:
         self._content: dict[int, list[int]] = {}
         self._fresh: set[tuple[int, int]] = set()
         self._placed: dict[int, int] = {}
+        self._new: set[int] = set()
         self._directory_move = -1
         self._directories: dict[int, int] = {}
         self._metadata = 0
@@ -142,7 +143,7 @@ class Ordering:
 
     def _before_rename(self, move: MoveName, is_directory: bool) -> Iterable[int]:
         if move.directory != move.to_directory:
-            yield from self.places_of(move.to_directory)
+            yield from self._names_of_new(move.to_directory)
         if is_directory and self._directory_move >= 0:
             yield self._directory_move
         waits = self.model.rename_over_waits if move.replaced else self.model.rename_new_waits
@@ -150,17 +151,25 @@ class Ordering:
             yield from self._content.get(move.number, ())
 
     def places_of(self, directory: int) -> Iterable[int]:
-        """Yield what put this directory and those above it where they are.
-
-        A rename never leaves a file without any name, so it cannot survive into another
-        directory that does not. Within one directory both names are lost with it, or
-        neither is: a barrier on it says nothing about its own entry (hole R18).
-        """
+        """Yield what put this directory and those above it where they are."""
         while directory in self._placed:
             index = self._placed[directory]
             yield index
             place = self.micros[index]
             directory = place.to_directory if isinstance(place, MoveName) else _holder(place)
+
+    def _names_of_new(self, directory: int) -> Iterable[int]:
+        """Yield what gives this directory and those above it a name, as far as they are new.
+
+        A rename never leaves a file without any name, so it cannot survive into another
+        directory that has none. Within one directory both names are lost with it, or
+        neither is; and a directory that was only moved has its old name if not the new
+        one: a barrier on it says nothing about its own entry (hole R18).
+        """
+        for index in self.places_of(directory):
+            if self.micros[index].number not in self._new:
+                return
+            yield index
 
     # -- what the model keeps in order -------------------------------------------------
 
@@ -205,6 +214,8 @@ class Ordering:
                     self._placed[number] = index
                     if isinstance(micro, MoveName):
                         self._directory_move = index
+                    else:
+                        self._new.add(number)
 
     def _unit(self, offset: int) -> int:
         return offset // self.model.unit_bytes if self.model.unit_bytes else 0

@@ -139,6 +139,17 @@ def _move_between_directories(steps: Steps) -> None:
     steps.ack(moved)
 
 
+def _move_into_a_moved_directory(steps: Steps) -> None:
+    """A barrier on a directory says nothing about its own new name."""
+    steps.ack.attempt({"/f": OLD, "/h/x": None})
+    steps.disk.rename("/d", "/h")
+    steps.fsync_directory("/")
+    steps.ack.attempt({"/f": None, "/h/x": OLD})
+    steps.disk.rename("/f", "/h/x")
+    steps.fsync_directory("/h")
+    steps.ack({"/f": None, "/h/x": OLD})
+
+
 def _publish_by_link(steps: Steps) -> None:
     steps.ack.attempt({"/g": NEW})
     steps.write("/t", NEW)
@@ -369,6 +380,7 @@ PROGRAMS: Final = {
         Program("create", _create),
         Program("publish into another directory", _publish_into_another_directory),
         Program("move between directories", _move_between_directories),
+        Program("move into a moved directory", _move_into_a_moved_directory),
         Program("publish by link", _publish_by_link),
         Program("publish unnamed", _publish_unnamed),
         Program("delete", _delete),

@@ -31,6 +31,7 @@ MISSED: dict[str, dict[str, frozenset[str]]] = {
         "fsync /d/t": UNORDERED, "fsync /e": OWN_DIRECTORY, "fsync /d": NONE,
     },
     "move between directories": {"fsync /e": OWN_DIRECTORY, "fsync /d": NONE},
+    "move into a moved directory": {"fsync /": POSIX_ONLY, "fsync /h": ALL},
     "publish by link": {"fsync /t": UNORDERED, "fsync /": ALL},
     "publish unnamed": {"fsync the unnamed file": UNORDERED, "fsync /d": ALL},
     "delete": {"fsync /": ALL},

@@ -193,7 +193,19 @@ class NaiveDisk:
         if a.kind == "move" and a.is_directory and b.is_directory:
             return True
         old, new = b.directories
-        return old != new and first in self._way_to(new, then)
+        return old != new and first in self._names_of_new(new, then)
+
+    def _names_of_new(self, directory: int, before: int) -> list[int]:
+        """Return what names this directory and those above it, up to one that has a name."""
+        way: list[int] = []
+        for index in self._way_to(directory, before):
+            moved = self.pending[index].inode
+            if not any(
+                piece.kind == "link" and piece.inode == moved for piece in self.pending[:before]
+            ):
+                break
+            way.append(index)
+        return way
 
     def _way_to(self, directory: int, before: int) -> list[int]:
         """Return what put this directory, and those above it, where they are."""
