@@ -27,6 +27,7 @@ class KillRules(RandomCalls):
     @initialize(model=st.sampled_from(list(MODELS.values())))
     def start(self, model: PersistenceModel) -> None:
         self.begin(simulated(0, model))
+        self.populate()
 
     def both(self, call: Callable[[Arm, int], Any]) -> Any:
         (arm,) = self.arms

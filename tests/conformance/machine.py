@@ -29,6 +29,7 @@ class ConformanceRules(RandomCalls):
     def start(self) -> None:
         self.stack = ExitStack()
         self.begin(simulated(self.uid), self.stack.enter_context(real()))
+        self.populate()
 
     def both(self, call: Callable[[Arm, int], Any]) -> Any:
         simulated_arm, real_arm = self.arms

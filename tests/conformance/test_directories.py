@@ -119,6 +119,18 @@ def test_chdir_moves_the_start_of_relative_paths(arm: Arm) -> None:
 
 
 @pytest.mark.usefixtures("came_from")
+def test_a_relative_path_that_was_used_before_starts_from_the_new_directory(arm: Arm) -> None:
+    for name, content in (("d", b"one"), ("e", b"three")):
+        arm.os.mkdir(arm.path(name))
+        put(arm, f"{name}/a", content)
+    sizes = []
+    for name in ("d", "e", "d"):
+        arm.os.chdir(arm.path(name))
+        sizes.append(arm.os.stat("a").st_size)
+    assert sizes == [3, 5, 3]
+
+
+@pytest.mark.usefixtures("came_from")
 def test_chdir_takes_a_descriptor_and_fchdir_does_too(arm: Arm) -> None:
     put(arm, "a")
     directory, file = arm.os.open(arm.top, os.O_RDONLY), arm.os.open(arm.path("a"), os.O_RDONLY)

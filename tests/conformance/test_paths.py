@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.arms import Arm
-from tests.conformance.calls import content, fails, put
+from tests.conformance.calls import CREATE, content, fails, put
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,29 @@ def test_a_relative_path_starts_from_the_directory_descriptor(arm: Arm) -> None:
     arm.os.close(file)
     fails(errno.EBADF, arm.os.stat, "a", dir_fd=directory)
     fails(errno.ENOENT, arm.os.stat, "", dir_fd=directory)
+
+
+def test_a_path_that_was_used_before_is_walked_again_when_the_way_changed(arm: Arm) -> None:
+    for name in ("d", "d/e", "other", "other/e"):
+        arm.os.mkdir(arm.path(name))
+    put(arm, "d/e/a", b"first")
+    put(arm, "other/e/a", b"other")
+    path = arm.path("d/e/a")
+    assert content(arm, path) == b"first"
+    arm.os.rename(arm.path("d"), arm.path("moved"))
+    fails(errno.ENOENT, arm.os.stat, path)
+    fails(errno.ENOENT, arm.os.rename, path, arm.path("b"))
+    fails(errno.ENOENT, arm.os.open, path, CREATE)
+    arm.os.symlink("other", arm.path("d"))
+    assert content(arm, path) == b"other"
+    arm.os.unlink(arm.path("d"))
+    arm.os.rename(arm.path("moved"), arm.path("d"))
+    assert content(arm, path) == b"first"
+    arm.os.unlink(path)
+    arm.os.rmdir(arm.path("d/e"))
+    fails(errno.ENOENT, arm.os.open, path, CREATE)
+    put(arm, "d/e")
+    fails(errno.ENOTDIR, arm.os.open, path, CREATE)
 
 
 def test_o_creat_follows_links_to_the_end_but_not_into_a_slash(arm: Arm) -> None:
