@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, NamedTuple
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
@@ -39,6 +40,10 @@ _Key = tuple[object, ...]
 Check = Callable[[Handle, Known], None]
 
 KEPT_FAILURES: Final = 16
+# How long to look for states that have anything new in them before it is called too much.
+BRANCHES_PER_STATE: Final = 16
+# Enough for every prefix, every single loss and survival, and every torn end.
+TELLING_PER_MICRO: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,18 +231,15 @@ class _Explorer:
                 yield _Visit(image, visit_key, (*before, point), said)
 
     def _states(self, space: StateSpace, since: int) -> Iterator[State]:
-        limit = self.limits.states_per_point
-        for built, state in enumerate(space.all(since)):
-            if built == limit:
-                break
-            yield state
-        else:
+        limit, count = self.limits.states_per_point, len(space.micros)
+        yield from islice(space.all(since, BRANCHES_PER_STATE * (limit + count)), limit)
+        if space.complete:
             return
         self.result.exhaustive = False
-        for survivors in space.telling():
+        for survivors in islice(space.telling(), limit + TELLING_PER_MICRO * count):
             yield space.one(survivors)
         source = SeededChoices(self.limits.seed)
-        everything = (1 << len(space.micros)) - 1
+        everything = (1 << count) - 1
         masks = (source.integer("survivors", 0, everything) for _ in range(self.limits.samples))
         for survivors in space.sampled(masks):
             yield space.one(survivors)

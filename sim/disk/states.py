@@ -28,11 +28,20 @@ from sim.disk.persistence import DataBeforeSize
 from sim.disk.survivors import SurvivorSet, can_be_stale, can_tear, closed, legal
 
 _Pairs = tuple[tuple[int, int], ...]
-# A state under construction: position in the walk, survivors, inodes, key, torn, stale, mark;
-# and what is still to be applied to it, since most branches of a large walk are never taken.
-_Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, MicroOperation | None]
 
-_SOMETHING: Final = (0,)
+
+class _Torn(NamedTuple):
+    """Stands for all the pieces that may be left of a write, which is number ``place``."""
+
+    place: int
+    micro: WriteBlock
+
+
+# A state under construction: position in the walk, survivors, inodes, key, torn, stale, mark;
+# and what is still to be done to it, since most branches of a large walk are never taken.
+_Before = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool]
+_Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, MicroOperation | _Torn | None]
+
 REPRESENTATIVE_TEARS: Final = 3
 
 
@@ -61,7 +70,8 @@ class _Walk(NamedTuple):
 class StateSpace:
     """Every state that a power cut at this moment may leave, under the model of ``pending``.
 
-    It stays valid until ``pending`` advances.
+    It stays valid until ``pending`` advances. ``complete``: the last walk through ``all``
+    came to its end.
     """
 
     def __init__(self, pending: Pending) -> None:
@@ -69,6 +79,7 @@ class StateSpace:
         self.micros: Sequence[MicroOperation] = pending.ordering.micros
         self.base = pending.platter
         self.base_key = pending.key
+        self.complete = True
         self._directories = tuple(self._suspects())
         self._ends: dict[int, int] = {}
         for micro in self.micros:
@@ -91,26 +102,43 @@ class StateSpace:
 
     # -- every state -------------------------------------------------------------------
 
-    def all(self, since: int = 0) -> Iterator[State]:
+    def all(self, since: int = 0, branches: int | None = None) -> Iterator[State]:
         """Yield every state, plainest first; some twice, if nobody can tell them apart.
 
         With ``since``, only those that some micro-operation from that position on has
-        left its mark on: the others were there before it.
+        left its mark on: the others were there before it. With ``branches``, give up after
+        so many steps of the walk; ``complete`` tells.
         """
         walk, count = self._walk(since), len(self.micros)
+        left = -1 if branches is None else branches
+        self.complete = False
         stack: list[_Branch] = [(0, 0, self.base, self.base_key, (), (), since == 0, None)]
-        while stack:
+        while stack and left:
+            left -= 1
             position, survived, inodes, key, torn, stale, marked, piece = stack.pop()
-            if not marked and position > walk.last_new:
+            if isinstance(piece, _Torn):
+                before = (position, survived, inodes, key, torn, stale, marked)
+                stack.extend(self._tears(before, piece))
                 continue
             if piece is not None:
                 inodes, key = _applied(piece, inodes, key)
+            if not (marked or self._may_be_marked(walk, position, inodes)):
+                continue
             if position == count:
-                if marked:
-                    yield self._state(survived, inodes, key, torn, stale)
+                yield self._state(survived, inodes, key, torn, stale)
             else:
                 branch = (position, survived, inodes, key, torn, stale, marked, None)
                 stack.extend(self._ways(walk, branch))
+        self.complete = not stack
+
+    def _may_be_marked(self, walk: _Walk, position: int, inodes: Inodes) -> bool:
+        """Say whether something new is still to be decided that somebody could see."""
+        if position > walk.last_new:
+            return False
+        if position != walk.sizes or walk.sizes == len(self.micros):
+            return True
+        new = (micro for micro in self.micros[walk.since :] if isinstance(micro, WriteBlock))
+        return any(_is_seen(micro, inodes.get(micro.number)) for micro in new)
 
     def _ways(self, walk: _Walk, branch: _Branch) -> list[_Branch]:
         """Return what may become of the next micro-operation, the plainest last.
@@ -131,20 +159,32 @@ class StateSpace:
         unseen = (position, kept, inodes, key, torn, stale, marked, None)
         if position > walk.sizes and _is_hidden(micro, inode):
             return [unseen]
-        differences = self._differences(micro, inode)
-        ways: list[_Branch] = [lost] if differences or not allowed else []
+        repeats = _repeats(micro, inode)
+        ways: list[_Branch] = [] if repeats and allowed else [lost]
         mark = marked or index >= walk.since
         shows, freed = walk.stale[index], self.ordering.truncation[index]
         if shows is not None and inode is not None and (freed is None or survived >> freed & 1):
             ways.append((position, survived, inodes, key, torn, (*stale, index), mark, shows))
-        if allowed and differences:
-            for size, piece in self._torn(micro, differences):
-                tear = (*torn, (index, size))
-                ways.append((position, survived, inodes, key, tear, stale, mark, piece))
-            ways.append((position, kept, inodes, key, torn, stale, mark, micro))
-        elif allowed:
+        if allowed and repeats:
             ways.append(unseen)
+        elif allowed:
+            if self.ordering.model.torn_units and isinstance(micro, WriteBlock):
+                tears = _Torn(index, micro)
+                ways.append((position, survived, inodes, key, torn, stale, mark, tears))
+            ways.append((position, kept, inodes, key, torn, stale, mark, micro))
         return ways
+
+    def _tears(self, before: _Before, torn_write: _Torn) -> Iterator[_Branch]:
+        """Yield a branch for each piece that may be left of a write, if it can be told apart."""
+        position, survived, inodes, key, torn, stale, mark = before
+        index, micro = torn_write
+        old = inodes[micro.number].stored(micro.offset, len(micro.data))
+        places = [place for place, byte in enumerate(micro.data) if byte != old[place]]
+        for place in places[:-1]:
+            size = place + 1
+            piece = micro._replace(data=micro.data[:size])
+            tear = (*torn, (index, size))
+            yield (position, survived, inodes, key, tear, stale, mark, piece)
 
     def _walk(self, since: int) -> _Walk:
         sequence, names, sizes = self._sequence()
@@ -173,28 +213,6 @@ class StateSpace:
         sizes = [i for i in everything if isinstance(self.micros[i], SetSize)]
         data = [i for i in everything if isinstance(self.micros[i], WriteBlock)]
         return names + sizes + data, len(names), len(names) + len(sizes)
-
-    def _differences(self, micro: MicroOperation, inode: Inode | None) -> Sequence[int]:
-        """Return which bytes of a write would change what is there; none, if it repeats it.
-
-        Where nothing tears, and for anything else than a write, one stands for all.
-        """
-        if not isinstance(micro, WriteBlock) or inode is None:
-            return _SOMETHING
-        old = inode.stored(micro.offset, len(micro.data))
-        if old == micro.data:
-            return ()
-        if not self.ordering.model.torn_units:
-            return _SOMETHING
-        return [place for place, byte in enumerate(micro.data) if byte != old[place]]
-
-    def _torn(
-        self, micro: MicroOperation, differences: Sequence[int]
-    ) -> Iterator[tuple[int, WriteBlock]]:
-        """Yield the pieces that may be left of a write, as far as they differ, longest last."""
-        if self.ordering.model.torn_units and isinstance(micro, WriteBlock):
-            for place in differences[:-1]:
-                yield place + 1, micro._replace(data=micro.data[: place + 1])
 
     def _staled(self, index: int) -> WriteBlock | None:
         micro = self.micros[index]
@@ -273,6 +291,20 @@ class StateSpace:
             length = len(micro.data)
             for kept in sorted({1, length // REPRESENTATIVE_TEARS, length // 2, length - 1} - {0}):
                 yield SurvivorSet.of_mask(survived, count, torn=((index, kept),))
+
+
+def _repeats(micro: MicroOperation, inode: Inode | None) -> bool:
+    """Say whether a write writes what is there already."""
+    return (
+        isinstance(micro, WriteBlock)
+        and inode is not None
+        and inode.stored(micro.offset, len(micro.data)) == micro.data
+    )
+
+
+def _is_seen(micro: WriteBlock, inode: Inode | None) -> bool:
+    """Say whether the file has a name, and reaches as far as this write."""
+    return inode is not None and bool(inode.links) and micro.offset < inode.size
 
 
 def _is_hidden(micro: MicroOperation, inode: Inode | None) -> bool:
