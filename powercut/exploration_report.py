@@ -62,6 +62,8 @@ def failure_lines(verdicts: Verdicts) -> Iterator[str]:
         for number, point in enumerate(failure.crashes, 1):
             lifetime = "in the workload" if number == 1 else f"in recovery {number - 1}"
             yield f"  crash {number}, {lifetime}: operation {point}"
+            if number == 1:
+                yield from (f"    {line}" for line in failure.told)
         yield from _evidence(violation)
         return
 

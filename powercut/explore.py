@@ -23,6 +23,7 @@ from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History, Known
 from oracles.old_or_new import OldOrNew, paths_of
 from oracles.violation import UnreadableAfterCrash, Violation
+from powercut.crash_words import lost_lines, names_on
 from sim.choices import SeededChoices
 from sim.disk.crash_image import Image
 from sim.disk.disk import Disk
@@ -63,10 +64,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A crash that the check did not accept; ``crashes`` holds one point per lifetime."""
+    """A crash that the check did not accept; ``crashes`` holds one point per lifetime.
+
+    ``told``: in words, what the crash of the workload met, and what it lost.
+    """
 
     crashes: tuple[CrashPoint, ...]
     violation: Violation
+    told: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -308,7 +313,22 @@ class _Explorer:
         self._depth_seen[visit.key] = 0
         self.result.failed += 1
         if len(self.result.failures) < KEPT_FAILURES:
-            self.result.failures.append(Failure(visit.crashes, violation))
+            told = tuple(self._told(visit.crashes[0]))
+            self.result.failures.append(Failure(visit.crashes, violation, told))
+
+    def _told(self, point: CrashPoint) -> Iterator[str]:
+        """Read the journal of the workload again, up to this crash, and say what it met."""
+        pending = Pending(self.disk.model, self.image.platter, self.image.pending)
+        done = point.operation - (point.phase is Phase.BEFORE)
+        for number, operation in enumerate(self.disk.journal[:done], 1):
+            pending.advance(operation, number)
+        if not self.disk.journal:
+            yield "before any operation"
+            return
+        met = self.disk.journal[point.operation - 1]
+        yield f"{point.phase} {type(met).__name__.lower()} {met.path or 'everything'}"
+        if point.kind is CrashKind.POWER_CUT:
+            yield from lost_lines(pending.micros, point.survivors, names_on(self.disk))
 
 
 def _may_add(operation: Operation, model: PersistenceModel) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -10,11 +9,10 @@ from typing import Final
 from faults.crash_point import CrashKind
 from oracles.violation import Violation, shown
 from powercut.action import Action
+from powercut.crash_words import lost_lines, names_on
 from powercut.step import Crash, Step
-from sim.disk.disk import Disk
 
 _TITLES: Final = {CrashKind.KILL: "KILL", CrashKind.POWER_CUT: "POWER CUT"}
-_INODE: Final = re.compile(r"inode (\d+)")
 
 
 def story(
@@ -55,7 +53,7 @@ def _outcome(step: Step) -> str:
 
 
 def _crash(crash: Crash) -> Iterator[str]:
-    point, names = crash.point, _names(crash.disk)
+    point = crash.point
     if crash.operation is None:
         where = f"when {crash.during} had returned"
     else:
@@ -69,24 +67,6 @@ def _crash(crash: Crash) -> Iterator[str]:
         if point.kept:
             yield f"          kept   {point.kept} bytes of the write"
         return
-    micros = [_INODE.sub(lambda found: _name(found, names), str(micro)) for micro in _micros(crash)]
-    survivors = point.survivors
-    for index in survivors.lost:
-        stale = ", its place shows stale bytes" if index in survivors.stale else ""
-        yield f"          lost   {micros[index]}{stale}"
-    for index, kept in survivors.torn:
-        yield f"          torn   {micros[index]}: {kept} bytes survived"
-    if micros and not (survivors.lost or survivors.torn):
-        yield f"          lost   nothing of {len(micros)} pending"
-
-
-def _micros(crash: Crash) -> Sequence[object]:
-    return crash.disk.pending().micros
-
-
-def _names(disk: Disk) -> dict[int, str]:
-    return {inode.number: path for path, inode in disk.snapshot().tree()}
-
-
-def _name(found: re.Match[str], names: dict[int, str]) -> str:
-    return names.get(int(found[1]), f"{found[0]} (no name)")
+    micros = crash.disk.pending().micros
+    for line in lost_lines(micros, point.survivors, names_on(crash.disk)):
+        yield f"          {line}"

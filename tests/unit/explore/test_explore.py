@@ -102,6 +102,7 @@ def test_default_check_finds_a_broken_promise_and_says_where() -> None:
     failure = result.failures[0]
     assert isinstance(failure.violation, LostAck)
     assert failure.crashes == (CrashPoint.parse("2 after power-cut lost=0"),)
+    assert failure.told == ("after sync /f", "lost   directory entry 'f'")
 
 
 def test_verdict_names_the_models() -> None:
@@ -117,6 +118,14 @@ def test_a_failure_can_be_repeated_at_its_crash_point() -> None:
         _promise_too_early(Handle(disk), History(lambda: disk.operations))
     image = disk.power_cut(point.survivors)
     assert image.files() == {}
+
+
+def test_a_workload_that_does_nothing_can_fail_its_check() -> None:
+    def check(_: Handle, __: Known) -> None:
+        raise Violation("never right")
+
+    failure = explore(lambda _, __: None, check).failures[0]
+    assert failure.told == ("before any operation",)
 
 
 def test_crash_before_an_acknowledgement_promises_nothing() -> None:
