@@ -32,31 +32,12 @@ from sim.disk.persistence import (
     StaleBytes,
     TruncateOrder,
 )
+from tests.litmus.naive_piece import Piece
 
 BLOCK, SECTOR = 4096, 512
 
 Tree = frozenset[tuple[str, int, int, bytes]]
 """What a boot sees: path, inode number, mode, content (of a directory: nothing)."""
-
-
-@dataclass
-class Piece:
-    """One micro-operation. ``kind`` is born, data, size, link, unlink, move or mode."""
-
-    call: int
-    kind: str
-    inode: int
-    directories: tuple[int, ...] = ()
-    names: tuple[tuple[int, str], ...] = ()
-    offset: int = 0
-    data: bytes = b""
-    size: int = 0
-    append: bool = False
-    fresh: bool = False
-    appended: bool = False
-    mode: int = 0
-    is_directory: bool = False
-    over: bool = False
 
 
 @dataclass
