@@ -136,6 +136,9 @@ class _Recovery:
             return ()
         if entry.fate is not PendingFate.AHEAD:
             self.files.unlink(self.pending_path)
+            # What is spoilt here may still be whole on the platter, and the next line of
+            # the log: it must not come back after recovery has shown a log without it.
+            self.files.sync_dir(dirname(self.pending_path))
             return ()
         aside = move_aside(self.files, self.pending_path)
         reason = f"the log ends at seq={last_seq}, so this entry cannot be its next line"
