@@ -66,7 +66,7 @@ class Disk:
         self.now_ns = now_ns or count(EPOCH_NS, TICK_NS).__next__
         self.cache = InodeTable(self.image.cached)
         self._journal = Journal()
-        self._entries = self._journal.entries
+        self._notes = self._journal.notes
         self.calm = True
         self._interposer: Interposer | None = None
         self.descriptor_interposer: DescriptorInterposer | None = None
@@ -80,7 +80,7 @@ class Disk:
 
     @property
     def operations(self) -> int:
-        return len(self._entries)
+        return len(self._journal.records())
 
     @property
     def journal(self) -> list[Operation]:
@@ -117,7 +117,7 @@ class Disk:
 
     # -- operations ------------------------------------------------------------------
 
-    # An entry is an operation, or the tuple that one will be made from (``journal.py``).
+    # An entry is an operation, or the note that one will be made from (``journal.py``).
     # ``create``, ``write``, ``rename`` and ``sync`` say by themselves what ``_enter`` and
     # ``_leave`` say: two calls are a tenth of what they cost.
 
@@ -127,14 +127,15 @@ class Disk:
             raise PowerOff(DEAD)
         operation = recorded(entry)
         if self._interposer is not None:
-            operation = self._interposer.before(operation, len(self._entries) + 1)
+            operation = self._interposer.before(operation, len(self._journal.records()) + 1)
         return operation
 
     def _leave(self, entry: Any) -> None:
         """Enter an operation that happened in the journal."""
-        self._entries.append(entry)
+        records = self._journal.records()
+        records.append(entry)
         if self._interposer is not None:
-            self._interposer.after(entry, len(self._entries))
+            self._interposer.after(entry, len(records))
 
     def create(
         self,
@@ -162,7 +163,7 @@ class Disk:
             self.cache.attach_own(directory, name, inode)
             directory.mtime_ns = directory.ctime_ns = now_ns
         if self.calm:
-            self._entries.append(entry)
+            self._notes.extend(entry)
         else:
             self._leave(entry)
         return inode
@@ -180,7 +181,7 @@ class Disk:
         clock = self.now_ns  # in two steps: an attribute that is called at once is found slowly
         inode.mtime_ns = inode.ctime_ns = clock()
         if self.calm:
-            self._entries.append(entry)
+            self._notes.extend(entry)
         else:
             self._leave(entry)
         return length
@@ -235,7 +236,7 @@ class Disk:
         if lost is not None:
             lost.ctime_ns = now_ns
         if self.calm:
-            self._entries.append(entry)
+            self._notes.extend(entry)
         else:
             self._leave(entry)
 
@@ -276,7 +277,7 @@ class Disk:
         """
         entry: Any = (SYNC, path, number, data_only)
         if self.calm:
-            self._entries.append(entry)
+            self._notes.extend(entry)
             return
         operation = self._enter(entry)
         if isinstance(operation, FailedSync):
@@ -294,11 +295,12 @@ class Disk:
     # -- fsync that fails --------------------------------------------------------------
 
     def _fail_sync(self, failed: FailedSync) -> None:
-        self._entries.append(failed)
+        records = self._journal.records()
+        records.append(failed)
         if failed.policy is SyncFailure.BTRFS:
             self._drop_pages(failed.inode)
         if self._interposer is not None:
-            self._interposer.after(failed, len(self._entries))
+            self._interposer.after(failed, len(records))
         if failed.policy is SyncFailure.LYING:
             return
         if failed.policy is SyncFailure.EXT4_JOURNAL and failed.inode not in self._errors_to_come:

@@ -1,9 +1,9 @@
 """The journal of one lifetime: every operation that happened, in order.
 
-A running program enters thousands of operations before somebody reads one, and a named
-tuple costs five times what a bare one does, for the garbage collector for ever. So the
-hottest calls enter a bare tuple, a number for its kind and then the fields, which becomes a
-record when the journal is read.
+A running program enters thousands of operations before somebody reads one. While nothing
+watches, the hottest calls only note the bare fields of what they did, a number for the kind
+first and no container around them; the notes become records when the journal is read. A
+named tuple for each would cost five times as much, and the garbage collector more again.
 """
 
 from __future__ import annotations
@@ -18,31 +18,37 @@ WRITE: Final = 1
 RENAME: Final = 2
 SYNC: Final = 3
 _KINDS: Final = (Create, Write, Rename, Sync)
+# A birth is noted as its path, the arguments of ``Inode``, the directory and the name.
+_LENGTHS: Final = (9, 1 + len(Write._fields), 1 + len(Rename._fields), 1 + len(Sync._fields))
 
 
 class Journal:
-    """What ``Disk`` writes and everybody else reads. ``entries`` is for the disk alone."""
+    """What ``Disk`` writes and everybody else reads.
 
-    __slots__ = ("_recorded", "entries")
+    ``notes`` is for the disk alone: it extends it by what ``recorded`` takes.
+    """
+
+    __slots__ = ("_records", "notes")
 
     def __init__(self) -> None:
-        self.entries: list[Any] = []
-        self._recorded = 0
+        self.notes: list[Any] = []
+        self._records: list[Operation] = []
 
     def records(self) -> list[Operation]:
         """Return every operation; operation ``n`` is at index ``n - 1``."""
-        entries = self.entries
-        for index in range(self._recorded, len(entries)):
-            entries[index] = recorded(entries[index])
-        self._recorded = len(entries)
-        return entries
+        notes = self.notes
+        if notes:
+            start = 0
+            while start < len(notes):
+                end = start + _LENGTHS[notes[start]]
+                self._records.append(recorded(tuple(notes[start:end])))
+                start = end
+            notes.clear()
+        return self._records
 
 
 def recorded(entry: Any) -> Operation:
-    """Return the record of an entry, which may be one already.
-
-    A ``Create`` is entered as its path, the arguments of ``Inode``, the directory, the name.
-    """
+    """Return the record that a note stands for; an operation stands for itself."""
     if type(entry) is not tuple:
         operation: Operation = entry
         return operation
