@@ -61,6 +61,9 @@ LITMUS: Final = (
         _NOT_POSIX: "f=A2 | f=B2",
         "posix": "f=A2 | f=B2 | f=B1,A1",
     }),
+    Litmus("overwrite, the first byte as it was", bodies.f_a2, bodies.overwrite_second_byte, {
+        "all": "f=A2 | f=A1,B1",
+    }),
     Litmus("overwrite, fdatasync", bodies.f_a2, bodies.overwrite_fdatasync, {"all": "f=B2"}),
     Litmus("overwrite across sectors", bodies.f_a514, bodies.overwrite_two_sectors, {
         "scc ext4-journal btrfs": "f=A514 | f=A510,B4",

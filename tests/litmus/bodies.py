@@ -37,6 +37,10 @@ def overwrite(disk: Calls) -> None:
     disk.write("f", "B2")
 
 
+def overwrite_second_byte(disk: Calls) -> None:
+    disk.write("f", "A1,B1")
+
+
 def overwrite_fdatasync(disk: Calls) -> None:
     disk.write("f", "B2")
     disk.fdatasync("f")
