@@ -5,20 +5,28 @@ The only module of ``system`` that imports them; the simulated machine has its o
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import stat
 import time
 import uuid
-from contextlib import suppress
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, suppress
 from itertools import count
 from posixpath import dirname, join
-from typing import Final
+from typing import Final, TypeVar
 
 import apsw
 
 from system.ports import DATABASE_PRAGMAS, File, Host, Kind, OpenMode
 from system.storage.durable_directory import make_durable_directory
+
+T = TypeVar("T")
+
+THREADS: Final = 16
+"""How many barriers may be under way at once; more of them gain nothing on one disk."""
 
 _FLAGS: Final = {
     OpenMode.READ: os.O_RDONLY,
@@ -121,6 +129,12 @@ class RealClock:
     def sequence(self) -> int:
         return next(self._instants)
 
+    async def sleep(self, delay_ns: int) -> None:
+        await asyncio.sleep(delay_ns / 1e9)
+
+    def timeout(self, delay_ns: int) -> AbstractAsyncContextManager[object]:
+        return asyncio.timeout(delay_ns / 1e9)
+
 
 class RealIds:
     """Random names from the operating system."""
@@ -145,6 +159,16 @@ class RealDatabase:
         return connection
 
 
+class RealWorkers:
+    """A pool of threads, which are started as they are needed."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(THREADS, "powercut-disk")
+
+    async def run(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+
 def real_host(root: str) -> Host:
     """Return a host whose data stands below the directory ``root``.
 
@@ -159,4 +183,6 @@ def real_host(root: str) -> Host:
         # may not even read, it was not us.
         with suppress(PermissionError):
             RealFileSystem("/").sync_dir(dirname(absolute))
-    return Host(RealFileSystem(absolute), RealClock(), RealIds(), RealDatabase(absolute))
+    return Host(
+        RealFileSystem(absolute), RealClock(), RealIds(), RealDatabase(absolute), RealWorkers()
+    )

@@ -1,8 +1,8 @@
 """The ports: everything through which the runtime touches what is outside itself.
 
 ``system.host`` holds the real ones, the simulated machine its own; nothing else under
-``system`` reaches the outside. All calls are plain and synchronous, and fail with the
-``OSError`` that Linux would give.
+``system`` reaches the outside. Calls of the file system are plain and synchronous, and fail
+with the ``OSError`` that Linux would give; ``Workers`` runs them beside the event loop.
 
 Paths are plain ``str`` with ``/`` between the names. A relative path starts at the root
 of the host's data, and ``""`` is that root; an absolute one is taken as it is.
@@ -10,12 +10,19 @@ of the host's data, and ``""`` is that root; an absolute one is taken as it is.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from apsw import Connection
+
+T = TypeVar("T")
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+JsonObject: TypeAlias = dict[str, Json]
 
 DATABASE_PRAGMAS: Final = (
     # Before the first access: WAL then needs no shared memory, and a second process is kept out.
@@ -144,6 +151,14 @@ class Clock(Protocol):
         """Return the next logical instant of this boot, from 1."""
         ...
 
+    async def sleep(self, delay_ns: int) -> None:
+        """Return after ``delay_ns`` nanoseconds of ``monotonic_ns``; 0 lets others run first."""
+        ...
+
+    def timeout(self, delay_ns: int) -> AbstractAsyncContextManager[object]:
+        """Cancel what runs inside after ``delay_ns``; then ``TimeoutError`` comes out."""
+        ...
+
 
 class Ids(Protocol):
     """Names that nobody else has."""
@@ -165,6 +180,108 @@ class Database(Protocol):
         ...
 
 
+class Workers(Protocol):
+    """Runs calls that block beside the event loop, so that barriers of several logs overlap."""
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Return what ``call()`` returns, or raise what it raises.
+
+        A call that was started ends even when the caller is cancelled meanwhile.
+        """
+        ...
+
+
+class ProviderError(Exception):
+    """The provider gave no answer that counts; the turn did not happen, and may be repeated.
+
+    Cause: the provider timed out, broke off, or answered with garbage.
+    Cure: none is needed; the turn runs again, and after several failures its messages are
+    put aside and their senders told.
+    """
+
+
+class ConversationLost(ProviderError):
+    """The provider does not know this conversation any more.
+
+    Cause: it expired there, or was removed. Cure: a new one is created from the log.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One completed turn, as a conversation remembers it."""
+
+    prompt: str
+    response: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a conversation is created from, or restored to.
+
+    ``key`` is the session's id: a provider that is asked twice to create for one key may
+    return the same conversation. ``history`` are the completed turns in order, from the log.
+    """
+
+    key: str
+    model: str
+    instructions: str
+    history: tuple[Exchange, ...] = ()
+
+
+class Tools(Protocol):
+    """What the model may call during a turn. Every call returns at once."""
+
+    def call(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
+        """Return the result of one call; a repeated ``call_id`` gets the same result again.
+
+        What cannot be done is told in the result (``{"error": ...}``), never raised.
+        """
+        ...
+
+
+class Conversation(Protocol):
+    """One dialogue held open with a provider."""
+
+    def identity(self) -> str:
+        """Return the provider's own name for it, empty if it has none; it never changes."""
+        ...
+
+    def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
+        """Yield the answer in pieces; ``key`` is the turn's id.
+
+        Raises ``ProviderError``.
+        """
+        ...
+
+    async def suspend(self) -> bytes:
+        """Return a blob that makes ``restore`` faster; it may be empty."""
+        ...
+
+    async def stop(self) -> None:
+        """Close it at this end; the provider may keep it."""
+        ...
+
+
+class Provider(Protocol):
+    """Runs the model. All of it may raise ``ProviderError``."""
+
+    async def create(self, opening: Opening) -> Conversation:
+        """Open a new conversation; ``opening.history`` is told to it if it can be."""
+        ...
+
+    async def restore(self, opening: Opening, identity: str, blob: bytes) -> Conversation:
+        """Take up a conversation again; ``ConversationLost`` if it is not known.
+
+        ``blob`` is empty, or what ``suspend`` gave after exactly ``opening.history``.
+        """
+        ...
+
+    async def identities(self) -> Sequence[str]:
+        """Return the names of all conversations that the provider keeps for us, sorted."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """One of each port, valid for one boot."""
@@ -173,3 +290,4 @@ class Host:
     clock: Clock
     ids: Ids
     database: Database
+    workers: Workers

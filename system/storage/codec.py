@@ -17,13 +17,12 @@ from __future__ import annotations
 import re
 from json import JSONDecoder, JSONEncoder
 from math import isfinite
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn
 from zlib import crc32
 
 from system.errors import BadSeal, NotPlainJson
+from system.ports import Json, JsonObject
 
-Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
-JsonObject: TypeAlias = dict[str, Json]
 
 DEEPEST: Final = 100
 """Levels of nesting; the tools that read our files stop at a few hundred."""
