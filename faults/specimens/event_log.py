@@ -23,7 +23,7 @@ from system.storage.log_recovery import RecoveredLog, recover_log
 from system.storage.log_report import LogReport, PendingFate
 from system.storage.log_scan import scan
 from system.storage.pending_entry import read_pending_entry
-from system.storage.pending_writer import PendingWriter
+from system.storage.pending_writer import END_OF_ENTRY, PendingWriter
 from system.storage.transfer import append_all
 
 
@@ -68,7 +68,7 @@ def torn_pending_is_appended(host: Host, path: str, session_id: str) -> EventLog
     entry = read_pending_entry(host.files, pending, session_id, 0)
     recovered = recovered_log(host, path, session_id)
     if entry.fate is PendingFate.TORN:
-        recovered = _appended(host.files, path, recovered, entry.encoded)
+        recovered = _appended(host.files, path, recovered, entry.content)
     return pending_log(host, path, session_id, recovered, host.files)
 
 
@@ -81,7 +81,7 @@ def torn_tail_stays_without_pending(host: Host, path: str, session_id: str) -> E
         content = read_whole(host.files, path)
         found = scan(content, session_id, path)
         recovered = RecoveredLog(
-            found.last_seq, len(content), LogReport(path, lines=len(found.good))
+            found.lines, found.last_seq, len(content), LogReport(path, lines=len(found.good))
         )
     return pending_log(host, path, session_id, recovered, without_barriers(host.files))
 
@@ -91,9 +91,10 @@ def stale_pending_is_appended(host: Host, path: str, session_id: str) -> EventLo
     pending = pending_path(path)
     entry = read_pending_entry(host.files, pending, session_id, 0)
     recovered = recovered_log(host, path, session_id)
+    encoded = entry.content.removesuffix(END_OF_ENTRY)
     whole = entry.fate in (PendingFate.REPLAYED, PendingFate.AHEAD)
-    if whole and not read_whole(host.files, path).endswith(entry.encoded):
-        recovered = _appended(host.files, path, recovered, entry.encoded)
+    if whole and not read_whole(host.files, path).endswith(encoded):
+        recovered = _appended(host.files, path, recovered, encoded)
     return pending_log(host, path, session_id, recovered, without_barriers(host.files))
 
 
@@ -131,7 +132,7 @@ class RetryingLogFile(LogFile):
 
     def commit(self) -> None:
         self._file.fdatasync()
-        self.durable_bytes = self._written_bytes
+        self.kept_bytes = self._written_bytes
 
 
 def failed_barrier_is_forgotten(host: Host, path: str, session_id: str) -> EventLog:

@@ -14,8 +14,7 @@ from powercut.action import Arguments, Kind
 from sim.choices import Choices
 from sim.words import text
 from system.errors import LogStopped, StorageError
-from system.ports import Host
-from system.storage.codec import JsonObject
+from system.ports import Host, JsonObject
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
 from system.storage.line import Line

@@ -23,7 +23,6 @@ from zlib import crc32
 from system.errors import BadSeal, NotPlainJson
 from system.ports import Json, JsonObject
 
-
 DEEPEST: Final = 100
 """Levels of nesting; the tools that read our files stop at a few hundred."""
 

@@ -1,5 +1,9 @@
 """The event log of one session: durable when ``append`` returns, recovered when opened.
 
+Several lines may share one barrier (``append_all``), and a line may wait for the barrier of
+a later one (``note``). What a crash leaves of lines without a barrier is a beginning of
+them, never a later line without an earlier one.
+
 Rows S-01…S-09 of the specification, Y2, Y12. What the disk may leave after a crash, and
 what becomes of it, is told in ``log_scan.py`` and ``log_recovery.py``; how a line is made
 durable in ``framing.py``. One process has a log open, once.
@@ -7,11 +11,10 @@ durable in ``framing.py``. One process has a log open, once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from system.errors import BadSeal, LogDamaged, LogStopped, told_when_full
-from system.ports import Clock, Host
-from system.storage.codec import JsonObject
+from system.ports import Clock, Host, JsonObject
 from system.storage.framing import FramedWriter, Framing, LineWriter, pending_path
 from system.storage.line import Line, decode_line, encode_line, timestamp
 from system.storage.log_file import LogFile
@@ -20,7 +23,13 @@ from system.storage.pending_writer import PendingWriter
 
 
 class EventLog:
-    """An open log. ``report`` is what recovery found; ``last_seq`` counts its lines."""
+    """An open log. ``report`` is what recovery found; ``last_seq`` counts its lines.
+
+    ``recovered`` are the lines as they were when it was opened, all of them durable;
+    whoever has folded them sets it to ``()``, and the memory is free.
+
+    Calls of one log follow one another, from whichever thread.
+    """
 
     def __init__(
         self,
@@ -33,7 +42,9 @@ class EventLog:
         self.path = file.path
         self.session_id = session_id
         self.report = recovered.report
+        self.recovered = recovered.lines
         self.last_seq = recovered.last_seq
+        self._durable_seq = recovered.last_seq
         self._clock = clock
         self._file = file
         self._writer = writer
@@ -57,23 +68,42 @@ class EventLog:
         return cls(host.clock, session_id, recovered, file, writer)
 
     def append(self, event: str, data: JsonObject) -> Line:
-        """Append an event; the line that it became is durable when this returns.
+        """Append one event; returns and raises as ``append_all``."""
+        return self.append_all([(event, data)])[0]
 
-        Raises ``NotPlainJson`` or ``LineTooLarge`` before anything is written;
-        ``StorageFull`` or ``OSError`` when it could not be written, with nothing of it
-        left and the log usable; ``LogStopped`` when its fate is unknown, from then on
+    def append_all(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]:
+        """Append events behind one barrier; when this returns all of them are durable.
+
+        So is everything noted before. A crash meanwhile leaves the first few of them, or
+        none. Raises ``NotPlainJson`` or ``LineTooLarge`` before anything is written;
+        ``StorageFull`` or ``OSError`` when they could not be written, with nothing of them
+        left and the log usable; ``LogStopped`` when their fate is unknown, from then on
         always.
         """
+        lines = self._write(events, self._writer.write)
+        self._durable_seq = self.last_seq
+        return lines
+
+    def note(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]:
+        """Append events without a barrier; raises as ``append_all``.
+
+        They survive the death of the process, and become durable with the next append. A
+        power cut before that leaves the first few of them, or none.
+        """
+        return self._write(events, self._writer.note)
+
+    def _write(
+        self, events: Sequence[tuple[str, JsonObject]], write: Callable[[bytes], None]
+    ) -> list[Line]:
         if self._stopped is not None:
             raise LogStopped(self.path, self._stopped)
-        ts = timestamp(self._clock.wall_ns())
-        line = Line(self.last_seq + 1, ts, self.session_id, event, data)
-        encoded = encode_line(line, self.path)
+        lines = self._next_lines(events)
+        encoded = b"".join([encode_line(line, self.path) for line in lines])
         # True of whatever leaves this method from here on without saying more.
         self._stopped = "an append was interrupted"
         with told_when_full(self.path):
             try:
-                self._writer.write(encoded)
+                write(encoded)
             except LogStopped as stopped:
                 self._stopped = stopped.reason
                 raise
@@ -81,11 +111,20 @@ class EventLog:
                 self._stopped = None
                 raise
         self._stopped = None
-        self.last_seq = line.seq
-        return line
+        self.last_seq += len(lines)
+        return lines
+
+    def _next_lines(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]:
+        assert events
+        ts = timestamp(self._clock.wall_ns())
+        lines = []
+        for seq, (event, data) in enumerate(events, self.last_seq + 1):
+            durable = None if self._durable_seq == seq - 1 else self._durable_seq
+            lines.append(Line(seq, ts, self.session_id, event, data, durable))
+        return lines
 
     def lines(self) -> Iterator[Line]:
-        """Yield every durable line in order, read from the disk: the source of every fold.
+        """Yield every line that was appended or noted, in order, read from the disk.
 
         Raises ``LogDamaged`` when the file is not what it was, and ``OSError``.
         """

@@ -17,24 +17,29 @@ class Framing(Enum):
     """Which framing a log has; it may change from one opening to the next."""
 
     FRAMED = "framed"
-    """One append, one barrier: the seal of a line says whether it is whole."""
+    """One write, one barrier: the seal of a line says whether it is whole."""
     PENDING = "pending"
-    """Substrat's protocol: the line is durable in a file of its own before it is appended."""
+    """Substrat's protocol: lines are durable in a file of their own before they are appended."""
 
 
 class LineWriter(Protocol):
-    """Makes lines durable, one after the other."""
+    """Writes groups of whole lines, one group after the other.
+
+    Both calls raise ``OSError`` when the group could not be written, with nothing of it
+    left, or ``LogStopped``.
+    """
 
     def write(self, encoded: bytes) -> None:
-        """Append a line, durably when this returns.
+        """Append a group; it, and all noted before it, is durable when this returns."""
+        ...
 
-        Raises ``OSError`` when it could not, with nothing of it left, or ``LogStopped``.
-        """
+    def note(self, encoded: bytes) -> None:
+        """Append a group that becomes durable with the next one that is written."""
         ...
 
 
 class FramedWriter:
-    """One append and one barrier a line."""
+    """One append and one barrier a group."""
 
     def __init__(self, file: LogFile) -> None:
         self._file = file
@@ -42,6 +47,9 @@ class FramedWriter:
     def write(self, encoded: bytes) -> None:
         self._file.append(encoded)
         self._file.commit()
+
+    def note(self, encoded: bytes) -> None:
+        self._file.note(encoded)
 
 
 def pending_path(path: str) -> str:

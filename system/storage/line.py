@@ -5,6 +5,10 @@
 
 without the break, and with one line end after it. Keys are sorted, ``crc`` comes last
 (``codec.py`` says what it covers); ``seq`` counts the lines of a log from 1.
+
+``durable`` is the ``seq`` of the last line that was known to be durable when this one was
+written. It is left out when that is the line before, and stands behind ``data``, so that
+every line begins alike.
 """
 
 from __future__ import annotations
@@ -14,24 +18,35 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from system.errors import BadSeal, LineTooLarge, NewerFormat
-from system.storage.codec import JsonObject, seal, unseal
+from system.ports import JsonObject
+from system.storage.codec import seal, unseal
 
 VERSION: Final = 1
 LARGEST_BYTES: Final = 16 << 20
 
 _KEYS: Final = frozenset(("data", "event", "seq", "session_id", "ts", "v"))
+_KEYS_WITH_DURABLE: Final = _KEYS | {"durable"}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One durable event of a session; ``ts`` is ISO 8601 in UTC, for people only."""
+    """One event of a session; ``ts`` is ISO 8601 in UTC, for people only.
+
+    ``durable`` is set when it is below ``seq - 1``; ``known_durable`` tells it in any case.
+    """
 
     seq: int
     ts: str
     session_id: str
     event: str
     data: JsonObject
+    durable: int | None = None
+
+    @property
+    def known_durable(self) -> int:
+        """The last line that was known to be durable when this one was written."""
+        return self.seq - 1 if self.durable is None else self.durable
 
 
 FIRST_BYTES: Final = b'{"data":{'
@@ -56,6 +71,8 @@ def encode_line(line: Line, path: str) -> bytes:
         "ts": line.ts,
         "v": VERSION,
     }
+    if line.durable is not None:
+        members["durable"] = line.durable
     encoded = seal(members) + b"\n"
     if len(encoded) > LARGEST_BYTES:
         raise LineTooLarge(
@@ -74,8 +91,11 @@ def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
     version = members.get("v")
     if isinstance(version, int) and version > VERSION:
         raise NewerFormat(path, f"it has lines of format v={version}, known is v={VERSION}")
+    durable = None
     if version != VERSION or members.keys() != _KEYS:
-        raise BadSeal("it is sealed, but it is not a line of a log")
+        if version != VERSION or members.keys() != _KEYS_WITH_DURABLE:
+            raise BadSeal("it is sealed, but it is not a line of a log")
+        durable = members["durable"]
     # A `match` says the same in half the lines, and takes two thirds of a recovery's time.
     seq, ts, event, data = members["seq"], members["ts"], members["event"], members["data"]
     if not (
@@ -83,12 +103,13 @@ def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
         and isinstance(ts, str)
         and isinstance(event, str)
         and isinstance(data, dict)
+        and (durable is None or (isinstance(durable, int) and 0 <= durable < seq - 1))
     ):
         raise BadSeal("it is sealed, but its members are not those of a line")
     owner = members["session_id"]
     if owner != session_id:
         raise BadSeal(f"it belongs to session_id={owner!r}")
-    return Line(seq, ts, session_id, event, data)
+    return Line(seq, ts, session_id, event, data, durable)
 
 
 def timestamp(wall_ns: int) -> str:

@@ -1,6 +1,6 @@
 """The main file of a running event log: appended to, committed, and cut after a failure.
 
-Writing and committing are apart, so that one barrier may come to cover several lines.
+Writing and committing are apart, so that one barrier covers several lines.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from system.storage.transfer import append_all, read_all
 
 
 class LogFile:
-    """A recovered log, open for appending; it ends at ``size_bytes``, whole and durable."""
+    """A recovered log, open for appending; it ends at ``size_bytes``, whole and durable.
+
+    ``kept_bytes`` is how far it stands with all that a caller was told of.
+    """
 
     def __init__(self, files: FileSystem, path: str, size_bytes: int) -> None:
         self.path = path
-        self.durable_bytes = size_bytes
+        self.kept_bytes = size_bytes
         self._written_bytes = size_bytes
         self._file = files.open(path, OpenMode.APPEND)
 
@@ -38,7 +41,12 @@ class LogFile:
             self._file.fdatasync()
         except OSError as error:
             raise LogStopped(self.path, f"its barrier failed ({error})") from error
-        self.durable_bytes = self._written_bytes
+        self.kept_bytes = self._written_bytes
+
+    def note(self, encoded: bytes) -> None:
+        """Write at the end, and leave it to a later ``commit``; raises as ``append``."""
+        self.append(encoded)
+        self.kept_bytes = self._written_bytes
 
     def _cut(self) -> None:
         try:
@@ -49,8 +57,8 @@ class LogFile:
             raise LogStopped(self.path, reason) from error
 
     def read(self) -> bytes:
-        """Return everything durable; ``OSError`` as from ``pread``."""
-        return read_all(self._file, 0, self.durable_bytes)
+        """Return everything that a caller was told of; ``OSError`` as from ``pread``."""
+        return read_all(self._file, 0, self.kept_bytes)
 
     def close(self) -> None:
         """Close the file."""

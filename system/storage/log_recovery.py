@@ -12,35 +12,38 @@ The order is what makes it safe to crash anywhere inside, and to run twice:
 
 What a killed process wrote is readable but need not be durable, and after an fsync that
 failed it never will be: the kernel took the pages for clean (fsyncgate). So the end of
-the log is written again before the barrier. Two lines of it: at most one is in flight, and
-a journaling ext4 tells of a failed fsync only at the next one. And the file is cut once
-even when there is nothing to cut: that removes bytes of a lost append from behind its end,
-where a later append that loses its data, but not its size, would show them as a line.
+the log is written again before the barrier: every line that two barriers in a row have not
+covered, because a journaling ext4 tells of a failed fsync only at the next one. And the
+file is cut once even when there is nothing to cut: that removes bytes of a lost append from
+behind its end, where a later append that loses its data, but not its size, would show them
+as a line.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from posixpath import basename, dirname
-from typing import Final
 
 from system.errors import told_when_full
 from system.ports import FileSystem, Ids, OpenMode
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
+from system.storage.line import Line
 from system.storage.log_report import Damage, LogReport, PendingFate
 from system.storage.log_scan import Scan, scan
 from system.storage.pending_entry import PendingEntry, read_pending_entry
 from system.storage.quarantine import move_aside, put_aside
 from system.storage.transfer import write_all
 
-LINES_TO_SETTLE: Final = 2
-
 
 @dataclass(frozen=True, slots=True)
 class RecoveredLog:
-    """A log that is whole and durable: its last sequence number, its size, what was found."""
+    """A log that is whole and durable: its lines, its size, what was found.
 
+    ``last_seq`` is that of the last line, or 0.
+    """
+
+    lines: tuple[Line, ...]
     last_seq: int
     size_bytes: int
     report: LogReport
@@ -78,23 +81,24 @@ class _Recovery:
         content = read_whole(self.files, self.path)
         found = scan(content, self.session_id, self.path)
         entry = read_pending_entry(self.files, self.pending_path, self.session_id, found.last_seq)
-        if entry.is_next:
+        if entry.fate is PendingFate.REPLAYED:
             # What stands at the end is what was appended of this very entry.
             found = found.with_tail_explained()
         damaged = self._put_aside(content, found)
         repair = self._rewrite if found.has_damaged_middle else self._settle
-        size_bytes = repair(content, found, entry.encoded if entry.is_next else b"")
+        size_bytes = repair(content, found, entry.encoded)
         damaged += self._dismiss(entry, found.last_seq)
+        lines = found.lines + entry.lines
         report = LogReport(
             self.path,
-            lines=len(found.good) + entry.is_next,
+            lines=len(lines),
             torn_bytes=found.torn_bytes,
             damaged=damaged,
             missing=found.missing + entry.missing,
             pending=entry.fate,
             swept=tuple(swept),
         )
-        return RecoveredLog(found.last_seq + entry.is_next, size_bytes, report)
+        return RecoveredLog(lines, found.last_seq + len(entry.lines), size_bytes, report)
 
     def _create(self) -> None:
         make_durable_directory(self.files, dirname(self.path))
@@ -115,9 +119,9 @@ class _Recovery:
         return len(kept)
 
     def _settle(self, content: bytes, found: Scan, replay: bytes) -> int:
-        last = found.good[-LINES_TO_SETTLE:]
-        start = last[0][0] if last else 0
-        tail = b"".join(content[first:end] + b"\n" for first, end in last) + replay
+        unproven = found.good[found.unproven :]
+        start = unproven[0][0] if unproven else 0
+        tail = b"".join(content[first:end] + b"\n" for first, end in unproven) + replay
         size_bytes = start + len(tail)
         file = self.files.open(self.path, OpenMode.WRITE)
         try:
@@ -142,5 +146,5 @@ class _Recovery:
             return ()
         aside = move_aside(self.files, self.pending_path)
         reason = f"the log ends at seq={last_seq}, so this entry cannot be its next line"
-        size_bytes = len(entry.encoded)
+        size_bytes = len(entry.content)
         return (Damage(self.pending_path, 0, size_bytes, reason, tail=True, quarantine=aside),)

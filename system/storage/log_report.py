@@ -10,7 +10,7 @@ class PendingFate(Enum):
     """What recovery did with the pending entry of the framing ``pending``."""
 
     ABSENT = "there was none"
-    REPLAYED = "it was the next line, and was appended"
+    REPLAYED = "the log did not have all of it; the rest was appended"
     STALE = "the log had it already, or had moved past it (hole R3)"
     TORN = "it was not whole, so nothing of it was ever appended (hole R1)"
     AHEAD = "lines before it are missing; it was put aside"
@@ -21,8 +21,8 @@ class Damage:
     """Bytes that are no line, taken out of the file at ``path`` and kept at ``quarantine``.
 
     ``offset`` and ``size_bytes`` are those in the file before it was repaired. ``tail``
-    says that no good line follows: they may then be all that a power cut left of an append
-    that was never acknowledged, and nothing on the disk can tell.
+    says that no line is kept behind them: they may be all that a power cut left of appends
+    that were never acknowledged, and nothing on the disk can tell.
     """
 
     path: str

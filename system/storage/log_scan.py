@@ -1,14 +1,22 @@
 """Which bytes of a log are lines, and what the others can be. Pure: bytes in, verdict out.
 
 A line is good when its seal holds, it belongs to this session, and its ``seq`` is above
-the last one. A good line stays good whatever stands before or behind it, and even when
-a line end is damaged or missing.
+the last one. A good line stays good whatever stands before it, and even when a line end is
+damaged or missing. Before a good line there may be a *gap*: bad bytes, or a ``seq`` that is
+not the next. It is one of two things.
 
-What is bad with a good line behind it is damage: one append is in flight at a time, so
-that bad line had been acknowledged. At the end of the file it is harder. A crash leaves
-of an unacknowledged append any mixture of its bytes, zeros and stale bytes with line ends
-among them, up to the whole length of the line; damage can make an acknowledged last line
-look the same, and no byte on the disk tells the two apart. Hence the rule:
+damage in the middle
+    Some good line behind the gap says, with its ``known_durable``, that all before the gap's
+    end had been durable. So the gap was acknowledged; the lines behind it stay.
+the remains of a group
+    No line says so. Lines that wait for one barrier reach the platter in any order, and a
+    power cut may keep a later one and lose an earlier one. Then a line would stand there
+    without what was written before it, so it ends with the gap: all of it is the end.
+
+At the end of the file it is harder. A crash leaves of lines that were never acknowledged
+any mixture of their bytes, zeros and stale bytes with line ends among them, up to their
+whole length; damage can make acknowledged last lines look the same, and no byte on the
+disk tells the two apart. Hence the rule:
 
 torn
     text without a line end that begins like a line, or less than the shortest line.
@@ -22,16 +30,21 @@ Neither stops recovery, and neither is dropped without being told.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from system.errors import BadSeal
 from system.storage.codec import is_text
-from system.storage.line import FIRST_BYTES, SHORTEST_BYTES, decode_line
+from system.storage.line import FIRST_BYTES, SHORTEST_BYTES, Line, decode_line
+
+BARRIERS_TO_TRUST: Final = 2
+"""A journaling ext4 tells of a failed fsync only at the next one."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadSpan:
-    """The bytes from ``start`` to ``end`` are no line; ``tail``: no good line follows."""
+    """The bytes from ``start`` to ``end`` are not kept; ``tail``: no line follows that is."""
 
     start: int
     end: int
@@ -41,17 +54,20 @@ class BadSpan:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Where the good lines are, what is between them, and what is behind the last.
+    """The lines that are kept, where they are, what is between them, and behind the last.
 
-    ``good`` are the spans of the lines in order, without their line ends. ``torn_bytes``
-    begin behind the last good line.
+    ``good`` are the spans of ``lines``, without their line ends. ``torn_bytes`` begin behind
+    the last of them. ``unproven`` is the position, in both, of the first line that may not
+    be durable with its line end.
     """
 
+    lines: tuple[Line, ...]
     good: tuple[tuple[int, int], ...]
     bad: tuple[BadSpan, ...]
     torn_bytes: int
     last_seq: int
     missing: tuple[tuple[int, int], ...]
+    unproven: int
 
     @property
     def has_damaged_middle(self) -> bool:
@@ -65,19 +81,37 @@ class Scan:
         return replace(self, bad=middle, torn_bytes=self.torn_bytes + tail_bytes)
 
 
+class _Gap(NamedTuple):
+    """What stands from the offset ``start`` to the good line at ``position``."""
+
+    position: int
+    start: int
+    reason: str
+
+
 class _Scanner:
     def __init__(self, content: bytes, session_id: str, path: str) -> None:
         self.content = content
         self.session_id = session_id
         self.path = path
+        self.lines: list[Line] = []
         self.good: list[tuple[int, int]] = []
-        self.bad: list[BadSpan] = []
-        self.missing: list[tuple[int, int]] = []
+        self.gaps: list[_Gap] = []
         self.last_seq = 0
         self.bad_from: int | None = None
         self.reason = ""
 
-    def take(self, start: int, end: int) -> None:
+    def run(self) -> None:
+        """Look at every byte; ``bad_from`` is then where the bad end begins, if there is one."""
+        content, start = self.content, 0
+        while (end := content.find(b"\n", start)) >= 0:
+            self._take(start, end)
+            start = end + 1
+        end = len(content)
+        if start < end and not self._try_line(start, end):
+            self._take(start, end - 1)
+
+    def _take(self, start: int, end: int) -> None:
         """Take what stands before a line end: a line, or several with damage between them."""
         while not self._try_line(start, end):
             following = self.content.find(FIRST_BYTES, start + 1, end)
@@ -86,18 +120,6 @@ class _Scanner:
             if self._try_line(start, following - 1):
                 self._open_bad(following - 1, "a line end is damaged")
             start = following
-
-    def finish(self, start: int) -> int:
-        """Judge what follows the last line end; return how many bytes at the end are torn."""
-        end = len(self.content)
-        if start < end and not self._try_line(start, end):
-            self.take(start, end - 1)
-        if self.bad_from is None:
-            return 0
-        if _is_torn(self.content[self.bad_from :]):
-            return end - self.bad_from
-        self._close_bad(end, tail=True)
-        return 0
 
     def _try_line(self, start: int, end: int) -> bool:
         """Take the bytes as the next line if they are one; else note why they are not."""
@@ -108,10 +130,13 @@ class _Scanner:
         except BadSeal as bad:
             self._open_bad(start, str(bad))
             return False
-        self._close_bad(start, tail=False)
-        if line.seq > self.last_seq + 1:
-            self.missing.append((self.last_seq + 1, line.seq - 1))
+        if self.bad_from is not None and self.bad_from < start:
+            self.gaps.append(_Gap(len(self.lines), self.bad_from, self.reason))
+        elif line.seq > self.last_seq + 1:
+            self.gaps.append(_Gap(len(self.lines), start, f"seq={self.last_seq + 1} is missing"))
+        self.bad_from = None
         self.last_seq = line.seq
+        self.lines.append(line)
         self.good.append((start, end))
         return True
 
@@ -119,10 +144,88 @@ class _Scanner:
         if self.bad_from is None:
             self.bad_from, self.reason = start, reason
 
-    def _close_bad(self, end: int, *, tail: bool) -> None:
-        if self.bad_from is not None and self.bad_from < end:
-            self.bad.append(BadSpan(self.bad_from, end, self.reason, tail))
-        self.bad_from = None
+
+class _Judge:
+    """Says of each gap what it is, and of the lines which of them stay."""
+
+    def __init__(self, scanner: _Scanner) -> None:
+        self.scanner = scanner
+        self.bad: list[BadSpan] = []
+        self.missing: list[tuple[int, int]] = []
+        self.torn_bytes = 0
+
+    def verdict(self) -> Scan:
+        scanner = self.scanner
+        kept, cut_proof = len(scanner.lines), 0
+        cut: _Gap | None = None
+        for gap, proof in self._proofs():
+            if proof < scanner.lines[gap.position].seq - 1:
+                cut, cut_proof, kept = gap, proof, gap.position
+        for gap in scanner.gaps:
+            if gap.position < kept:
+                self._damaged_middle(gap)
+        if cut is None:
+            self._end_of_file()
+        else:
+            self._remains(cut, cut_proof)
+        return Scan(
+            tuple(scanner.lines[:kept]),
+            tuple(scanner.good[:kept]),
+            tuple(self.bad),
+            self.torn_bytes,
+            self._seq_before(kept),
+            tuple(self.missing),
+            max(0, min(kept - 1, self._first_unproven())),
+        )
+
+    def _proofs(self) -> Iterator[tuple[_Gap, int]]:
+        """Yield each gap, the last first, and the last ``seq`` that lines behind it prove."""
+        lines = self.scanner.lines
+        end, proof = len(lines), 0
+        for gap in reversed(self.scanner.gaps):
+            proof = max(proof, *(line.known_durable for line in lines[gap.position : end]))
+            end = gap.position
+            yield gap, proof
+
+    def _damaged_middle(self, gap: _Gap) -> None:
+        end = self.scanner.good[gap.position][0]
+        if gap.start < end:
+            self.bad.append(BadSpan(gap.start, end, gap.reason, tail=False))
+        self._note_missing(gap, self.scanner.lines[gap.position].seq - 1)
+
+    def _remains(self, gap: _Gap, proof: int) -> None:
+        """Give up all that follows; what was proven durable of the gap itself is missing."""
+        end = len(self.scanner.content)
+        self.bad.append(BadSpan(gap.start, end, gap.reason, tail=True))
+        self._note_missing(gap, proof)
+
+    def _end_of_file(self) -> None:
+        content, start = self.scanner.content, self.scanner.bad_from
+        if start is None:
+            return
+        if _is_torn(content[start:]):
+            self.torn_bytes = len(content) - start
+        else:
+            self.bad.append(BadSpan(start, len(content), self.scanner.reason, tail=True))
+
+    def _note_missing(self, gap: _Gap, last: int) -> None:
+        first = self._seq_before(gap.position) + 1
+        if first <= last:
+            self.missing.append((first, last))
+
+    def _seq_before(self, position: int) -> int:
+        return self.scanner.lines[position - 1].seq if position else 0
+
+    def _first_unproven(self) -> int:
+        """Return the position behind all lines that two barriers in a row have covered."""
+        position = len(self.scanner.lines)
+        for _ in range(BARRIERS_TO_TRUST):
+            if not position:
+                break
+            durable = self.scanner.lines[position - 1].known_durable
+            while self._seq_before(position) > durable:
+                position -= 1
+        return position
 
 
 def _is_torn(tail: bytes) -> bool:
@@ -132,15 +235,5 @@ def _is_torn(tail: bytes) -> bool:
 def scan(content: bytes, session_id: str, path: str) -> Scan:
     """Look at every byte of a log; ``NewerFormat`` (it names ``path``) is all it raises."""
     scanner = _Scanner(content, session_id, path)
-    start = 0
-    while (end := content.find(b"\n", start)) >= 0:
-        scanner.take(start, end)
-        start = end + 1
-    torn_bytes = scanner.finish(start)
-    return Scan(
-        tuple(scanner.good),
-        tuple(scanner.bad),
-        torn_bytes,
-        scanner.last_seq,
-        tuple(scanner.missing),
-    )
+    scanner.run()
+    return _Judge(scanner).verdict()

@@ -1,7 +1,8 @@
 """The pending entry of the framing ``pending``, as a crash may have left it.
 
-It is replayed only when its seal holds (hole R1) and it is exactly the next line of the
-log; an older one that came back because its removal was not durable is stale (hole R3).
+It holds every line that was not durable in the log when it was written. It is replayed only
+when all of it is whole (hole R1); lines that the log has already are passed over. An older
+one that came back because its removal was not durable is stale (hole R3).
 """
 
 from __future__ import annotations
@@ -11,46 +12,56 @@ from dataclasses import dataclass
 from system.errors import BadSeal
 from system.ports import FileSystem
 from system.storage.atomic_file import read_whole
-from system.storage.line import decode_line
+from system.storage.line import Line, decode_line
 from system.storage.log_report import PendingFate
+from system.storage.pending_writer import END_OF_ENTRY
 
 
 @dataclass(frozen=True, slots=True)
 class PendingEntry:
     """What was found, and what is to become of it.
 
-    ``encoded`` is the line with its line end. ``missing`` is the gap before an entry that
-    is ahead of the log: it was written only because the lines in the gap were durable.
+    ``content`` is the whole file; ``lines`` are those to be appended, and ``encoded`` the
+    same as bytes, line ends included. ``missing`` is the gap before an entry that is ahead
+    of the log: it was written only because the lines in the gap were durable.
     """
 
     fate: PendingFate
+    content: bytes = b""
+    lines: tuple[Line, ...] = ()
     encoded: bytes = b""
     missing: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def is_next(self) -> bool:
-        """Whether it is exactly the next line of the log."""
-        return self.fate is PendingFate.REPLAYED
 
 
 def read_pending_entry(
     files: FileSystem, path: str, session_id: str, last_seq: int
 ) -> PendingEntry:
-    """Judge the entry at ``path`` against a log whose last good line is ``last_seq``.
+    """Judge the entry at ``path`` against a log whose last line is ``last_seq``.
 
     Raises ``OSError`` and ``NewerFormat``.
     """
     if files.kind(path) is None:
         return PendingEntry(PendingFate.ABSENT)
-    encoded = read_whole(files, path)
-    if not encoded.endswith(b"\n"):
-        return PendingEntry(PendingFate.TORN, encoded)
+    content = read_whole(files, path)
     try:
-        seq = decode_line(encoded[:-1], session_id, path).seq
+        lines = _decode(content, session_id, path)
     except BadSeal:
-        return PendingEntry(PendingFate.TORN, encoded)
-    if seq <= last_seq:
-        return PendingEntry(PendingFate.STALE, encoded)
-    if seq == last_seq + 1:
-        return PendingEntry(PendingFate.REPLAYED, encoded)
-    return PendingEntry(PendingFate.AHEAD, encoded, ((last_seq + 1, seq - 1),))
+        return PendingEntry(PendingFate.TORN, content)
+    if lines[-1].seq <= last_seq:
+        return PendingEntry(PendingFate.STALE, content)
+    known = last_seq + 1 - lines[0].seq
+    if known < 0:
+        return PendingEntry(PendingFate.AHEAD, content, missing=((last_seq + 1, lines[0].seq - 1),))
+    encoded = b"".join(content.splitlines(keepends=True)[known:-1])
+    return PendingEntry(PendingFate.REPLAYED, content, tuple(lines[known:]), encoded)
+
+
+def _decode(content: bytes, session_id: str, path: str) -> list[Line]:
+    """Return the lines of a whole entry, which count up by one; else raise ``BadSeal``."""
+    if not content.endswith(b"\n" + END_OF_ENTRY):
+        raise BadSeal("its end is missing")
+    encoded = content[: -len(b"\n" + END_OF_ENTRY)].split(b"\n")
+    lines = [decode_line(each, session_id, path) for each in encoded]
+    if [line.seq for line in lines] != list(range(lines[0].seq, lines[0].seq + len(lines))):
+        raise BadSeal("its lines do not follow one another")
+    return lines

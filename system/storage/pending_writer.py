@@ -1,17 +1,25 @@
-"""Substrat's way to make a line durable: announce it first, in a file of its own."""
+"""Substrat's way to make lines durable: announce them first, in a file of their own.
+
+The entry holds every line that is not durable in the log yet, the notes before the group
+as well, so the log and the entry together never have a gap. An empty line ends it: without
+that, the beginning of an entry could pass for a whole one.
+"""
 
 from __future__ import annotations
 
 from posixpath import dirname
+from typing import Final
 
 from system.errors import LogStopped
 from system.ports import File, FileSystem, OpenMode
 from system.storage.log_file import LogFile
 from system.storage.transfer import write_all
 
+END_OF_ENTRY: Final = b"\n"
+
 
 class PendingWriter:
-    """Announce the line in the pending file, append it, remove the pending file (S-07).
+    """Announce the lines in the pending file, append them, remove the pending file (S-07).
 
     The removal has no barrier of its own: a pending entry that comes back is told by its
     ``seq`` (hole R3). An append that failed must not come back, so its entry is spoilt
@@ -22,21 +30,27 @@ class PendingWriter:
         self._files = files
         self._file = file
         self._path = path
+        self._noted = b""
 
     def write(self, encoded: bytes) -> None:
-        self._announce(encoded)
+        self._announce(self._noted + encoded + END_OF_ENTRY)
         try:
             self._file.append(encoded)
         except OSError:
             self._retract()
             raise
         self._file.commit()
+        self._noted = b""
         self._remove()
 
-    def _announce(self, encoded: bytes) -> None:
+    def note(self, encoded: bytes) -> None:
+        self._file.note(encoded)
+        self._noted += encoded
+
+    def _announce(self, entry: bytes) -> None:
         file = self._create()
         try:
-            write_all(file, encoded, 0)
+            write_all(file, entry, 0)
         except OSError:
             self._close(file)
             self._remove()
@@ -53,7 +67,7 @@ class PendingWriter:
         try:
             return self._files.open(self._path, OpenMode.CREATE)
         except FileExistsError:
-            # Its removal failed; the line in it is durable in the log.
+            # Its removal failed; the lines in it are durable in the log.
             self._files.unlink(self._path)
             return self._files.open(self._path, OpenMode.CREATE)
 

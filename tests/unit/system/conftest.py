@@ -14,4 +14,4 @@ from tests.unit.system.faulty_files import FaultyHost
 def here(tmp_path: Path) -> FaultyHost:
     """A host whose data stands in a new directory, and which can be told to fail."""
     host = real_host(str(tmp_path))
-    return FaultyHost.of(str(tmp_path), host.files, host.database)
+    return FaultyHost.of(str(tmp_path), host.files, host.database, host.workers)

@@ -7,9 +7,10 @@ It also writes down the calls, so that a test can say what came before what, and
 from __future__ import annotations
 
 import os
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 
-from system.ports import Clock, Database, File, FileSystem, Host, Ids, Kind, OpenMode
+from system.ports import Clock, Database, File, FileSystem, Host, Ids, Kind, OpenMode, Workers
 
 
 @dataclass
@@ -161,6 +162,12 @@ class StandingClock:
     def sequence(self) -> int:
         return 1
 
+    async def sleep(self, delay_ns: int) -> None:
+        return
+
+    def timeout(self, delay_ns: int) -> AbstractAsyncContextManager[object]:
+        return nullcontext()
+
 
 @dataclass(frozen=True)
 class FaultyHost:
@@ -172,11 +179,13 @@ class FaultyHost:
     ids: CountingIds
 
     @classmethod
-    def of(cls, directory: str, files: FileSystem, database: Database) -> FaultyHost:
+    def of(
+        cls, directory: str, files: FileSystem, database: Database, workers: Workers
+    ) -> FaultyHost:
         faulty, ids = FaultyFiles(files), CountingIds()
         clock: Clock = StandingClock()
         given: Ids = ids
-        return cls(directory, Host(faulty, clock, given, database), faulty, ids)
+        return cls(directory, Host(faulty, clock, given, database, workers), faulty, ids)
 
     def path(self, path: str) -> str:
         return os.path.join(self.directory, path)

@@ -24,6 +24,11 @@ def content(*texts: str) -> bytes:
     return b"".join(encoded(seq, text) for seq, text in enumerate(texts, 1))
 
 
+def announced(*lines: bytes) -> bytes:
+    """The bytes of a whole pending entry."""
+    return b"".join(lines) + b"\n"
+
+
 def opened(here: FaultyHost, framing: Framing = Framing.FRAMED) -> EventLog:
     return EventLog.open(here.host, PATH, SESSION, framing)
 

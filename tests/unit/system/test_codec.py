@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from system.errors import BadSeal, NotPlainJson
-from system.storage.codec import Json, JsonObject, canonical, is_text, seal, unseal
+from system.ports import Json, JsonObject
+from system.storage.codec import canonical, is_text, seal, unseal
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON: st.SearchStrategy[Json] = st.recursive(

@@ -20,6 +20,7 @@ from tests.unit.system.logs import (
     PATH,
     PENDING,
     SESSION,
+    announced,
     content,
     encoded,
     opened,
@@ -293,7 +294,7 @@ def test_the_pending_file_of_a_failed_removal_is_replaced(here: FaultyHost) -> N
     here.files.fail("unlink", "events.pending", errno.EIO)
 
     say(log, "a")
-    assert here.read(PENDING) == encoded(1, "a")
+    assert here.read(PENDING) == announced(encoded(1, "a"))
     say(log, "b")
 
     assert texts(log) == ["a", "b"]
@@ -354,7 +355,7 @@ def test_a_failed_append_does_not_come_back_with_its_pending_file(here: FaultyHo
 
     with pytest.raises(StorageFull):
         say(log, "refused")
-    assert here.read(PENDING) == b"\0" + encoded(2, "refused")[1:]
+    assert here.read(PENDING) == b"\0" + announced(encoded(2, "refused"))[1:]
     assert here.files.calls[-2:] == [f"fsync {PENDING}", f"close {PENDING}"]
     log.close()
 

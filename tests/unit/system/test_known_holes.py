@@ -16,15 +16,33 @@ from system.errors import LogStopped, StorageFull
 from system.storage.framing import Framing
 from system.storage.log_report import PendingFate
 from tests.unit.system.faulty_files import FaultyHost
-from tests.unit.system.logs import DIRECTORY, PATH, PENDING, content, encoded, opened, say, texts
+from tests.unit.system.logs import (
+    DIRECTORY,
+    PATH,
+    PENDING,
+    announced,
+    content,
+    encoded,
+    opened,
+    say,
+    texts,
+)
 
-TORN = encoded(2, "torn")
+TORN = announced(encoded(2, "torn"))
 both_framings = pytest.mark.parametrize("framing", Framing)
 
 
 @pytest.mark.parametrize(
     "torn",
-    [b"", b"{", TORN[:40], TORN[:-1], TORN[:-1] + b"\0", TORN[:40] + bytes(60) + TORN[100:]],
+    [
+        b"",
+        b"{",
+        TORN[:40],
+        TORN[:-2],
+        TORN[:-1],
+        TORN[:-1] + b"\0",
+        TORN[:40] + bytes(60) + TORN[100:],
+    ],
 )
 def test_hole_r1_a_torn_pending_entry_is_not_appended(here: FaultyHost, torn: bytes) -> None:
     here.write(PATH, content("a"))
@@ -52,7 +70,7 @@ def test_hole_r2_a_torn_tail_without_a_pending_entry_is_cut(
     assert texts(opened(here, framing)) == ["a", "X"]
 
 
-@pytest.mark.parametrize("stale", [encoded(1, "gate"), encoded(2, "ungate")])
+@pytest.mark.parametrize("stale", [announced(encoded(1, "gate")), announced(encoded(2, "ungate"))])
 def test_hole_r3_a_stale_pending_entry_that_came_back_is_not_appended(
     here: FaultyHost, stale: bytes
 ) -> None:

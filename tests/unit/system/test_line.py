@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from system.errors import BadSeal, LineTooLarge, NewerFormat, NotPlainJson
-from system.storage.codec import Json, JsonObject, seal
+from system.ports import Json, JsonObject
+from system.storage.codec import seal
 from system.storage.line import (
     FIRST_BYTES,
     LARGEST_BYTES,

@@ -16,6 +16,7 @@ from tests.unit.system.logs import (
     PATH,
     PENDING,
     SESSION,
+    announced,
     content,
     encoded,
     opened,
@@ -235,7 +236,7 @@ def test_a_read_error_changes_nothing(here: FaultyHost, framing: Framing) -> Non
 
 def test_a_pending_entry_that_is_next_is_replayed_once(here: FaultyHost) -> None:
     here.write(PATH, content("a"))
-    here.write(PENDING, encoded(2, "b"))
+    here.write(PENDING, announced(encoded(2, "b")))
 
     log = opened(here, Framing.PENDING)
 
@@ -253,7 +254,7 @@ def test_what_was_appended_of_a_pending_entry_is_cut_before_it_is_replayed(
     here: FaultyHost, tail: bytes
 ) -> None:
     here.write(PATH, content("a") + tail)
-    here.write(PENDING, encoded(2, "b"))
+    here.write(PENDING, announced(encoded(2, "b")))
 
     log = opened(here, Framing.PENDING)
     say(log, "c")
@@ -265,7 +266,7 @@ def test_what_was_appended_of_a_pending_entry_is_cut_before_it_is_replayed(
 
 def test_a_pending_entry_is_removed_only_when_the_log_is_durable(here: FaultyHost) -> None:
     here.write(PATH, content("a", "b"))
-    here.write(PENDING, encoded(2, "b"))
+    here.write(PENDING, announced(encoded(2, "b")))
 
     log = opened(here, Framing.PENDING)
 
@@ -277,7 +278,7 @@ def test_a_pending_entry_is_removed_only_when_the_log_is_durable(here: FaultyHos
 
 def test_a_pending_entry_is_replayed_behind_damage_in_the_middle(here: FaultyHost) -> None:
     here.write(PATH, content("a") + MIDDLE + encoded(3, "c"))
-    here.write(PENDING, encoded(4, "d"))
+    here.write(PENDING, announced(encoded(4, "d")))
 
     log = opened(here, Framing.PENDING)
 
@@ -287,18 +288,18 @@ def test_a_pending_entry_is_replayed_behind_damage_in_the_middle(here: FaultyHos
 
 def test_a_pending_entry_ahead_of_the_log_is_evidence_of_a_loss(here: FaultyHost) -> None:
     here.write(PATH, content("a"))
-    here.write(PENDING, encoded(4, "d"))
+    here.write(PENDING, announced(encoded(4, "d")))
 
     log = opened(here, Framing.PENDING)
 
     assert texts(log) == ["a"]
     assert (log.report.pending, log.report.missing) == (PendingFate.AHEAD, ((2, 3),))
-    assert here.read(f"{PENDING}.quarantine.1") == encoded(4, "d")
+    assert here.read(f"{PENDING}.quarantine.1") == announced(encoded(4, "d"))
     assert log.report.damaged == (
         Damage(
             PENDING,
             0,
-            len(encoded(4, "d")),
+            len(announced(encoded(4, "d"))),
             "the log ends at seq=1, so this entry cannot be its next line",
             True,
             f"{PENDING}.quarantine.1",
@@ -308,7 +309,8 @@ def test_a_pending_entry_ahead_of_the_log_is_evidence_of_a_loss(here: FaultyHost
 
 def test_a_pending_entry_of_another_session_is_not_replayed(here: FaultyHost) -> None:
     here.write(PATH, content("a"))
-    here.write(PENDING, encoded(2, "b").replace(SESSION.encode(), b"f" * 32))
+    foreign = encoded(2, "b").replace(SESSION.encode(), b"f" * 32)
+    here.write(PENDING, announced(foreign))
 
     log = opened(here, Framing.PENDING)
 
@@ -316,7 +318,7 @@ def test_a_pending_entry_of_another_session_is_not_replayed(here: FaultyHost) ->
 
 
 def test_a_pending_entry_is_replayed_when_the_framing_has_changed(here: FaultyHost) -> None:
-    here.write(PENDING, encoded(1, "a"))
+    here.write(PENDING, announced(encoded(1, "a")))
 
     log = opened(here, Framing.FRAMED)
 

@@ -8,7 +8,8 @@ import pytest
 
 from system.agents.session import SessionRecord, SessionState, decode_record, encode_record
 from system.errors import IllegalTransition, NewerFormat, NotPlainJson, RecordDamaged
-from system.storage.codec import Json, JsonObject, seal
+from system.ports import Json, JsonObject
+from system.storage.codec import seal
 
 ID = "0123456789abcdef0123456789abcdef"
 RECORD = SessionRecord(ID, "scripted", "tiny-1", SessionState.SUSPENDED, b"\0blob\xff")
