@@ -18,6 +18,7 @@ from sim.errors import HarnessError
 from sim.filesystem import SimulatedFileSystem
 from sim.ids import SimulatedIds
 from sim.trace import Trace
+from sim.workers import SimulatedWorkers
 from system.ports import Host
 
 
@@ -69,6 +70,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             database=database,
+            workers=SimulatedWorkers(),
         )
 
     def kill(self) -> None:

@@ -8,6 +8,7 @@ from sim.database import SimulatedDatabase
 from sim.disk.handle import Handle
 from sim.filesystem import SimulatedFileSystem
 from sim.ids import SimulatedIds
+from sim.workers import SimulatedWorkers
 from system.ports import Host
 
 
@@ -18,4 +19,5 @@ def host_of(handle: Handle) -> Host:
         clock=SimulatedClock(),
         ids=SimulatedIds(PlainChoices()),
         database=SimulatedDatabase(handle),
+        workers=SimulatedWorkers(),
     )
