@@ -37,7 +37,7 @@ class Image:
     @classmethod
     def empty(cls) -> Image:
         """Return a freshly made file system: a root directory and nothing else."""
-        root = Inode(ROOT, stat.S_IFDIR | 0o755, BIRTH_NS, parent=ROOT)
+        root = Inode.born(ROOT, stat.S_IFDIR | 0o755, BIRTH_NS, parent=ROOT)
         root.links = 2
         inodes = Map({ROOT: root})
         return cls(inodes, (), inodes, ROOT + 1)

@@ -66,7 +66,8 @@ class DescriptorCalls(Process):
 
     def write(self, fd: int, data: ReadableBuffer, /) -> int:
         """Write at the offset, or at the end with ``O_APPEND``; return how much was taken."""
-        file = self._file(fd)
+        disk, files = self.disk, self._files
+        file = files[fd] if disk.calm and fd in files else self._file(fd)
         if type(data) is not bytes:
             data = memoryview(data).tobytes()
         flags = file.flags
@@ -74,7 +75,7 @@ class DescriptorCalls(Process):
             raise os_error(errno.EBADF)
         if not data:
             return 0
-        disk, number = self.disk, file.number
+        number = file.number
         changed = disk.cache.changed
         inode = changed[number] if number in changed else disk.cache.own(number)
         offset = inode.size if flags.append else file.offset
@@ -147,11 +148,12 @@ class DescriptorCalls(Process):
 
     def fsync(self, fd: int | HasFileno) -> None:
         """Make content and attributes of an inode durable; the model says what else."""
-        file = self._file(fd)
-        if self.disk.calm:
-            self.disk.sync(file.number, file.path)
+        disk, files = self.disk, self._files
+        if disk.calm and type(fd) is int and fd in files:  # a dead process has no descriptor
+            file = files[fd]
+            disk.sync(file.number, file.path)
         else:
-            self._sync(file, False)
+            self._sync(self._file(fd), False)
 
     def fdatasync(self, fd: int | HasFileno) -> None:
         """Make content of an inode durable, and of its attributes what reading it needs."""

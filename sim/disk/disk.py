@@ -158,7 +158,7 @@ class Disk:
         if not self.calm:
             entry = self._enter(entry)
         self.next_inode = number + 1
-        self.cache.changed[number] = inode = Inode(number, mode, now_ns, owner, target)
+        self.cache.changed[number] = inode = Inode.born(number, mode, now_ns, owner, target)
         if name:
             self.cache.attach_own(directory, name, inode)
             directory.mtime_ns = directory.ctime_ns = now_ns
@@ -227,8 +227,7 @@ class Disk:
         )  # fmt: skip
         if not self.calm:
             entry = self._enter(entry)
-        self.cache.detach_own(directory, name, inode)
-        lost = self.cache.attach_own(to_directory, to_name, inode)
+        lost = self.cache.move_own(directory, name, to_directory, to_name, inode)
         clock = self.now_ns
         now_ns = clock()
         inode.ctime_ns = directory.ctime_ns = to_directory.ctime_ns = now_ns

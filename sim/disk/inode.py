@@ -47,26 +47,46 @@ class Inode:
         "mtime_ns", "number", "parent", "size", "target", "uid",
     )  # fmt: skip
 
-    def __init__(
-        self,
+    # Without a constructor: its call would be the slowest step of ``open``.
+    atime_ns: int
+    blocks: Blocks
+    content_key: int | None
+    ctime_ns: int
+    entries: Entries
+    gid: int
+    links: int
+    mode: int
+    mtime_ns: int
+    number: int
+    parent: int
+    size: int
+    target: str
+    uid: int
+
+    @classmethod
+    def born(
+        cls,
         number: int,
         mode: int,
         now_ns: int,
         owner: tuple[int, int] = (0, 0),
         target: str = "",
         parent: int = 0,
-    ) -> None:
-        self.number = number
-        self.mode = mode
-        self.uid, self.gid = owner
-        self.links = 0
-        self.size = len(os.fsencode(target)) if target else 0
-        self.blocks = NO_BLOCKS
-        self.entries = NO_ENTRIES
-        self.parent = parent
-        self.target = target
-        self.content_key: int | None = None
-        self.atime_ns = self.mtime_ns = self.ctime_ns = now_ns
+    ) -> Inode:
+        """Return a new inode, empty and without a name."""
+        inode = cls()
+        inode.number = number
+        inode.mode = mode
+        inode.uid, inode.gid = owner
+        inode.links = 0
+        inode.size = len(os.fsencode(target)) if target else 0
+        inode.blocks = NO_BLOCKS
+        inode.entries = NO_ENTRIES
+        inode.parent = parent
+        inode.target = target
+        inode.content_key = None
+        inode.atime_ns = inode.mtime_ns = inode.ctime_ns = now_ns
+        return inode
 
     @property
     def is_directory(self) -> bool:
@@ -82,7 +102,7 @@ class Inode:
 
     def copy(self) -> Inode:
         """Return an equal inode that can be changed without changing this one."""
-        twin = Inode.__new__(Inode)
+        twin = Inode()
         twin.number = self.number
         twin.mode = self.mode
         twin.uid = self.uid
@@ -129,15 +149,19 @@ class Inode:
 
     def write(self, offset: int, data: bytes) -> None:
         """Put ``data`` at ``offset`` (bytes); the size is the caller's business."""
-        index = offset // BLOCK_BYTES
-        start = offset - index * BLOCK_BYTES
+        index = start = 0
+        if offset:
+            index = offset // BLOCK_BYTES
+            start = offset - index * BLOCK_BYTES
         if start + len(data) <= BLOCK_BYTES:
             blocks = self.blocks
-            old = blocks.get(index, b"")
-            new = _patched(old, start, data) if old or start else data
-            self.blocks = blocks.set(index, new)
+            new = data
+            if start or index in blocks:
+                new = _patched(blocks.get(index, b""), start, data)
             if self.content_key is not None:
+                old = blocks.get(index, b"")
                 self.content_key += block_key(index, new) - block_key(index, old)
+            self.blocks = blocks.set(index, new)
             return
         self._write_across(index, start, data)
 

@@ -14,8 +14,11 @@ from immutables import Map
 
 from sim.disk.inode import Inode
 from sim.disk.key import entry_key, key_of
+from sim.disk.path_name import PathName
 
 Inodes = Map[int, Inode]
+# By its text: the directory that holds the last component of a path, and the path itself.
+KnownPaths = dict[object, tuple[Inode, PathName]]
 
 # Compared in place: a property or a call costs more than the rest of a link count.
 FORMAT: Final = 0o170000
@@ -25,18 +28,16 @@ REGULAR: Final = stat.S_IFREG
 class InodeTable:
     """Inodes by number. Nothing of ``base`` is ever changed.
 
-    ``key``, where somebody wants one, is the key of ``base`` (``key.py``). ``shape`` counts
-    the names of directories and of symbolic links that came and went: as long as it stays
-    the same, every path leads to the same directory.
+    ``key``, where somebody wants one, is the key of ``base`` (``key.py``).
     """
 
-    __slots__ = ("base", "changed", "key", "shape")
+    __slots__ = ("_known", "base", "changed", "key")
 
     def __init__(self, base: Inodes, key: int | None = None) -> None:
         self.base = base
         self.key = key
         self.changed: dict[int, Inode] = {}
-        self.shape = 0
+        self._known: dict[int, KnownPaths] = {}
 
     def get(self, number: int) -> Inode | None:
         """Return the inode for reading, or None if there is none of this number."""
@@ -49,6 +50,18 @@ class InodeTable:
         if found is None:
             found = self.changed[number] = self.base[number].copy()
         return found
+
+    def known_from(self, directory: int) -> KnownPaths:
+        """Return the paths that were walked from ``directory``; who walks one enters it.
+
+        They are forgotten when a directory or a symbolic link gains or loses a name: until
+        then every path leads to the same directory.
+        """
+        return self._known.setdefault(directory, {})
+
+    def _forget_paths(self) -> None:
+        for known in self._known.values():
+            known.clear()
 
     def add(self, inode: Inode) -> None:
         """Take a new inode in; it is the table's own from now on."""
@@ -73,7 +86,7 @@ class InodeTable:
         if inode.mode & FORMAT == REGULAR:
             inode.links += 1
             return replaced
-        self.shape += 1
+        self._forget_paths()
         if inode.is_directory:
             inode.links = 2 + self._subdirectories(inode)
             inode.parent = holder.number
@@ -100,10 +113,10 @@ class InodeTable:
         """Take note that ``name`` in ``holder`` does not mean ``inode`` any longer."""
         if holder.content_key is not None:
             holder.content_key -= entry_key(name, inode.number)
-        if inode.mode & FORMAT == REGULAR:
+        if not (inode.parent or inode.target):
             inode.links -= 1
             return
-        self.shape += 1
+        self._forget_paths()
         if inode.is_directory:
             inode.links = 0
             holder.links -= 1
@@ -116,6 +129,34 @@ class InodeTable:
         if holder.entries.get(name) == number:
             self.detach_own(holder, name, inode)
         self.attach_own(self.own(to_directory), to_name, inode)
+
+    def move_own(
+        self, holder: Inode, name: str, to_holder: Inode, to_name: str, inode: Inode
+    ) -> Inode | None:
+        """Do what ``move`` does, with inodes that are the table's own already.
+
+        Return the inode that has lost the new name, if there is one.
+        """
+        entries = holder.entries
+        if (
+            holder is not to_holder
+            or holder.content_key is not None
+            or inode.parent
+            or inode.target
+        ):
+            self.detach_own(holder, name, inode)
+            return self.attach_own(to_holder, to_name, inode)
+        # A file that stays in its directory is what most renames move.
+        holder.entries = entries.delete(name).set(to_name, inode.number)
+        if to_name not in entries:
+            return None
+        number, changed = entries[to_name], self.changed
+        replaced = changed[number] if number in changed else self.own(number)
+        if replaced.parent or replaced.target:
+            self._lose_name(holder, to_name, replaced)
+        else:
+            replaced.links -= 1
+        return replaced
 
     def freeze(self) -> Inodes:
         """Return everything as an unchanging base; costs what changed, not what is stored."""

@@ -18,7 +18,7 @@ WRITE: Final = 1
 RENAME: Final = 2
 SYNC: Final = 3
 _KINDS: Final = (Create, Write, Rename, Sync)
-# A birth is noted as its path, the arguments of ``Inode``, the directory and the name.
+# A birth is noted as its path, the arguments of ``Inode.born``, the directory and the name.
 _LENGTHS: Final = (9, 1 + len(Write._fields), 1 + len(Rename._fields), 1 + len(Sync._fields))
 
 
@@ -55,5 +55,5 @@ def recorded(entry: Any) -> Operation:
     kind, path, *fields = entry
     if kind == CREATE:
         number, mode, owner, now_ns, target, directory, name = fields
-        return Create(path, Inode(number, mode, now_ns, owner, target), directory, name)
+        return Create(path, Inode.born(number, mode, now_ns, owner, target), directory, name)
     return _KINDS[kind](path, *fields)

@@ -65,7 +65,7 @@ class NameCalls(Process):
         self._must_live()
         name = path_name(path, "mkdir")
         directory = self._to_create(name, dir_fd, path, is_directory=True)
-        mode = stat.S_IFDIR | mode & ~self._mask & _MKDIR_BITS | directory.mode & stat.S_ISGID
+        mode = stat.S_IFDIR | mode & self._unmasked & _MKDIR_BITS | directory.mode & stat.S_ISGID
         self.disk.create(directory, name.last, mode, name.text, owner=self._owner(directory))
 
     def symlink(
@@ -133,23 +133,25 @@ class NameCalls(Process):
         """Move a name, over a file or an empty directory that has the new one."""
         if self._power.off:
             raise PowerOff(DEAD)
-        known, to_known = self._quick(src, src_dir_fd), self._quick(dst, dst_dir_fd)
+        known = to_known = None
+        if src_dir_fd is None and dst_dir_fd is None:
+            known = self._known.get(src) or self._learn(src)
+            to_known = self._known.get(dst) or self._learn(dst)
         if known is None or to_known is None:
             self._rename_carefully(src, dst, src_dir_fd, dst_dir_fd)
             return
         disk, cache = self.disk, self.disk.cache
-        (holder, source), (to_holder, target) = known, to_known
+        (directory, source), (to_directory, target) = known, to_known
         changed = cache.changed
-        directory = changed[holder] if holder in changed else cache.own(holder)
-        to_directory = directory if to_holder == holder else cache.own(to_holder)
         if source.last not in directory.entries:
             raise os_error(errno.ENOENT, src, dst)
         number = directory.entries[source.last]
         inode = changed[number] if number in changed else cache.own(number)
         if target.last in to_directory.entries:
-            replaced = self._inode(to_directory.entries[target.last])
-            if replaced is inode:
+            number = to_directory.entries[target.last]
+            if number == inode.number:
                 return
+            replaced = changed[number] if number in changed else cache.base[number]
             careful = inode.parent or replaced.parent
         else:
             careful = inode.parent or not to_directory.links

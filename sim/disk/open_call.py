@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 from stat import S_IFREG, S_ISGID
 
-from sim.disk.descriptor import OpenFile
 from sim.disk.disk import DEAD
 from sim.disk.inode import Inode
 from sim.disk.open_flags import OpenFlags, open_flags
@@ -15,8 +14,6 @@ from sim.disk.path_walk import Walk
 from sim.disk.permissions import SEARCH, WRITE
 from sim.disk.process import Process
 from sim.errors import PowerOff
-
-_PERMISSION_BITS = 0o7777
 
 
 class OpenCall(Process):
@@ -32,23 +29,23 @@ class OpenCall(Process):
         if self._power.off:
             raise PowerOff(DEAD)
         decoded = open_flags(flags)
-        found = self._quick(path, dir_fd)
+        found = None
+        if dir_fd is None:
+            found = self._known.get(path) or self._learn(path)
         if found is None or not decoded.plain:
             return self._open_carefully(path, decoded, mode, dir_fd)
-        holder, name = found
-        changed, base = disk.cache.changed, disk.cache.base
-        directory = changed[holder] if holder in changed else base[holder]
+        directory, name = found
         if len(self._files) >= self._descriptors.limit or disk.descriptor_interposer is not None:
             self._admit(path, name.text)
         if name.last in directory.entries:
-            number = directory.entries[name.last]
-            inode = changed[number] if number in changed else base[number]
+            number, changed = directory.entries[name.last], disk.cache.changed
+            inode = changed[number] if number in changed else disk.cache.base[number]
             if not inode.target:
                 return self._open_found(inode, name.text, decoded, path, decoded.directory)
         elif not decoded.create:
             raise os_error(errno.ENOENT, path)
         elif directory.links:
-            return self._open_new(disk.cache.own(holder), name.last, name.text, decoded, mode)
+            return self._open_new(directory, name.last, name.text, decoded, mode)
         return self._open_carefully(path, decoded, mode, dir_fd, is_admitted=True)
 
     def _admit(self, path: object, text: str) -> None:
@@ -90,10 +87,10 @@ class OpenCall(Process):
 
     def _open_new(self, directory: Inode, name: str, path: str, flags: OpenFlags, mode: int) -> int:
         """Make a file in a directory that is there to be changed, and open it."""
-        mode = S_IFREG | mode & ~self._mask & _PERMISSION_BITS
+        mode = S_IFREG | mode & self._unmasked
         owner = self._owner(directory) if directory.mode & S_ISGID else self._owners
         inode = self.disk.create(directory, name, mode, path, "", owner)
-        return self._descriptors.add(OpenFile(inode.number, path, flags, False, 0))
+        return self._descriptors.open(inode.number, path, flags, False, 0)
 
     def _open_found(
         self, inode: Inode, path: str, flags: OpenFlags, given: object, asks_directory: bool, /
@@ -103,7 +100,7 @@ class OpenCall(Process):
         if flags.create and flags.exclusive:
             raise os_error(errno.EEXIST, given)
         if is_directory:
-            if flags.create or flags.wanted & WRITE:
+            if flags.changes:
                 raise os_error(errno.EISDIR, given)
         elif asks_directory:
             raise os_error(errno.ENOTDIR, given)
@@ -115,8 +112,7 @@ class OpenCall(Process):
         if flags.truncate:
             disk.resize(disk.cache.own(inode.number), 0, path)
         errors = disk.sync_errors.get(inode.number, 0) if disk.sync_errors else 0
-        file = OpenFile(inode.number, path, flags, is_directory, errors)
-        return self._descriptors.add(file)
+        return self._descriptors.open(inode.number, path, flags, is_directory, errors)
 
     def _check_access(self, inode: Inode, flags: OpenFlags, given: object) -> None:
         if not self._identity.may(inode, flags.wanted):

@@ -29,7 +29,8 @@ class OpenFlags:
     """What ``flags`` ask for. ``valid`` is False where Linux answers EINVAL at once.
 
     ``sync`` lets a sync follow every write; ``wanted`` are the permission bits that it takes.
-    ``plain`` says that neither EINVAL nor ``O_TMPFILE`` is to be thought of.
+    ``changes`` says that no directory can be opened so, and ``plain`` that neither EINVAL
+    nor ``O_TMPFILE`` is to be thought of.
     """
 
     readable: bool
@@ -46,6 +47,7 @@ class OpenFlags:
     sync_data_only: bool
     plain: bool
     wanted: int
+    changes: bool
     valid: bool
 
 
@@ -77,6 +79,7 @@ def open_flags(flags: int) -> OpenFlags:
         sync_data_only=not flags & _SYNC_BIT,
         plain=not unnamed and _is_valid(flags, unnamed=unnamed),
         wanted=wanted | (WRITE if truncate else 0),
+        changes=create or truncate or access != os.O_RDONLY,
         valid=_is_valid(flags, unnamed=unnamed),
     )
 

@@ -23,6 +23,7 @@ from sim.disk.permissions import SEARCH, WRITE, Identity
 from sim.errors import PowerOff
 
 _KNOWN_PATHS: Final = 4096
+_PERMISSION_BITS: Final = 0o7777
 
 
 class _Power(Protocol):
@@ -39,8 +40,8 @@ class Process:
     """One process on a disk. ``poisoned`` tells that it is dead."""
 
     __slots__ = (
-        "_descriptors", "_files", "_identity", "_known", "_mask", "_owners", "_power",
-        "_shape", "_trusted", "_working_directory", "disk",
+        "_descriptors", "_files", "_identity", "_known", "_owners", "_power", "_trusted",
+        "_unmasked", "_working_directory", "disk",
     )  # fmt: skip
 
     def __init__(
@@ -54,16 +55,17 @@ class Process:
     ) -> None:
         self.disk = disk
         self._power: _Power = disk
-        self._mask = umask & 0o777
+        self._unmasked = _PERMISSION_BITS & ~(umask & 0o777)
         self._identity = Identity(uid, gid, frozenset(groups))
         self._owners = uid, gid
         self._trusted = uid == 0
         self._working_directory = ROOT
         self._descriptors = DescriptorTable(descriptor_limit)
         self._files = self._descriptors.files
-        # Plain paths that were walked since the shape of the tree was ``_shape``.
-        self._known: dict[object, tuple[int, PathName]] = {}
-        self._shape = disk.cache.shape
+        # Paths that ``_quick`` knows; a process that is not trusted learns none.
+        self._known: dict[object, tuple[Inode, PathName]] = {}
+        if self._trusted:
+            self._known = disk.cache.known_from(ROOT)
 
     @property
     def poisoned(self) -> bool:
@@ -84,8 +86,8 @@ class Process:
     def umask(self, mask: int, /) -> int:
         """Set the file mode creation mask; return the one before."""
         self._must_live()
-        before, self._mask = self._mask, mask & 0o777
-        return before
+        before, self._unmasked = self._unmasked, _PERMISSION_BITS & ~(mask & 0o777)
+        return _PERMISSION_BITS & ~before
 
     # -- for the rooms of calls ----------------------------------------------------------
 
@@ -142,20 +144,17 @@ class Process:
             raise os_error(errno.ENOTDIR, path, path2)
         return self._inode(file.number)
 
-    def _quick(self, path: object, dir_fd: int | None) -> tuple[int, PathName] | None:
-        """Return the directory that holds the last component of a path that is plain.
+    def _quick(self, path: object, dir_fd: int | None) -> tuple[Inode, PathName] | None:
+        """Return the directory, for changing, that holds the last component of a plain path.
 
         None sends the caller to ``Walk``, which starts again and knows every case. A path
         that was walked is known until a directory or a link gains or loses a name.
         """
         if dir_fd is not None:
             return None
-        if self._shape != self.disk.cache.shape:
-            self._known.clear()
-            self._shape = self.disk.cache.shape
         return self._known.get(path) or self._learn(path)
 
-    def _learn(self, path: object) -> tuple[int, PathName] | None:
+    def _learn(self, path: object) -> tuple[Inode, PathName] | None:
         """Walk a path, and remember it if nothing on the way needs care."""
         if type(path) is not str or not self._trusted:
             return None
@@ -175,7 +174,7 @@ class Process:
             return None
         if len(self._known) >= _KNOWN_PATHS:
             self._known.clear()
-        known = self._known[path] = directory.number, name
+        known = self._known[path] = self._own(directory), name
         return known
 
     def _parent(
@@ -184,7 +183,7 @@ class Process:
         """Return the directory that holds the last component of a path."""
         found = self._quick(name.text, dir_fd)
         if found is not None:
-            return self._inode(found[0])
+            return found[0]
         walk = Walk(self.disk.cache, self._identity, path, path2)
         return walk.parent(name, self._start(name, dir_fd, path, path2))
 
@@ -202,10 +201,9 @@ class Process:
             raise PowerOff(DEAD)
         found = self._quick(path, dir_fd)
         if found is not None:
-            number, name = found
-            entries = self._inode(number).entries
-            if name.last in entries:
-                inode = self._inode(entries[name.last])
+            directory, name = found
+            if name.last in directory.entries:
+                inode = self._inode(directory.entries[name.last])
                 if not (inode.target and follow):
                     return inode
         name = path_name(path, call)
