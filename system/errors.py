@@ -117,3 +117,118 @@ class IllegalTransition(StorageError):
     Cause: two owners of one session, or a session that was terminated before.
     Cure: load the record again and start from its state.
     """
+
+
+class RuntimeRefused(Exception):
+    """The runtime refuses a call; nothing was changed. Below are its kinds."""
+
+
+class NotARoot(RuntimeRefused):
+    """The directory holds other things, and no ``root.json`` says that it is a root.
+
+    Cause: a wrong ``--root``, or a root whose ``root.json`` was removed.
+    Cure: name an empty directory or one that this runtime made.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}; name an empty directory, or a root of this runtime")
+        self.path = path
+
+
+class RootInUse(RuntimeRefused):
+    """Another runtime has this root open.
+
+    Cause: two processes on one root. Cure: end the other one; its lock goes with it.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: another runtime holds it; end that one, its lock goes with it")
+        self.path = path
+
+
+class UnknownAgent(RuntimeRefused):
+    """No living agent has this id.
+
+    Cause: a wrong id, or an agent that has ended. Cure: take the ids from ``view()``.
+    """
+
+    def __init__(self, agent_id: str, reason: str = "no agent has this id") -> None:
+        super().__init__(f"agent {agent_id!r}: {reason}; take the ids from view()")
+        self.agent_id = agent_id
+
+
+class UnknownMessage(RuntimeRefused):
+    """No message to USER has this id. Cure: take the ids from ``view().user``."""
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(f"message {message_id!r}: USER has no such message; see view().user")
+        self.message_id = message_id
+
+
+class UnknownProvider(RuntimeRefused):
+    """The runtime was opened without a provider of this name.
+
+    Cure: open it with that provider, or name one that it has.
+    """
+
+    def __init__(self, name: str, known: str) -> None:
+        super().__init__(f"provider {name!r} is not there; known are {known}")
+        self.name = name
+
+
+class NameTaken(RuntimeRefused):
+    """A living agent has this name, or one that is being created.
+
+    Cure: choose another name, or wait until that agent has ended.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the name {name!r} is taken by a living agent; choose another one")
+        self.name = name
+
+
+class HasChildren(RuntimeRefused):
+    """An agent with living children cannot end: they would have no parent.
+
+    Cure: let the children end first.
+    """
+
+    def __init__(self, name: str, children: str) -> None:
+        super().__init__(f"agent {name!r} has living children ({children}); let them end first")
+        self.name = name
+
+
+class AgentStopped(RuntimeRefused):
+    """The session takes nothing more until the next boot.
+
+    Cause: a barrier of its log failed, and what the disk has is not known.
+    Cure: look after the disk and start the runtime again; recovery says what is there.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"agent {name!r} is stopped until the next boot: {reason}")
+        self.name = name
+
+
+class PayloadTooLarge(RuntimeRefused):
+    """A payload has more bytes than one message may have.
+
+    Cure: keep the large thing in a file of its own, and send its name.
+    """
+
+    def __init__(self, size_bytes: int, most_bytes: int) -> None:
+        super().__init__(f"a payload of size_bytes={size_bytes} is over the limit of {most_bytes}")
+        self.size_bytes = size_bytes
+
+
+class Closed(RuntimeRefused):
+    """The runtime was closed. Cure: open it again."""
+
+
+class BadName(RuntimeRefused):
+    """No agent can have this name. Cure: a text that is not empty, not too long, not USER."""
+
+    def __init__(self, name: str, most_characters: int) -> None:
+        shown = name[:most_characters]
+        super().__init__(f"name={shown!r} must have 1 to {most_characters} characters, not USER")
+        self.name = name

@@ -13,7 +13,7 @@ from system.ports import Host
 class IntolerantStore(SessionStore):
     """A store in which a record that cannot be read stops everything."""
 
-    def _examine(self, session_id: str) -> SessionRecord:
+    def examine(self, session_id: str) -> SessionRecord:
         return self.load(session_id)
 
 

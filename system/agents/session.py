@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import Final
 
 from system.errors import BadSeal, IllegalTransition, NewerFormat, RecordDamaged
-from system.storage.codec import JsonObject, seal, unseal
+from system.ports import JsonObject
+from system.storage.codec import seal, unseal
 
 VERSION: Final = 1
 

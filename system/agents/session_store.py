@@ -7,6 +7,7 @@ record never stops the others (hole R8): it is put aside and reported.
 from __future__ import annotations
 
 import re
+from errno import EEXIST
 from posixpath import join
 from typing import Final
 
@@ -54,18 +55,36 @@ class SessionStore:
         record = SessionRecord(
             session_id, provider_name, model, SessionState.ACTIVE, provider_state_blob
         )
-        encoded = encode_record(record)
         directory = self.directory_of(session_id)
+        if self._files.kind(directory) is not None:
+            raise FileExistsError(EEXIST, "a session of this id is there already", directory)
+        self.add(record)
+        return record
+
+    def add(self, record: SessionRecord) -> None:
+        """Write a session's first record, durably, with its directory.
+
+        What an earlier attempt has left there is taken over. Raises as ``create``.
+        """
+        encoded = encode_record(record)
+        directory = self.directory_of(record.session_id)
         with told_when_full(directory):
             make_durable_directory(self._files, self.directory)
-            self._files.mkdir(directory)
+            if self._files.kind(directory) is None:
+                self._files.mkdir(directory)
             try:
                 self._files.sync_dir(self.directory)
-                write_atomic(self._files, self.path_of(session_id), encoded, self._ids)
+                write_atomic(self._files, self.path_of(record.session_id), encoded, self._ids)
             except (StorageFull, OSError):
                 self._remove_if_empty(directory)
                 raise
-        return record
+
+    def replace(self, record: SessionRecord) -> None:
+        """Write a record over the one that is there; for who knows that it may follow.
+
+        Raises ``StorageFull`` or ``OSError`` as ``write_atomic`` does.
+        """
+        write_atomic(self._files, self.path_of(record.session_id), encode_record(record), self._ids)
 
     def save(self, record: SessionRecord) -> None:
         """Replace the record of a session by its next one, durably when this returns.
@@ -73,9 +92,8 @@ class SessionStore:
         Raises ``IllegalTransition`` and what ``load`` raises, with nothing changed;
         ``StorageFull`` or ``OSError`` as ``write_atomic`` does.
         """
-        path = self.path_of(record.session_id)
-        record.check_follows(self.load(record.session_id), path)
-        write_atomic(self._files, path, encode_record(record), self._ids)
+        record.check_follows(self.load(record.session_id), self.path_of(record.session_id))
+        self.replace(record)
 
     def load(self, session_id: str) -> SessionRecord:
         """Return the record of a session.
@@ -96,7 +114,7 @@ class SessionStore:
         """
         report = ReportBuilder()
         for session_id in self._session_ids():
-            report.add(self._examine(session_id))
+            report.add(self.examine(session_id))
         return report.finish()
 
     def recover(self) -> StoreReport:
@@ -107,31 +125,56 @@ class SessionStore:
         happened. It may run any number of times before the first session is taken up.
         """
         report = ReportBuilder()
+        for session_id in self.tidy(report):
+            found = self.examine(session_id)
+            if isinstance(found, SessionRecord) and found.state is SessionState.ACTIVE:
+                found = self._suspended(found, report)
+            report.add(found)
+        return report.finish()
+
+    def tidy(self, report: ReportBuilder) -> list[str]:
+        """Make durable what is there, sweep temporary files, remove empty directories.
+
+        Returns the sessions that are left and could be tidied; ``report`` is told the rest.
+        """
         session_ids = self._session_ids()
         if session_ids:
             make_durable_directory(self._files, self.directory)
             self._files.sync_dir(self.directory)
-        for session_id in session_ids:
-            try:
-                self._recover(session_id, report)
-            except (StorageFull, OSError) as error:
-                report.add(SessionProblem(session_id, Problem.FAILED, str(error)))
-        return report.finish()
+        return [session_id for session_id in session_ids if self._tidied(session_id, report)]
 
-    def _recover(self, session_id: str, report: ReportBuilder) -> None:
+    def remove(self, session_id: str) -> None:
+        """Remove everything of a session that never came to be, durably; or ``OSError``."""
         directory = self.directory_of(session_id)
-        report.swept += sweep_temporaries(self._files, directory)
-        if not self._files.listdir(directory):
-            self._files.rmdir(directory)
-            report.removed.append(session_id)
-            return
-        found = self._examine(session_id)
-        self._files.sync_dir(directory)
-        if isinstance(found, SessionRecord) and found.state is SessionState.ACTIVE:
-            found = found.moved_to(SessionState.SUSPENDED)
-            write_atomic(self._files, self.path_of(session_id), encode_record(found), self._ids)
-            report.suspended.append(session_id)
-        report.add(found)
+        for name in self._files.listdir(directory):
+            self._files.unlink(join(directory, name))
+        self._files.rmdir(directory)
+        self._files.sync_dir(self.directory)
+
+    def _tidied(self, session_id: str, report: ReportBuilder) -> bool:
+        directory = self.directory_of(session_id)
+        try:
+            report.swept += sweep_temporaries(self._files, directory)
+            if not self._files.listdir(directory):
+                self._files.rmdir(directory)
+                report.removed.append(session_id)
+                return False
+            self._files.sync_dir(directory)
+        except (StorageFull, OSError) as error:
+            report.add(SessionProblem(session_id, Problem.FAILED, str(error)))
+            return False
+        return True
+
+    def _suspended(
+        self, record: SessionRecord, report: ReportBuilder
+    ) -> SessionRecord | SessionProblem:
+        after = record.moved_to(SessionState.SUSPENDED)
+        try:
+            self.replace(after)
+        except (StorageFull, OSError) as error:
+            return SessionProblem(record.session_id, Problem.FAILED, str(error))
+        report.suspended.append(record.session_id)
+        return after
 
     def _session_ids(self) -> list[str]:
         if self._files.kind(self.directory) is None:
@@ -143,7 +186,8 @@ class SessionStore:
             and self._files.kind(self.directory_of(name)) is Kind.DIRECTORY
         ]
 
-    def _examine(self, session_id: str) -> SessionRecord | SessionProblem:
+    def examine(self, session_id: str) -> SessionRecord | SessionProblem:
+        """Load one record; a damaged one is put aside. Raises nothing: the problem is told."""
         try:
             return self.load(session_id)
         except SessionNotFound as error:

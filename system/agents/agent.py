@@ -1,0 +1,221 @@
+"""One live agent: its log, its record, what it is waiting to be told.
+
+Whatever is to stand in its log goes through here, one append after the other. Lines that
+others owe it wait in ``owed`` until they are durable: all that are waiting go behind one
+barrier, and what the disk refused is tried again.
+"""
+
+from __future__ import annotations
+
+from asyncio import Lock, Task
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from system.agents.history import History
+from system.agents.session import SessionRecord, SessionState
+from system.agents.session_store import SessionStore
+from system.errors import AgentStopped, LogStopped, StorageError, UnknownAgent
+from system.ports import Host, JsonObject
+from system.storage.event_log import EventLog
+from system.storage.framing import Framing
+from system.storage.line import Line
+
+Event = tuple[str, JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A line that is due in somebody's log, once; ``key`` is the id that tells it is there."""
+
+    key: str
+    event: str
+    data: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What an agent is made from, until its log exists."""
+
+    record: SessionRecord
+    lines: tuple[Event, Event]
+    """``session.created`` and ``agent.created``."""
+
+
+class Agent:
+    """``log`` is None until the agent is born. ``stopped`` says why it takes nothing more.
+
+    ``owed`` are lines that are due in its log, by their key. ``turn`` is locked while a turn,
+    or its end by the operator, is under way, ``lock`` during one append; ``running`` takes
+    its turns, and is ``pausing`` between two attempts.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        store: SessionStore | None,
+        agent_id: str,
+        session_id: str,
+        path: str,
+        framing: Framing,
+    ) -> None:
+        self.agent_id = agent_id
+        self.session_id = session_id
+        self.history = History()
+        self.record: SessionRecord | None = None
+        self.log: EventLog | None = None
+        self.birth: Birth | None = None
+        self.owed: dict[str, Owed] = {}
+        self.stopped = ""
+        self.running: Task[None] | None = None
+        self.retrying: Task[None] | None = None
+        self.pausing = False
+        self.turn: Final = Lock()
+        self.lock: Final = Lock()
+        self._host = host
+        self._store = store
+        self._path = path
+        self._framing = framing
+
+    @property
+    def alive(self) -> bool:
+        """Whether it was created, and has not ended."""
+        return not self.history.ended
+
+    @property
+    def runnable(self) -> bool:
+        """Whether it has something to do, and may."""
+        history = self.history
+        return bool(
+            history.pending
+            and not history.ended
+            and not self.stopped
+            and (not history.gated or history.permits)
+        )
+
+    def name(self) -> str:
+        """Return the agent's name; that of its id before it is born."""
+        facts = self.history.agent
+        return facts.name if facts is not None else self.agent_id
+
+    def adopt(self, log: EventLog, history: History) -> None:
+        """Take over a log that recovery has opened and folded."""
+        self.log, self.history = log, history
+
+    # -- writing -------------------------------------------------------------------------
+
+    async def commit(self, make: Callable[[], Sequence[Event]]) -> None:
+        """Append the lines that ``make`` gives when it is this call's turn; then they are durable.
+
+        Raises what ``EventLog.append_all`` raises; after ``LogStopped`` the agent is stopped.
+        """
+        async with self.lock:
+            await self._append(make())
+
+    async def note(self, events: Sequence[Event]) -> None:
+        """Write lines without a barrier; raises as ``commit``."""
+        async with self.lock:
+            self._note(events)
+
+    async def commit_and_note(
+        self, make: Callable[[], Sequence[Event]], notes: Sequence[Event]
+    ) -> None:
+        """Append durably, then note; a note that the disk refuses is left out."""
+        async with self.lock:
+            await self._append(make())
+            try:
+                self._note(notes)
+            except (OSError, StorageError):
+                return
+
+    async def tell(self) -> None:
+        """Append everything that is owed, being born first if need be.
+
+        Raises as ``commit``, and ``UnknownAgent`` if the agent has ended; what is owed then
+        stays owed.
+        """
+        async with self.lock:
+            if self.stopped:
+                raise AgentStopped(self.name(), self.stopped)
+            if self.history.ended:
+                raise UnknownAgent(self.agent_id, "it has ended")
+            owed = list(self.owed.values())
+            if self.birth is not None:
+                await self._be_born(self.birth, owed)
+            else:
+                await self._append([(item.event, item.data) for item in owed])
+            for item in owed:
+                del self.owed[item.key]
+
+    async def _be_born(self, birth: Birth, owed: Sequence[Owed]) -> None:
+        record = birth.record
+        if self.record is None:
+            assert self._store is not None
+            store = self._store
+            await self._host.workers.run(lambda: store.add(record))
+            self.record = record
+        if self.log is None:
+            log = await self._host.workers.run(self._open_log)
+            # What an interrupted birth has left.
+            self.adopt(log, History.of_lines(log.recovered))
+            log.recovered = ()
+        history = self.history
+        there = (history.session is not None, history.agent is not None)
+        missing = [line for line, is_there in zip(birth.lines, there, strict=True) if not is_there]
+        due = [item for item in owed if not history.knows(item.key)]
+        await self._append([*missing, *((item.event, item.data) for item in due)])
+        self.birth = None
+
+    def _open_log(self) -> EventLog:
+        return EventLog.open(self._host, self._path, self.session_id, self._framing)
+
+    async def _append(self, events: Sequence[Event]) -> None:
+        log = self._open()
+        if not events:
+            return
+        try:
+            lines = await self._host.workers.run(lambda: log.append_all(events))
+        except LogStopped as stopped:
+            self.stopped = stopped.reason
+            raise
+        self._fold(lines)
+
+    def _note(self, events: Sequence[Event]) -> None:
+        try:
+            self._fold(self._open().note(events))
+        except LogStopped as stopped:
+            self.stopped = stopped.reason
+            raise
+
+    def _open(self) -> EventLog:
+        if self.stopped or self.log is None:
+            raise AgentStopped(self.name(), self.stopped or "it was never born")
+        return self.log
+
+    def _fold(self, lines: Sequence[Line]) -> None:
+        for line in lines:
+            self.history.apply(line)
+
+    # -- the record ----------------------------------------------------------------------
+
+    async def save(self, state: SessionState, provider_state_blob: bytes) -> None:
+        """Bring the record to ``state``, durably; nothing is done if it says so already.
+
+        Raises what ``SessionStore.save`` raises.
+        """
+        before, store = self.record, self._store
+        assert store is not None
+        if before is None:
+            return
+        if before.state is state and before.provider_state_blob == provider_state_blob:
+            return
+        after = before.moved_to(state, provider_state_blob)
+        if before.state is not state:
+            after.check_follows(before, store.path_of(self.session_id))
+        await self._host.workers.run(lambda: store.replace(after))
+        self.record = after
+
+    def close(self) -> None:
+        """Close the log."""
+        if self.log is not None:
+            self.log.close()

@@ -1,0 +1,20 @@
+"""The names of the lines in a session's log (S-10…S-19); their data is in ``docs/runtime.md``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SESSION_CREATED: Final = "session.created"
+SESSION_RESTORED: Final = "session.restored"
+AGENT_CREATED: Final = "agent.created"
+AGENT_TERMINATED: Final = "agent.terminated"
+TURN_START: Final = "turn.start"
+TURN_COMPLETE: Final = "turn.complete"
+TURN_FAILED: Final = "turn.failed"
+MESSAGE_ENQUEUED: Final = "message.enqueued"
+MESSAGE_DELIVERED: Final = "message.delivered"
+MESSAGE_DEAD: Final = "message.dead"
+SUSPEND_RESULT: Final = "suspend.result"
+GATE: Final = "tool.gate"
+UNGATE: Final = "tool.ungate"
+PERMIT_TURN: Final = "tool.permit_turn"

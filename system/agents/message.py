@@ -1,0 +1,123 @@
+"""Messages: what one agent, the operator or the runtime tells another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from system.errors import PayloadTooLarge
+from system.ports import Json, JsonObject
+from system.storage.codec import canonical
+
+USER: Final = "USER"
+"""The operator: recipient of what roots tell their parent."""
+RUNTIME: Final = "RUNTIME"
+"""The sender of what the runtime itself has to say."""
+
+MOST_PAYLOAD_BYTES: Final = 1 << 20
+
+
+class Kind(StrEnum):
+    """What a message is."""
+
+    TEXT = "text"
+    POKE = "poke"
+    BOOTSTRAP = "bootstrap"
+    RESPONSE = "response"
+    ERROR = "error"
+    NOTICE = "notice"
+    REMINDER = "reminder"
+    SYSTEM = "system"
+
+
+UNANSWERED: Final = frozenset((Kind.ERROR, Kind.NOTICE, Kind.REMINDER, Kind.SYSTEM))
+"""Kinds about which no error is ever sent, so that errors end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """``sender`` and ``recipient`` are agent ids, ``USER`` or ``RUNTIME``.
+
+    ``timestamp`` is ISO 8601 in UTC, for people only; ``reply_to`` a message id.
+    """
+
+    message_id: str
+    sender: str
+    recipient: str
+    kind: Kind
+    payload: Json
+    timestamp: str
+    reply_to: str | None = None
+    metadata: JsonObject = field(default_factory=dict)
+
+    def data(self) -> JsonObject:
+        """Return the members of a ``message.enqueued`` line."""
+        return {
+            "message_id": self.message_id,
+            "sender": self.sender,
+            "recipient": self.recipient,
+            "kind": self.kind.value,
+            "payload": self.payload,
+            "timestamp": self.timestamp,
+            "reply_to": self.reply_to,
+            "metadata": self.metadata,
+        }
+
+    @classmethod
+    def of_data(cls, data: Mapping[str, Json]) -> Message:
+        """Read what ``data`` gave; ``KeyError`` or ``ValueError`` if it is none."""
+        reply_to, metadata = data["reply_to"], data["metadata"]
+        assert isinstance(metadata, dict)
+        return cls(
+            str(data["message_id"]),
+            str(data["sender"]),
+            str(data["recipient"]),
+            Kind(str(data["kind"])),
+            data["payload"],
+            str(data["timestamp"]),
+            None if reply_to is None else str(reply_to),
+            metadata,
+        )
+
+
+def error_about(message: Message, reason: str, timestamp: str) -> Message:
+    """Return what the sender of ``message`` is told when nobody will ever see it."""
+    return Message(
+        f"{message.message_id}.error",
+        message.recipient,
+        message.sender,
+        Kind.ERROR,
+        {"reason": reason, "message_id": message.message_id},
+        timestamp,
+        reply_to=message.message_id,
+    )
+
+
+def check_payload(payload: Json) -> None:
+    """Raise ``NotPlainJson`` or ``PayloadTooLarge`` for what no message can carry."""
+    size_bytes = len(canonical(payload))
+    if size_bytes > MOST_PAYLOAD_BYTES:
+        raise PayloadTooLarge(size_bytes, MOST_PAYLOAD_BYTES)
+
+
+def prompt_of(messages: Iterable[Message], name_of: Mapping[str, str]) -> str:
+    """Return the prompt that shows these messages: canonical JSON, a list of objects.
+
+    ``name_of`` gives the name of an agent by its id.
+    """
+    shown: list[Json] = [shown_message(message, name_of) for message in messages]
+    return canonical(shown).decode("ascii")
+
+
+def shown_message(message: Message, name_of: Mapping[str, str]) -> JsonObject:
+    """Return one message as an agent sees it."""
+    return {
+        "message_id": message.message_id,
+        "sender": message.sender,
+        "sender_name": name_of.get(message.sender, message.sender),
+        "kind": message.kind.value,
+        "payload": message.payload,
+        "reply_to": message.reply_to,
+    }

@@ -1,0 +1,259 @@
+"""The multiplexer: few conversations open at a time, many sessions (S-25).
+
+Each provider has a pool of slots. A turn holds the slot of its session; nobody closes a
+slot that is held. When all slots are taken, the least recently used one that is idle is
+suspended; when all are held, whoever needs one waits, first come first served.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future, get_running_loop
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from system.agents import event
+from system.agents.agent import Agent
+from system.agents.provider_state import ProviderState
+from system.agents.session import SessionState
+from system.errors import RuntimeRefused, StorageError, UnknownProvider
+from system.ports import (
+    Conversation,
+    ConversationLost,
+    Opening,
+    Provider,
+    ProviderError,
+)
+
+
+@dataclass(slots=True)
+class Slot:
+    """An open conversation; ``held`` while a turn, or its closing, is under way."""
+
+    agent: Agent
+    conversation: Conversation
+    held: bool = True
+
+
+class Pool:
+    """The slots of one provider."""
+
+    def __init__(self, name: str, provider: Provider, slots: int) -> None:
+        self.name = name
+        self._provider = provider
+        self._slots: Final = slots
+        # The least recently used one first.
+        self._open: dict[str, Slot] = {}
+        self._opening = 0
+        self._waiting: deque[Future[None]] = deque()
+
+    async def hold(self, agent: Agent) -> Conversation:
+        """Return the agent's conversation, opened if it was not; ``release`` gives it back.
+
+        Raises ``ProviderError``, ``StorageError`` or ``OSError`` with nothing held.
+        """
+        while True:
+            slot = self._open.get(agent.session_id)
+            if slot is not None and not slot.held:
+                slot.held = True
+                self._open[agent.session_id] = self._open.pop(agent.session_id)
+                return slot.conversation
+            if slot is None and await self._has_room():
+                break
+            if slot is not None:
+                await self._wait()
+        self._opening += 1
+        try:
+            conversation = await self._opened(agent)
+        finally:
+            self._opening -= 1
+            self._wake()
+        self._open[agent.session_id] = Slot(agent, conversation)
+        return conversation
+
+    async def create(self, opening: Opening) -> Conversation:
+        """Open a new conversation in a slot that is kept free for it; ``adopt`` or ``give_up``.
+
+        Raises as ``hold``.
+        """
+        while not await self._has_room():
+            pass
+        self._opening += 1
+        try:
+            return await self._provider.create(opening)
+        except BaseException:
+            self.give_up()
+            raise
+
+    def adopt(self, agent: Agent, conversation: Conversation) -> None:
+        """Let a conversation that was created take its slot, idle."""
+        self._open[agent.session_id] = Slot(agent, conversation, held=False)
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Free the slot that was kept for a creation."""
+        self._opening -= 1
+        self._wake()
+
+    def release(self, agent: Agent) -> None:
+        """Give back what ``hold`` gave."""
+        slot = self._open.get(agent.session_id)
+        if slot is not None:
+            slot.held = False
+        self._wake()
+
+    async def discard(self, agent: Agent) -> None:
+        """Close a held conversation without a word: it may remember what never happened."""
+        slot = self._open.pop(agent.session_id, None)
+        self._wake()
+        if slot is not None:
+            with suppress(ProviderError):
+                await slot.conversation.stop()
+
+    async def suspend(self, agent: Agent) -> None:
+        """Close the agent's conversation, if one is open, when nobody holds it.
+
+        Raises ``StorageError`` or ``OSError``; the conversation is then still open (R20).
+        """
+        while (slot := self._open.get(agent.session_id)) is not None:
+            if not slot.held:
+                await self._evict(slot)
+                return
+            await self._wait()
+
+    async def suspend_all(self) -> None:
+        """Close every conversation; raises as ``suspend``."""
+        for slot in list(self._open.values()):
+            await self.suspend(slot.agent)
+
+    async def identities(self) -> list[str]:
+        """Return the names of the conversations that the provider keeps."""
+        return list(await self._provider.identities())
+
+    # -- making room ---------------------------------------------------------------------
+
+    async def _has_room(self) -> bool:
+        """Return True if a slot is free; else make one free, or wait, and return False."""
+        if len(self._open) + self._opening < self._slots:
+            return True
+        idle = [slot for slot in self._open.values() if not slot.held]
+        if not idle:
+            await self._wait()
+            return False
+        refused: OSError | StorageError | None = None
+        for slot in idle:
+            if slot.held or self._open.get(slot.agent.session_id) is not slot:
+                return False
+            try:
+                await self._evict(slot)
+            except (OSError, StorageError) as error:
+                refused = error
+            else:
+                return False
+        assert refused is not None
+        raise refused
+
+    async def _evict(self, slot: Slot) -> None:
+        agent = slot.agent
+        slot.held = True
+        try:
+            blob = b""
+            with suppress(ProviderError):
+                blob = await slot.conversation.suspend()
+            state = ProviderState(
+                slot.conversation.identity(), len(agent.history.turns), blob
+            ).encoded()
+            # Only when the record says so is the slot given up: hole R20.
+            await agent.save(SessionState.SUSPENDED, state)
+            del self._open[agent.session_id]
+        finally:
+            slot.held = False
+            self._wake()
+        with suppress(ProviderError):
+            await slot.conversation.stop()
+        with suppress(OSError, StorageError, RuntimeRefused):
+            await agent.note([(event.SUSPEND_RESULT, {"state_size": len(state)})])
+
+    async def _opened(self, agent: Agent) -> Conversation:
+        opening = opening_of(agent)
+        state = _state_of(agent)
+        restored = bool(state.identity or opening.history)
+        conversation = await self._restored(opening, state) if restored else None
+        if conversation is None:
+            conversation = await self._provider.create(opening)
+        identity = conversation.identity()
+        try:
+            # Durable before anything is said to it: hole R17.
+            kept = state if identity == state.identity else ProviderState(identity)
+            await agent.save(SessionState.ACTIVE, kept.encoded())
+            if restored or identity != agent.history.identity:
+                await agent.note([(event.SESSION_RESTORED, {
+                    "provider": self.name, "model": opening.model, "identity": identity,
+                })])  # fmt: skip
+        except BaseException:
+            with suppress(ProviderError):
+                await conversation.stop()
+            raise
+        return conversation
+
+    async def _restored(self, opening: Opening, state: ProviderState) -> Conversation | None:
+        blob = state.blob if state.turns == len(opening.history) else b""
+        try:
+            return await self._provider.restore(opening, state.identity, blob)
+        except ConversationLost:
+            return None
+
+    async def _wait(self) -> None:
+        woken: Future[None] = get_running_loop().create_future()
+        self._waiting.append(woken)
+        try:
+            await woken
+        except BaseException:
+            # Its turn came while it was cancelled: the next one must not miss it.
+            self._wake()
+            raise
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, deque()
+        for woken in waiting:
+            if not woken.done():
+                woken.set_result(None)
+
+
+class Multiplexer:
+    """The pools, by the name of their provider."""
+
+    def __init__(self, providers: Mapping[str, Provider], slots: int) -> None:
+        self.pools: Final = {
+            name: Pool(name, provider, slots) for name, provider in providers.items()
+        }
+
+    def pool(self, provider_name: str) -> Pool:
+        """Return the pool of a provider; ``UnknownProvider`` names the known ones."""
+        try:
+            return self.pools[provider_name]
+        except KeyError:
+            raise UnknownProvider(provider_name, ", ".join(sorted(self.pools))) from None
+
+
+def opening_of(agent: Agent) -> Opening:
+    """Return what the agent's conversation is opened with: its log, and nothing else."""
+    history = agent.history
+    assert history.session is not None
+    return Opening(
+        agent.session_id,
+        history.session.model,
+        history.session.system_prompt,
+        tuple(history.exchanges),
+    )
+
+
+def _state_of(agent: Agent) -> ProviderState:
+    """Return the newest identity that is known, and the record's blob if it belongs to it."""
+    kept = agent.record.provider_state_blob if agent.record is not None else b""
+    state = ProviderState.of_encoded(kept)
+    if state.identity:
+        return state
+    return ProviderState(agent.history.identity, state.turns, state.blob)

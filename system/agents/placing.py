@@ -1,0 +1,62 @@
+"""In which order agents are placed in the tree: parents before their children. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from system.agents.history import History
+
+
+class Place(NamedTuple):
+    """``parent_id`` is an agent id, None for a root; ``detached``: its parent cannot be found."""
+
+    session_id: str
+    parent_id: str | None
+    detached: bool = False
+
+
+def placed(histories: Mapping[str, History]) -> Iterator[Place]:
+    """Yield every agent of ``histories`` (by session id), roots first, children after parents.
+
+    Whose parent is not among them, or whose ancestors form a circle, counts as a root: its
+    work is accepted, and somebody must answer for it (S-43, S-44).
+    """
+    children: dict[str, list[str]] = {}
+    roots: list[Place] = []
+    for session_id, history in histories.items():
+        facts = history.agent
+        if facts is None:
+            continue
+        parent = facts.parent_session_id
+        if parent is None:
+            roots.append(Place(session_id, None))
+        elif parent not in histories or histories[parent].agent is None:
+            roots.append(Place(session_id, None, detached=True))
+        else:
+            children.setdefault(parent, []).append(session_id)
+    yield from _below(roots, children, histories)
+    while children:
+        # Only circles are left; each is opened at its first member.
+        first = min(child for siblings in children.values() for child in siblings)
+        for siblings in children.values():
+            if first in siblings:
+                siblings.remove(first)
+        yield from _below([Place(first, None, detached=True)], children, histories)
+        children = {parent: left for parent, left in children.items() if left}
+
+
+def _below(
+    roots: list[Place], children: dict[str, list[str]], histories: Mapping[str, History]
+) -> Iterator[Place]:
+    waiting = roots
+    while waiting:
+        yield from waiting
+        following: list[Place] = []
+        for place in waiting:
+            facts = histories[place.session_id].agent
+            assert facts is not None
+            following += [
+                Place(child, facts.agent_id) for child in children.pop(place.session_id, [])
+            ]
+        waiting = following

@@ -1,0 +1,40 @@
+"""What a session record keeps of its provider: its identity, and a blob with its date.
+
+The blob only makes a restore faster. It counts when it was taken after exactly as many
+turns as the log has now (hole R15: an older one would take the conversation back).
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+
+from system.errors import BadSeal
+from system.storage.codec import seal, unseal
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderState:
+    """``turns``: how many completed turns the session had when ``blob`` was taken."""
+
+    identity: str
+    turns: int = 0
+    blob: bytes = b""
+
+    def encoded(self) -> bytes:
+        """Return the bytes that stand in the record."""
+        blob = b64encode(self.blob).decode("ascii")
+        return seal({"blob": blob, "identity": self.identity, "turns": self.turns})
+
+    @classmethod
+    def of_encoded(cls, encoded: bytes) -> ProviderState:
+        """Read what ``encoded`` gave; anything else is a state without identity and blob."""
+        try:
+            members = unseal(encoded)
+        except BadSeal:
+            return cls("")
+        match members:
+            case {"blob": str(blob), "identity": str(identity), "turns": int(turns)}:
+                return cls(identity, turns, b64decode(blob))
+            case _:
+                return cls("")

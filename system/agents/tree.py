@@ -1,0 +1,91 @@
+"""The tree of agents: who is whose parent, who may address whom, which names are in use. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from system.agents.message import USER
+from system.errors import NameTaken
+
+
+@dataclass(slots=True)
+class Node:
+    """One agent; ``parent_id`` is None for a root. ``children`` are the living ones, oldest first.
+
+    An agent that has ended keeps its place, for the sake of those who still name it.
+    """
+
+    agent_id: str
+    session_id: str
+    name: str
+    parent_id: str | None
+    alive: bool = True
+    children: list[str] = field(default_factory=list)
+
+
+class Tree:
+    """All agents by id, in the order in which they were placed."""
+
+    __slots__ = ("_by_name", "_reserved", "names", "nodes")
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.names: dict[str, str] = {}
+        self._by_name: dict[str, str] = {}
+        self._reserved: set[str] = set()
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes.values())
+
+    def add(self, node: Node) -> None:
+        """Place an agent below its parent, which is there; its name is no longer reserved."""
+        self.nodes[node.agent_id] = node
+        self.names[node.agent_id] = node.name
+        self._reserved.discard(node.name)
+        if not node.alive:
+            return
+        # Of two living agents of one name, which only damage can make, the older keeps it.
+        self._by_name.setdefault(node.name, node.agent_id)
+        if node.parent_id is not None:
+            self.nodes[node.parent_id].children.append(node.agent_id)
+
+    def end(self, agent_id: str) -> None:
+        """Take an agent out of its parent's children, and free its name."""
+        node = self.nodes[agent_id]
+        node.alive = False
+        if self._by_name.get(node.name) == agent_id:
+            del self._by_name[node.name]
+        if node.parent_id is not None:
+            self.nodes[node.parent_id].children.remove(agent_id)
+
+    def reserve(self, name: str) -> None:
+        """Keep a name for an agent to be created; ``NameTaken`` if somebody has it."""
+        if name in self._by_name or name in self._reserved:
+            raise NameTaken(name)
+        self._reserved.add(name)
+
+    def release(self, name: str) -> None:
+        """Give back a reserved name of which nothing came."""
+        self._reserved.discard(name)
+
+    def siblings(self, agent_id: str) -> list[str]:
+        """Return the other living children of the same parent; a root has none."""
+        parent_id = self.nodes[agent_id].parent_id
+        if parent_id is None:
+            return []
+        return [other for other in self.nodes[parent_id].children if other != agent_id]
+
+    def address(self, agent_id: str, to: str) -> str | None:
+        """Return the id of what agent ``agent_id`` calls ``to`` (a name or an id).
+
+        None if that is not its parent, its child or its sibling, or does not live.
+        """
+        node = self.nodes[agent_id]
+        if node.parent_id is None and to == USER:
+            return USER
+        target = to if to in self.nodes else self._by_name.get(to)
+        if target is None or not self.nodes[target].alive:
+            return None
+        near = target == node.parent_id or target in node.children
+        return target if near or target in self.siblings(agent_id) else None

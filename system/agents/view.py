@@ -1,0 +1,56 @@
+"""What the runtime shows of itself: durable facts only, as they are at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from system.agents.message import Message
+from system.agents.orchestrator import Orchestrator
+from system.ports import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """One agent. ``turns`` are the ids of its committed turns, ``pending`` of its messages.
+
+    ``stopped`` says why it takes nothing more until the next boot, or is empty.
+    """
+
+    agent_id: str
+    session_id: str
+    name: str
+    parent_id: str | None
+    alive: bool
+    turns: tuple[str, ...]
+    pending: tuple[str, ...]
+    gated: bool
+    permits: int
+    metadata: JsonObject
+    stopped: str
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeView:
+    """All agents in the order in which they were placed, and the messages to the operator."""
+
+    agents: tuple[AgentView, ...]
+    user: tuple[Message, ...]
+
+
+def view_of(orchestrator: Orchestrator) -> RuntimeView:
+    """Return what there is now; an agent that is still being born is not there."""
+    shown = []
+    for node in orchestrator.tree:
+        agent = orchestrator.agents[node.agent_id]
+        history = agent.history
+        if history.agent is None:
+            continue
+        shown.append(
+            AgentView(
+                node.agent_id, node.session_id, node.name, node.parent_id, agent.alive,
+                tuple(history.turns), tuple(history.pending), history.gated, history.permits,
+                dict(history.metadata), agent.stopped, agent.running is not None,
+            )
+        )  # fmt: skip
+    return RuntimeView(tuple(shown), tuple(orchestrator.user.history.pending.values()))

@@ -1,0 +1,360 @@
+"""Recovery: ten passes from whatever a crash has left to a runtime that can start.
+
+Each pass is idempotent, and may be crashed anywhere: what it wrote is what the next
+recovery finds done. No turn runs before the last one is over. A session that cannot be
+read is told in the report and left alone; it never stops the others.
+"""
+
+from __future__ import annotations
+
+from asyncio import gather
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Final
+
+from system.agents import event
+from system.agents.agent import Agent, Owed
+from system.agents.history import History, SessionFacts
+from system.agents.message import RUNTIME, USER, Kind, Message
+from system.agents.multiplexer import Multiplexer
+from system.agents.orchestrator import USER_LOG, USER_SESSION, Orchestrator
+from system.agents.placing import placed
+from system.agents.provider_state import ProviderState
+from system.agents.recovery_report import RecoveryReport
+from system.agents.session import SessionRecord, SessionState
+from system.agents.session_store import SessionStore
+from system.agents.store_report import Problem, ReportBuilder, SessionProblem
+from system.agents.tree import Node
+from system.errors import NewerFormat, StorageError
+from system.ports import Host, Json, JsonObject, Provider, ProviderError
+from system.ports import Kind as FileKind
+from system.root import Root
+from system.storage.event_log import EventLog
+from system.storage.framing import Framing
+
+DATABASE: Final = "state.db"
+SESSIONS_A_CALL: Final = 8
+"""Logs that one worker opens in a row; with many sessions, several workers do it side by side."""
+
+
+class Recovery:
+    """One recovery of one root. ``orchestrator``, ``root`` and ``report`` are what it gives."""
+
+    def __init__(
+        self, host: Host, providers: Mapping[str, Provider], slots: int, framing: Framing
+    ) -> None:
+        self.host = host
+        self.store = SessionStore(host)
+        self.multiplexer = Multiplexer(providers, slots)
+        self.orchestrator = Orchestrator(host, self.store, self.multiplexer, framing)
+        self.report = RecoveryReport()
+        self.root: Root
+        self._framing = framing
+        self._session_ids: list[str] = []
+        self._logs: dict[str, EventLog] = {}
+        self._histories: dict[str, History] = {}
+        self._records: dict[str, SessionRecord] = {}
+        self._record_problems: dict[str, SessionProblem] = {}
+
+    async def run(self) -> None:
+        """Do all passes in their order.
+
+        Raises ``NotARoot``, ``RootInUse``, ``NewerFormat``, ``StorageFull`` or ``OSError``
+        when the root as a whole cannot be served; then its lock is free.
+        """
+        self.lock()
+        try:
+            for recover in PASSES[1:]:
+                done = recover(self)
+                if done is not None:
+                    await done
+        except BaseException:
+            self._let_go()
+            raise
+
+    # 1
+    def lock(self) -> None:
+        """Lock the root and begin a new boot epoch."""
+        self.root = Root.open(self.host.files, self.host.ids, self.host.clock.wall_ns())
+        self.report.epoch = self.root.epoch
+        self.report.swept += self.root.swept
+
+    # 2
+    def sweep(self) -> None:
+        """Remove temporary files and empty directories of sessions."""
+        told = ReportBuilder()
+        self._session_ids = self.store.tidy(told)
+        self.report.swept += told.swept
+        self.report.orphans += told.removed
+        self.report.problems += told.problems
+
+    # 3
+    async def open_logs(self) -> None:
+        """Open every log: cut torn ends, put damage aside, and tell it."""
+        self._logs[USER_SESSION] = self._opened(USER_SESSION, USER_LOG)
+        present = [
+            session_id
+            for session_id in self._session_ids
+            if self.host.files.kind(self.orchestrator.log_path(session_id)) is FileKind.FILE
+        ]
+        calls = [
+            present[start : start + SESSIONS_A_CALL]
+            for start in range(0, len(present), SESSIONS_A_CALL)
+        ]
+        if len(calls) > 1:
+            await gather(*(self._open_some(some) for some in calls))
+        elif calls:
+            await self._open_some(calls[0])
+
+    async def _open_some(self, session_ids: list[str]) -> None:
+        await self.host.workers.run(lambda: self._open_each(session_ids))
+
+    def _open_each(self, session_ids: list[str]) -> None:
+        for session_id in session_ids:
+            try:
+                log = self._opened(session_id, self.orchestrator.log_path(session_id))
+            except NewerFormat as newer:
+                self._tell(session_id, Problem.NEWER, newer.reason)
+            except (StorageError, OSError) as error:
+                self._tell(session_id, Problem.FAILED, str(error))
+            else:
+                self._logs[session_id] = log
+
+    def _opened(self, session_id: str, path: str) -> EventLog:
+        return EventLog.open(self.host, path, session_id, self._framing)
+
+    def _tell(self, session_id: str, problem: Problem, detail: str) -> None:
+        self.report.problems.append(SessionProblem(session_id, problem, detail))
+
+    # 4
+    def fold(self) -> None:
+        """Fold every log, and read every record."""
+        unread = {told.session_id for told in self.report.problems}
+        for session_id in (USER_SESSION, *self._session_ids):
+            if session_id in unread:
+                continue
+            log = self._logs.get(session_id)
+            self._histories[session_id] = self._folded(session_id, log) if log else History()
+            if session_id != USER_SESSION:
+                self._read_record(session_id)
+        self.orchestrator.unserved |= unread
+        self.report.problems.sort(key=lambda told: told.session_id)
+
+    def _folded(self, session_id: str, log: EventLog) -> History:
+        told = log.report
+        self.report.lines += told.lines
+        self.report.torn_bytes += told.torn_bytes
+        self.report.damaged += told.damaged
+        self.report.swept += told.swept
+        if told.missing:
+            self.report.missing[session_id] = told.missing
+        history = History.of_lines(log.recovered)
+        log.recovered = ()
+        return history
+
+    def _read_record(self, session_id: str) -> None:
+        found = self.store.examine(session_id)
+        if isinstance(found, SessionRecord):
+            self._records[session_id] = found
+        else:
+            self._record_problems[session_id] = found
+
+    # 5
+    def place(self) -> None:
+        """Place the agents, roots first; remove what never became one; repair records."""
+        user = self.orchestrator.new_agent(USER, USER_SESSION)
+        user.adopt(self._logs[USER_SESSION], self._histories.pop(USER_SESSION))
+        promised = {
+            str(spawn["session_id"])
+            for history in self._histories.values()
+            for turn in history.completed
+            for spawn in _objects(turn["spawned"])
+        }
+        for session_id, history in list(self._histories.items()):
+            if history.agent is None:
+                self._without_agent(session_id, promised=session_id in promised)
+        for session_id, parent_id, detached in placed(self._histories):
+            if detached:
+                self.report.detached.append(session_id)
+            self._placed(session_id, parent_id)
+
+    def _without_agent(self, session_id: str, *, promised: bool) -> None:
+        """Remove a session that has no ``agent.created``; damage keeps what is left of it."""
+        del self._histories[session_id]
+        self._records.pop(session_id, None)
+        log = self._logs.pop(session_id, None)
+        if log is not None:
+            log.close()
+        if promised:
+            # The promise has all that is missing; it is added to what is there.
+            return
+        problem = self._record_problems.get(session_id)
+        record_lost = problem is not None and problem.problem is not Problem.NO_RECORD
+        if record_lost or (log is not None and _is_damaged(log)):
+            detail = "its log does not say which agent it is; what is left was kept"
+            self._tell(session_id, Problem.DAMAGED, detail)
+            return
+        with suppress(OSError):
+            self.store.remove(session_id)
+            self.report.orphans.append(session_id)
+
+    def _placed(self, session_id: str, parent_id: str | None) -> None:
+        history = self._histories[session_id]
+        facts = history.agent
+        assert facts is not None
+        agent = self.orchestrator.new_agent(facts.agent_id, session_id)
+        agent.adopt(self._logs[session_id], history)
+        agent.record = record = self._records.get(session_id)
+        if history.session is None:
+            if record is not None:
+                history.session = SessionFacts(
+                    record.provider_name, record.model, facts.instructions
+                )
+            else:
+                agent.stopped = "neither its log nor its record says which provider it has"
+        node = Node(facts.agent_id, session_id, facts.name, parent_id, alive=agent.alive)
+        self.orchestrator.tree.add(node)
+
+    # 6
+    async def redo(self) -> None:
+        """Keep every promise that the logs hold, and finish the ends that were begun."""
+        orchestrator = self.orchestrator
+        agents = [orchestrator.agents[node.agent_id] for node in orchestrator.tree]
+        touched: dict[str, Agent] = {}
+        for agent in agents:
+            for turn in agent.history.completed:
+                orchestrator.promise(agent, turn, touched)
+            agent.history.completed.clear()
+            orchestrator.owe_errors(agent, touched)
+            orchestrator.owe_notices(agent, touched)
+        self.report.redone = sum(
+            len(agent.owed) + (agent.birth is not None) for agent in touched.values()
+        )
+        await orchestrator.tell(touched.values())
+        for agent in agents:
+            await self._repair(agent)
+
+    async def _repair(self, agent: Agent) -> None:
+        """Let log and record say the same; what the disk refuses is left to the next boot."""
+        history = agent.history
+        with suppress(OSError, StorageError):
+            if agent.record is None:
+                await self._write_record(agent)
+            if history.ended and not history.termination_logged:
+                ended: JsonObject = {
+                    "agent_id": agent.agent_id, "reason": history.ended, "returned": list[Json](),
+                }  # fmt: skip
+                await agent.note([(event.AGENT_TERMINATED, ended)])
+                self.report.ended.append(agent.agent_id)
+        if history.ended:
+            await self.orchestrator.retire(agent)
+
+    async def _write_record(self, agent: Agent) -> None:
+        problem = self._record_problems.get(agent.session_id)
+        facts = agent.history.session
+        if facts is None or (problem is not None and problem.problem is Problem.NEWER):
+            return
+        state = SessionState.TERMINATED if agent.history.ended else SessionState.SUSPENDED
+        blob = ProviderState(agent.history.identity).encoded()
+        record = SessionRecord(agent.session_id, facts.provider, facts.model, state, blob)
+        await self.host.workers.run(lambda: self.store.replace(record))
+        agent.record = record
+        if problem is not None:
+            self.report.problems.append(problem)
+
+    # 7
+    def reclaim(self) -> None:
+        """Refuse a root whose ``state.db`` schedules work: this version runs no such work."""
+        if self.host.files.kind(DATABASE) is not None:
+            raise NewerFormat(DATABASE, "it schedules work that this version cannot do")
+
+    # 8
+    async def suspend(self) -> None:
+        """Let every record that says ACTIVE say SUSPENDED: no conversation is open."""
+        for agent in self.orchestrator.agents.values():
+            record = agent.record
+            if record is not None and record.state is SessionState.ACTIVE:
+                with suppress(OSError, StorageError):
+                    await agent.save(SessionState.SUSPENDED, record.provider_state_blob)
+                    self.report.suspended.append(agent.session_id)
+
+    # 9
+    async def notify(self) -> None:
+        """Tell the agents whose turns were lost."""
+        touched = []
+        for agent in self.orchestrator.agents.values():
+            if agent.history.open_turns and agent.alive:
+                self.report.lost_turns[agent.agent_id] = tuple(agent.history.open_turns)
+                if self.orchestrator.owe(agent, [self._notice(agent)]):
+                    touched.append(agent)
+        await self.orchestrator.tell(touched)
+
+    def _notice(self, agent: Agent) -> Owed:
+        lost = list(agent.history.open_turns)
+        payload: Json = {
+            "notice": "recovery",
+            "v": 1,
+            "downtime_ns": self._since(agent.history.last_ts),
+            "lost_turns": list[Json](lost),
+            "pending": len(agent.history.pending),
+        }
+        message = Message(
+            f"{lost[-1]}.lost", RUNTIME, agent.agent_id, Kind.SYSTEM, payload,
+            self.orchestrator.now(),
+        )  # fmt: skip
+        return Owed(message.message_id, event.MESSAGE_ENQUEUED, message.data())
+
+    def _since(self, ts: str) -> int:
+        """Return how long ago it was that the log had its last line, in nanoseconds."""
+        passed = datetime.fromisoformat(self.orchestrator.now()) - datetime.fromisoformat(ts)
+        return max(0, passed // timedelta(microseconds=1)) * 1000
+
+    # 10
+    async def publish(self) -> None:
+        """Count what there is, and ask the providers which conversations nobody knows."""
+        report, agents = self.report, self.orchestrator.agents.values()
+        report.sessions = len(self.orchestrator.agents) - 1
+        report.living = sum(agent.alive for agent in agents) - 1
+        known = {agent.history.identity for agent in agents}
+        for agent in agents:
+            if agent.record is not None:
+                known.add(ProviderState.of_encoded(agent.record.provider_state_blob).identity)
+        for name, pool in sorted(self.multiplexer.pools.items()):
+            with suppress(ProviderError):
+                kept = await pool.identities()
+                report.leaks += [
+                    f"{name}: {identity}" for identity in kept if identity not in known
+                ]
+
+    def _let_go(self) -> None:
+        for log in self._logs.values():
+            with suppress(OSError):
+                log.close()
+        with suppress(OSError):
+            self.root.close()
+
+
+PASSES: Final[tuple[Callable[[Recovery], Awaitable[None] | None], ...]] = (
+    Recovery.lock,
+    Recovery.sweep,
+    Recovery.open_logs,
+    Recovery.fold,
+    Recovery.place,
+    Recovery.redo,
+    Recovery.reclaim,
+    Recovery.suspend,
+    Recovery.notify,
+    Recovery.publish,
+)
+"""In their order; the numbers are those of the specification."""
+
+
+def _is_damaged(log: EventLog) -> bool:
+    """Say whether bytes are gone that no crash can have taken."""
+    told = log.report
+    return bool(told.missing) or any(not damage.tail for damage in told.damaged)
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

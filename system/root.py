@@ -1,0 +1,116 @@
+"""The root of a runtime: what says that a directory is one, its lock, and the boot epoch.
+
+``root.json`` is durable before anything else is made, so whatever else a crash leaves, a
+directory that has our data has it too. ``runtime.lock`` is never unlinked: a waiter would
+hold the old inode and a newcomer the new one (hole I10). It holds the boot epoch, in two
+slots that are written in turn, so that one of them is always whole.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import Final
+
+from system.errors import BadSeal, NewerFormat, NotARoot, RootInUse, told_when_full
+from system.ports import File, FileSystem, Ids, OpenMode
+from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
+from system.storage.codec import seal, unseal
+from system.storage.transfer import read_all, write_all
+
+FORMAT: Final = 1
+MARKER: Final = "root.json"
+LOCK: Final = "runtime.lock"
+
+_UNFINISHED: Final = re.compile(r"runtime\.lock|root\.json\.tmp\.[0-9a-f]{8}")
+_SLOT_BYTES: Final = 512
+
+
+class Root:
+    """A locked root; ``epoch`` counts its boots, ``booted_ns`` is when the last one was.
+
+    ``booted_ns`` is wall time (nanoseconds since 1970) of the boot before this one, or 0.
+    """
+
+    def __init__(self, lock: File, epoch: int, booted_ns: int, swept: tuple[str, ...]) -> None:
+        self.epoch = epoch
+        self.booted_ns = booted_ns
+        self.swept = swept
+        self._lock = lock
+
+    @classmethod
+    def open(cls, files: FileSystem, ids: Ids, now_ns: int) -> Root:
+        """Lock the root and begin a new boot epoch, durably; an empty directory becomes a root.
+
+        Raises ``NotARoot``, ``NewerFormat``, ``RootInUse``, ``StorageFull`` or ``OSError``.
+        """
+        names = files.listdir("")
+        if MARKER not in names:
+            strange = [name for name in names if not _UNFINISHED.fullmatch(name)]
+            if strange:
+                raise NotARoot("the directory", f"it holds {strange[0]!r} and no {MARKER}")
+        else:
+            _check_marker(files)
+        lock = _locked(files)
+        try:
+            with told_when_full(LOCK):
+                swept = sweep_temporaries(files, "")
+                if MARKER not in names:
+                    marker = seal({"format": FORMAT, "made_by": "powercut"}) + b"\n"
+                    write_atomic(files, MARKER, marker, ids)
+                # A killed process may have made either name without its barrier.
+                files.sync_dir("")
+                epoch, booted_ns = _next_epoch(lock, now_ns)
+        except BaseException:
+            lock.close()
+            raise
+        return cls(lock, epoch, booted_ns, tuple(swept))
+
+    def close(self) -> None:
+        """Let another runtime have the root."""
+        self._lock.close()
+
+
+def _check_marker(files: FileSystem) -> None:
+    try:
+        members = unseal(read_whole(files, MARKER).rstrip(b"\n"))
+    except BadSeal as bad:
+        raise NotARoot(MARKER, f"it cannot be read: {bad}") from bad
+    found = members.get("format")
+    if not isinstance(found, int):
+        raise NotARoot(MARKER, "it names no format")
+    if found > FORMAT:
+        raise NewerFormat(MARKER, f"it has format={found}, known is format={FORMAT}")
+
+
+def _locked(files: FileSystem) -> File:
+    if files.kind(LOCK) is None:
+        # Somebody else may be faster; who holds it is about to be seen.
+        with suppress(FileExistsError):
+            files.open(LOCK, OpenMode.CREATE).close()
+    lock = files.open(LOCK, OpenMode.WRITE)
+    try:
+        lock.lock()
+    except BlockingIOError:
+        lock.close()
+        raise RootInUse(LOCK) from None
+    return lock
+
+
+def _next_epoch(lock: File, now_ns: int) -> tuple[int, int]:
+    """Return this boot's epoch and the wall time of the boot before."""
+    content = read_all(lock)
+    epoch, booted_ns, slot = 0, 0, 1
+    for number in (0, 1):
+        stored = content[number * _SLOT_BYTES : (number + 1) * _SLOT_BYTES]
+        try:
+            members = unseal(stored.split(b"\n", 1)[0])
+        except BadSeal:
+            continue
+        found, when = members.get("epoch"), members.get("booted_ns")
+        if isinstance(found, int) and isinstance(when, int) and found > epoch:
+            epoch, booted_ns, slot = found, when, number
+    entry = seal({"booted_ns": now_ns, "epoch": epoch + 1}) + b"\n"
+    write_all(lock, entry.ljust(_SLOT_BYTES), (1 - slot) * _SLOT_BYTES)
+    lock.fsync()
+    return epoch + 1, booted_ns

@@ -1,0 +1,323 @@
+"""The runtime: opens a root, recovers it, runs its agents, and is what the operator talks to.
+
+    runtime = await Runtime.open(host, {"scripted": ScriptedProvider()})
+    agent_id = await runtime.create_agent("Ada", instructions="Answer briefly.")
+    await runtime.send(agent_id, "Good morning")
+    await runtime.idle()
+    await runtime.close()
+
+What a call returned is durable (S-01). A call that raises has changed nothing, except after
+``LogStopped`` and ``OSError``: then the next boot knows.
+"""
+
+from __future__ import annotations
+
+from asyncio import wait
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from system.agents import event
+from system.agents.agent import Agent, Event
+from system.agents.history import OPERATOR
+from system.agents.message import USER, Kind, Message, check_payload
+from system.agents.multiplexer import Pool
+from system.agents.orchestrator import SECOND_NS, Orchestrator, birth
+from system.agents.recovery_report import RecoveryReport
+from system.agents.session import SessionState
+from system.agents.tools import LONGEST_NAME
+from system.agents.tree import Node
+from system.agents.turns import Turns
+from system.agents.view import RuntimeView, view_of
+from system.errors import (
+    BadName,
+    Closed,
+    HasChildren,
+    StorageError,
+    StorageFull,
+    UnknownAgent,
+    UnknownMessage,
+)
+from system.ports import Conversation, Host, Json, JsonObject, Opening, Provider, ProviderError
+from system.recovery import Recovery
+from system.root import Root
+from system.storage.framing import Framing
+
+
+class Resume(Enum):
+    """Which agents with work to do are woken by a boot; the others wait for a new message."""
+
+    ALL = "all"
+    ROOTS = "roots"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``slots``: conversations open at a time, of each provider.
+
+    ``turn_timeout_ns`` bounds one call of a provider, in nanoseconds.
+    """
+
+    slots: int = 8
+    framing: Framing = Framing.FRAMED
+    resume: Resume = Resume.ALL
+    turn_timeout_ns: int = 600 * SECOND_NS
+
+
+_DEFAULTS: Final = Options()
+
+
+class Runtime:
+    """One lifetime of the runtime on one root. ``report`` says what recovery found."""
+
+    def __init__(
+        self, host: Host, root: Root, orchestrator: Orchestrator, report: RecoveryReport,
+        options: Options,
+    ) -> None:  # fmt: skip
+        self.report = report
+        self._host = host
+        self._root = root
+        self._orchestrator = orchestrator
+        self._options = options
+        self._by_request = {
+            facts.request_id: facts.agent_id
+            for agent in orchestrator.agents.values()
+            if (facts := agent.history.agent) is not None and facts.request_id is not None
+        }
+
+    @classmethod
+    async def recover(
+        cls, host: Host, providers: Mapping[str, Provider], options: Options = _DEFAULTS
+    ) -> Runtime:
+        """Lock and recover the root of ``host``; no turn runs before ``start``.
+
+        Raises ``NotARoot``, ``RootInUse``, ``NewerFormat``, ``StorageFull`` or ``OSError``.
+        """
+        recovery = Recovery(host, providers, options.slots, options.framing)
+        await recovery.run()
+        return cls(host, recovery.root, recovery.orchestrator, recovery.report, options)
+
+    @classmethod
+    async def open(
+        cls, host: Host, providers: Mapping[str, Provider], options: Options = _DEFAULTS
+    ) -> Runtime:
+        """Recover and start; raises as ``recover``."""
+        runtime = await cls.recover(host, providers, options)
+        runtime.start()
+        return runtime
+
+    @property
+    def failures(self) -> list[BaseException]:
+        """What was raised where nothing should be; empty as long as the runtime is right."""
+        return self._orchestrator.failures
+
+    def start(self) -> None:
+        """Let the agents run that have something to do, as ``options.resume`` says."""
+        orchestrator = self._orchestrator
+        orchestrator.take_turns = Turns(orchestrator, self._options.turn_timeout_ns).take
+        resume = self._options.resume
+        for node in orchestrator.tree:
+            agent = orchestrator.agents[node.agent_id]
+            for reminder_id in list(agent.history.reminders):
+                orchestrator.remind(agent, reminder_id)
+            if resume is Resume.ALL or (resume is Resume.ROOTS and node.parent_id is None):
+                orchestrator.wake(agent)
+
+    # -- the operator --------------------------------------------------------------------
+
+    async def create_agent(
+        self,
+        name: str,
+        instructions: str = "",
+        provider: str = "scripted",
+        model: str = "",
+        request_id: str | None = None,
+    ) -> str:
+        """Create a root agent; it is durable when its id is returned.
+
+        The same ``request_id`` gives the same agent, also after a crash. Raises
+        ``NameTaken``, ``BadName``, ``UnknownProvider``, ``NotPlainJson``, ``PayloadTooLarge``,
+        ``ProviderError``, ``StorageError`` or ``OSError``.
+        """
+        orchestrator = self._open()
+        check_payload([name, instructions, model, request_id])
+        if not 0 < len(name) <= LONGEST_NAME or name == USER:
+            raise BadName(name, LONGEST_NAME)
+        if request_id is not None and request_id in self._by_request:
+            return self._by_request[request_id]
+        pool = orchestrator.multiplexer.pool(provider)
+        orchestrator.tree.reserve(name)
+        try:
+            agent = await self._created(pool, name, instructions, model, request_id)
+        except (ProviderError, StorageFull, OSError):
+            orchestrator.tree.release(name)
+            raise
+        node = Node(agent.agent_id, agent.session_id, name, None)
+        orchestrator.tree.add(node)
+        if request_id is not None:
+            self._by_request[request_id] = agent.agent_id
+        return agent.agent_id
+
+    async def _created(
+        self, pool: Pool, name: str, instructions: str, model: str, request_id: str | None
+    ) -> Agent:
+        orchestrator, ids = self._orchestrator, self._host.ids
+        agent_id, session_id = ids.uuid_hex(), ids.uuid_hex()
+        conversation = await pool.create(Opening(session_id, model, instructions))
+        facts: JsonObject = {
+            "agent_id": agent_id,
+            "name": name,
+            "parent_session_id": None,
+            "instructions": instructions,
+            "request_id": request_id,
+        }
+        identity = conversation.identity()
+        agent = orchestrator.new_agent(agent_id, session_id)
+        agent.birth = birth(session_id, pool.name, model, identity, SessionState.ACTIVE, facts)
+        try:
+            await agent.tell()
+        except (StorageFull, OSError):
+            await self._not_created(pool, agent, conversation)
+            raise
+        except StorageError:
+            # Whether it exists, the next boot will know; until then its name is taken.
+            pool.give_up()
+            raise
+        pool.adopt(agent, conversation)
+        return agent
+
+    async def _not_created(self, pool: Pool, agent: Agent, conversation: Conversation) -> None:
+        """Take back what a creation has made before the disk refused the rest."""
+        orchestrator = self._orchestrator
+        pool.give_up()
+        del orchestrator.agents[agent.agent_id], orchestrator.by_session[agent.session_id]
+        with suppress(ProviderError):
+            await conversation.stop()
+        with suppress(OSError):
+            # What cannot be removed now is an orphan, and the next boot removes it.
+            agent.close()
+            await self._host.workers.run(lambda: orchestrator.store.remove(agent.session_id))
+
+    async def send(self, agent_id: str, payload: Json, message_id: str | None = None) -> str:
+        """Send a message from USER; it is durable when its id is returned.
+
+        The same ``message_id`` again changes nothing. Raises ``UnknownAgent``,
+        ``AgentStopped``, ``NotPlainJson``, ``PayloadTooLarge``, ``StorageError``, ``OSError``.
+        """
+        orchestrator = self._open()
+        agent = self._living(agent_id)
+        check_payload([payload, message_id])
+        key = message_id if message_id is not None else self._host.ids.uuid_hex()
+        message = Message(key, USER, agent_id, Kind.TEXT, payload, orchestrator.now())
+
+        def make() -> list[Event]:
+            if agent.history.ended:
+                raise UnknownAgent(agent_id, "it has ended")
+            if agent.history.knows(key):
+                return []
+            return [(event.MESSAGE_ENQUEUED, message.data())]
+
+        await agent.commit(make)
+        orchestrator.wake(agent)
+        return key
+
+    async def terminate(self, agent_id: str) -> None:
+        """End an agent, between two of its turns; that is durable when this returns.
+
+        Senders of messages that it has not seen are told. Raises ``UnknownAgent``,
+        ``HasChildren``, ``AgentStopped``, ``StorageError`` or ``OSError``.
+        """
+        orchestrator = self._open()
+        agent = self._living(agent_id)
+        async with agent.turn:
+            self._living(agent_id)
+            node = orchestrator.tree.nodes[agent_id]
+            if node.children:
+                names = ", ".join(orchestrator.tree.names[child] for child in node.children)
+                raise HasChildren(node.name, names)
+
+            def make() -> list[Event]:
+                returned: list[Json] = list(agent.history.pending)
+                ended: JsonObject = {
+                    "agent_id": agent_id, "reason": OPERATOR, "returned": returned,
+                }  # fmt: skip
+                return [(event.AGENT_TERMINATED, ended)]
+
+            await agent.commit(make)
+            orchestrator.tree.end(agent_id)
+        await orchestrator.finish(agent)
+
+    async def suspend(self, agent_id: str) -> None:
+        """Close the agent's conversation after the turn under way; its record says so.
+
+        Raises ``UnknownAgent``, ``StorageError`` or ``OSError``.
+        """
+        orchestrator = self._open()
+        agent = self._living(agent_id)
+        assert agent.history.session is not None
+        await orchestrator.multiplexer.pool(agent.history.session.provider).suspend(agent)
+
+    async def acknowledge(self, message_id: str) -> None:
+        """Say that the operator has seen a message to USER; that is durable when this returns.
+
+        Raises ``UnknownMessage``, ``StorageError`` or ``OSError``.
+        """
+        user = self._open().user
+
+        def make() -> list[Event]:
+            if message_id not in user.history.enqueued:
+                raise UnknownMessage(message_id)
+            if message_id not in user.history.pending:
+                return []
+            return [(event.MESSAGE_DELIVERED, {"message_id": message_id})]
+
+        await user.commit(make)
+
+    def view(self) -> RuntimeView:
+        """Return what there is at this moment: durable facts only."""
+        return view_of(self._orchestrator)
+
+    async def idle(self) -> None:
+        """Return when no agent has anything to do; what only waits for a time does not count."""
+        while running := [
+            agent.running for agent in self._orchestrator.agents.values() if agent.running
+        ]:
+            await wait(running)
+
+    async def close(self) -> None:
+        """Let the turns under way end, close every conversation, and free the lock.
+
+        Raises ``StorageError`` or ``OSError`` when a record could not be written; everything
+        is closed nevertheless, and the next boot repairs the record.
+        """
+        orchestrator = self._open()
+        orchestrator.closing = True
+        orchestrator.stop_timers()
+        for agent in orchestrator.agents.values():
+            if agent.running is not None and agent.pausing:
+                agent.running.cancel()
+        await self.idle()
+        try:
+            for pool in orchestrator.multiplexer.pools.values():
+                await pool.suspend_all()
+        finally:
+            for agent in orchestrator.agents.values():
+                with suppress(OSError):
+                    agent.close()
+            self._root.close()
+
+    def _open(self) -> Orchestrator:
+        if self._orchestrator.closing:
+            raise Closed("the runtime was closed; open it again")
+        return self._orchestrator
+
+    def _living(self, agent_id: str) -> Agent:
+        node = self._orchestrator.tree.nodes.get(agent_id)
+        if node is None:
+            raise UnknownAgent(agent_id)
+        if not node.alive:
+            raise UnknownAgent(agent_id, "it has ended")
+        return self._orchestrator.agents[agent_id]
