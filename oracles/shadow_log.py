@@ -1,9 +1,15 @@
 """What an event log must contain, from the specification (S-01, S-06…S-09, S-52) alone.
 
-The shadow knows each entry as acknowledged, in flight, or impossible. It never learns an
-entry from the system: when a lifetime ends, each entry in flight is settled once, by the
-first complete look at the recovered log, to "happened" or "did not". Both framings obey
-the same shadow: how a line is framed is nobody's business but the log's.
+The shadow knows each entry as acknowledged, noted, in flight, or impossible. An append is
+acknowledged when it returns, and so is all that was noted before it. A note that returned
+survives a kill; a power cut may take it. What a crash leaves of everything that is not
+acknowledged is a beginning of it: never an entry without those before it. A call that was
+refused has left nothing.
+
+The shadow never learns an entry from the system: when a lifetime ends, each entry that is
+not acknowledged is settled once, by the first complete look at the recovered log, to
+"happened" or "did not". Both framings obey the same shadow: how a line is framed is
+nobody's business but the log's.
 
 An entry is any value that compares by equality; two entries of one log must differ.
 """
@@ -11,13 +17,13 @@ An entry is any value that compares by equality; two entries of one log must dif
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from oracles.violation import (
     Duplicated,
     Invented,
     LostAck,
+    Overtaken,
     Reordered,
     Resurrected,
     SilentEmpty,
@@ -27,91 +33,93 @@ from oracles.violation import (
 E = TypeVar("E")
 
 
-@dataclass(slots=True)
-class Line(Generic[E]):
-    """One entry, and whether the caller was told that it is durable."""
-
-    entry: E
-    acknowledged: bool
-
-
 class ShadowLog(Generic[E]):
-    """The specification of one event log, run beside it."""
+    """The specification of one event log, run beside it.
 
-    __slots__ = ("_lines", "_refused")
+    ``acknowledged`` must be there, in order; ``noted`` stand behind them, unless a power
+    cut took them; ``in_flight`` come last, and may be there or not.
+    """
+
+    __slots__ = ("_begun", "_refused", "acknowledged", "in_flight", "noted")
 
     def __init__(self) -> None:
-        self._lines: list[Line[E]] = []
+        self.acknowledged: list[E] = []
+        self.noted: list[E] = []
+        self.in_flight: list[E] = []
+        self._begun = 0
         self._refused: list[E] = []
 
     @property
-    def acknowledged(self) -> list[E]:
-        """The entries that must be there, in order."""
-        return [line.entry for line in self._lines if line.acknowledged]
+    def settled(self) -> bool:
+        """Whether every entry is acknowledged or impossible."""
+        return not (self.noted or self.in_flight)
 
-    @property
-    def in_flight(self) -> list[E]:
-        """The entries that may be there or not."""
-        return [line.entry for line in self._lines if not line.acknowledged]
-
-    def begin(self, entry: E) -> None:
-        """An append was called; until it returns, the entry is in flight.
-
-        An append that raises ``OSError`` leaves its entry in flight: it happened or not.
-        """
-        self._lines.append(Line(entry, acknowledged=False))
+    def begin(self, *entries: E) -> None:
+        """An append or a note of these entries was called; they are in flight."""
+        self._begun = len(entries)
+        self.in_flight += entries
 
     def acknowledge(self) -> None:
         """The append that was begun last returned."""
-        self._lines[-1].acknowledged = True
+        self.acknowledged += self.noted + self.in_flight
+        self.noted, self.in_flight = [], []
+
+    def note(self) -> None:
+        """The note that was begun last returned."""
+        self.noted += self.in_flight
+        self.in_flight = []
+
+    def refuse(self) -> None:
+        """The call that was begun last said that nothing of its entries is left."""
+        kept = len(self.in_flight) - self._begun
+        self._refused += self.in_flight[kept:]
+        del self.in_flight[kept:]
+
+    def stop(self) -> None:
+        """The call that was begun last said that its fate is unknown, and so is all noted."""
+        self.in_flight = self.noted + self.in_flight
+        self.noted = []
 
     def check(self, actual: Sequence[E]) -> None:
         """Compare with a look at the running log; raise a ``Violation``."""
-        self._match(actual)
+        self._match(actual, notes_kept=True)
 
-    def settle(self, actual: Sequence[E]) -> bool:
-        """Compare with the first look after a recovery, and settle what was in flight.
+    def settle(self, actual: Sequence[E], *, notes_kept: bool = False) -> bool:
+        """Compare with the first look after a recovery, and settle what was open.
 
-        From here on an entry that was seen is acknowledged, and one that was not seen
-        must never appear. Returns whether something in flight turned out to have happened;
-        raises a ``Violation``.
+        ``notes_kept``: neither a power cut nor a fault can have taken what was noted. From
+        here on an entry that was seen is acknowledged, and one that was not seen must never
+        appear. Returns whether something open turned out to have happened; raises a
+        ``Violation``.
         """
-        self._match(actual)
+        self._match(actual, notes_kept=notes_kept)
         happened = len(actual) > len(self.acknowledged)
-        if all(line.acknowledged for line in self._lines):
-            return False
-        present = list(actual)
-        for line in self._lines:
-            if line.entry in present:
-                line.acknowledged = True
-            else:
-                self._refused.append(line.entry)
-        self._lines = [line for line in self._lines if line.acknowledged]
+        self._refused += self._known()[len(actual) :]
+        self.acknowledged, self.noted, self.in_flight = list(actual), [], []
         return happened
 
-    def _match(self, actual: Sequence[E]) -> None:
-        position = 0
-        for line in self._lines:
-            if position < len(actual) and actual[position] == line.entry:
-                position += 1
-            elif line.acknowledged:
-                raise self._explain(actual)
-        if position < len(actual):
-            raise self._explain(actual)
+    def _known(self) -> list[E]:
+        return self.acknowledged + self.noted + self.in_flight
 
-    def _explain(self, actual: Sequence[E]) -> Violation:
+    def _match(self, actual: Sequence[E], *, notes_kept: bool) -> None:
+        required = len(self.acknowledged) + (len(self.noted) if notes_kept else 0)
+        if len(actual) < required or list(actual) != self._known()[: len(actual)]:
+            raise self._explain(actual, notes_kept=notes_kept)
+
+    def _explain(self, actual: Sequence[E], *, notes_kept: bool) -> Violation:
         """Name the property that a log which does not match has broken."""
-        known = [line.entry for line in self._lines]
+        known = self._known()
         evidence = {
-            "acknowledged": self.acknowledged,
-            "in_flight": self.in_flight,
+            "acknowledged": list(self.acknowledged),
+            "noted": list(self.noted),
+            "in_flight": list(self.in_flight),
             "actual": list(actual),
         }
         for position, entry in enumerate(actual):
             if entry in self._refused:
                 return Resurrected(
-                    "an entry is back that an earlier look had shown to be absent",
-                    entry=entry, **evidence,
+                    "an entry is there that was refused, or that an earlier look had shown "
+                    "to be absent", entry=entry, **evidence,
                 )  # fmt: skip
             if entry not in known:
                 return Invented("an entry is there that nobody wrote", entry=entry, **evidence)
@@ -122,4 +130,9 @@ class ShadowLog(Generic[E]):
             return SilentEmpty("all entries are gone, and nothing says so", **evidence)
         if lost:
             return LostAck("an acknowledged entry is gone", entry=lost[0], **evidence)
-        return Reordered("the entries are not in the order of their appends", **evidence)
+        if list(actual) != [entry for entry in known if entry in actual]:
+            return Reordered("the entries are not in the order of their appends", **evidence)
+        lost = [entry for entry in self.noted if entry not in actual]
+        if notes_kept and lost:
+            return LostAck("a note is gone, and the power was not cut", entry=lost[0], **evidence)
+        return Overtaken("an entry is there without one that was written before it", **evidence)

@@ -57,6 +57,10 @@ class Reordered(Violation):
     """Everything is there, in an order in which it was not written."""
 
 
+class Overtaken(Violation):
+    """Something is there without what was written before it."""
+
+
 class Duplicated(Violation):
     """Something written once is there twice."""
 

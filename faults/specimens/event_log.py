@@ -13,7 +13,7 @@ from json import JSONDecodeError
 
 from faults.specimens.careless_files import ForgottenBarriers
 from system.errors import BadSeal
-from system.ports import FileSystem, Host, OpenMode
+from system.ports import Clock, FileSystem, Host, OpenMode
 from system.storage.atomic_file import read_whole
 from system.storage.event_log import EventLog
 from system.storage.framing import FramedWriter, LineWriter, pending_path
@@ -29,6 +29,17 @@ from system.storage.transfer import append_all
 
 class ForgivingLog(EventLog):
     """A log whose reader silently passes over every line that it cannot read."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        session_id: str,
+        recovered: RecoveredLog,
+        file: LogFile,
+        writer: LineWriter,
+    ) -> None:
+        super().__init__(clock, session_id, recovered, file, writer)
+        self.recovered = tuple(self.lines())
 
     def lines(self) -> Iterator[Line]:
         for encoded in self._file.read().split(b"\n")[:-1]:
@@ -132,7 +143,7 @@ class RetryingLogFile(LogFile):
 
     def commit(self) -> None:
         self._file.fdatasync()
-        self.kept_bytes = self._written_bytes
+        self.kept_bytes = self._durable_bytes = self._written_bytes
 
 
 def failed_barrier_is_forgotten(host: Host, path: str, session_id: str) -> EventLog:

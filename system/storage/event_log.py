@@ -126,6 +126,9 @@ class EventLog:
     def lines(self) -> Iterator[Line]:
         """Yield every line that was appended or noted, in order, read from the disk.
 
+        When a barrier has failed, only those that are durable: the kernel may show the
+        others no more.
+
         Raises ``LogDamaged`` when the file is not what it was, and ``OSError``.
         """
         start = 0

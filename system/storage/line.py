@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from system.errors import BadSeal, LineTooLarge, NewerFormat
-from system.ports import JsonObject
+from system.ports import Json, JsonObject
 from system.storage.codec import seal, unseal
 
 VERSION: Final = 1
@@ -91,11 +91,9 @@ def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
     version = members.get("v")
     if isinstance(version, int) and version > VERSION:
         raise NewerFormat(path, f"it has lines of format v={version}, known is v={VERSION}")
-    durable = None
-    if version != VERSION or members.keys() != _KEYS:
-        if version != VERSION or members.keys() != _KEYS_WITH_DURABLE:
-            raise BadSeal("it is sealed, but it is not a line of a log")
-        durable = members["durable"]
+    tells_durable = members.keys() == _KEYS_WITH_DURABLE
+    if version != VERSION or not (tells_durable or members.keys() == _KEYS):
+        raise BadSeal("it is sealed, but it is not a line of a log")
     # A `match` says the same in half the lines, and takes two thirds of a recovery's time.
     seq, ts, event, data = members["seq"], members["ts"], members["event"], members["data"]
     if not (
@@ -103,13 +101,19 @@ def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
         and isinstance(ts, str)
         and isinstance(event, str)
         and isinstance(data, dict)
-        and (durable is None or (isinstance(durable, int) and 0 <= durable < seq - 1))
     ):
         raise BadSeal("it is sealed, but its members are not those of a line")
+    durable = _durable(members["durable"], seq) if tells_durable else None
     owner = members["session_id"]
     if owner != session_id:
         raise BadSeal(f"it belongs to session_id={owner!r}")
     return Line(seq, ts, session_id, event, data, durable)
+
+
+def _durable(value: Json, seq: int) -> int:
+    if isinstance(value, int) and 0 <= value < seq - 1:
+        return value
+    raise BadSeal("it is sealed, but its members are not those of a line")
 
 
 def timestamp(wall_ns: int) -> str:

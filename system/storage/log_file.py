@@ -13,12 +13,14 @@ from system.storage.transfer import append_all, read_all
 class LogFile:
     """A recovered log, open for appending; it ends at ``size_bytes``, whole and durable.
 
-    ``kept_bytes`` is how far it stands with all that a caller was told of.
+    ``kept_bytes`` is how far it stands with all that a caller was told of, until a barrier
+    fails: from then on, with what is durable.
     """
 
     def __init__(self, files: FileSystem, path: str, size_bytes: int) -> None:
         self.path = path
         self.kept_bytes = size_bytes
+        self._durable_bytes = size_bytes
         self._written_bytes = size_bytes
         self._file = files.open(path, OpenMode.APPEND)
 
@@ -40,8 +42,8 @@ class LogFile:
         try:
             self._file.fdatasync()
         except OSError as error:
-            raise LogStopped(self.path, f"its barrier failed ({error})") from error
-        self.kept_bytes = self._written_bytes
+            raise self._stopped("its barrier failed", error) from error
+        self.kept_bytes = self._durable_bytes = self._written_bytes
 
     def note(self, encoded: bytes) -> None:
         """Write at the end, and leave it to a later ``commit``; raises as ``append``."""
@@ -53,11 +55,15 @@ class LogFile:
             self._file.truncate(self._written_bytes)
             self._file.fsync()
         except OSError as error:
-            reason = f"a partial line could not be removed ({error})"
-            raise LogStopped(self.path, reason) from error
+            raise self._stopped("a partial line could not be removed", error) from error
+
+    def _stopped(self, what: str, error: OSError) -> LogStopped:
+        # What the kernel could not write it may have dropped, notes from before as well.
+        self.kept_bytes = self._durable_bytes
+        return LogStopped(self.path, f"{what} ({error})")
 
     def read(self) -> bytes:
-        """Return everything that a caller was told of; ``OSError`` as from ``pread``."""
+        """Return the first ``kept_bytes``; ``OSError`` as from ``pread``."""
         return read_all(self._file, 0, self.kept_bytes)
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from system.ports import JsonObject
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
 from system.storage.line import Line, encode_line
@@ -14,9 +15,9 @@ DIRECTORY = f"agents/{SESSION}"
 NOW = "2026-03-01T12:00:00.000042Z"
 
 
-def encoded(seq: int, text: str) -> bytes:
+def encoded(seq: int, text: str, durable: int | None = None) -> bytes:
     """The bytes of a line of this log."""
-    return encode_line(Line(seq, NOW, SESSION, "said", {"text": text}), PATH)
+    return encode_line(Line(seq, NOW, SESSION, "said", {"text": text}, durable), PATH)
 
 
 def content(*texts: str) -> bytes:
@@ -36,6 +37,11 @@ def opened(here: FaultyHost, framing: Framing = Framing.FRAMED) -> EventLog:
 def say(log: EventLog, *texts: str) -> None:
     for text in texts:
         log.append("said", {"text": text})
+
+
+def said(*texts: str) -> list[tuple[str, JsonObject]]:
+    """Events, as `append_all` and `note` take them."""
+    return [("said", {"text": text}) for text in texts]
 
 
 def texts(log: EventLog) -> list[object]:

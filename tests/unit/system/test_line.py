@@ -44,6 +44,22 @@ def test_a_line_of_version_1_is_read_for_ever() -> None:
     assert decode_line(ENCODED[:-1], OWNER, "p") == LINE
 
 
+def test_a_line_says_what_was_durable_unless_it_is_the_line_before() -> None:
+    line = Line(41, LINE.ts, OWNER, "e", {}, durable=39)
+
+    encoded = encode_line(line, "p")
+
+    assert encoded.startswith(b'{"data":{},"durable":39,"event":"e","seq":41,')
+    assert decode_line(encoded[:-1], OWNER, "p") == line
+    assert (line.known_durable, LINE.known_durable) == (39, 40)
+
+
+@pytest.mark.parametrize("durable", [-1, 40, 41, 39.5, "39", None])
+def test_a_line_that_says_something_else_of_what_was_durable_is_refused(durable: Json) -> None:
+    with pytest.raises(BadSeal, match="it is sealed, but its members are not those of a line"):
+        decode_line(with_member("durable", durable), OWNER, "p")
+
+
 def test_other_tools_see_one_json_object_a_line() -> None:
     members = json.loads(ENCODED)
 

@@ -7,13 +7,13 @@ import pytest
 from system.errors import NewerFormat
 from system.storage.codec import seal
 from system.storage.line import Line, encode_line
-from system.storage.log_scan import BadSpan, scan
+from system.storage.log_scan import BadSpan, Scan, scan
 
 OWNER = "ab" * 16
 
 
-def line(seq: int, text: str = "", owner: str = OWNER) -> bytes:
-    return encode_line(Line(seq, "2026", owner, "e", {"text": text}), "p")
+def line(seq: int, text: str = "", owner: str = OWNER, durable: int | None = None) -> bytes:
+    return encode_line(Line(seq, "2026", owner, "e", {"text": text}, durable), "p")
 
 
 ONE, TWO, THREE = line(1), line(2), line(3)
@@ -164,3 +164,96 @@ def test_no_zeroed_sector_loses_a_line_without_a_word() -> None:
         found = scan(damaged, OWNER, "p")
 
         assert len(found.good) == 5 or found.bad, f"sector at {start}"
+
+
+def kept(found: Scan) -> list[int]:
+    return [each.seq for each in found.lines]
+
+
+ZEROS = bytes(SIZE)
+
+
+@pytest.mark.parametrize("lost", [ZEROS, TWO[:60] + bytes(SIZE - 60), TWO[: SIZE - 1] + b"\0"])
+def test_a_group_ends_with_the_first_line_that_a_power_cut_took(lost: bytes) -> None:
+    later = line(3, durable=1)
+    found = scan(ONE + lost + later, OWNER, "p")
+
+    two = lost.startswith(TWO[:-1])
+    assert kept(found) == ([1, 2] if two else [1])
+    cut = 2 * SIZE - 1 if two else SIZE
+    assert [(bad.start, bad.end, bad.tail) for bad in found.bad] == [
+        (cut, 2 * SIZE + len(later), True)
+    ]
+    assert (found.torn_bytes, found.missing) == (0, ())
+
+
+def test_a_gap_that_a_later_line_proves_durable_is_damage() -> None:
+    group = [line(3, durable=1), line(4, durable=2)]
+    found = scan(ONE + ZEROS + b"".join(group), OWNER, "p")
+
+    assert kept(found) == [1, 3, 4]
+    assert [bad.tail for bad in found.bad] == [False]
+    assert found.missing == ((2, 2),)
+
+
+def test_damage_before_a_group_is_told_apart_from_the_remains_of_the_group() -> None:
+    found = scan(ZEROS + TWO + ZEROS + line(4, durable=2), OWNER, "p")
+
+    assert kept(found) == [2]
+    assert [(bad.start, bad.tail) for bad in found.bad] == [(0, False), (2 * SIZE, True)]
+    assert found.missing == ((1, 1),)
+
+
+def test_the_remains_of_a_group_still_prove_what_was_durable_before_it() -> None:
+    found = scan(ZEROS + line(2, durable=0) + ZEROS + line(4, durable=1), OWNER, "p")
+
+    assert kept(found) == [2]
+    assert [bad.tail for bad in found.bad] == [False, True]
+
+
+def test_what_was_durable_of_a_gap_before_a_group_is_missing() -> None:
+    found = scan(ONE + 3 * ZEROS + line(5, durable=3), OWNER, "p")
+
+    assert (kept(found), found.missing) == ([1], ((2, 3),))
+    assert [bad.tail for bad in found.bad] == [True]
+
+
+def test_a_group_with_a_gap_and_no_bad_byte_ends_before_it() -> None:
+    found = scan(ONE + line(3, durable=1), OWNER, "p")
+
+    assert (kept(found), found.last_seq) == ([1], 1)
+    assert [(bad.start, bad.reason) for bad in found.bad] == [(SIZE, "seq=2 is missing")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([], 0),
+        ([ONE], 0),
+        ([ONE, TWO], 0),
+        ([ONE, TWO, THREE], 1),
+        ([ONE, TWO, THREE, line(4, durable=2)], 1),
+        ([ONE, TWO, THREE, line(4), line(5, durable=3)], 2),
+        ([ONE, line(2, durable=0), line(3, durable=0), line(4)], 0),
+        ([ONE, TWO, line(3, durable=1), line(4, durable=1), line(5)], 1),
+        ([ONE, TWO, line(3, durable=1), line(4, durable=1), line(5), line(6)], 4),
+        ([ONE, TWO, THREE, ZEROS, line(5, durable=3)], 2),
+        ([ONE, TWO, THREE, line(4), line(5), line(6), ZEROS, line(8, durable=6)], 5),
+    ],
+)
+def test_lines_are_proven_durable_by_two_barriers(lines: list[bytes], expected: int) -> None:
+    assert scan(b"".join(lines), OWNER, "p").unproven == expected
+
+
+def test_every_mixture_of_lost_lines_of_a_group_leaves_a_beginning_of_it() -> None:
+    group = [line(seq, durable=1 if seq > 2 else None) for seq in range(2, 7)]
+    for lost in range(1 << len(group)):
+        survivors = [
+            bytes(len(each)) if lost >> place & 1 else each for place, each in enumerate(group)
+        ]
+        found = scan(ONE + b"".join(survivors), OWNER, "p")
+
+        beginning = next((place for place in range(5) if lost >> place & 1), 5)
+        assert kept(found) == list(range(1, beginning + 2)), f"{lost:05b}"
+        assert not found.has_damaged_middle
+        assert found.missing == ()
