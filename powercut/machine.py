@@ -53,6 +53,7 @@ class Machine:
         world = World(plain, model)
         world.trace = trace
         self.faults = DiskFaults(world, self.subject, self.tally)
+        self.subject.enter(world)
         self.lifetimes = Lifetimes(self.subject, world, self.faults, self.tally, plain)
         self._wrapped = tuple(self.subject.kinds())
         weight = sum(kind.weight for kind in self._wrapped)
@@ -86,6 +87,7 @@ class Machine:
         self.tally.steps += 1
         self.lifetimes.choices = RecordingChoices(choices, step.chosen)
         self.lifetimes.crashes = step.crashes
+        self.subject.step(self.lifetimes.choices)
         if self.trace is not None:
             self.trace.note(f"step {step.number} {action.plain()}")
         step.outcome = self._kind_of(action).perform(action.arguments)
@@ -93,8 +95,10 @@ class Machine:
             self.trace.note(f"outcome {step.outcome} choices {step.chosen}")
 
     def finish(self) -> None:
-        """Lift all faults and restart: what was acknowledged must be there."""
+        """Lift all faults: all that was accepted must be done. Restart: it must be there."""
         self.faults.lift()
+        self.lifetimes.choices = PlainChoices()
+        self.subject.rest()
         self.lifetimes.recover_twice()
         self.lifetimes.world.kill()
 

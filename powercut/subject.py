@@ -7,6 +7,8 @@ from typing import Protocol
 
 from oracles.marks import Marks
 from powercut.action import Kind
+from sim.choices import Choices
+from sim.world import World
 from system.ports import Host
 
 
@@ -16,11 +18,14 @@ class Subject(Protocol):
     ``tag`` is the short name of the target in reproducers and on the command line.
     ``marks`` collects the states that it sees. ``fault_plan`` is set by the machine, as
     it prints: while it is not empty, an ``OSError`` out of the system proves nothing.
+    ``volatile`` are the paths of files that every boot changes, like the count of boots.
+    A part of the system that has no agents keeps the methods that are written out here.
     """
 
     tag: str
     marks: Marks
     fault_plan: str
+    volatile: frozenset[str] = frozenset()
 
     @property
     def fault_rules(self) -> Sequence[str]:
@@ -31,6 +36,10 @@ class Subject(Protocol):
         """Return its kinds of action, the simplest first."""
         ...
 
+    def enter(self, world: World) -> None:
+        """Learn, once, in which world all lifetimes will be."""
+        del world
+
     def boot(self, host: Host) -> None:
         """Start a lifetime on ``host``: open and recover; whatever that raises goes through."""
         ...
@@ -38,6 +47,14 @@ class Subject(Protocol):
     def settle(self) -> None:
         """Take the first look after a recovery; raise a ``Violation``."""
         ...
+
+    def step(self, choices: Choices) -> None:
+        """Ask, before a step, what the world itself needs to know: its schedule."""
+        del choices
+
+    def rest(self) -> None:
+        """All faults are lifted: let everything accepted be done; a ``Violation`` if it is not."""
+        return
 
 
 MakeSubject = Callable[[], Subject]

@@ -9,6 +9,7 @@ from oracles.marks import Mark, Marks
 from oracles.shadow_file import ShadowFile
 from oracles.violation import FalseAlarm, Garbage
 from powercut.action import Arguments, Kind
+from powercut.subject import Subject
 from sim.choices import Choices
 from sim.words import text
 from system.errors import StorageError
@@ -24,7 +25,7 @@ WriteFile = Callable[[FileSystem, str, bytes, Ids], None]
 """Replaces a file: files, path, content, ids; durable when it returns."""
 
 
-class AtomicFileSubject:
+class AtomicFileSubject(Subject):
     """One file and its shadow.
 
     Its recovery is what a program that owns such a file does at boot: sweep what a crash

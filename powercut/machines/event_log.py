@@ -11,6 +11,7 @@ from oracles.marks import Mark, Marks
 from oracles.shadow_log import ShadowLog
 from oracles.violation import FalseAlarm, Garbage
 from powercut.action import Arguments, Kind
+from powercut.subject import Subject
 from sim.choices import Choices
 from sim.words import text
 from system.errors import LogStopped, StorageError
@@ -55,7 +56,7 @@ class Entry(NamedTuple):
     data: JsonObject
 
 
-class EventLogSubject:
+class EventLogSubject(Subject):
     """One log, its shadow, and four things to do: append, note, read, reopen."""
 
     fault_rules = ()

@@ -10,6 +10,7 @@ from oracles.marks import Mark, Marks
 from oracles.shadow_sessions import Content, Seen, ShadowSessions
 from oracles.violation import FalseAlarm, Garbage, NotContained
 from powercut.action import Arguments, Kind
+from powercut.subject import Subject
 from sim.choices import Choices
 from sim.words import text
 from system.agents.session import SessionRecord, SessionState
@@ -41,7 +42,7 @@ class Store(Protocol):
 MakeStore = Callable[[Host], Store]
 
 
-class SessionStoreSubject:
+class SessionStoreSubject(Subject):
     """One store and its shadow. The field ``model`` of a record names its creation."""
 
     fault_rules = (ROT,)
