@@ -1,0 +1,24 @@
+"""Where the rows that wait for a disk do their work: beside the repository, below ``build/``.
+
+A temporary directory of the system may be a tmpfs, whose barriers cost nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+_BUILD: Final = Path(__file__).resolve().parent.parent / "build"
+
+
+@contextmanager
+def durable_directory() -> Iterator[str]:
+    """Give an empty directory on the repository's file system, and remove it afterwards."""
+    _BUILD.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory:
+        os.sync()  # what others left unwritten is not to be waited for in a measurement
+        yield directory

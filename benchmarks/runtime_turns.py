@@ -1,0 +1,109 @@
+"""Durable turns of many agents at once, and how soon a message wakes a waiting one.
+
+The real runtime, on a real directory, with a provider that answers at once. A turn is a
+message that the operator sent, durably, and an answer that was committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack
+from statistics import median
+from time import perf_counter
+from typing import Final
+
+from benchmarks import dbos_peer
+from benchmarks.durable_directory import durable_directory
+from benchmarks.instant_provider import InstantProvider
+from benchmarks.row import Row
+from system.host import real_host
+from system.runtime import Options, Runtime
+
+_AGENTS: Final = 64
+_TURNS: Final = 10
+"""Of each agent, in one round."""
+_ROUNDS: Final = 5
+_STARTS: Final = 200
+_WAKE_UPS: Final = 200
+_WAKE_UP_GOAL_MS: Final = 5.0
+_PAYLOAD: Final = {"text": "x" * 200}
+_NOT_INSTALLED: Final = "dbos is not installed"
+
+
+def rows() -> Iterator[Row]:
+    """Yield the row of turns, if there is a peer, and the row of the wake-up."""
+    with durable_directory() as directory, ExitStack() as stack:
+        peer = None
+        if dbos_peer.installed():
+            peer = stack.enter_context(dbos_peer.launched(directory))
+        turns, starts, wake_ups = asyncio.run(_measured(directory, peer))
+        received = median(peer.wake_ups()) * 1e3 if peer else None
+    if starts:
+        yield Row(
+            "durable turns / s, 64 in flight / DBOS starts", turns, starts, "/s", ">=", 5.0,
+            "a turn: a message made durable, and an answer committed; DBOS: start_workflow",
+        )  # fmt: skip
+    seen = _NOT_INSTALLED if received is None else f"DBOS recv: {received:,.0f} ms"
+    yield Row(
+        "wake-up of a waiting agent / 5 ms", wake_ups * 1e3, _WAKE_UP_GOAL_MS, "ms", "<=", 1.0,
+        f"from a durable send to the call of the provider, median; {seen}",
+    )  # fmt: skip
+
+
+async def _measured(
+    directory: str, peer: dbos_peer.DbosPeer | None
+) -> tuple[float, float | None, float]:
+    """Return turns and starts in a second, in turn, and the seconds of a wake-up."""
+    provider = InstantProvider()
+    options = Options(slots=_AGENTS)
+    runtime = await Runtime.open(real_host(f"{directory}/root"), {"scripted": provider}, options)
+    agents = [await runtime.create_agent(f"agent {number}") for number in range(_AGENTS)]
+    turns, starts = [], []
+    await _take_turns(runtime, provider, agents)
+    for _ in range(_ROUNDS):
+        start = perf_counter()
+        await _take_turns(runtime, provider, agents)
+        turns.append(_AGENTS * _TURNS / (perf_counter() - start))
+        if peer is not None:
+            starts.append(_STARTS / peer.starts(_STARTS, _PAYLOAD))
+    wake_ups = [await _wake_up(runtime, provider, agents[0]) for _ in range(_WAKE_UPS)]
+    await runtime.close()
+    return median(turns), median(starts) if starts else None, median(wake_ups)
+
+
+async def _take_turns(runtime: Runtime, provider: InstantProvider, agents: list[str]) -> None:
+    """Let every agent take ``_TURNS`` turns; each next message is sent during a turn."""
+    sessions = {agent.agent_id: agent.session_id for agent in runtime.view().agents}
+    asked = {sessions[agent_id]: asyncio.Event() for agent_id in agents}
+    before = _turns_of(runtime)
+    provider.called = lambda session_id: asked[session_id].set()
+
+    async def talk(agent_id: str) -> None:
+        heard = asked[sessions[agent_id]]
+        for _ in range(_TURNS):
+            await runtime.send(agent_id, {**_PAYLOAD})
+            await heard.wait()
+            heard.clear()
+
+    await asyncio.gather(*[talk(agent_id) for agent_id in agents])
+    await runtime.idle()
+    provider.called = None
+    taken = _turns_of(runtime) - before
+    assert taken == len(agents) * _TURNS, taken
+
+
+def _turns_of(runtime: Runtime) -> int:
+    return sum(len(agent.turns) for agent in runtime.view().agents)
+
+
+async def _wake_up(runtime: Runtime, provider: InstantProvider, agent_id: str) -> float:
+    """Return the seconds from the return of ``send`` to the call of the provider."""
+    await runtime.idle()
+    called: list[float] = []
+    provider.called = lambda _: called.append(perf_counter())
+    await runtime.send(agent_id, {**_PAYLOAD})
+    sent = perf_counter()
+    await runtime.idle()
+    provider.called = None
+    return called[0] - sent
