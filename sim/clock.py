@@ -60,6 +60,10 @@ class SimulatedClock:
             raise HarnessError(f"monotonic time never steps back: delay_ns={delay_ns}")
         self.now_ns += delay_ns
 
+    def reach(self, moment_ns: int) -> None:
+        """Let time pass until the monotonic ``moment_ns``, if it is not there already."""
+        self.now_ns = max(self.now_ns, moment_ns)
+
     def step_wall(self, delta_ns: int) -> None:
         """Set the wall clock forward or, with a negative ``delta_ns``, back; timers stay."""
         self._wall_offset_ns += delta_ns

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import TracebackType
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -25,18 +26,29 @@ class Job(Generic[T]):
 
     def __call__(self) -> None:
         """Run the call; what ends a lifetime goes straight through to the event loop."""
-        try:
+        with self:
             value = self._call()
-        except Exception as failure:  # noqa: BLE001 - raised again, by whoever awaits the result
-            if not self._result.cancelled():
-                self._result.set_exception(failure)
-        else:
             if not self._result.cancelled():
                 self._result.set_result(value)
 
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if not isinstance(failure, Exception):
+            return False
+        if not self._result.cancelled():
+            self._result.set_exception(failure)
+        return True
+
 
 class SimulatedWorkers:
-    """The workers of one lifetime; implements ``system.ports.Workers``."""
+    """The workers of the event loop that is running; implements ``system.ports.Workers``."""
 
     __slots__ = ()
 

@@ -6,7 +6,7 @@ disk is poisoned: whoever still holds it gets ``PowerOff`` and changes nothing.
 
 from __future__ import annotations
 
-from sim.choices import Choices
+from sim.choices import Choices, PlainChoices
 from sim.clock import SimulatedClock
 from sim.database import SimulatedDatabase
 from sim.disk.crash_image import Image
@@ -15,6 +15,7 @@ from sim.disk.handle import Handle
 from sim.disk.persistence import PersistenceModel, model_named
 from sim.disk.survivors import SurvivorSet
 from sim.errors import HarnessError
+from sim.event_loop import SimulatedLoop
 from sim.filesystem import SimulatedFileSystem
 from sim.ids import SimulatedIds
 from sim.trace import Trace
@@ -26,7 +27,9 @@ class World:
     """``disk`` is a persistence model or its name; ``image`` is what the first boot finds.
 
     ``image`` is then what the next boot will find. ``trace``, if set, is told every
-    operation of every lifetime when the lifetime ends.
+    operation of every lifetime when the lifetime ends, and the schedule as it happens.
+
+    ``schedule`` decides which task runs next; the plainest run is first come, first served.
     """
 
     def __init__(
@@ -41,7 +44,9 @@ class World:
         self.ids = SimulatedIds(choices)
         self.trace: Trace | None = None
         self.lifetimes = 0
+        self._schedule: Choices = PlainChoices()
         self._disk: Disk | None = None
+        self._loop: SimulatedLoop | None = None
         self._database: SimulatedDatabase | None = None
 
     @property
@@ -56,6 +61,24 @@ class World:
         """Whether a host was booted and has not ended."""
         return self._disk is not None
 
+    @property
+    def loop(self) -> SimulatedLoop:
+        """The event loop of this lifetime; ``HarnessError`` between two lifetimes."""
+        if self._loop is None:
+            raise HarnessError("no host is alive: boot() the world first")
+        return self._loop
+
+    @property
+    def schedule(self) -> Choices:
+        """What the event loop asks which task runs next; may be set at any time."""
+        return self._schedule
+
+    @schedule.setter
+    def schedule(self, choices: Choices) -> None:
+        self._schedule = choices
+        if self._loop is not None:
+            self._loop.choices = choices
+
     def boot(self) -> Host:
         """Start the next lifetime; ``HarnessError`` while the one before still lives."""
         if self._disk is not None:
@@ -65,6 +88,8 @@ class World:
         self._disk = disk = Disk(self.image, self.model, self.clock.wall_ns)
         self.handle = handle = Handle(disk)
         self._database = database = SimulatedDatabase(handle)
+        self._loop = loop = SimulatedLoop(self.clock, self._schedule, disk)
+        loop.trace = self.trace
         return Host(
             files=SimulatedFileSystem(handle),
             clock=self.clock,
@@ -85,7 +110,7 @@ class World:
         self._end(self.disk.power_cut(survivors))
 
     def _end(self, image: Image) -> None:
-        disk = self.disk
+        disk, loop = self.disk, self.loop
         disk.power_off()
         if self._database is not None:
             self._database.abandon()
@@ -94,4 +119,5 @@ class World:
             self.trace.operations(disk.journal)
             self.trace.note(f"image {image.digest()}")
         self.image = image
-        self._disk = None
+        self._disk = self._loop = None
+        loop.abandon()

@@ -1,0 +1,84 @@
+"""How the coroutines of a dead lifetime go: closed at once, and without a word.
+
+A suspended coroutine cannot be dropped as it is: the garbage collector would close it
+later, in the middle of the next lifetime, and its clean-up would run there. So it is
+closed now, against dead ports. Clean-up that awaits something is closed again where it
+waits; what will not end after ``MOST_CLOSES`` of that is kept for ever, suspended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import warnings
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, Final
+
+from sim.errors import PowerOff, SimulatedCrash
+
+MOST_CLOSES: Final = 100
+
+_undying: Final[list[object]] = []
+
+# What clean-up code may raise; Ctrl-C, and what a test runner stops a test with, goes through.
+_DYING: Final = (
+    Exception, GeneratorExit, asyncio.CancelledError, SimulatedCrash, PowerOff,
+)  # fmt: skip
+
+
+def abandon(
+    tasks: Sequence[asyncio.Task[Any]], generators: Sequence[AsyncGenerator[Any, Any]]
+) -> None:
+    """Close the coroutines of ``tasks`` and then ``generators``, in their order."""
+    with _silence():
+        for task in tasks:
+            coroutine = task.get_coro()
+            if coroutine is not None:
+                _close(coroutine, coroutine.close)
+        for generator in generators:
+            _close(generator, partial(_close_generator, generator))
+
+
+def abandon_generator(generator: AsyncGenerator[Any, Any]) -> None:
+    """Close one asynchronous generator."""
+    with _silence():
+        _close(generator, partial(_close_generator, generator))
+
+
+def _close_generator(generator: AsyncGenerator[Any, Any]) -> None:
+    closing = generator.aclose()
+    try:
+        closing.send(None)
+    except StopIteration:
+        return
+    closing.close()
+
+
+def _close(suspended: object, close: Callable[[], None]) -> None:
+    for _ in range(MOST_CLOSES):
+        with suppress(*_DYING):
+            close()
+        if _is_over(suspended):
+            return
+    _undying.append(suspended)
+
+
+def _is_over(suspended: object) -> bool:
+    return all(
+        getattr(suspended, name, None) is None for name in ("cr_frame", "gi_frame", "ag_frame")
+    )
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Have neither warnings nor exceptions of finalizers told to anyone."""
+    told = sys.unraisablehook
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sys.unraisablehook = lambda _: None
+        try:
+            yield
+        finally:
+            sys.unraisablehook = told

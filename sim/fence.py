@@ -1,0 +1,280 @@
+"""The fence around a simulated world: who reaches for the real one from inside is stopped.
+
+The one file that patches. While the fence is up, in the thread that put it up:
+
+- **names** are replaced: the clocks of ``time``, ``datetime.now`` and its kind, the module
+  functions of ``random``, an unseeded ``random.Random``, ``os.urandom``, ``uuid``,
+  ``secrets``, ``os.stat`` and its kind; in their own modules, and wherever a module that
+  is no part of Python had imported them under a name of its own;
+- **audit events** are refused: opening and changing files, sockets, threads, processes.
+  CPython raises them however the call was reached. The hook stays for good, and is idle
+  while the fence is down.
+
+Who may: tools that watch from within (Hypothesis, coverage, pytest, a debugger), and the
+parts of Python that read source code or date a log record. The innermost caller that is
+no part of Python decides.
+
+Left out: what C extensions do by themselves, and an original kept anywhere but in a
+module's global name (a default argument, a list, a closure) before the fence first saw it.
+"""
+
+from __future__ import annotations
+
+import _thread
+import datetime as dt
+import os
+import random
+import secrets
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from sys import _getframe
+from types import FrameType, ModuleType, TracebackType
+from typing import Any, Final
+
+from sim.errors import EscapedSimulation
+
+_CLOCKS: Final = (
+    "clock_gettime", "clock_gettime_ns", "monotonic", "monotonic_ns", "perf_counter",
+    "perf_counter_ns", "process_time", "process_time_ns", "sleep", "thread_time",
+    "thread_time_ns", "time", "time_ns",
+)  # fmt: skip
+_DISPLAYS: Final = ("ctime", "gmtime", "localtime")
+_SYSTEM: Final = ("access", "getrandom", "lstat", "stat", "urandom")
+_THREADS: Final = ("start_new_thread", "start_joinable_thread")
+_SECRETS: Final = ("choice", "randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe")
+
+_EVENTS: Final = frozenset({
+    "open", "os.chdir", "os.chmod", "os.chown", "os.link", "os.listdir", "os.mkdir",
+    "os.remove", "os.rename", "os.rmdir", "os.scandir", "os.symlink", "os.truncate", "os.utime",
+    "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system",
+    "subprocess.Popen", "sqlite3.connect", "time.sleep",
+    "_thread.start_new_thread", "_thread.start_joinable_thread",
+    "socket.__new__", "socket.bind", "socket.connect", "socket.getaddrinfo",
+    "socket.gethostbyname", "socket.gethostname",
+})  # fmt: skip
+
+_TOOLS: Final = frozenset({
+    "_pytest", "coverage", "execnet", "hypothesis", "pluggy", "pytest", "pytest_cov",
+    "pytest_timeout", "syrupy", "xdist",
+})  # fmt: skip
+_WATCHERS: Final = frozenset({
+    "_frozen_importlib", "_frozen_importlib_external", "bdb", "copy", "importlib", "linecache",
+    "logging", "pdb", "traceback", "warnings", "zipimport",
+})  # fmt: skip
+_PYTHON: Final = sys.stdlib_module_names
+
+
+class Fence:
+    """Up between ``__enter__`` and ``__exit__``, which nest; leaving raises what was swallowed."""
+
+    __slots__ = ("_depth", "_escape", "_hooked", "_replaced", "_surveyed", "_thread")
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._thread = 0
+        self._escape: EscapedSimulation | None = None
+        self._surveyed = 0, ""
+        self._hooked = False
+        # Namespace, name, original, replacement.
+        self._replaced: list[tuple[dict[str, Any], str, Any, Any]] = []
+
+    def __enter__(self) -> None:
+        self._depth += 1
+        if self._depth > 1:
+            return
+        if (len(sys.modules), next(reversed(sys.modules))) != self._surveyed:
+            self._survey()
+        self._escape = None
+        self._thread = _thread.get_ident()
+        for namespace, name, _, replacement in self._replaced:
+            namespace[name] = replacement
+        type.__setattr__(random.Random, "seed", _seed)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._depth -= 1
+        if self._depth:
+            return
+        self._thread = 0
+        for namespace, name, original, _ in self._replaced:
+            namespace[name] = original
+        type.__setattr__(random.Random, "seed", _REAL_SEED)
+        escape, self._escape = self._escape, None
+        if escape is not None and escape is not failure:
+            raise escape
+
+    def check(self, what: str) -> None:
+        """Raise ``EscapedSimulation`` if the fence is up and the caller is inside."""
+        if self._thread and self._thread == _thread.get_ident():
+            place = _escaping(_getframe(2))
+            if place:
+                escape = EscapedSimulation(
+                    f"{what} was called inside a simulated world, at {place}; "
+                    "go through a port of the host"
+                )
+                if self._escape is None:
+                    self._escape = escape
+                raise escape
+
+    def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Refuse an audit event (PEP 578) from inside."""
+        if self._thread and event in _EVENTS:
+            shown = f"({arguments[0]!r})" if arguments and event == "open" else ""
+            self.check(f"{event}{shown}")
+
+    def _survey(self) -> None:
+        """Find every name to replace, in the modules that are loaded by now."""
+        if not self._hooked:
+            sys.addaudithook(self.audit)
+            self._hooked = True
+        homes = {id(vars(module)) for module, _ in _HOMES}
+        self._replaced = []
+        for module, name in _HOMES:
+            original = getattr(module, name, None)
+            if original is not None:
+                replacement = _REPLACEMENTS[id(original)][1]
+                self._replaced.append((vars(module), name, original, replacement))
+        # Programs put all kinds of things there.
+        loaded: list[tuple[str, object]] = list(sys.modules.items())
+        for title, entry in loaded:
+            top = title.partition(".")[0]
+            if not isinstance(entry, ModuleType) or top in _PYTHON or top in _TOOLS:
+                continue
+            namespace = vars(entry)
+            if id(namespace) in homes or title == __name__:
+                continue
+            for name, value in list(namespace.items()):
+                known = _REPLACEMENTS.get(id(value))
+                if known is not None:
+                    self._replaced.append((namespace, name, *known))
+        self._surveyed = len(sys.modules), next(reversed(sys.modules))
+
+
+FENCE: Final = Fence()
+"""The fence of this process."""
+
+
+def _escaping(frame: FrameType | None) -> str:
+    """Return file and line of whoever called, empty for one who may."""
+    while frame is not None:
+        top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if top in _TOOLS or top in _WATCHERS:
+            return ""
+        if top not in _PYTHON:
+            return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
+        frame = frame.f_back
+    return ""
+
+
+def _guarded(what: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*arguments: Any, **options: Any) -> Any:
+        FENCE.check(what)
+        return original(*arguments, **options)
+
+    return guarded
+
+
+def _guarded_display(what: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Guard a function that looks at the clock only when it is told no time."""
+
+    def guarded(seconds: float | None = None) -> Any:
+        if seconds is None:
+            FENCE.check(what)
+        return original(seconds)
+
+    return guarded
+
+
+def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+    if a is None:
+        FENCE.check("random.Random without a seed")
+    _REAL_SEED(self, a, version)
+
+
+_REAL_SEED: Final = random.Random.seed
+
+
+class _DateKind(type):
+    """Stands in for ``date`` or ``datetime``; what it makes, and what it equals, is real."""
+
+    real: type
+
+    def __call__(cls, *arguments: Any, **options: Any) -> Any:
+        return cls.real(*arguments, **options)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.real)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.real)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.real
+
+    def __hash__(cls) -> int:
+        return hash(cls.real)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.real, name)
+
+
+def _guarded_class(real: type, looks: tuple[str, ...]) -> type:
+    members = {
+        name: staticmethod(
+            _guarded(f"{real.__module__}.{real.__name__}.{name}", getattr(real, name))
+        )
+        for name in looks
+    }
+    guarded = _DateKind(real.__name__, (), {**members, "__module__": real.__module__})
+    guarded.real = real
+    return guarded
+
+
+def _homes() -> list[tuple[ModuleType, str]]:
+    """Return module and name of everything that is replaced."""
+    inside = vars(random)["_inst"]
+    return [
+        *((time, name) for name in (*_CLOCKS, *_DISPLAYS)),
+        *((os, name) for name in _SYSTEM),
+        *((secrets, name) for name in _SECRETS),
+        *((uuid, name) for name in ("uuid1", "uuid4")),
+        # Before 3.12 the start of a thread is not audited.
+        *((_thread, name) for name in _THREADS),
+        *((threading, f"_{name}") for name in _THREADS),
+        (random, "_urandom"),
+        *(
+            (random, name)
+            for name, value in vars(random).items()
+            if getattr(value, "__self__", None) is inside
+        ),
+        (dt, "datetime"),
+        (dt, "date"),
+    ]
+
+
+def _replacement(module: ModuleType, name: str, original: Any) -> Any:
+    if module is dt:
+        looks = ("now", "today", "utcnow") if name == "datetime" else ("today",)
+        return _guarded_class(original, looks)
+    what = f"{module.__name__}.{name}"
+    guard = _guarded_display if name in _DISPLAYS else _guarded
+    return guard(what, original)
+
+
+_HOMES: Final = _homes()
+
+# By the identity of the original, which a module may have imported under any name. The
+# originals are kept, so that no identity is given twice; nothing depends on their order.
+_REPLACEMENTS: Final[dict[int, tuple[Any, Any]]] = {
+    id(original): (original, _replacement(module, name, original))
+    # A thing with several homes is called by the first.
+    for module, name in reversed(_HOMES)
+    if (original := getattr(module, name, None)) is not None
+}

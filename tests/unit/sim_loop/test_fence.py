@@ -1,0 +1,180 @@
+"""Nothing escapes: whatever is real, touched from inside a simulated world, raises and is named."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import logging
+import random
+import re
+import sys
+import threading
+import time
+import uuid
+from contextlib import suppress
+from datetime import date, datetime
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from sim.errors import EscapedSimulation, SimulatedCrash
+from sim.fence import FENCE
+from tests.unit.sim_loop.loops import new_loop
+
+# A module of somebody's program: what it imported under names of its own is fenced in too.
+IMPORTS = """
+import datetime as dt, io, os, random, secrets, socket, sqlite3, subprocess, threading, time, uuid
+from datetime import date, datetime
+from os import urandom
+from pathlib import Path
+from random import randint
+from time import monotonic, sleep
+from time import time as now
+from uuid import uuid4
+"""
+
+ESCAPES = [
+    ("time.time", "time.time()"),
+    ("time.time", "now()"),
+    ("time.monotonic", "monotonic()"),
+    ("time.perf_counter_ns", "time.perf_counter_ns()"),
+    ("time.sleep", "sleep(0)"),
+    ("time.localtime", "time.localtime()"),
+    ("datetime.datetime.now", "dt.datetime.now(dt.UTC)"),
+    ("datetime.datetime.now", "datetime.now(dt.UTC)"),
+    ("datetime.date.today", "date.today()"),
+    ("random.random", "random.random()"),
+    ("random.randint", "randint(1, 6)"),
+    ("random.shuffle", "random.shuffle([1, 2])"),
+    ("random.Random without a seed", "random.Random()"),
+    ("os.urandom", "random.SystemRandom().random()"),
+    ("os.urandom", "os.urandom(1)"),
+    ("os.urandom", "urandom(1)"),
+    ("uuid.uuid1", "uuid.uuid1()"),
+    ("uuid.uuid4", "uuid4()"),
+    ("secrets.token_hex", "secrets.token_hex()"),
+    ("_thread.start", "threading.Thread(target=print).start()"),
+    ("socket.__new__", "socket.socket()"),
+    ("socket.getaddrinfo", 'socket.getaddrinfo("localhost", 80)'),
+    ("subprocess.Popen", 'subprocess.run(["true"], check=False)'),
+    ("os.system", 'os.system("true")'),
+    ("open", "open(os.devnull)"),
+    ("open", "io.open(os.devnull)"),
+    ("open", "os.open(os.devnull, os.O_RDONLY)"),
+    ("open", "Path(os.devnull).read_bytes()"),
+    ("os.stat", "Path(os.devnull).exists()"),
+    ("os.listdir", 'os.listdir("/")'),
+    ("os.mkdir", 'os.mkdir("/nowhere")'),
+    ("sqlite3.connect", 'sqlite3.connect(":memory:")'),
+]
+
+
+@pytest.mark.parametrize(("what", "escape"), ESCAPES, ids=[escape for _, escape in ESCAPES])
+def test_an_escape_raises_and_names_the_call_and_the_caller(
+    what: str, escape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = ModuleType(f"program {escape}")
+    exec(IMPORTS, vars(program))
+    monkeypatch.setitem(sys.modules, program.__name__, program)
+    code = compile(escape, "program.py", "eval")
+
+    async def main() -> None:
+        await asyncio.sleep(0)
+        eval(code, vars(program))
+
+    with pytest.raises(EscapedSimulation) as caught:
+        new_loop().run_until_complete(main())
+    assert str(caught.value).startswith(what)
+    assert "at program.py:1 in" in str(caught.value)
+
+
+def test_an_escape_names_the_line_of_the_caller() -> None:
+    async def main() -> None:
+        uuid.uuid4()
+
+    line = main.__code__.co_firstlineno + 1
+    with pytest.raises(EscapedSimulation, match=f"{re.escape(__file__)}:{line} in .*main"):
+        new_loop().run_until_complete(main())
+
+
+def test_an_escape_that_the_system_swallows_is_raised_at_the_end_of_the_run() -> None:
+    async def main() -> str:
+        with suppress(Exception):
+            time.time()
+        return "swallowed"
+
+    with pytest.raises(EscapedSimulation, match=r"time\.time"):
+        new_loop().run_until_complete(main())
+
+
+def test_outside_of_a_run_everything_is_as_it_was(tmp_path: Path) -> None:
+    before = [vars(time).copy(), vars(random).copy(), dict(globals())]
+    seed = random.Random.seed
+
+    async def fail() -> None:
+        raise SimulatedCrash
+
+    with pytest.raises(SimulatedCrash):
+        new_loop().run_until_complete(fail())
+    assert [vars(time), vars(random), dict(globals())] == before
+    assert random.Random.seed is seed
+    assert datetime.now(dt.UTC).year > 2000
+    assert (tmp_path / "f").write_bytes(b"x") == 1
+    assert time.time() > 0
+    assert random.Random().random() < 1
+
+
+def _inside_two_fences() -> None:
+    with FENCE:
+        with FENCE:
+            pass
+        time.time()
+
+
+def test_the_fence_nests() -> None:
+    with pytest.raises(EscapedSimulation):
+        _inside_two_fences()
+    assert time.time() > 0
+
+
+def test_what_touches_nothing_real_goes_through() -> None:
+    async def main() -> object:
+        moment = datetime(2026, 3, 1, tzinfo=dt.UTC)
+        assert isinstance(moment, datetime)
+        assert type(moment) is type(dt.datetime.fromtimestamp(0, dt.UTC))
+        assert datetime.fromisoformat("2026-03-01T00:00:00+00:00") == moment
+        assert {datetime: 1}[dt.datetime] == 1
+        assert date(2026, 3, 1) + dt.timedelta(1) > date.min
+        assert time.gmtime(0).tm_year == 1970
+        return random.Random(7).random()
+
+    assert new_loop().run_until_complete(main()) == random.Random(7).random()
+
+
+def test_imports_and_log_records_are_no_escapes(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        assert import_module("colorsys").__name__ == "colorsys"
+        logging.getLogger("system").warning("said")
+
+    sys.modules.pop("colorsys", None)
+    new_loop().run_until_complete(main())
+    assert [record.message for record in caplog.records] == ["said"]
+
+
+def test_other_threads_are_left_alone() -> None:
+    begun, done, times = threading.Event(), threading.Event(), list[float]()
+
+    def look() -> None:
+        begun.wait(10)
+        times.append(time.time())
+        done.set()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    with FENCE:
+        begun.set()
+        assert done.wait(10)
+    thread.join()
+    assert len(times) == 1

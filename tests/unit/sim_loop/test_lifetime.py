@@ -1,0 +1,251 @@
+"""A crash in the middle of an await ends everything, and nothing of it reaches the next life."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import warnings
+import weakref
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+
+import pytest
+
+from faults.crash_counter import CrashCounter
+from faults.crash_point import Phase
+from sim.choices import PlainChoices, SeededChoices
+from sim.errors import HarnessError, PowerOff, SimulatedCrash
+from sim.world import World
+from system.ports import Host
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
+    """No warning, no unraisable exception, no word on standard error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+        gc.collect()
+    assert capfd.readouterr() == ("", "")
+
+
+def _crash_at(world: World, operation: int) -> None:
+    disk = world.disk
+    disk.interposer = CrashCounter(disk, operation, Phase.BEFORE, 0)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_after_a_crash_no_further_step_of_that_lifetime_runs(seed: int) -> None:
+    world, log = World(PlainChoices()), list[str]()
+    world.schedule = SeededChoices(seed)
+    host = world.boot()
+    _crash_at(world, 3)
+
+    async def work(name: str) -> None:
+        for number in range(4):
+            host.files.mkdir(f"{name}{number}")
+            log.append(f"{name}{number}")
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(*(work(name) for name in "abc"), return_exceptions=True)
+        log.append("survived")
+
+    with pytest.raises(SimulatedCrash):
+        world.loop.run_until_complete(main())
+    assert len(log) == 2
+    with pytest.raises(PowerOff):
+        world.loop.run_until_idle()
+    world.kill()
+    assert len(log) == 2
+
+
+def test_a_crash_that_is_swallowed_is_a_crash_all_the_same() -> None:
+    world = World(PlainChoices())
+    host = world.boot()
+    _crash_at(world, 1)
+
+    async def main() -> str:
+        with suppress(BaseException):
+            host.files.mkdir("d")
+        return "never mind"
+
+    with pytest.raises(SimulatedCrash):
+        world.loop.run_until_complete(main())
+    world.kill()
+
+
+def test_a_crash_in_a_call_of_a_worker_ends_the_run() -> None:
+    world = World(PlainChoices())
+    host = world.boot()
+    _crash_at(world, 1)
+
+    async def main() -> None:
+        try:
+            await host.workers.run(lambda: host.files.mkdir("d"))
+        finally:
+            await host.workers.run(lambda: host.files.mkdir("e"))
+
+    with pytest.raises(SimulatedCrash):
+        world.loop.run_until_complete(main())
+    world.kill()
+    assert world.boot().files.listdir("") == []
+
+
+def test_clean_up_of_a_dead_lifetime_meets_dead_ports_and_never_the_next_one() -> None:
+    world, log = World(PlainChoices()), list[str]()
+    host = world.boot()
+
+    async def hold() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            log.append("task")
+            asyncio.get_running_loop().call_soon(log.append, "never: a callback")
+            try:
+                host.files.mkdir("too late")
+            finally:
+                await asyncio.create_task(asyncio.sleep(0), name="never")
+                log.append("never: after an await")
+
+    async def stubborn() -> None:
+        for _ in range(5):
+            with suppress(BaseException):
+                await asyncio.sleep(3600)
+            log.append("again")
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(hold()), asyncio.create_task(stubborn())]
+        await asyncio.sleep(1)
+        tasks.append(asyncio.create_task(stubborn()))
+
+    world.loop.run_until_complete(main())
+    world.kill()
+    assert log == ["task", "again", "again", "again", "again", "again"]
+    later = world.boot()
+    gc.collect()
+    world.loop.advance(10**13)
+    assert len(log) == 6
+    assert later.files.listdir("") == []
+    world.kill()
+
+
+def test_an_asynchronous_generator_ends_with_its_lifetime() -> None:
+    world, log = World(PlainChoices()), list[str]()
+    world.boot()
+
+    async def generate(name: str) -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            log.append(name)
+            await asyncio.sleep(1)
+            log.append("never: the sleep is over")
+
+    async def use(kept: AsyncIterator[int]) -> None:
+        async for _ in kept:
+            await asyncio.Event().wait()
+
+    kept = [generate("held by the test")]
+
+    async def main() -> None:
+        await anext(kept[0])
+        asyncio.get_running_loop().create_task(use(generate("held by a task")))
+        await asyncio.sleep(1)
+
+    world.loop.run_until_complete(main())
+    world.kill()
+    assert log == ["held by the test", "held by a task"]
+    kept.clear()
+    gc.collect()
+    assert len(log) == 2
+
+
+def test_what_will_not_end_is_kept_and_never_resumed() -> None:
+    world, log = World(PlainChoices()), list[int]()
+    world.boot()
+
+    async def immortal() -> None:
+        while True:
+            with suppress(BaseException):
+                await asyncio.sleep(1)
+            log.append(1)
+
+    async def main() -> None:
+        asyncio.get_running_loop().create_task(immortal())
+        await asyncio.sleep(0)
+
+    world.loop.run_until_complete(main())
+    world.kill()
+    closes = len(log)
+    gc.collect()
+    assert len(log) == closes
+
+
+def test_a_dead_lifetime_leaves_no_memory_behind() -> None:
+    class Big:
+        task: object = None
+
+    world, held = World(PlainChoices()), list[weakref.ref[Big]]()
+
+    async def cycle(host: Host) -> None:
+        big = Big()
+        held.append(weakref.ref(big))
+        big.task = asyncio.current_task()
+        await asyncio.gather(asyncio.Event().wait(), host.clock.sleep(10**12))
+
+    def live() -> None:
+        host = world.boot()
+        world.loop.create_task(cycle(host))
+        world.loop.run_until_idle()
+        world.kill()
+
+    for _ in range(3):
+        live()
+    gc.collect()
+    assert [big() for big in held] == [None, None, None]
+
+
+def test_nothing_runs_on_the_loop_of_a_dead_lifetime() -> None:
+    world = World(PlainChoices())
+    world.boot()
+    loop = world.loop
+    world.kill()
+    with pytest.raises(PowerOff):
+        loop.create_task(asyncio.sleep(0))
+    with pytest.raises(HarnessError, match="boot the world again"):
+        loop.run_until_idle()
+
+
+def test_a_lifetime_is_not_ended_from_inside() -> None:
+    world = World(PlainChoices())
+    world.boot()
+
+    async def main() -> None:
+        world.loop.abandon()
+
+    with pytest.raises(HarnessError, match="from inside"):
+        world.loop.run_until_complete(main())
+    world.kill()
+
+
+def test_a_harness_that_stops_a_run_stops_it_at_once() -> None:
+    class StopTest(BaseException):
+        pass
+
+    world, log = World(PlainChoices()), list[str]()
+    world.boot()
+
+    async def stop() -> None:
+        raise StopTest
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(stop())]
+        tasks.append(asyncio.create_task(asyncio.sleep(0)))
+        tasks[1].add_done_callback(lambda _: log.append("went on"))
+        await asyncio.wait(tasks)
+
+    with pytest.raises(StopTest):
+        world.loop.run_until_complete(main())
+    world.kill()
+    assert log == []

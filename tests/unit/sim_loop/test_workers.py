@@ -1,0 +1,77 @@
+"""A call of a worker is one step of the schedule, and ends whatever becomes of its caller."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from sim.choices import PlainChoices, SeededChoices
+from sim.world import World
+
+
+def _orders(seed: int) -> str:
+    world, log = World(PlainChoices()), list[str]()
+    world.schedule = SeededChoices(seed)
+    workers = world.boot().workers
+
+    async def work(name: str) -> None:
+        await workers.run(lambda: log.append(name))
+
+    async def main() -> None:
+        await asyncio.gather(*(work(name) for name in "abc"))
+
+    world.loop.run_until_complete(main())
+    return "".join(log)
+
+
+def test_calls_of_several_tasks_run_in_every_order() -> None:
+    assert len({_orders(seed) for seed in range(100)}) == 6
+
+
+def test_a_call_gives_back_its_result_or_its_exception() -> None:
+    world = World(PlainChoices())
+    workers = world.boot().workers
+    assert world.loop.run_until_complete(workers.run(lambda: 7)) == 7
+    with pytest.raises(ZeroDivisionError):
+        world.loop.run_until_complete(workers.run(lambda: 1 // 0))
+
+
+def test_others_run_before_and_after_a_call_and_never_within_it() -> None:
+    world, log = World(PlainChoices()), list[str]()
+    workers = world.boot().workers
+
+    async def work() -> None:
+        log.append("asked")
+        await workers.run(lambda: log.extend(["begun", "ended"]))
+        log.append("answered")
+
+    async def other() -> None:
+        for _ in range(3):
+            log.append("other")
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(work(), other())
+
+    world.loop.run_until_complete(main())
+    assert log == ["asked", "other", "begun", "ended", "other", "answered", "other"]
+
+
+def test_a_call_that_was_handed_over_ends_though_its_caller_was_cancelled() -> None:
+    world, log = World(PlainChoices()), list[str]()
+    workers = world.boot().workers
+
+    async def work() -> None:
+        try:
+            await workers.run(lambda: log.append("written"))
+        finally:
+            log.append("gone")
+
+    async def main() -> None:
+        task = asyncio.create_task(work())
+        asyncio.get_running_loop().call_soon(task.cancel)
+        await asyncio.wait([task])
+
+    world.loop.run_until_complete(main())
+    assert sorted(log) == ["gone", "written"]
