@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class Mark(StrEnum):
-    """The states of issue 1; each says what was seen, not what was intended."""
+    """Each says what was seen, not what was intended."""
 
     KILLED = "a process was killed"
     POWER_CUT_LOST = "a power cut lost something"
@@ -31,6 +31,22 @@ class Mark(StrEnum):
     FAULT_FIRED = "an injected fault reached the system"
     STOPPED_BY_SYNC = "a failed fsync stopped a log"
     RECOVERY_FAILED = "a recovery met a fault and gave up"
+
+    NESTED_CRASH_WITH_AGENTS = "a crash inside the recovery of agents"
+    EVICTION_RACED_CRASH = "a crash while a conversation was suspended or taken up again"
+    REDELIVERED = "a message was presented again"
+    DEAD_LETTER = "a message was presented too often and put aside"
+    BOUNCED = "a message came back because its recipient had ended"
+    SPAWN_REDONE = "recovery made a child that a turn had promised"
+    OUTBOX_REDONE = "recovery delivered a message that a turn had promised"
+    CONTROL_REDONE = "recovery passed on a gate, an ungate or a permit"
+    NOTICE_REDONE = "recovery told a subscriber of an end"
+    TERMINATION_FINISHED = "recovery finished a termination"
+    ORPHAN_REMOVED = "recovery removed an orphan"
+    LOST_TURN_TOLD = "an agent was told of a lost turn"
+    PERMITTED_TURN = "a gated agent was permitted a turn"
+    REMINDER_AFTER_CRASH = "a reminder came after a crash"
+    STOPPED_SESSION_BACK = "a session that a barrier had stopped came back"
 
 
 class Marks:

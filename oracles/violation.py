@@ -95,3 +95,119 @@ class InvalidState(Violation):
 
 class FalseAlarm(Violation):
     """The system reports damage, or fails, although nothing was damaged."""
+
+
+class CorruptLog(Violation):
+    """After recovery a log holds something that is not one of its lines (V-5)."""
+
+
+class BrokenTree(Violation):
+    """An agent has no parent that lives, or a session belongs to no agent (V-3)."""
+
+
+class NameTwice(Violation):
+    """Two living agents have one name."""
+
+
+class Misdelivered(Violation):
+    """A message is in the log of somebody else than its recipient."""
+
+
+class OutOfReach(Violation):
+    """A message went to somebody whom its sender may not address."""
+
+
+class LostMessage(Violation):
+    """A committed turn sent a message that neither arrived nor came back."""
+
+
+class LostSpawn(Violation):
+    """A committed turn spawned a child that is not there, or lacks its first message (R16)."""
+
+
+class LostControl(Violation):
+    """A committed turn gated, ungated or permitted a child whose log does not say so."""
+
+
+class UnfinishedEnd(Violation):
+    """A committed turn ended its agent, and nothing has finished that (Y10)."""
+
+
+class UntoldError(Violation):
+    """A message is dead or was returned, and its sender was not told."""
+
+
+class UntoldNotice(Violation):
+    """An agent has ended, and a subscriber was not told."""
+
+
+class UntoldTurn(Violation):
+    """A turn was lost by a crash, and its agent was not told."""
+
+
+class LateReminder(Violation):
+    """A reminder is due, and it has not come."""
+
+
+class EarlyReminder(Violation):
+    """A reminder came before it was due."""
+
+
+class ForgottenReturn(Violation):
+    """An agent ended, and what it left unread is not what was returned."""
+
+
+class SkippedMessage(Violation):
+    """A message was presented while an older one waited."""
+
+
+class DeliveredUnseen(Violation):
+    """A message counts as delivered that the agent was never shown (R4)."""
+
+
+class DeliveredTwice(Violation):
+    """A message was presented again after a turn had consumed it."""
+
+
+class WrongPresented(Violation):
+    """A turn's line does not name what the turn has shown, or the prompt shows something else."""
+
+
+class EarlyDeath(Violation):
+    """A message is dead that was presented too few times."""
+
+
+class TwoCompletions(Violation):
+    """An agent ended twice, or gave two responses (R12)."""
+
+
+class RanAfterEnd(Violation):
+    """An agent did something, or was sent something, after its end."""
+
+
+class TurnsOverlap(Violation):
+    """Two turns of one agent ran at once."""
+
+
+class GateIgnored(Violation):
+    """A gated agent ran a turn without a permit."""
+
+
+class UnfinishedTurn(Violation):
+    """A turn counts as complete whose answer never was (R7)."""
+
+
+class WrongEffects(Violation):
+    """A turn's line promises something else than what was called in the turn."""
+
+
+class WrongConversation(Violation):
+    """A model was told another conversation than the log's (V-6, R15)."""
+
+
+class OutOfSync(Violation):
+    """The running system shows something else than its logs (V-8)."""
+
+
+class Starved(Violation):
+    """All is quiet, and accepted work is not done (V-9)."""

@@ -1,0 +1,329 @@
+"""What the lines of one log add up to, and the laws that hold inside one log (V-5, V-8).
+
+The fold reads the lines from the first, and stops at the first line that breaks a law; the
+violation is kept, for whoever judges to raise (damage may excuse a session).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from oracles.runtime.fact import (
+    KINDS,
+    Agent,
+    Control,
+    Message,
+    Reminder,
+    Spawn,
+    Start,
+    Subscription,
+    Turn,
+    agent_of,
+    message_of,
+    turn_of,
+)
+from oracles.runtime.line import Line, Log
+from oracles.violation import (
+    CorruptLog,
+    DeliveredTwice,
+    DeliveredUnseen,
+    Duplicated,
+    EarlyDeath,
+    ForgottenReturn,
+    GateIgnored,
+    InvalidState,
+    Invented,
+    Misdelivered,
+    RanAfterEnd,
+    Resurrected,
+    SkippedMessage,
+    TurnsOverlap,
+    TwoCompletions,
+    Violation,
+    WrongPresented,
+)
+
+MOST_PRESENTATIONS: Final = 5
+
+
+class Fold:
+    """The state of one session, or of USER (``is_user``); everything in the order of its lines.
+
+    ``session_id`` is the name of the log's directory, so USER's is ``user``.
+
+    ``sent`` maps each message of an outbox to the order in which it was sent;
+    ``bootstraps`` the first messages of children to their spawns.
+    """
+
+    def __init__(self, path: str, log: Log, *, is_user: bool = False) -> None:
+        self.path = path
+        self.session_id = path.split("/")[-2]
+        self.log = log
+        self.is_user = is_user
+        self.created: Mapping[str, Any] = {}
+        self.agent: Agent | None = None
+        self.enqueued: dict[str, Message] = {}
+        self.positions: dict[str, int] = {}
+        self.pending: dict[str, None] = {}
+        self.presentations: Counter[str] = Counter()
+        self.starts: dict[str, Start] = {}
+        self.open_starts: dict[str, Start] = {}
+        self.turns: dict[str, Turn] = {}
+        self.failed: set[str] = set()
+        self.delivered: dict[str, str] = {}
+        self.dead: dict[str, str] = {}
+        self.returned: tuple[str, ...] = ()
+        self.ended = ""
+        self.finished = False
+        self.gate_seq = 0
+        self.permits = 0
+        self.forbidden_starts: list[tuple[int, int]] = []
+        self.obeyed: dict[str, tuple[int, str, str]] = {}
+        self.metadata: dict[str, Any] = {}
+        self.sent: dict[str, tuple[tuple[int, int], Message]] = {}
+        self.bootstraps: dict[str, Spawn] = {}
+        self.controls: dict[str, Control] = {}
+        self.subscriptions: dict[str, Subscription] = {}
+        self.unsubscribed: dict[str, int] = {}
+        self.reminders: dict[str, Reminder] = {}
+        self.cancelled: dict[str, int] = {}
+        self.notices: dict[str, Message] = {}
+        self.unknown = 0
+        self.violation: Violation | None = None
+        self._fold(log.lines)
+
+    @property
+    def gated(self) -> bool:
+        """Whether the last word on the gate was to close it."""
+        return self.gate_seq > 0
+
+    @property
+    def agent_id(self) -> str:
+        """The agent's id, or an empty text before ``agent.created``."""
+        return self.agent.agent_id if self.agent else ""
+
+    def _fold(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            handler = _HANDLERS.get(line.event)
+            if handler is None:
+                self.unknown += 1
+                continue
+            try:
+                handler(self, line)
+            except Violation as violation:
+                violation.evidence.update(path=self.path, line=line.raw)
+                self.violation = violation
+                return
+            except (KeyError, TypeError) as error:
+                self.violation = CorruptLog(
+                    "a line lacks what its event demands",
+                    path=self.path, lacks=repr(error), line=line.raw,
+                )  # fmt: skip
+                return
+
+    # --- beginning and end
+
+    def session_created(self, line: Line) -> None:
+        if line.seq != 1:
+            raise InvalidState("a session was created twice, or late")
+        self.created = line.data
+
+    def agent_created(self, line: Line) -> None:
+        if line.seq != 2 or not self.created:
+            raise InvalidState("an agent was not created right after its session")
+        self.agent = agent_of(line.data)
+
+    def terminated(self, line: Line) -> None:
+        reason = line.data["reason"]
+        if self.finished or (self.ended and reason == "operator"):
+            raise TwoCompletions("an agent ended twice")
+        if reason not in ("completed", "operator") or line.data["agent_id"] != self.agent_id:
+            raise InvalidState("an end that is none of this agent's")
+        if reason == "completed" and not self.ended:
+            raise InvalidState("an agent counts as completed without a turn that says so")
+        if not self.ended:
+            self._end(reason, tuple(line.data["returned"]))
+        self.finished = True
+
+    def _end(self, reason: str, returned: tuple[str, ...]) -> None:
+        if returned != tuple(self.pending):
+            raise ForgottenReturn(
+                "an agent left messages unread that were not returned, or the reverse",
+                unread=list(self.pending), returned=returned,
+            )  # fmt: skip
+        self.ended, self.returned = reason, returned
+        self.pending.clear()
+
+    def _must_live(self, what: str) -> None:
+        if self.ended:
+            raise RanAfterEnd(f"{what} after the end of the agent")
+
+    # --- messages
+
+    def message_enqueued(self, line: Line) -> None:
+        self._must_live("a message was enqueued")
+        message = message_of(line.data)
+        key = message.message_id
+        if key in self.enqueued:
+            raise Duplicated("a message was enqueued twice", message=message)
+        if message.recipient != ("USER" if self.is_user else self.agent_id):
+            raise Misdelivered("a message is in the wrong log", owner=self.agent_id)
+        if message.kind not in KINDS:
+            raise Invented("a message of no known kind")
+        self.enqueued[key] = message
+        self.positions[key] = line.seq
+        self.pending[key] = None
+        if message.kind == "system":
+            self.notices[key] = message
+
+    def message_delivered(self, line: Line) -> None:
+        key = line.data["message_id"]
+        if key in self.delivered:
+            return
+        if key not in self.enqueued:
+            raise Invented("a message is delivered that was never enqueued")
+        if not self.is_user:
+            raise DeliveredUnseen("a message is delivered that no turn has consumed")
+        self.delivered[key] = ""
+        del self.pending[key]
+
+    def message_dead(self, line: Line) -> None:
+        key = line.data["message_id"]
+        if key not in self.pending:
+            raise self._not_pending(key)
+        if self.presentations[key] < MOST_PRESENTATIONS:
+            raise EarlyDeath(
+                "a message was given up too early", presentations=self.presentations[key]
+            )
+        self.dead[key] = line.data["reason"]
+        del self.pending[key]
+
+    # --- turns
+
+    def turn_start(self, line: Line) -> None:
+        self._must_live("a turn began")
+        turn_id, presented = line.data["turn_id"], tuple(line.data["presented"])
+        if turn_id in self.turns or turn_id in self.open_starts:
+            raise Duplicated("two turns have one id")
+        self._must_be_oldest(presented)
+        start = Start(turn_id, line.seq, line.data["prompt"], presented, len(self.turns))
+        self.starts.pop(turn_id, None)
+        self.starts[turn_id] = self.open_starts[turn_id] = start
+        self.presentations.update(presented)
+        if self.gate_seq and not self.permits:
+            if self.forbidden_starts and self.forbidden_starts[-1][0] == self.gate_seq:
+                raise GateIgnored("a gated agent ran turn after turn")
+            self.forbidden_starts.append((self.gate_seq, line.seq))
+
+    def turn_failed(self, line: Line) -> None:
+        turn_id = line.data["turn_id"]
+        if turn_id in self.turns:
+            raise InvalidState("a turn failed that is complete")
+        self.failed.add(turn_id)
+        self.open_starts.pop(turn_id, None)
+
+    def turn_complete(self, line: Line) -> None:
+        if self.ended and line.data["terminate"]:
+            raise TwoCompletions("an agent completed twice")
+        self._must_live("a turn was committed")
+        turn_id = line.data["turn_id"]
+        if turn_id in self.turns:
+            raise Duplicated("a turn was committed twice")
+        start = self.starts.get(turn_id)
+        if start is not None and next(reversed(self.starts)) != turn_id:
+            raise TurnsOverlap("a turn was committed after a later one had begun")
+        turn = turn_of(line.data, line.seq, len(self.turns), start)
+        if start is not None and turn.presented[: len(start.presented)] != start.presented:
+            raise WrongPresented("a turn does not consume what it began with", start=start)
+        self._must_be_oldest(turn.presented)
+        for key in turn.presented:
+            self.delivered[key] = turn_id
+            del self.pending[key]
+        if turn.permitted:
+            if not self.permits:
+                raise GateIgnored("a turn counts as permitted, and nobody permitted it")
+            self.permits -= 1
+        self.turns[turn_id] = turn
+        self.open_starts.pop(turn_id, None)
+        self._promise(turn)
+        if turn.terminate:
+            self._end("completed", turn.returned)
+        elif turn.returned:
+            raise ForgottenReturn("an agent that goes on has returned messages")
+
+    def _must_be_oldest(self, presented: tuple[str, ...]) -> None:
+        """Messages are presented oldest first, and only while they are pending."""
+        if tuple(islice(self.pending, len(presented))) == presented:
+            return
+        for key in presented:
+            if key not in self.pending:
+                raise self._not_pending(key)
+        raise SkippedMessage(
+            "an older message was passed over", presented=presented, pending=list(self.pending)
+        )
+
+    def _not_pending(self, key: str) -> Violation:
+        if key in self.delivered:
+            return DeliveredTwice("a message is back that a turn had consumed", message_id=key)
+        if key in self.dead:
+            return Resurrected("a dead message is back", message_id=key)
+        return Invented("a message is used that was never enqueued", message_id=key)
+
+    def _promise(self, turn: Turn) -> None:
+        """Note what a committed turn demands elsewhere; ids are used once."""
+        for place, message in enumerate(turn.outbox):
+            self._fresh(self.sent, message.message_id)
+            self.sent[message.message_id] = (turn.number, place), message
+        for spawn in turn.spawned:
+            self._fresh(self.bootstraps, spawn.bootstrap_id)
+            self.bootstraps[spawn.bootstrap_id] = spawn
+        for control in turn.controls:
+            self._fresh(self.controls, control.control_id)
+            self.controls[control.control_id] = control
+        for subscription in turn.subscribed:
+            self._fresh(self.subscriptions, subscription.subscription_id)
+            self.subscriptions[subscription.subscription_id] = subscription
+        for reminder in turn.reminders:
+            self._fresh(self.reminders, reminder.reminder_id)
+            self.reminders[reminder.reminder_id] = reminder
+        self.unsubscribed.update(dict.fromkeys(turn.unsubscribed, turn.seq))
+        self.cancelled.update(dict.fromkeys(turn.cancelled, turn.seq))
+        self.metadata.update(turn.metadata)
+
+    def _fresh(self, taken: Mapping[str, object], key: str) -> None:
+        if key in taken:
+            raise Duplicated("two promises have one id", id=key)
+
+    # --- gates
+
+    def control(self, line: Line) -> None:
+        self._must_live("a control was obeyed")
+        key, op = line.data["control_id"], line.event.removeprefix("tool.")
+        if key in self.obeyed:
+            raise Duplicated("a control was obeyed twice", control_id=key)
+        self.obeyed[key] = line.seq, op, line.data["by"]
+        if op == "gate":
+            self.gate_seq = self.gate_seq or line.seq
+        elif op == "ungate":
+            self.gate_seq = 0
+        else:
+            self.permits += 1
+
+
+_HANDLERS: Final = {
+    "session.created": Fold.session_created,
+    "agent.created": Fold.agent_created,
+    "agent.terminated": Fold.terminated,
+    "message.enqueued": Fold.message_enqueued,
+    "message.delivered": Fold.message_delivered,
+    "message.dead": Fold.message_dead,
+    "turn.start": Fold.turn_start,
+    "turn.failed": Fold.turn_failed,
+    "turn.complete": Fold.turn_complete,
+    "tool.gate": Fold.control,
+    "tool.ungate": Fold.control,
+    "tool.permit_turn": Fold.control,
+}

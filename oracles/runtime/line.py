@@ -1,0 +1,123 @@
+"""The lines of a log, read from bytes by somebody who never saw the writer.
+
+A line is canonical JSON on one line: an object with ``v``, ``seq``, ``ts``, ``session_id``,
+``event``, ``data``, perhaps ``after``, and last ``crc``, the CRC-32 of the canonical bytes
+without that member. ``seq`` counts from 1 without a gap. ``after`` is the last line that was
+durable when this one was written; without it, that was the one before.
+
+Reading never raises: what is not a line is kept as ``rest`` with the reason, for the laws
+to judge. A crash image may end in anything; a recovered log may not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+_SEAL: Final = b',"crc":"'
+_SEAL_BYTES: Final = len(_SEAL) + 8 + len(b'"}')
+_MEMBERS: Final = frozenset(("v", "seq", "ts", "session_id", "event", "data"))
+
+
+class Line(NamedTuple):
+    """One line; ``raw`` are its bytes without the line end."""
+
+    seq: int
+    after: int
+    session_id: str
+    event: str
+    data: Mapping[str, Any]
+    raw: bytes
+
+
+class Log(NamedTuple):
+    """A log as far as it can be read; ``reason`` says why ``rest`` is no line."""
+
+    raw: bytes = b""
+    lines: tuple[Line, ...] = ()
+    rest: bytes = b""
+    reason: str = ""
+
+
+def unsealed(sealed: bytes) -> dict[str, Any] | str:
+    """Return the object in one sealed line without its ``crc``, or the reason why not."""
+    if sealed[-_SEAL_BYTES:-10] != _SEAL or sealed[-2:] != b'"}':
+        return "no crc at its end"
+    if b"%08x" % crc32(b"}", crc32(sealed[:-_SEAL_BYTES])) != sealed[-10:-2]:
+        return "its crc is wrong"
+    try:
+        members = json.loads(sealed.decode("ascii"))
+    except (ValueError, RecursionError) as error:
+        return f"no JSON in ASCII: {error}"
+    if not isinstance(members, dict):
+        return "no JSON object"
+    del members["crc"]
+    return members
+
+
+def read_line(raw: bytes) -> Line | str:
+    """Return the line in these bytes, or the reason why there is none."""
+    members = unsealed(raw)
+    if isinstance(members, str):
+        return members
+    if members.keys() - {"after"} != _MEMBERS:
+        return f"its members are {sorted(members)}"
+    seq, data, event = members["seq"], members["data"], members["event"]
+    after = members.get("after", seq - 1 if isinstance(seq, int) else None)
+    if (
+        members["v"] != 1
+        or type(seq) is not int
+        or type(after) is not int
+        or not isinstance(data, dict)
+        or not isinstance(event, str)
+    ):
+        return "its members are of the wrong kind"
+    return Line(seq, after, members["session_id"], event, data, raw)
+
+
+def read_log(raw: bytes, before: Log | None = None) -> Log:
+    """Return the lines in the bytes of a log.
+
+    ``before`` is an earlier reading of the same log: what has not changed is not read again.
+    """
+    lines = _unchanged(raw, before) if before else []
+    begin = sum(len(line.raw) + 1 for line in lines)
+    while begin < len(raw):
+        end = raw.find(b"\n", begin)
+        if end < 0:
+            return Log(raw, tuple(lines), raw[begin:], "it has no line end")
+        line = read_line(raw[begin:end])
+        reason = line if isinstance(line, str) else _misplaced(line, lines)
+        if reason or isinstance(line, str):
+            return Log(raw, tuple(lines), raw[begin:], reason)
+        lines.append(line)
+        begin = end + 1
+    return Log(raw, tuple(lines))
+
+
+def _unchanged(raw: bytes, before: Log) -> list[Line]:
+    """Return the lines of an earlier reading with which these bytes begin."""
+    if not before.rest and raw.startswith(before.raw):
+        return list(before.lines)
+    same: list[Line] = []
+    begin = 0
+    for line in before.lines:
+        end = begin + len(line.raw)
+        if raw[begin : end + 1] != line.raw + b"\n":
+            break
+        same.append(line)
+        begin = end + 1
+    return same
+
+
+def _misplaced(line: Line, lines: list[Line]) -> str:
+    """Return why this line cannot follow those, or an empty text."""
+    if line.seq != len(lines) + 1:
+        return f"its seq is {line.seq}, the next one is {len(lines) + 1}"
+    if not 0 <= line.after < line.seq or (lines and line.after < lines[-1].after):
+        return f"its after is {line.after}"
+    if lines and line.session_id != lines[0].session_id:
+        return f"it belongs to session_id={line.session_id!r}"
+    return ""

@@ -1,0 +1,133 @@
+"""Everything that a root holds on disk, as plain data: one look.
+
+Paths are relative to the root. A look never raises for what it finds: the laws judge it.
+A reader keeps what it has read, so that the next look at grown logs costs little; looks
+that were taken stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from oracles.runtime.fold import Fold
+from oracles.runtime.line import Log, read_log, unsealed
+
+USER_LOG: Final = "user/events.jsonl"
+_SESSION_PATH: Final = re.compile(r"agents/([^/]+)/(.*)")
+_READ: Final = re.compile(
+    r"(?:root\.json|runtime\.lock"
+    r"|(?:user|agents/[0-9a-f]{32})/events\.(?:jsonl|pending)"
+    r"|agents/[0-9a-f]{32}/session\.json)(?P<aside>\.quarantine\.[1-9][0-9]*)?"
+)
+_DIRECTORY: Final = re.compile(r"(?:user|agents|agents/[0-9a-f]{32})/")
+
+
+def log_path(session_id: str) -> str:
+    """Return where the log of a session is."""
+    return f"agents/{session_id}/events.jsonl"
+
+
+def garbage(paths: Iterable[str]) -> list[str]:
+    """Return those paths that nothing will ever read, sorted; directories end with a slash.
+
+    Judge after a recovery: a process may leave temporaries, the next boot sweeps them.
+    """
+    return sorted(
+        path for path in paths if not (_READ.fullmatch(path) or _DIRECTORY.fullmatch(path))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One directory under ``agents``; ``record`` is the object in ``session.json``.
+
+    ``record_reason`` says why there is none, and is empty when there is one.
+    """
+
+    session_id: str
+    fold: Fold
+    record: Mapping[str, Any]
+    record_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One look at a root. ``sessions`` is by session id, sorted; ``agents`` by agent id.
+
+    ``twins`` are sessions that claim an agent id that another one has.
+    """
+
+    files: Mapping[str, bytes]
+    user: Fold
+    sessions: Mapping[str, Session]
+    agents: Mapping[str, Fold] = field(default_factory=dict)
+    twins: tuple[str, ...] = ()
+
+    @classmethod
+    def of_files(cls, files: Mapping[str, bytes]) -> Seen:
+        """Read files by a reader of their own."""
+        return Reader().look(files)
+
+    def fold_of(self, owner: str) -> Fold | None:
+        """Return the fold of an agent id, or of USER."""
+        return self.user if owner == "USER" else self.agents.get(owner)
+
+    def session_of(self, agent_id: str) -> str:
+        """Return an agent's session id, or an empty text."""
+        fold = self.agents.get(agent_id)
+        return fold.session_id if fold else ""
+
+
+class Reader:
+    """Reads looks at one root, one after another."""
+
+    __slots__ = ("_folds", "_records")
+
+    def __init__(self) -> None:
+        self._folds: dict[str, Fold] = {}
+        self._records: dict[bytes, dict[str, Any] | str] = {}
+
+    def look(self, files: Mapping[str, bytes]) -> Seen:
+        """Return what these files say; a path that ends with a slash is an empty directory."""
+        ids = {found[1] for path in files if (found := _SESSION_PATH.match(path))}
+        sessions = {session_id: self._session(session_id, files) for session_id in sorted(ids)}
+        user = self._fold(USER_LOG, files)
+        agents: dict[str, Fold] = {}
+        twins: list[str] = []
+        for session_id, session in sessions.items():
+            agent_id = session.fold.agent_id
+            if agent_id in agents:
+                twins.append(session_id)
+            elif agent_id:
+                agents[agent_id] = session.fold
+        self._folds = {fold.path: fold for fold in (user, *(s.fold for s in sessions.values()))}
+        return Seen(files, user, sessions, agents, tuple(twins))
+
+    def _session(self, session_id: str, files: Mapping[str, bytes]) -> Session:
+        fold = self._fold(log_path(session_id), files)
+        raw = files.get(f"agents/{session_id}/session.json")
+        if raw is None:
+            return Session(session_id, fold, {}, "it is missing")
+        record = self._record(raw)
+        if isinstance(record, str):
+            return Session(session_id, fold, {}, record)
+        return Session(session_id, fold, record, "")
+
+    def _fold(self, path: str, files: Mapping[str, bytes]) -> Fold:
+        raw = files.get(path, b"")
+        before = self._folds.get(path)
+        if before is not None and before.log.raw == raw:
+            return before
+        log = read_log(raw, before.log if before else Log())
+        return Fold(path, log, is_user=path == USER_LOG)
+
+    def _record(self, raw: bytes) -> dict[str, Any] | str:
+        record = self._records.get(raw)
+        if record is None:
+            if len(self._records) > 64:
+                self._records.clear()
+            record = self._records[raw] = unsealed(raw.removesuffix(b"\n"))
+        return record

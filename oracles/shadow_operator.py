@@ -1,0 +1,302 @@
+"""What the operator asked of a runtime: each call is acknowledged, in flight, or impossible.
+
+A call that raises an ``OSError`` stays in flight. A call that was refused by a typed error
+has not happened. An id that did not happen may be asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+from oracles.runtime.fact import USER
+from oracles.runtime.fold import Fold
+from oracles.runtime.seen import Seen
+from oracles.violation import (
+    Duplicated,
+    Invented,
+    LostAck,
+    Misdelivered,
+    Reordered,
+    Resurrected,
+    TornRecord,
+)
+
+
+class Standing(Enum):
+    """What is known of a call."""
+
+    IN_FLIGHT = "in flight"
+    ACKNOWLEDGED = "acknowledged"
+    IMPOSSIBLE = "impossible"
+
+
+@dataclass(slots=True)
+class _Call:
+    """``begun`` and ``ended`` are instants of the shadow; ``what`` are the call's arguments.
+
+    ``repeated``: it was called again while in flight, so that a refusal of one proves nothing.
+    """
+
+    what: tuple[Any, ...]
+    begun: int
+    ended: int = 0
+    standing: Standing = Standing.IN_FLIGHT
+    repeated: bool = False
+
+
+@dataclass(slots=True)
+class _Calls:
+    """All calls of one kind by their id, and those whose outcome a look must still show."""
+
+    noun: str
+    by_id: dict[str, _Call] = field(default_factory=dict)
+    unsettled: dict[str, None] = field(default_factory=dict)
+
+    def begin(self, key: str, what: tuple[Any, ...], now: int) -> None:
+        call = self.by_id.get(key)
+        if call is not None and call.standing is not Standing.IMPOSSIBLE:
+            call.repeated = True
+            return
+        self.by_id[key] = _Call(what, now)
+        self.unsettled[key] = None
+
+    def acknowledge(self, key: str, now: int) -> None:
+        call = self.by_id[key]
+        call.standing = Standing.ACKNOWLEDGED
+        call.ended = call.ended or now
+
+    def refuse(self, key: str) -> None:
+        call = self.by_id[key]
+        if call.standing is Standing.IN_FLIGHT and not call.repeated:
+            call.standing = Standing.IMPOSSIBLE
+
+    def judge(self, key: str, *, happened: bool) -> None:
+        """Compare what is known of a call with what a look shows."""
+        call = self.by_id[key]
+        if call.standing is Standing.ACKNOWLEDGED and not happened:
+            raise LostAck(f"an acknowledged {self.noun} is gone", id=key, what=call.what)
+        if call.standing is Standing.IMPOSSIBLE and happened:
+            raise Resurrected(f"a {self.noun} is there that did not happen", id=key, what=call.what)
+
+    def settle(self, key: str, *, happened: bool) -> bool:
+        """Resolve a call; return whether it was in flight and has happened."""
+        call = self.by_id[key]
+        if call.standing is not Standing.IN_FLIGHT:
+            return False
+        call.standing = Standing.ACKNOWLEDGED if happened else Standing.IMPOSSIBLE
+        return happened
+
+    def must_be_known(self, key: str, evidence: object) -> _Call:
+        """Return the call behind something that is there."""
+        call = self.by_id.get(key)
+        if call is None:
+            raise Invented(f"a {self.noun} is there that nobody asked for", found=evidence)
+        self.judge(key, happened=True)
+        return call
+
+
+class ShadowOperator:
+    """The operator's calls. Keys are ids that the caller chose: request ids and message ids."""
+
+    __slots__ = ("_agents", "_creates", "_deliveries", "_ends", "_instant", "_sends")
+
+    def __init__(self) -> None:
+        self._instant = 0
+        self._creates: Final = _Calls("agent")
+        self._sends: Final = _Calls("message")
+        self._ends: Final = _Calls("termination")
+        self._deliveries: Final = _Calls("acknowledgement of a message to USER")
+        self._agents: dict[str, str] = {}
+
+    def _now(self) -> int:
+        self._instant += 1
+        return self._instant
+
+    @property
+    def has_agents(self) -> bool:
+        """Whether the creation of an agent was acknowledged."""
+        return any(call.standing is Standing.ACKNOWLEDGED for call in self._creates.by_id.values())
+
+    def begin_create(
+        self, request_id: str, name: str, instructions: str, provider: str, model: str
+    ) -> None:
+        """``create_agent`` was called."""
+        self._creates.begin(request_id, (name, instructions, provider, model), self._now())
+
+    def acknowledge_create(self, request_id: str, agent_id: str) -> None:
+        """``create_agent`` has returned this agent; raise if the request has made another one."""
+        before = self._agents.setdefault(request_id, agent_id)
+        if before != agent_id:
+            raise Duplicated(
+                "one request has made two agents", request_id=request_id,
+                agents=(before, agent_id),
+            )  # fmt: skip
+        self._creates.acknowledge(request_id, self._now())
+
+    def refuse_create(self, request_id: str) -> None:
+        """``create_agent`` has raised a typed refusal."""
+        self._creates.refuse(request_id)
+
+    def begin_send(self, message_id: str, agent_id: str, payload: object) -> None:
+        """``send`` was called."""
+        self._sends.begin(message_id, (agent_id, payload), self._now())
+
+    def acknowledge_send(self, message_id: str) -> None:
+        """``send`` has returned."""
+        self._sends.acknowledge(message_id, self._now())
+
+    def refuse_send(self, message_id: str) -> None:
+        """``send`` has raised a typed refusal."""
+        self._sends.refuse(message_id)
+
+    def begin_terminate(self, agent_id: str) -> None:
+        """``terminate`` was called."""
+        self._ends.begin(agent_id, (), self._now())
+
+    def acknowledge_terminate(self, agent_id: str) -> None:
+        """``terminate`` has returned."""
+        self._ends.acknowledge(agent_id, self._now())
+
+    def refuse_terminate(self, agent_id: str) -> None:
+        """``terminate`` has raised a typed refusal."""
+        self._ends.refuse(agent_id)
+
+    def begin_acknowledge(self, message_id: str) -> None:
+        """``acknowledge`` of a message to USER was called."""
+        self._deliveries.begin(message_id, (), self._now())
+
+    def acknowledge_acknowledge(self, message_id: str) -> None:
+        """``acknowledge`` has returned."""
+        self._deliveries.acknowledge(message_id, self._now())
+
+    def refuse_acknowledge(self, message_id: str) -> None:
+        """``acknowledge`` has raised a typed refusal."""
+        self._deliveries.refuse(message_id)
+
+    def check(self, seen: Seen, excused: Collection[str]) -> None:
+        """Compare with a look; raise a ``Violation``."""
+        for calls, outcomes in self._outcomes(seen, excused):
+            for key, happened in outcomes.items():
+                calls.judge(key, happened=happened)
+        for fold in seen.agents.values():
+            self._check_origin(fold)
+            self._check_messages(fold)
+        for key in seen.user.delivered:
+            self._deliveries.must_be_known(key, key)
+
+    def settle(self, seen: Seen, excused: Collection[str]) -> bool:
+        """Resolve what is in flight by a look that was checked; return whether any happened.
+
+        What is excused stays as it is.
+        """
+        kept = False
+        for calls, outcomes in self._outcomes(seen, excused):
+            for key, happened in outcomes.items():
+                kept |= calls.settle(key, happened=happened)
+                del calls.unsettled[key]
+        for fold in seen.agents.values():
+            if fold.agent is not None and fold.agent.request_id is not None:
+                self._agents[fold.agent.request_id] = fold.agent_id
+        return kept
+
+    def _outcomes(
+        self, seen: Seen, excused: Collection[str]
+    ) -> list[tuple[_Calls, dict[str, bool]]]:
+        """Return for each call whose outcome is open or new whether this look shows it."""
+        requests: dict[str, Fold] = {}
+        for fold in seen.agents.values():
+            assert fold.agent is not None
+            request_id = fold.agent.request_id
+            if request_id is not None:
+                if request_id in requests:
+                    raise Duplicated("one request has made two agents", request_id=request_id)
+                requests[request_id] = fold
+        creates = {key: key in requests for key in self._creates.unsettled}
+        sends: dict[str, bool] = {}
+        for key in self._sends.unsettled:
+            target = seen.agents.get(self._sends.by_id[key].what[0])
+            sends[key] = target is not None and key in target.enqueued
+        ends: dict[str, bool] = {}
+        for key in self._ends.unsettled:
+            target = seen.agents.get(key)
+            impossible = self._ends.by_id[key].standing is Standing.IMPOSSIBLE
+            # An agent may complete by itself before it can be terminated.
+            ends[key] = target is not None and (
+                target.ended == "operator" if impossible else bool(target.ended)
+            )
+        deliveries = {key: key in seen.user.delivered for key in self._deliveries.unsettled}
+        if excused:
+            self._forget_excused(seen, excused, creates, sends, ends)
+            if seen.user.session_id in excused:
+                deliveries.clear()
+        return [
+            (self._creates, creates),
+            (self._sends, sends),
+            (self._ends, ends),
+            (self._deliveries, deliveries),
+        ]
+
+    def _forget_excused(
+        self,
+        seen: Seen,
+        excused: Collection[str],
+        creates: dict[str, bool],
+        sends: dict[str, bool],
+        ends: dict[str, bool],
+    ) -> None:
+        """Drop what went with a damaged session, or with an agent that is not there at all."""
+
+        def is_lost(agent_id: str) -> bool:
+            session_id = seen.session_of(agent_id)
+            return not session_id or session_id in excused
+
+        for request_id in [k for k, happened in creates.items() if not happened]:
+            del creates[request_id]
+        for message_id in [k for k in sends if is_lost(self._sends.by_id[k].what[0])]:
+            del sends[message_id]
+        for agent_id in [k for k in ends if is_lost(k)]:
+            del ends[agent_id]
+
+    def _check_origin(self, fold: Fold) -> None:
+        """A root was asked for, as it is; an end by the operator was asked for."""
+        agent = fold.agent
+        assert agent is not None
+        if agent.parent_session_id is None:
+            if agent.request_id is None:
+                raise Invented("a root is there that nobody asked for", agent=agent)
+            call = self._creates.must_be_known(agent.request_id, agent)
+            created = fold.created
+            actual = (agent.name, agent.instructions, created["provider"], created["model"])
+            if actual != call.what:
+                raise TornRecord(
+                    "a root is not as it was asked for", actual=actual, asked=call.what
+                )
+            if self._agents.get(agent.request_id, agent.agent_id) != agent.agent_id:
+                raise Duplicated("one request has made two agents", agent=agent)
+        elif agent.request_id is not None:
+            raise Invented("a child claims a request of the operator", agent=agent)
+        if fold.ended == "operator":
+            self._ends.must_be_known(agent.agent_id, agent)
+
+    def _check_messages(self, fold: Fold) -> None:
+        """The operator's messages are as they were sent, in the order in which they were sent.
+
+        Two sends that were under way at once may stand in either order.
+        """
+        latest = 0
+        for message in fold.enqueued.values():
+            if message.sender != USER:
+                continue
+            call = self._sends.must_be_known(message.message_id, message)
+            agent_id, payload = call.what
+            if agent_id != fold.agent_id:
+                raise Misdelivered("the operator's message reached somebody else", message=message)
+            actual = (message.kind, message.payload, message.reply_to)
+            if actual != ("text", payload, None):
+                raise TornRecord("a message is not as the operator sent it", message=message)
+            if call.ended and call.ended < latest:
+                raise Reordered("the operator's messages overtook each other", message=message)
+            latest = max(latest, call.begun)

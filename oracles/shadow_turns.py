@@ -1,0 +1,187 @@
+"""What the outside world did in each turn: which prompt, which calls, which answer.
+
+Filled by the simulated providers, judged against the committed lines: a turn is complete
+only if its answer was (R7), its line names exactly what was shown (R4) and promises
+exactly what was called, and a bare model was told exactly the log's conversation (V-6).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from oracles.runtime.fact import Turn
+from oracles.runtime.fold import Fold
+from oracles.runtime.seen import Seen
+from oracles.turn_effects import check_effects
+from oracles.violation import (
+    DeliveredUnseen,
+    Invented,
+    Resurrected,
+    TornRecord,
+    UnfinishedTurn,
+    Violation,
+    WrongConversation,
+    WrongPresented,
+)
+
+
+class Call(NamedTuple):
+    """One call of a tool, and what the runtime answered."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    result: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Attempt:
+    prompt: str
+    history: tuple[tuple[str, str], ...] | None
+    calls: dict[str, Call] = field(default_factory=dict)
+    answer: str | None = None
+
+
+class ShadowTurns:
+    """All turns that a provider was asked for, by turn id; an id may be asked for again."""
+
+    __slots__ = ("_attempts", "_impossible", "_judged")
+
+    def __init__(self) -> None:
+        self._attempts: dict[str, list[_Attempt]] = {}
+        self._impossible: set[str] = set()
+        self._judged: dict[str, bytes] = {}
+
+    def asked(
+        self, turn_id: str, prompt: str, history: Sequence[tuple[str, str]] | None = None
+    ) -> None:
+        """A provider was asked; ``history`` is what a bare model was told before, as pairs.
+
+        Without a history (an agentic provider keeps its own) the conversation is not judged.
+        """
+        told = None if history is None else tuple(history)
+        self._attempts.setdefault(turn_id, []).append(_Attempt(prompt, told))
+
+    def called(
+        self,
+        turn_id: str,
+        call_id: str,
+        name: str,
+        arguments: Mapping[str, Any],
+        result: Mapping[str, Any],
+    ) -> None:
+        """A tool was called in the last attempt; raise when a repeated call gets another result."""
+        calls = self._attempts[turn_id][-1].calls
+        call = Call(name, arguments, result)
+        if calls.setdefault(call_id, call) != call:
+            raise TornRecord(
+                "a repeated call got another result", turn_id=turn_id, call=call,
+                before=calls[call_id],
+            )  # fmt: skip
+
+    def answered(self, turn_id: str, response: str) -> None:
+        """The last attempt's answer was produced to its end, whether or not it arrived."""
+        self._attempts[turn_id][-1].answer = response
+
+    def check(self, seen: Seen, fold: Fold) -> None:
+        """Judge the committed turns of one session that were not judged before."""
+        lines = fold.log.lines
+        for turn in reversed(fold.turns.values()):
+            raw = lines[turn.seq - 1].raw
+            if self._judged.get(turn.turn_id) == raw:
+                break
+            self._judge(seen, fold, turn)
+            self._judged[turn.turn_id] = raw
+
+    def settle(self, seen: Seen) -> None:
+        """After a recovery: a turn that is in no log now will never be."""
+        committed = {key for fold in seen.agents.values() for key in fold.turns}
+        self._impossible.update(key for key in self._attempts if key not in committed)
+        self._attempts.clear()
+
+    def _judge(self, seen: Seen, fold: Fold, turn: Turn) -> None:
+        if turn.turn_id in self._impossible:
+            raise Resurrected("a turn is back that a crash had taken", turn=turn.turn_id)
+        attempts = self._attempts.get(turn.turn_id)
+        if not attempts:
+            raise Invented("a turn is committed that no provider was asked for", turn=turn)
+        complete = [attempt for attempt in attempts if attempt.answer == turn.response]
+        if not complete:
+            raise UnfinishedTurn(
+                "a turn is committed whose answer was never produced", turn_id=turn.turn_id,
+                response=turn.response, answers=[attempt.answer for attempt in attempts],
+            )  # fmt: skip
+        broken: Violation | None = None
+        for attempt in complete:
+            try:
+                _check_attempt(seen, fold, turn, attempt)
+            except Violation as violation:
+                broken = violation
+            else:
+                return
+        assert broken is not None
+        raise broken
+
+
+def _check_attempt(seen: Seen, fold: Fold, turn: Turn, attempt: _Attempt) -> None:
+    _check_prompt(seen, fold, turn, attempt)
+    check_effects(seen, fold, turn, tuple(attempt.calls.values()))
+    if attempt.history is not None:
+        check_conversation(fold, turn, attempt.history)
+
+
+def _check_prompt(seen: Seen, fold: Fold, turn: Turn, attempt: _Attempt) -> None:
+    """The prompt is the messages that the line says were shown, whole."""
+    try:
+        shown = json.loads(attempt.prompt)
+        ids = [message["message_id"] for message in shown]
+    except (ValueError, TypeError, KeyError) as error:
+        raise WrongPresented("a prompt is no list of messages", prompt=attempt.prompt) from error
+    for call in attempt.calls.values():
+        if call.name == "check_inbox" and "error" not in call.result:
+            new = call.result["messages"]
+            shown += new
+            ids += [message["message_id"] for message in new]
+    presented = list(turn.presented)
+    if turn.start is not None and turn.start.prompt != attempt.prompt:
+        raise WrongPresented("the log has another prompt than the provider", start=turn.start)
+    unseen = [key for key in presented if key not in ids]
+    if unseen:
+        raise DeliveredUnseen("a turn consumed what it never showed", unseen=unseen, shown=ids)
+    if ids != presented:
+        raise WrongPresented("a turn does not name what it showed", shown=ids, presented=presented)
+    for message in shown:
+        original = fold.enqueued[message["message_id"]]
+        expected = {
+            "message_id": original.message_id,
+            "sender": original.sender,
+            "kind": original.kind,
+            "payload": original.payload,
+            "reply_to": original.reply_to,
+        }
+        sender = seen.agents.get(original.sender)
+        if sender is not None and sender.agent is not None:
+            expected["sender_name"] = sender.agent.name
+        actual = {name: message.get(name) for name in expected}
+        if actual != expected:
+            raise TornRecord("a message was shown otherwise than it was sent", shown=actual,
+                             expected=expected)  # fmt: skip
+
+
+def check_conversation(fold: Fold, turn: Turn, history: Sequence[tuple[str, str]]) -> None:
+    """A bare model was told the log's committed turns before this one, and nothing else (V-6)."""
+    before = list(fold.turns.values())[: turn.number]
+    if len(history) != len(before):
+        raise WrongConversation(
+            "a model was told another number of turns than the log has", turn_id=turn.turn_id,
+            told=len(history), log=len(before),
+        )  # fmt: skip
+    for (prompt, response), earlier in zip(history, before, strict=True):
+        known = earlier.start.prompt if earlier.start else prompt
+        if (prompt, response) != (known, earlier.response):
+            raise WrongConversation(
+                "a model was told another turn than the log's", turn_id=turn.turn_id,
+                told=(prompt, response), log=(known, earlier.response),
+            )  # fmt: skip

@@ -1,0 +1,188 @@
+"""What the tools that were called in a turn must leave in its line, and nothing else.
+
+A call whose result is an error leaves nothing. The others leave, in the order of the calls,
+what the table "Tools" of the contract says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from oracles.runtime.fact import USER, Message, Spawn, Turn
+from oracles.runtime.fold import Fold
+from oracles.runtime.seen import Seen
+from oracles.violation import Invented, WrongEffects
+
+
+class CallLook(Protocol):
+    """One call of a tool."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def arguments(self) -> Mapping[str, Any]: ...
+    @property
+    def result(self) -> Mapping[str, Any]: ...
+
+
+def check_effects(seen: Seen, fold: Fold, turn: Turn, calls: Sequence[CallLook]) -> None:
+    """Raise when a committed turn's line is not what its calls demand."""
+    accepted = [call for call in calls if "error" not in call.result]
+    expectation = _Expectation(seen, fold, turn)
+    for call in accepted:
+        expectation.add(call)
+    expectation.check()
+
+
+class _Expectation:
+    """The line that the calls so far demand, compared part by part."""
+
+    def __init__(self, seen: Seen, fold: Fold, turn: Turn) -> None:
+        self._seen = seen
+        self._fold = fold
+        self._turn = turn
+        self._outbox = {message.message_id: message for message in turn.outbox}
+        self._spawned = {spawn.agent_id: spawn for spawn in turn.spawned}
+        self._sent: list[str] = []
+        self._children: list[str] = []
+        self._controls: list[tuple[str, str]] = []
+        self._metadata: dict[str, Any] = {}
+        self._reminders: dict[str, Any] = {}
+        self._cancelled: set[str] = set()
+        self._subscribed: dict[str, str] = {}
+        self._unsubscribed: set[str] = set()
+        self._terminate = False
+
+    def add(self, call: CallLook) -> None:
+        """Take in the effect of one accepted call."""
+        arguments, result = call.arguments, call.result
+        match call.name:
+            case "send_message":
+                message = self._send(result["message_id"], "text", arguments["payload"])
+                self._addressed(message.recipient, arguments["to"])
+                self._equal("reply_to", message.reply_to, arguments.get("reply_to"))
+            case "broadcast":
+                for key in result["message_ids"]:
+                    self._send(key, "text", arguments["payload"])
+            case "poke":
+                message = self._send(result["message_id"], "poke", None)
+                self._addressed(message.recipient, arguments["to"])
+            case "complete":
+                self._complete(arguments["result"])
+            case "spawn_agent":
+                self._spawn(result["agent_id"], arguments)
+            case "check_inbox" | "list_children" | "inspect_agent":
+                pass
+            case _:
+                self._note(call)
+
+    def _note(self, call: CallLook) -> None:
+        arguments, result = call.arguments, call.result
+        match call.name:
+            case "set_agent_metadata":
+                self._metadata[arguments["key"]] = arguments["value"]
+            case "remind_me":
+                self._reminders[result["reminder_id"]] = arguments["payload"]
+            case "cancel_reminder":
+                self._cancelled.add(arguments["reminder_id"])
+            case "subscribe":
+                self._subscribed[result["subscription_id"]] = arguments["name"]
+            case "unsubscribe":
+                self._unsubscribed.add(arguments["subscription_id"])
+            case "gate" | "ungate" | "permit_turn":
+                self._controls.append((call.name, arguments["name"]))
+            case _:
+                raise Invented("a tool is accepted that does not exist", call=call)
+
+    def check(self) -> None:
+        """Compare all parts of the line with what was taken in."""
+        turn = self._turn
+        self._equal("outbox", [message.message_id for message in turn.outbox], self._sent)
+        self._equal("spawned", [spawn.agent_id for spawn in turn.spawned], self._children)
+        self._equal("terminate", turn.terminate, self._terminate)
+        self._equal("metadata", dict(turn.metadata), self._metadata)
+        self._equal("ops", [c.op for c in turn.controls], [op for op, _ in self._controls])
+        for control, (_, name) in zip(turn.controls, self._controls, strict=True):
+            self._addressed(control.target, name)
+        self._check_reminders()
+        self._check_subscriptions()
+
+    def _send(self, key: str, kind: str, payload: object) -> Message:
+        message = self._outbox.get(key)
+        if message is None:
+            raise WrongEffects(
+                "a turn lost a message that it sent", message_id=key, turn=self._turn
+            )
+        self._sent.append(key)
+        self._equal("kind", message.kind, kind)
+        self._equal("payload", message.payload, payload)
+        return message
+
+    def _complete(self, result: object) -> None:
+        self._terminate = True
+        last = self._turn.outbox[-1] if self._turn.outbox else None
+        if last is None:
+            raise WrongEffects("a turn lost the response of its agent", turn=self._turn)
+        self._send(last.message_id, "response", result)
+
+    def _spawn(self, agent_id: str, arguments: Mapping[str, Any]) -> None:
+        spawn = self._spawned.get(agent_id)
+        if spawn is None:
+            raise WrongEffects("a turn lost a child that it spawned", id=agent_id, turn=self._turn)
+        self._children.append(agent_id)
+        for name in ("name", "instructions", "provider", "model"):
+            if name in arguments:
+                self._equal(name, getattr(spawn, name), arguments[name])
+
+    def _check_reminders(self) -> None:
+        """A reminder that was set and cancelled in one turn may leave both traces, or none."""
+        turn = self._turn
+        cancelled = set(turn.cancelled)
+        lasting = {
+            r.reminder_id: r.payload for r in turn.reminders if r.reminder_id not in cancelled
+        }
+        expected = {k: v for k, v in self._reminders.items() if k not in self._cancelled}
+        self._equal("reminders", lasting, expected)
+        if not cancelled <= self._cancelled:
+            raise WrongEffects("a turn cancels what nobody cancelled", turn=turn)
+        for key in self._cancelled - cancelled - self._reminders.keys():
+            if key not in self._fold.enqueued:
+                raise WrongEffects("a turn lost a cancellation", turn=turn, reminder_id=key)
+
+    def _check_subscriptions(self) -> None:
+        turn = self._turn
+        gone = set(turn.unsubscribed)
+        lasting = [s for s in turn.subscribed if s.subscription_id not in gone]
+        expected = [key for key in self._subscribed if key not in self._unsubscribed]
+        self._equal("subscribed", [s.subscription_id for s in lasting], expected)
+        for subscription in lasting:
+            self._addressed(subscription.target, self._subscribed[subscription.subscription_id])
+        if not gone <= self._unsubscribed:
+            raise WrongEffects("a turn unsubscribes what nobody unsubscribed", turn=turn)
+        for key in self._unsubscribed - gone - self._subscribed.keys():
+            if f"{key}.notice" not in self._fold.enqueued:
+                raise WrongEffects("a turn lost an end of a subscription", turn=turn, id=key)
+
+    def _addressed(self, target: str, name: str) -> None:
+        """``name`` is an agent's id or its name; a child of this very turn may not exist yet."""
+        if name in (target, USER) or target == USER:
+            self._equal("recipient", target, name)
+            return
+        spawn: Spawn | None = self._spawned.get(target)
+        fold = self._seen.agents.get(target)
+        known = {
+            spawn.name if spawn else None,
+            fold.agent.name if fold and fold.agent else None,
+        }
+        if name not in known:
+            raise WrongEffects(
+                "a turn reaches somebody else than it named", named=name, target=target
+            )
+
+    def _equal(self, part: str, actual: object, expected: object) -> None:
+        if actual != expected:
+            raise WrongEffects(
+                f"a turn's line has another {part} than its calls", turn_id=self._turn.turn_id,
+                actual=actual, expected=expected,
+            )  # fmt: skip

@@ -1,0 +1,386 @@
+"""A root written by hand: a small team of agents, sealed independently of the runtime.
+
+``team()`` is the story that is right. A test breaks it in one place: it edits the data of
+a line, drops or adds lines, or what the outside world did, and asks who notices.
+
+    USER writes to boss; boss spawns worker, writes to it, subscribes to its end and asks for
+    a reminder (turn t1); worker reads both its messages and completes (t2); boss gets the
+    response and the notice, gates its second child, idle, and writes to USER (t3).
+"""
+
+from __future__ import annotations
+
+import json
+from binascii import crc32
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from oracles.runtime.seen import Seen
+from oracles.shadow_runtime import ShadowRuntime
+from oracles.shadow_turns import ShadowTurns
+from oracles.violation import Violation
+
+TIME = "2026-03-01T12:00:00.000000Z"
+NOW_NS = 1_772_366_400_000_000_000
+
+Data = dict[str, Any]
+Break = Callable[["Story"], object]
+
+
+def hexed(name: str) -> str:
+    """Return an id of 32 hex digits that a reader of a failure can decode."""
+    return name.encode().hex().ljust(32, "0")[:32]
+
+
+def sealed(value: Data) -> bytes:
+    """Return canonical JSON with the crc of it as its last member."""
+    body = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    return body[:-1] + f',"crc":"{crc32(body):08x}"}}'.encode()
+
+
+def message(message_id: str, sender: str, to: str, kind: str, payload: object) -> Data:
+    return {
+        "message_id": message_id,
+        "sender": sender,
+        "recipient": to,
+        "kind": kind,
+        "payload": payload,
+        "timestamp": TIME,
+        "reply_to": None,
+        "metadata": {},
+    }
+
+
+@dataclass
+class Entry:
+    """One line before it is sealed."""
+
+    event: str
+    data: Data
+    after: int | None = None
+
+
+@dataclass
+class Asked:
+    """What the outside world did in one turn; ``calls`` are name, arguments, result."""
+
+    prompt: str
+    history: list[tuple[str, str]]
+    calls: list[tuple[str, Data, Data]]
+    answer: str | None
+
+
+@dataclass
+class Story:
+    logs: dict[str, list[Entry]] = field(default_factory=dict)
+    records: dict[str, Data] = field(default_factory=dict)
+    others: dict[str, bytes] = field(default_factory=dict)
+    asked: dict[str, Asked] = field(default_factory=dict)
+    told: list[Callable[[ShadowRuntime], object]] = field(default_factory=list)
+
+    def add(self, owner: str, event: str, **data: Any) -> Data:
+        """Append a line; return its data."""
+        self.logs.setdefault(owner, []).append(Entry(event, deepcopy(data)))
+        return self.logs[owner][-1].data
+
+    def at(self, owner: str, event: str, number: int = 0) -> Data:
+        """Return the data of the n-th line of this event."""
+        return [e for e in self.logs[owner] if e.event == event][number].data
+
+    def drop(self, owner: str, event: str, number: int = 0) -> Entry:
+        """Take the n-th line of this event away."""
+        entry = [e for e in self.logs[owner] if e.event == event][number]
+        self.logs[owner] = [e for e in self.logs[owner] if e is not entry]
+        return entry
+
+    def move(self, owner: str, event: str, number: int, to: int) -> None:
+        """Move the n-th line of this event to another place."""
+        entry = self.drop(owner, event, number)
+        self.logs[owner].insert(to, entry)
+
+    def create(self, name: str, parent: str | None = None, request: str | None = None) -> None:
+        self.add(
+            name, "session.created",
+            provider="scripted", model="m", system_prompt=f"be {name}", identity="",
+        )  # fmt: skip
+        self.add(
+            name, "agent.created", agent_id=hexed(f"a-{name}"), name=name,
+            parent_session_id=parent and hexed(parent), instructions=f"be {name}",
+            request_id=request,
+        )  # fmt: skip
+        self.records[name] = {"session_id": hexed(name), "state": "SUSPENDED"}
+
+    def prompt_of(self, name: str, keys: list[str]) -> list[Data]:
+        """Return the messages of a log as a prompt shows them."""
+        shown = []
+        for key in keys:
+            found = next(
+                e.data for e in self.logs[name]
+                if e.event == "message.enqueued" and e.data["message_id"] == key
+            )  # fmt: skip
+            names = {hexed(f"a-{n}"): n for n in self.logs}
+            shown.append(
+                {k: found[k] for k in ("message_id", "sender", "kind", "payload", "reply_to")}
+                | {"sender_name": names.get(found["sender"], found["sender"])}
+            )
+        return shown
+
+    def start(self, name: str, turn_id: str, *keys: str) -> None:
+        prompt = json.dumps(self.prompt_of(name, list(keys)))
+        self.add(name, "turn.start", turn_id=turn_id, prompt=prompt, presented=list(keys))
+
+    def turn(
+        self, name: str, turn_id: str, *keys: str, calls: list[Any] | None = None, **data: Any
+    ) -> None:
+        """Add a whole turn; ``data`` are the promises beside the plain ones."""
+        history = [
+            (next(s["prompt"] for s in self._all(name, "turn.start") if s["turn_id"] == t), r)
+            for t, r in ((c["turn_id"], c["response"]) for c in self._all(name, "turn.complete"))
+        ]
+        self.start(name, turn_id, *keys)
+        prompt = self.logs[name][-1].data["prompt"]
+        self.asked[turn_id] = Asked(prompt, history, calls or [], f"answer of {turn_id}")
+        plain: Data = {"outbox": [], "spawned": [], "terminate": False}
+        self.add(
+            name, "turn.complete", turn_id=turn_id, trigger_id=None, presented=list(keys),
+            response=f"answer of {turn_id}", provider={"name": "scripted", "identity": ""},
+            **(plain | data),
+        )  # fmt: skip
+        for key in keys:
+            self.add(name, "message.delivered", message_id=key)
+
+    def _all(self, name: str, event: str) -> list[Data]:
+        return [e.data for e in self.logs[name] if e.event == event]
+
+    def send(self, message_id: str, name: str, payload: object) -> None:
+        """The operator sends, and is told that it is durable."""
+        agent_id = hexed(f"a-{name}")
+        self.add(name, "message.enqueued", **message(message_id, "USER", agent_id, "text", payload))
+        self.told.append(lambda s: s.operator.begin_send(message_id, agent_id, payload))
+        self.told.append(lambda s: s.operator.acknowledge_send(message_id))
+
+    def root(self, name: str) -> None:
+        """The operator creates an agent, and is told that it is durable."""
+        self.create(name, request=f"r-{name}")
+        operator = (f"r-{name}", name, f"be {name}", "scripted", "m")
+        self.told.append(lambda s: s.operator.begin_create(*operator))
+        self.told.append(lambda s: s.operator.acknowledge_create(f"r-{name}", hexed(f"a-{name}")))
+
+    def terminate(self, name: str, *returned: str) -> None:
+        """The operator ends an agent, and is told that it is durable."""
+        agent_id = hexed(f"a-{name}")
+        self.add(
+            name, "agent.terminated", agent_id=agent_id, reason="operator", returned=list(returned)
+        )
+        self.records[name]["state"] = "TERMINATED"
+        self.told.append(lambda s: s.operator.begin_terminate(agent_id))
+        self.told.append(lambda s: s.operator.acknowledge_terminate(agent_id))
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files of the root."""
+        files = {"root.json": sealed({"format": 1, "v": 1}) + b"\n", "runtime.lock": b"1"}
+        for name, entries in self.logs.items():
+            path = "user" if name == "user" else f"agents/{hexed(name)}"
+            lines = []
+            for seq, entry in enumerate(entries, 1):
+                members = {
+                    "v": 1,
+                    "seq": seq,
+                    "ts": TIME,
+                    "session_id": name if name == "user" else hexed(name),
+                    "event": entry.event,
+                    "data": entry.data,
+                }
+                if entry.after is not None:
+                    members["after"] = entry.after
+                lines.append(sealed(members) + b"\n")
+            files[f"{path}/events.jsonl"] = b"".join(lines)
+        for name, record in self.records.items():
+            files[f"agents/{hexed(name)}/session.json"] = sealed(record) + b"\n"
+        return files | self.others
+
+    def shadow(self) -> ShadowRuntime:
+        """Return a shadow that was told all that the operator and the providers know."""
+        turns = ShadowTurns()
+        for turn_id, asked in self.asked.items():
+            turns.asked(turn_id, asked.prompt, asked.history)
+            for number, (name, arguments, result) in enumerate(asked.calls):
+                turns.called(turn_id, str(number), name, arguments, result)
+            if asked.answer is not None:
+                turns.answered(turn_id, asked.answer)
+        shadow = ShadowRuntime(turns)
+        for tell in self.told:
+            tell(shadow)
+        return shadow
+
+    def seen(self) -> Seen:
+        return Seen.of_files(self.files())
+
+    def settle(self) -> ShadowRuntime:
+        """Judge the story as the first look after a recovery."""
+        shadow = self.shadow()
+        shadow.settle(shadow.look(self.files()), NOW_NS)
+        return shadow
+
+
+def spawn(name: str) -> Data:
+    return {
+        "agent_id": hexed(f"a-{name}"),
+        "session_id": hexed(name),
+        "name": name,
+        "instructions": f"be {name}",
+        "provider": "scripted",
+        "model": "m",
+        "bootstrap_id": f"boot-{name}",
+    }
+
+
+def spawning(name: str) -> tuple[str, Data, Data]:
+    arguments = {"name": name, "instructions": f"be {name}"}
+    return ("spawn_agent", arguments, {"agent_id": hexed(f"a-{name}")})
+
+
+def team() -> Story:
+    """Return the story that is right."""
+    boss, worker, idle = hexed("a-boss"), hexed("a-worker"), hexed("a-idle")
+    story = Story()
+    story.root("boss")
+    story.send("m1", "boss", "start")
+    story.send("m2", "boss", "soon")
+    hello = message("m3", boss, worker, "text", {"n": 1})
+    again = message("m4", boss, worker, "text", {"n": 2})
+    story.turn(
+        "boss", "t1", "m1",
+        calls=[
+            spawning("worker"),
+            spawning("idle"),
+            ("send_message", {"to": "worker", "payload": {"n": 1}}, {"message_id": "m3"}),
+            ("send_message", {"to": worker, "payload": {"n": 2}}, {"message_id": "m4"}),
+            ("send_message", {"to": "nobody", "payload": 0}, {"error": "no such agent"}),
+            ("subscribe", {"name": "worker"}, {"subscription_id": "s1"}),
+            ("remind_me", {"delay_ns": 5, "payload": "tick"}, {"reminder_id": "r1"}),
+            ("set_agent_metadata", {"key": "mood", "value": "calm"}, {}),
+        ],
+        outbox=[hello, again], spawned=[spawn("worker"), spawn("idle")],
+        subscribed=[{"subscription_id": "s1", "target": worker}],
+        reminders=[{"reminder_id": "r1", "due_ns": NOW_NS - 5, "payload": "tick"}],
+        metadata={"mood": "calm"},
+    )  # fmt: skip
+    for name in ("worker", "idle"):
+        story.create(name, "boss")
+        agent_id = hexed(f"a-{name}")
+        story.add(
+            name, "message.enqueued",
+            **message(f"boot-{name}", boss, agent_id, "bootstrap", f"be {name}"),
+        )  # fmt: skip
+    story.add("worker", "message.enqueued", **hello)
+    story.add("worker", "message.enqueued", **again)
+    response = message("m5", worker, boss, "response", "done")
+    story.turn(
+        "worker", "t2", "boot-worker", "m3", "m4",
+        calls=[("complete", {"result": "done"}, {})], outbox=[response], terminate=True,
+    )  # fmt: skip
+    story.add("worker", "agent.terminated", agent_id=worker, reason="completed", returned=[])
+    story.records["worker"]["state"] = "TERMINATED"
+    end = {"event": "terminated", "agent_id": worker, "name": "worker"}
+    story.add("boss", "message.enqueued", **response)
+    story.add("boss", "message.enqueued", **message("s1.notice", worker, boss, "notice", end))
+    story.add("boss", "message.enqueued", **message("r1", boss, boss, "reminder", "tick"))
+    report = message("m6", boss, "USER", "text", "all done")
+    story.turn(
+        "boss", "t3", "m2", "m5", "s1.notice",
+        calls=[
+            ("gate", {"name": "idle"}, {}),
+            ("permit_turn", {"name": "idle"}, {}),
+            ("send_message", {"to": "USER", "payload": "all done"}, {"message_id": "m6"}),
+        ],
+        outbox=[report],
+        controls=[
+            {"control_id": "c1", "target": idle, "op": "gate"},
+            {"control_id": "c2", "target": idle, "op": "permit_turn"},
+        ],
+    )  # fmt: skip
+    story.add("user", "message.enqueued", **report)
+    story.add("idle", "tool.gate", control_id="c1", by=boss)
+    story.add("idle", "tool.permit_turn", control_id="c2", by=boss)
+    return story
+
+
+def receive(story: Story, name: str, kind: str, **members: Any) -> Data:
+    """Add a message of the boss to somebody's log that no turn has sent."""
+    to = "USER" if name == "user" else hexed(f"a-{name}")
+    return story.add(
+        name, "message.enqueued", **message("x", hexed("a-boss"), to, kind, 0) | members
+    )
+
+
+def bounce(story: Story) -> Data:
+    """The boss writes to the worker that has ended; return the error."""
+    boss, worker = hexed("a-boss"), hexed("a-worker")
+    story.turn(
+        "boss", "t4", "r1", outbox=[message("m8", boss, worker, "text", 0)],
+        calls=[("send_message", {"to": "worker", "payload": 0}, {"message_id": "m8"})],
+    )  # fmt: skip
+    return receive(
+        story, "boss", "error", message_id="m8.error", sender=worker, reply_to="m8",
+        payload={"reason": "it has ended", "message_id": "m8"},
+    )  # fmt: skip
+
+
+def poison(story: Story, times: int) -> Data:
+    """The boss fails ``times`` times on a message of the operator; return the error."""
+    story.send("m7", "boss", "poison")
+    for number in range(times):
+        story.start("boss", f"p{number}", "r1", "m7")
+        story.add("boss", "turn.failed", turn_id=f"p{number}", reason="timeout")
+    story.add("boss", "message.dead", message_id="m7", reason="too often")
+    return receive(
+        story, "user", "error", message_id="m7.error", reply_to="m7",
+        payload={"reason": "too often", "message_id": "m7"},
+    )  # fmt: skip
+
+
+def lose_turn(story: Story) -> Data:
+    """A crash takes the turn t4 of the boss; return the recovery notice."""
+    story.start("boss", "t4", "r1")
+    payload = {"notice": "recovery", "v": 1, "downtime_ns": 7, "lost_turns": ["t4"], "pending": 1}
+    return receive(story, "boss", "system", message_id="t4.lost", sender="RUNTIME", payload=payload)
+
+
+def run_gated(story: Story, turns: int) -> None:
+    """The idle child runs with its permit, and then ``turns`` times without one."""
+    story.turn("idle", "g0", "boot-idle", permitted=True)
+    for number in range(1, turns + 1):
+        story.send(f"n{number}", "idle", number)
+        story.turn("idle", f"g{number}", f"n{number}")
+
+
+class Wrong:
+    """Stories that are wrong in one place, each with the one violation that says so."""
+
+    def __init__(self) -> None:
+        self.stories: list[tuple[Break, type[Violation]]] = []
+
+    def caught_by(self, violation: type[Violation]) -> Callable[[Break], Break]:
+        def register(change: Break) -> Break:
+            self.stories.append((change, violation))
+            return change
+
+        return register
+
+    def judge(self, change: Break, violation: type[Violation]) -> None:
+        """Break the right story, and see who notices."""
+        story = team()
+        change(story)
+        with pytest.raises(Violation) as caught:
+            story.settle()
+        assert type(caught.value) is violation, str(caught.value)
+
+
+def name_of(parameter: object) -> str:
+    """Return the sentence of a broken story, for the test's name."""
+    return getattr(parameter, "__name__", str(parameter)).strip("_")

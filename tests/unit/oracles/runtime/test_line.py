@@ -1,0 +1,76 @@
+"""Lines are read from bytes, as the contract frames them, and nothing else passes for one."""
+
+from __future__ import annotations
+
+import pytest
+
+from oracles.runtime.line import read_line, read_log
+from oracles.runtime.seen import Reader
+from system.storage.line import Line, encode_line
+from tests.unit.oracles.runtime.story import hexed, sealed, team
+
+
+def line(seq: int, session_id: str = "s", **members: object) -> bytes:
+    plain = {"v": 1, "seq": seq, "ts": "", "session_id": session_id, "event": "e", "data": {}}
+    return sealed({**plain, **members}) + b"\n"
+
+
+def test_whole_lines_are_read() -> None:
+    log = read_log(line(1) + line(2) + line(3, after=1))
+    assert [(each.seq, each.after) for each in log.lines] == [(1, 0), (2, 1), (3, 1)]
+    assert log.rest == b""
+
+
+def test_a_line_of_the_runtime_is_read() -> None:
+    written = Line(1, "2026-03-01T12:00:00.000000Z", "s", "message.dead", {"reason": "é\n"})
+    found = read_line(encode_line(written, "path")[:-1])
+    assert not isinstance(found, str), found
+    assert (found.seq, found.event, found.data) == (1, "message.dead", {"reason": "é\n"})
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        line(2)[:-1],
+        line(2)[:-9],
+        line(2).replace(b'"e"', b'"f"'),
+        b"\0" * 40 + b"\n",
+        b"\n",
+        line(3),
+        line(1),
+        line(2, session_id="other"),
+        line(2, v=2),
+        line(2, after=2),
+        line(2, after=-1),
+        line(2, more=0),
+        line(2, event=2),
+        line(2, data=[]),
+        sealed({"v": 1}) + b"\n",
+    ],
+)
+def test_what_is_no_line_ends_the_log(bad: bytes) -> None:
+    log = read_log(line(1) + bad + line(3))
+    assert len(log.lines) == 1
+    assert log.rest == bad + line(3)
+    assert log.reason
+
+
+def test_a_second_reading_keeps_what_has_not_changed() -> None:
+    first = read_log(line(1) + line(2))
+    assert read_log(line(1), first).lines == first.lines[:1]
+    longer = read_log(line(1) + line(2) + line(3), first)
+    assert longer.lines[0] is first.lines[0]
+    assert len(longer.lines) == 3
+    other = read_log(line(1) + line(2, event="f"), longer)
+    assert [each.event for each in other.lines] == ["e", "f"]
+
+
+def test_a_look_that_was_taken_stays_as_it_is() -> None:
+    story, reader = team(), Reader()
+    before = reader.look(story.files())
+    pending = list(before.agents[hexed("a-boss")].pending)
+    story.send("m9", "boss", 1)
+    after = reader.look(story.files())
+    assert list(before.agents[hexed("a-boss")].pending) == pending
+    assert list(after.agents[hexed("a-boss")].pending) == [*pending, "m9"]
+    assert after.agents[hexed("a-idle")] is before.agents[hexed("a-idle")]

@@ -1,0 +1,248 @@
+"""The laws of messages and promises: nothing invented, nothing forgotten, nothing changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from oracles.runtime.promise_laws import check_due
+from oracles.violation import (
+    EarlyReminder,
+    Invented,
+    LateReminder,
+    LostControl,
+    LostMessage,
+    LostSpawn,
+    OutOfReach,
+    Reordered,
+    Resurrected,
+    TornRecord,
+    UntoldError,
+    UntoldNotice,
+    UntoldTurn,
+    Violation,
+)
+from tests.unit.oracles.runtime.story import (
+    NOW_NS,
+    Break,
+    Story,
+    Wrong,
+    bounce,
+    hexed,
+    lose_turn,
+    message,
+    name_of,
+    poison,
+    receive,
+    team,
+)
+
+WRONG = Wrong()
+BOSS, WORKER, IDLE = hexed("a-boss"), hexed("a-worker"), hexed("a-idle")
+
+
+@WRONG.caught_by(Invented)
+def child_is_there_that_nobody_spawned(story: Story) -> None:
+    story.create("cuckoo", parent="boss")
+
+
+@WRONG.caught_by(Invented)
+def message_is_there_that_nobody_sent(story: Story) -> None:
+    receive(story, "boss", "text", sender=IDLE)
+
+
+@WRONG.caught_by(Invented)
+def bootstrap_is_there_that_no_spawn_demands(story: Story) -> None:
+    receive(story, "idle", "bootstrap")
+
+
+@WRONG.caught_by(Invented)
+def notice_is_there_that_nobody_subscribed_to(story: Story) -> None:
+    receive(story, "boss", "notice", sender=WORKER)
+
+
+@WRONG.caught_by(Invented)
+def notice_tells_an_end_that_is_none(story: Story) -> None:
+    subscribed = story.at("boss", "turn.complete")["subscribed"][0]
+    subscribed["target"] = story.at("boss", "message.enqueued", 3)["sender"] = IDLE
+
+
+@WRONG.caught_by(Invented)
+def reminder_is_there_that_nobody_asked_for(story: Story) -> None:
+    receive(story, "boss", "reminder")
+
+
+@WRONG.caught_by(Invented)
+def error_is_there_about_a_message_that_arrived(story: Story) -> None:
+    receive(
+        story, "boss", "error", message_id="m3.error", sender=WORKER, reply_to="m3",
+        payload={"reason": "it has ended", "message_id": "m3"},
+    )  # fmt: skip
+
+
+@WRONG.caught_by(Invented)
+def turn_is_told_to_be_lost_that_is_committed(story: Story) -> None:
+    notice = lose_turn(story)
+    notice["payload"]["lost_turns"] = ["t3"]
+    notice["message_id"] = "t3.lost"
+
+
+@WRONG.caught_by(Invented)
+def turn_writes_in_the_name_of_another(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["outbox"][0]["sender"] = IDLE
+
+
+@WRONG.caught_by(TornRecord)
+def payload_is_changed_on_its_way(story: Story) -> None:
+    story.at("worker", "message.enqueued", 1)["payload"] = {"n": 9}
+
+
+@WRONG.caught_by(TornRecord)
+def metadata_is_lost_on_its_way(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["outbox"][0]["metadata"] = {"trace": "7"}
+
+
+@WRONG.caught_by(TornRecord)
+def notice_names_another_agent(story: Story) -> None:
+    story.at("boss", "message.enqueued", 3)["payload"]["name"] = "idle"
+
+
+@WRONG.caught_by(TornRecord)
+def reminder_has_another_payload(story: Story) -> None:
+    story.at("boss", "message.enqueued", 4)["payload"] = "tock"
+
+
+@WRONG.caught_by(TornRecord)
+def bootstrap_has_other_instructions(story: Story) -> None:
+    story.at("idle", "message.enqueued")["payload"] = "be somebody"
+
+
+@WRONG.caught_by(TornRecord)
+def child_has_other_instructions(story: Story) -> None:
+    story.at("idle", "agent.created")["instructions"] = "be somebody"
+
+
+@WRONG.caught_by(TornRecord)
+def gate_arrives_as_its_opposite(story: Story) -> None:
+    story.logs["idle"][3].event = "tool.ungate"
+
+
+@WRONG.caught_by(OutOfReach)
+def child_writes_to_a_stranger(story: Story) -> None:
+    story.root("other")
+    note = message("m9", WORKER, hexed("a-other"), "text", 0)
+    story.at("worker", "turn.complete")["outbox"].insert(0, note)
+    story.add("other", "message.enqueued", **note)
+
+
+@WRONG.caught_by(OutOfReach)
+def child_writes_to_user(story: Story) -> None:
+    note = message("m9", WORKER, "USER", "text", 0)
+    story.at("worker", "turn.complete")["outbox"].insert(0, note)
+    story.add("user", "message.enqueued", **note)
+
+
+@WRONG.caught_by(OutOfReach)
+def child_is_gated_by_nobody(story: Story) -> None:
+    story.add("idle", "tool.gate", control_id="c9", by=BOSS)
+
+
+@WRONG.caught_by(Reordered)
+def messages_of_one_sender_overtake_each_other(story: Story) -> None:
+    first, second = (story.at("worker", "message.enqueued", n) for n in (1, 2))
+    first["message_id"], second["message_id"] = "m4", "m3"
+    first["payload"], second["payload"] = second["payload"], first["payload"]
+    for event in ("turn.start", "turn.complete"):
+        story.at("worker", event)["presented"] = ["boot-worker", "m4", "m3"]
+
+
+@WRONG.caught_by(Reordered)
+def controls_overtake_each_other(story: Story) -> None:
+    story.move("idle", "tool.permit_turn", 0, 3)
+
+
+@WRONG.caught_by(Reordered)
+def child_gets_something_before_its_bootstrap(story: Story) -> None:
+    story.send("m9", "idle", 1)
+    story.move("idle", "message.enqueued", 1, 2)
+
+
+@WRONG.caught_by(LostMessage)
+def sent_message_is_nowhere(story: Story) -> None:
+    story.drop("user", "message.enqueued")
+
+
+@WRONG.caught_by(LostSpawn)
+def spawned_child_is_nowhere(story: Story) -> None:
+    del story.logs["idle"], story.records["idle"]
+
+
+@WRONG.caught_by(LostSpawn)
+def spawned_child_has_no_bootstrap(story: Story) -> None:
+    story.drop("idle", "message.enqueued")
+
+
+@WRONG.caught_by(LostControl)
+def permit_is_nowhere(story: Story) -> None:
+    story.drop("idle", "tool.permit_turn")
+
+
+@WRONG.caught_by(UntoldError)
+def sender_is_not_told_that_the_recipient_has_ended(story: Story) -> None:
+    bounce(story)
+    story.logs["boss"].pop()
+
+
+@WRONG.caught_by(UntoldError)
+def operator_is_not_told_of_a_dead_message(story: Story) -> None:
+    poison(story, 5)
+    story.logs["user"].pop()
+
+
+@WRONG.caught_by(UntoldError)
+def operator_is_not_told_of_a_returned_message(story: Story) -> None:
+    story.send("m9", "idle", 1)
+    story.terminate("idle", "boot-idle", "m9")
+
+
+@WRONG.caught_by(UntoldNotice)
+def subscriber_is_not_told(story: Story) -> None:
+    story.drop("boss", "message.enqueued", 3)
+    for event in ("turn.start", "turn.complete"):
+        story.at("boss", event, 1)["presented"] = ["m2", "m5"]
+    story.logs["boss"].pop()
+
+
+@WRONG.caught_by(UntoldTurn)
+def agent_is_not_told_of_its_lost_turn(story: Story) -> None:
+    lose_turn(story)
+    story.logs["boss"].pop()
+
+
+@WRONG.caught_by(EarlyReminder)
+def reminder_comes_before_it_is_due(story: Story) -> None:
+    story.at("boss", "turn.complete")["reminders"][0]["due_ns"] = NOW_NS + 1
+
+
+@WRONG.caught_by(Resurrected)
+def cancelled_reminder_comes(story: Story) -> None:
+    story.drop("boss", "message.enqueued", 4)
+    story.at("boss", "turn.complete", 1)["cancelled"] = ["r1"]
+    receive(story, "boss", "reminder", message_id="r1", payload="tick")
+
+
+@WRONG.caught_by(Resurrected)
+def notice_comes_after_its_subscription_has_gone(story: Story) -> None:
+    story.at("boss", "turn.complete")["unsubscribed"] = ["s1"]
+
+
+@pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
+def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
+    WRONG.judge(change, violation)
+
+
+def test_a_due_reminder_must_come() -> None:
+    story = team()
+    story.drop("boss", "message.enqueued", 4)
+    check_due(story.seen(), NOW_NS - 6)
+    with pytest.raises(LateReminder):
+        check_due(story.seen(), NOW_NS)

@@ -1,0 +1,350 @@
+"""The shadow: acknowledged ⊆ recovered ⊆ acknowledged ∪ in flight, resolved once, never again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from oracles.shadow_runtime import ShadowRuntime, check_idempotent
+from oracles.violation import (
+    Duplicated,
+    Invented,
+    LostAck,
+    Misdelivered,
+    NotIdempotent,
+    OutOfSync,
+    Reordered,
+    Resurrected,
+    SilentEmpty,
+    Starved,
+    TornRecord,
+)
+from tests.unit.oracles.runtime.story import NOW_NS, Story, hexed, message, team
+from tests.unit.oracles.runtime.view import view_of
+
+BOSS, IDLE = hexed("a-boss"), hexed("a-idle")
+
+Operation = tuple[
+    Callable[[ShadowRuntime], object],
+    Callable[[ShadowRuntime], object],
+    Callable[[ShadowRuntime], object],
+    Callable[[Story], object],
+]
+
+OPERATIONS: dict[str, Operation] = {
+    "create": (
+        lambda s: s.operator.begin_create("r-new", "new", "be new", "scripted", "m"),
+        lambda s: s.operator.acknowledge_create("r-new", hexed("a-new")),
+        lambda s: s.operator.refuse_create("r-new"),
+        lambda story: story.create("new", request="r-new"),
+    ),
+    "send": (
+        lambda s: s.operator.begin_send("m9", BOSS, "hello"),
+        lambda s: s.operator.acknowledge_send("m9"),
+        lambda s: s.operator.refuse_send("m9"),
+        lambda story: story.send("m9", "boss", "hello"),
+    ),
+    "terminate": (
+        lambda s: s.operator.begin_terminate(IDLE),
+        lambda s: s.operator.acknowledge_terminate(IDLE),
+        lambda s: s.operator.refuse_terminate(IDLE),
+        lambda story: story.terminate("idle", "boot-idle"),
+    ),
+    "acknowledge": (
+        lambda s: s.operator.begin_acknowledge("m6"),
+        lambda s: s.operator.acknowledge_acknowledge("m6"),
+        lambda s: s.operator.refuse_acknowledge("m6"),
+        lambda story: story.add("user", "message.delivered", message_id="m6"),
+    ),
+}
+each_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS.keys())
+
+
+def settle(shadow: ShadowRuntime, story: Story) -> bool:
+    return shadow.settle(shadow.look(story.files()), NOW_NS)
+
+
+@each_operation
+def test_what_is_in_flight_may_have_happened_and_then_it_stays(operation: Operation) -> None:
+    begin, _, _, happen = operation
+    before, after = team(), team()
+    happen(after)
+    shadow = before.settle()
+    begin(shadow)
+    assert settle(shadow, after) is True
+    with pytest.raises(LostAck):
+        settle(shadow, before)
+
+
+@each_operation
+def test_what_is_in_flight_may_not_have_happened_and_then_it_never_does(
+    operation: Operation,
+) -> None:
+    begin, _, _, happen = operation
+    before, after = team(), team()
+    happen(after)
+    shadow = before.settle()
+    begin(shadow)
+    assert settle(shadow, before) is False
+    with pytest.raises(Resurrected):
+        settle(shadow, after)
+
+
+@each_operation
+def test_what_was_acknowledged_must_be_there(operation: Operation) -> None:
+    begin, acknowledge, _, _ = operation
+    shadow = team().settle()
+    begin(shadow)
+    acknowledge(shadow)
+    with pytest.raises(LostAck):
+        shadow.check(shadow.look(team().files()))
+
+
+@each_operation
+def test_what_was_refused_has_not_happened(operation: Operation) -> None:
+    begin, _, refuse, happen = operation
+    story = team()
+    shadow = story.settle()
+    begin(shadow)
+    refuse(shadow)
+    shadow.check(shadow.look(story.files()))
+    happen(story)
+    with pytest.raises(Resurrected):
+        shadow.check(shadow.look(story.files()))
+
+
+@each_operation
+def test_what_nobody_asked_for_is_invented(operation: Operation) -> None:
+    story = team()
+    shadow = story.settle()
+    operation[3](story)
+    with pytest.raises(Invented):
+        shadow.check(shadow.look(story.files()))
+
+
+@each_operation
+def test_what_did_not_happen_may_be_asked_for_again(operation: Operation) -> None:
+    begin, acknowledge, _, happen = operation
+    story = team()
+    shadow = story.settle()
+    begin(shadow)
+    settle(shadow, story)
+    begin(shadow)
+    acknowledge(shadow)
+    happen(story)
+    settle(shadow, story)
+
+
+def test_a_refusal_of_a_second_try_says_nothing_about_the_first() -> None:
+    story = team()
+    shadow = story.settle()
+    shadow.operator.begin_send("m9", BOSS, "hello")
+    shadow.operator.begin_send("m9", BOSS, "hello")
+    shadow.operator.refuse_send("m9")
+    story.send("m9", "boss", "hello")
+    assert settle(shadow, story) is True
+
+
+def test_an_agent_that_completed_may_not_be_terminated() -> None:
+    shadow = team().shadow()
+    shadow.operator.begin_terminate(hexed("a-worker"))
+    shadow.operator.refuse_terminate(hexed("a-worker"))
+    settle(shadow, team())
+
+
+def test_one_request_makes_one_agent() -> None:
+    shadow = team().settle()
+    with pytest.raises(Duplicated):
+        shadow.operator.acknowledge_create("r-boss", hexed("a-other"))
+    story = team()
+    story.create("other", request="r-boss")
+    with pytest.raises(Duplicated):
+        shadow.check(story.seen())
+
+
+def test_the_operators_message_is_as_it_was_sent() -> None:
+    story = team()
+    story.at("boss", "message.enqueued", 1)["payload"] = "later"
+    with pytest.raises(TornRecord):
+        story.settle()
+
+
+def test_a_root_is_as_it_was_asked_for() -> None:
+    story = team()
+    story.at("boss", "agent.created")["instructions"] = "be kind"
+    with pytest.raises(TornRecord):
+        story.settle()
+
+
+def test_the_operators_message_goes_where_it_was_sent() -> None:
+    story = team()
+    story.add("idle", "message.enqueued", **message("m9", "USER", IDLE, "text", 0))
+    shadow = story.shadow()
+    shadow.operator.begin_send("m9", BOSS, 0)
+    with pytest.raises(Misdelivered):
+        settle(shadow, story)
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["together", "one after another"])
+def test_the_operators_messages_keep_their_order(together: bool) -> None:
+    story = team()
+    shadow = story.shadow()
+    for key in ("m8", "m9"):
+        shadow.operator.begin_send(key, BOSS, 0)
+        if not together:
+            shadow.operator.acknowledge_send(key)
+    for key in ("m9", "m8"):
+        story.add("boss", "message.enqueued", **message(key, "USER", BOSS, "text", 0))
+    if together:
+        settle(shadow, story)
+    else:
+        with pytest.raises(Reordered):
+            settle(shadow, story)
+
+
+def test_a_root_that_lost_all_its_agents_says_so() -> None:
+    with pytest.raises(SilentEmpty):
+        settle(team().shadow(), Story())
+    with pytest.raises(SilentEmpty):
+        settle(team().settle(), Story())
+
+
+def test_a_durable_line_keeps_its_bytes() -> None:
+    story = team()
+    shadow = story.settle()
+    story.at("boss", "message.delivered")["message_id"] = "m2"
+    with pytest.raises(LostAck):
+        shadow.check(shadow.look(story.files()))
+
+
+def test_durable_lines_keep_their_order() -> None:
+    story = team()
+    shadow = story.settle()
+    path = f"agents/{hexed('boss')}/events.jsonl"
+    files = story.files()
+    lines = files[path].splitlines(keepends=True)
+    with pytest.raises(Reordered):
+        shadow._check_durable(shadow.look(files | {path: b"".join([lines[-1], *lines[:-1]])}))
+
+
+def test_what_a_view_has_shown_is_durable() -> None:
+    story = team()
+    story.turn("boss", "t4", "r1")
+    story.send("m9", "idle", 0)
+    story.terminate("idle", "boot-idle", "m9")
+    shown = view_of(story.seen())
+    for drop in (("boss", "turn.complete", 2), ("idle", "agent.terminated", 0)):
+        shadow = team().shadow()
+        shadow.saw(shown)
+        story.drop(*drop)
+        with pytest.raises(LostAck, match="shown"):
+            shadow._check_shown(story.seen())
+    shadow = team().shadow()
+    shadow.saw(shown)
+    with pytest.raises(LostAck, match="an agent that was shown"):
+        shadow._check_shown(Story().seen())
+
+
+def test_a_message_that_a_view_has_shown_is_durable() -> None:
+    story = team()
+    shadow = story.shadow()
+    shadow.saw(view_of(story.seen()))
+    story.drop("boss", "message.enqueued", 4)
+    with pytest.raises(LostAck, match="a message that was shown"):
+        settle(shadow, story)
+
+
+def test_a_view_takes_nothing_back() -> None:
+    story = team()
+    shadow = story.shadow()
+    shadow.saw(view_of(story.seen()))
+    with pytest.raises(LostAck):
+        shadow.saw(view_of(story.seen(), boss={"turns": ("t3",)}))
+    with pytest.raises(LostAck):
+        shadow.saw(view_of(story.seen(), worker={"alive": True}))
+
+
+def test_a_damaged_session_is_excused_and_the_others_are_not() -> None:
+    story = team()
+    shadow = story.settle()
+    files = story.files()
+    path = f"agents/{hexed('worker')}/events.jsonl"
+    shadow.excuse(hexed("worker"))
+    damaged = {**files, path: files[path][:700]}
+    shadow.settle(shadow.look(damaged))
+    gone = {name: data for name, data in files.items() if hexed("worker") not in name}
+    shadow.settle(shadow.look(gone))
+    del gone[f"agents/{hexed('idle')}/events.jsonl"]
+    with pytest.raises(LostAck):
+        shadow.settle(shadow.look(gone))
+
+
+def test_what_a_recovery_could_not_open_stays_open() -> None:
+    story = team()
+    shadow = story.settle()
+    shadow.operator.begin_send("m9", BOSS, 0)
+    assert shadow.settle(shadow.look(story.files()), untold=[hexed("boss")]) is False
+    story.add("boss", "message.enqueued", **message("m9", "USER", BOSS, "text", 0))
+    assert settle(shadow, story) is True
+
+
+def test_a_view_at_rest_is_the_fold_of_the_logs() -> None:
+    story = team()
+    shadow = story.settle()
+    seen = shadow.look(story.files())
+    shadow.check_view(view_of(seen), seen, at_rest=True)
+    changes: list[Mapping[str, object]] = [
+        {"name": "chef"},
+        {"parent_id": IDLE},
+        {"alive": False},
+        {"turns": ("t1",)},
+        {"pending": ()},
+        {"metadata": {}},
+        {"gated": True},
+    ]
+    for change in changes:
+        with pytest.raises(OutOfSync):
+            shadow.check_view(view_of(seen, boss=change), seen, at_rest=True)
+    with pytest.raises(OutOfSync):
+        shadow.check_view(view_of(seen, hidden=("idle",)), seen, at_rest=True)
+    with pytest.raises(OutOfSync):
+        shadow.check_view(view_of(seen, user=()), seen, at_rest=True)
+
+
+def test_a_view_of_a_running_system_may_lag_behind_and_invents_nothing() -> None:
+    story = team()
+    shadow = story.settle()
+    seen = shadow.look(story.files())
+    shadow.check_view(view_of(seen, boss={"turns": ("t1",)}), seen, at_rest=False)
+    with pytest.raises(OutOfSync):
+        shadow.check_view(view_of(seen, boss={"turns": ("t3",)}), seen, at_rest=False)
+    with pytest.raises(Invented):
+        shadow.check_view(view_of(seen, boss={"pending": ("m9",)}), seen, at_rest=False)
+    with pytest.raises(Invented):
+        shadow.check_view(view_of(seen, boss={"agent_id": "nobody"}), seen, at_rest=False)
+
+
+def test_when_all_is_quiet_no_agent_waits_but_the_gated_and_the_stopped() -> None:
+    story = team()
+    shadow = story.settle()
+    seen = shadow.look(story.files())
+    with pytest.raises(Starved):
+        shadow.check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
+    story.turn("boss", "t4", "r1")
+    seen = story.seen()
+    shadow.turns = None
+    shadow.check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
+    with pytest.raises(Starved):
+        shadow.check_quiet(view_of(seen, idle={"permits": 1}), seen, NOW_NS)
+    shadow.check_quiet(view_of(seen, idle={"permits": 1, "stopped": "EIO"}), seen, NOW_NS)
+    shadow.check_quiet(view_of(seen), seen, NOW_NS, held=[hexed("idle")])
+
+
+def test_a_second_recovery_changes_nothing_but_the_epoch() -> None:
+    files = team().files()
+    check_idempotent(files, files | {"runtime.lock": b"2"})
+    with pytest.raises(NotIdempotent):
+        check_idempotent(files, files | {"root.json": b""})
+    with pytest.raises(NotIdempotent):
+        check_idempotent(files, {**files, "new": b""})

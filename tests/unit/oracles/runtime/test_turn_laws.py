@@ -1,0 +1,190 @@
+"""The laws between the outside world and the log: answers, prompts, effects, conversations."""
+
+from __future__ import annotations
+
+import pytest
+
+from oracles.violation import (
+    DeliveredUnseen,
+    Invented,
+    Resurrected,
+    TornRecord,
+    UnfinishedTurn,
+    Violation,
+    WrongConversation,
+    WrongEffects,
+    WrongPresented,
+)
+from tests.unit.oracles.runtime.story import Break, Story, Wrong, hexed, message, name_of, team
+
+WRONG = Wrong()
+BOSS = hexed("a-boss")
+
+
+@WRONG.caught_by(UnfinishedTurn)
+def answer_was_cut_short(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["response"] = "answer of"
+
+
+@WRONG.caught_by(UnfinishedTurn)
+def answer_never_came(story: Story) -> None:
+    story.asked["t3"].answer = None
+
+
+@WRONG.caught_by(Invented)
+def provider_was_never_asked(story: Story) -> None:
+    del story.asked["t3"]
+
+
+@WRONG.caught_by(DeliveredUnseen)
+def message_is_consumed_that_came_during_the_turn(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["presented"].append("r1")
+
+
+@WRONG.caught_by(WrongPresented)
+def inbox_was_checked_and_the_line_forgets_it(story: Story) -> None:
+    new = {"messages": story.prompt_of("boss", ["r1"])}
+    story.asked["t3"].calls.append(("check_inbox", {}, new))
+
+
+@WRONG.caught_by(WrongPresented)
+def provider_got_another_prompt_than_the_log(story: Story) -> None:
+    story.asked["t3"].prompt = story.asked["t3"].prompt + " "
+
+
+@WRONG.caught_by(TornRecord)
+def message_is_shown_otherwise_than_it_was_sent(story: Story) -> None:
+    start = story.at("boss", "turn.start", 1)
+    start["prompt"] = story.asked["t3"].prompt = start["prompt"].replace('"soon"', '"never"')
+
+
+@WRONG.caught_by(WrongEffects)
+def message_was_sent_and_is_not_in_the_line(story: Story) -> None:
+    call = ("send_message", {"to": "idle", "payload": 0}, {"message_id": "m9"})
+    story.asked["t3"].calls.append(call)
+
+
+@WRONG.caught_by(WrongEffects)
+def line_sends_what_nobody_sent(story: Story) -> None:
+    story.asked["t3"].calls.pop()
+
+
+@WRONG.caught_by(WrongEffects)
+def refused_call_has_an_effect(story: Story) -> None:
+    name, arguments, _ = story.asked["t3"].calls.pop()
+    story.asked["t3"].calls.append((name, arguments, {"error": "no"}))
+
+
+@WRONG.caught_by(WrongEffects)
+def line_sends_another_payload(story: Story) -> None:
+    story.asked["t3"].calls[-1][1]["payload"] = "nothing done"
+
+
+@WRONG.caught_by(WrongEffects)
+def line_reaches_somebody_else(story: Story) -> None:
+    story.asked["t1"].calls[2][1]["to"] = "idle"
+
+
+@WRONG.caught_by(WrongEffects)
+def spawn_is_not_in_the_line(story: Story) -> None:
+    call = ("spawn_agent", {"name": "x", "instructions": ""}, {"agent_id": hexed("a-x")})
+    story.asked["t3"].calls.append(call)
+
+
+@WRONG.caught_by(WrongEffects)
+def metadata_is_not_what_was_set(story: Story) -> None:
+    story.asked["t1"].calls[-1][1]["value"] = "wild"
+
+
+@WRONG.caught_by(WrongEffects)
+def gate_is_not_in_the_line(story: Story) -> None:
+    story.asked["t3"].calls.insert(0, ("gate", {"name": "idle"}, {}))
+
+
+@WRONG.caught_by(WrongEffects)
+def reminder_is_not_in_the_line(story: Story) -> None:
+    call = ("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r9"})
+    story.asked["t3"].calls.append(call)
+
+
+@WRONG.caught_by(WrongEffects)
+def subscription_is_not_in_the_line(story: Story) -> None:
+    story.asked["t3"].calls.append(("subscribe", {"name": "idle"}, {"subscription_id": "s9"}))
+
+
+@WRONG.caught_by(WrongEffects)
+def completion_is_not_in_the_line(story: Story) -> None:
+    story.asked["t3"].calls.append(("complete", {"result": "all done"}, {}))
+
+
+@WRONG.caught_by(WrongConversation)
+def bare_model_is_told_too_little(story: Story) -> None:
+    story.asked["t3"].history.clear()
+
+
+@WRONG.caught_by(WrongConversation)
+def bare_model_is_told_another_answer(story: Story) -> None:
+    story.asked["t3"].history[0] = (story.asked["t1"].prompt, "no")
+
+
+@pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
+def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
+    WRONG.judge(change, violation)
+
+
+def test_a_checked_inbox_counts_as_shown() -> None:
+    story = team()
+    new = {"messages": story.prompt_of("boss", ["r1"])}
+    story.asked["t3"].calls.append(("check_inbox", {}, new))
+    story.at("boss", "turn.complete", 1)["presented"].append("r1")
+    story.settle()
+
+
+def test_what_was_set_and_taken_back_in_one_turn_may_leave_no_trace() -> None:
+    story = team()
+    story.asked["t3"].calls += [
+        ("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r9"}),
+        ("cancel_reminder", {"reminder_id": "r9"}, {}),
+        ("subscribe", {"name": "idle"}, {"subscription_id": "s9"}),
+        ("unsubscribe", {"subscription_id": "s9"}, {}),
+    ]
+    story.settle()
+
+
+def test_a_turn_that_a_crash_has_taken_never_comes_back() -> None:
+    story = team()
+    shadow = story.settle()
+    assert shadow.turns is not None
+    shadow.turns.asked("t4", "[]", [])
+    shadow.turns.answered("t4", "answer of t4")
+    shadow.settle(shadow.look(story.files()))
+    story.turn("boss", "t4", "r1")
+    with pytest.raises(Resurrected):
+        shadow.check(shadow.look(story.files()))
+
+
+def test_a_repeated_call_gets_the_same_result() -> None:
+    shadow = team().shadow()
+    assert shadow.turns is not None
+    shadow.turns.called("t3", "2", "send_message", {"to": "USER", "payload": "all done"},
+                        {"message_id": "m6"})  # fmt: skip
+    with pytest.raises(TornRecord):
+        shadow.turns.called("t3", "2", "send_message", {"to": "USER", "payload": "all done"},
+                            {"message_id": "m7"})  # fmt: skip
+
+
+def test_an_answer_of_a_second_attempt_counts() -> None:
+    story = team()
+    shadow = story.shadow()
+    assert shadow.turns is not None
+    shadow.turns.asked("t3", "[]", [])
+    shadow.settle(shadow.look(story.files()))
+
+
+def test_a_broadcast_sends_to_each() -> None:
+    story = team()
+    note = message("m9", BOSS, hexed("a-idle"), "text", "hey")
+    story.at("boss", "turn.complete", 1)["outbox"].append(note)
+    story.asked["t3"].calls.append(("broadcast", {"payload": "hey"}, {"message_ids": ["m9"]}))
+    story.add("idle", "message.enqueued", **note)
+    story.settle()
