@@ -1,9 +1,9 @@
 """The lines of a log, read from bytes by somebody who never saw the writer.
 
 A line is canonical JSON on one line: an object with ``v``, ``seq``, ``ts``, ``session_id``,
-``event``, ``data``, perhaps ``after``, and last ``crc``, the CRC-32 of the canonical bytes
-without that member. ``seq`` counts from 1 without a gap. ``after`` is the last line that was
-durable when this one was written; without it, that was the one before.
+``event``, ``data``, perhaps ``durable``, and last ``crc``, the CRC-32 of the canonical bytes
+without that member. ``seq`` counts from 1 without a gap. ``durable`` is the last line that was
+known to be durable when this one was written; without it, that was the one before.
 
 Reading never raises: what is not a line is kept as ``rest`` with the reason, for the laws
 to judge. A crash image may end in anything; a recovered log may not.
@@ -25,7 +25,7 @@ class Line(NamedTuple):
     """One line; ``raw`` are its bytes without the line end."""
 
     seq: int
-    after: int
+    durable: int
     session_id: str
     event: str
     data: Mapping[str, Any]
@@ -62,19 +62,19 @@ def read_line(raw: bytes) -> Line | str:
     members = unsealed(raw)
     if isinstance(members, str):
         return members
-    if members.keys() - {"after"} != _MEMBERS:
+    if members.keys() - {"durable"} != _MEMBERS:
         return f"its members are {sorted(members)}"
     seq, data, event = members["seq"], members["data"], members["event"]
-    after = members.get("after", seq - 1 if isinstance(seq, int) else None)
+    durable = members.get("durable", seq - 1 if isinstance(seq, int) else None)
     if (
         members["v"] != 1
         or type(seq) is not int
-        or type(after) is not int
+        or type(durable) is not int
         or not isinstance(data, dict)
         or not isinstance(event, str)
     ):
         return "its members are of the wrong kind"
-    return Line(seq, after, members["session_id"], event, data, raw)
+    return Line(seq, durable, members["session_id"], event, data, raw)
 
 
 def read_log(raw: bytes, before: Log | None = None) -> Log:
@@ -116,8 +116,8 @@ def _misplaced(line: Line, lines: list[Line]) -> str:
     """Return why this line cannot follow those, or an empty text."""
     if line.seq != len(lines) + 1:
         return f"its seq is {line.seq}, the next one is {len(lines) + 1}"
-    if not 0 <= line.after < line.seq or (lines and line.after < lines[-1].after):
-        return f"its after is {line.after}"
+    if not 0 <= line.durable < line.seq or (lines and line.durable < lines[-1].durable):
+        return f"its durable is {line.durable}"
     if lines and line.session_id != lines[0].session_id:
         return f"it belongs to session_id={line.session_id!r}"
     return ""

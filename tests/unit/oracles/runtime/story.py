@@ -1,11 +1,6 @@
 """A root written by hand: a small team of agents, sealed independently of the runtime.
 
-``team()`` is the story that is right. A test breaks it in one place: it edits the data of
-a line, drops or adds lines, or what the outside world did, and asks who notices.
-
-    USER writes to boss; boss spawns worker, writes to it, subscribes to its end and asks for
-    a reminder (turn t1); worker reads both its messages and completes (t2); boss gets the
-    response and the notice, gates its second child, idle, and writes to USER (t3).
+A test edits the data of a line, drops or adds lines, or what the outside world did.
 """
 
 from __future__ import annotations
@@ -17,12 +12,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
-
 from oracles.runtime.seen import Seen
 from oracles.shadow_runtime import ShadowRuntime
 from oracles.shadow_turns import ShadowTurns
-from oracles.violation import Violation
 
 TIME = "2026-03-01T12:00:00.000000Z"
 NOW_NS = 1_772_366_400_000_000_000
@@ -61,7 +53,7 @@ class Entry:
 
     event: str
     data: Data
-    after: int | None = None
+    durable: int | None = None
 
 
 @dataclass
@@ -195,8 +187,8 @@ class Story:
                     "event": entry.event,
                     "data": entry.data,
                 }
-                if entry.after is not None:
-                    members["after"] = entry.after
+                if entry.durable is not None:
+                    members["durable"] = entry.durable
                 lines.append(sealed(members) + b"\n")
             files[f"{path}/events.jsonl"] = b"".join(lines)
         for name, record in self.records.items():
@@ -225,162 +217,3 @@ class Story:
         shadow = self.shadow()
         shadow.settle(shadow.look(self.files()), NOW_NS)
         return shadow
-
-
-def spawn(name: str) -> Data:
-    return {
-        "agent_id": hexed(f"a-{name}"),
-        "session_id": hexed(name),
-        "name": name,
-        "instructions": f"be {name}",
-        "provider": "scripted",
-        "model": "m",
-        "bootstrap_id": f"boot-{name}",
-    }
-
-
-def spawning(name: str) -> tuple[str, Data, Data]:
-    arguments = {"name": name, "instructions": f"be {name}"}
-    return ("spawn_agent", arguments, {"agent_id": hexed(f"a-{name}")})
-
-
-def team() -> Story:
-    """Return the story that is right."""
-    boss, worker, idle = hexed("a-boss"), hexed("a-worker"), hexed("a-idle")
-    story = Story()
-    story.root("boss")
-    story.send("m1", "boss", "start")
-    story.send("m2", "boss", "soon")
-    hello = message("m3", boss, worker, "text", {"n": 1})
-    again = message("m4", boss, worker, "text", {"n": 2})
-    story.turn(
-        "boss", "t1", "m1",
-        calls=[
-            spawning("worker"),
-            spawning("idle"),
-            ("send_message", {"to": "worker", "payload": {"n": 1}}, {"message_id": "m3"}),
-            ("send_message", {"to": worker, "payload": {"n": 2}}, {"message_id": "m4"}),
-            ("send_message", {"to": "nobody", "payload": 0}, {"error": "no such agent"}),
-            ("subscribe", {"name": "worker"}, {"subscription_id": "s1"}),
-            ("remind_me", {"delay_ns": 5, "payload": "tick"}, {"reminder_id": "r1"}),
-            ("set_agent_metadata", {"key": "mood", "value": "calm"}, {}),
-        ],
-        outbox=[hello, again], spawned=[spawn("worker"), spawn("idle")],
-        subscribed=[{"subscription_id": "s1", "target": worker}],
-        reminders=[{"reminder_id": "r1", "due_ns": NOW_NS - 5, "payload": "tick"}],
-        metadata={"mood": "calm"},
-    )  # fmt: skip
-    for name in ("worker", "idle"):
-        story.create(name, "boss")
-        agent_id = hexed(f"a-{name}")
-        story.add(
-            name, "message.enqueued",
-            **message(f"boot-{name}", boss, agent_id, "bootstrap", f"be {name}"),
-        )  # fmt: skip
-    story.add("worker", "message.enqueued", **hello)
-    story.add("worker", "message.enqueued", **again)
-    response = message("m5", worker, boss, "response", "done")
-    story.turn(
-        "worker", "t2", "boot-worker", "m3", "m4",
-        calls=[("complete", {"result": "done"}, {})], outbox=[response], terminate=True,
-    )  # fmt: skip
-    story.add("worker", "agent.terminated", agent_id=worker, reason="completed", returned=[])
-    story.records["worker"]["state"] = "TERMINATED"
-    end = {"event": "terminated", "agent_id": worker, "name": "worker"}
-    story.add("boss", "message.enqueued", **response)
-    story.add("boss", "message.enqueued", **message("s1.notice", worker, boss, "notice", end))
-    story.add("boss", "message.enqueued", **message("r1", boss, boss, "reminder", "tick"))
-    report = message("m6", boss, "USER", "text", "all done")
-    story.turn(
-        "boss", "t3", "m2", "m5", "s1.notice",
-        calls=[
-            ("gate", {"name": "idle"}, {}),
-            ("permit_turn", {"name": "idle"}, {}),
-            ("send_message", {"to": "USER", "payload": "all done"}, {"message_id": "m6"}),
-        ],
-        outbox=[report],
-        controls=[
-            {"control_id": "c1", "target": idle, "op": "gate"},
-            {"control_id": "c2", "target": idle, "op": "permit_turn"},
-        ],
-    )  # fmt: skip
-    story.add("user", "message.enqueued", **report)
-    story.add("idle", "tool.gate", control_id="c1", by=boss)
-    story.add("idle", "tool.permit_turn", control_id="c2", by=boss)
-    return story
-
-
-def receive(story: Story, name: str, kind: str, **members: Any) -> Data:
-    """Add a message of the boss to somebody's log that no turn has sent."""
-    to = "USER" if name == "user" else hexed(f"a-{name}")
-    return story.add(
-        name, "message.enqueued", **message("x", hexed("a-boss"), to, kind, 0) | members
-    )
-
-
-def bounce(story: Story) -> Data:
-    """The boss writes to the worker that has ended; return the error."""
-    boss, worker = hexed("a-boss"), hexed("a-worker")
-    story.turn(
-        "boss", "t4", "r1", outbox=[message("m8", boss, worker, "text", 0)],
-        calls=[("send_message", {"to": "worker", "payload": 0}, {"message_id": "m8"})],
-    )  # fmt: skip
-    return receive(
-        story, "boss", "error", message_id="m8.error", sender=worker, reply_to="m8",
-        payload={"reason": "it has ended", "message_id": "m8"},
-    )  # fmt: skip
-
-
-def poison(story: Story, times: int) -> Data:
-    """The boss fails ``times`` times on a message of the operator; return the error."""
-    story.send("m7", "boss", "poison")
-    for number in range(times):
-        story.start("boss", f"p{number}", "r1", "m7")
-        story.add("boss", "turn.failed", turn_id=f"p{number}", reason="timeout")
-    story.add("boss", "message.dead", message_id="m7", reason="too often")
-    return receive(
-        story, "user", "error", message_id="m7.error", reply_to="m7",
-        payload={"reason": "too often", "message_id": "m7"},
-    )  # fmt: skip
-
-
-def lose_turn(story: Story) -> Data:
-    """A crash takes the turn t4 of the boss; return the recovery notice."""
-    story.start("boss", "t4", "r1")
-    payload = {"notice": "recovery", "v": 1, "downtime_ns": 7, "lost_turns": ["t4"], "pending": 1}
-    return receive(story, "boss", "system", message_id="t4.lost", sender="RUNTIME", payload=payload)
-
-
-def run_gated(story: Story, turns: int) -> None:
-    """The idle child runs with its permit, and then ``turns`` times without one."""
-    story.turn("idle", "g0", "boot-idle", permitted=True)
-    for number in range(1, turns + 1):
-        story.send(f"n{number}", "idle", number)
-        story.turn("idle", f"g{number}", f"n{number}")
-
-
-class Wrong:
-    """Stories that are wrong in one place, each with the one violation that says so."""
-
-    def __init__(self) -> None:
-        self.stories: list[tuple[Break, type[Violation]]] = []
-
-    def caught_by(self, violation: type[Violation]) -> Callable[[Break], Break]:
-        def register(change: Break) -> Break:
-            self.stories.append((change, violation))
-            return change
-
-        return register
-
-    def judge(self, change: Break, violation: type[Violation]) -> None:
-        """Break the right story, and see who notices."""
-        story = team()
-        change(story)
-        with pytest.raises(Violation) as caught:
-            story.settle()
-        assert type(caught.value) is violation, str(caught.value)
-
-
-def name_of(parameter: object) -> str:
-    """Return the sentence of a broken story, for the test's name."""
-    return getattr(parameter, "__name__", str(parameter)).strip("_")

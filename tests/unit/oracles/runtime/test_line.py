@@ -7,7 +7,8 @@ import pytest
 from oracles.runtime.line import read_line, read_log
 from oracles.runtime.seen import Reader
 from system.storage.line import Line, encode_line
-from tests.unit.oracles.runtime.story import hexed, sealed, team
+from tests.unit.oracles.runtime.story import hexed, sealed
+from tests.unit.oracles.runtime.team import team
 
 
 def line(seq: int, session_id: str = "s", **members: object) -> bytes:
@@ -16,8 +17,8 @@ def line(seq: int, session_id: str = "s", **members: object) -> bytes:
 
 
 def test_whole_lines_are_read() -> None:
-    log = read_log(line(1) + line(2) + line(3, after=1))
-    assert [(each.seq, each.after) for each in log.lines] == [(1, 0), (2, 1), (3, 1)]
+    log = read_log(line(1) + line(2) + line(3, durable=1))
+    assert [(each.seq, each.durable) for each in log.lines] == [(1, 0), (2, 1), (3, 1)]
     assert log.rest == b""
 
 
@@ -40,8 +41,8 @@ def test_a_line_of_the_runtime_is_read() -> None:
         line(1),
         line(2, session_id="other"),
         line(2, v=2),
-        line(2, after=2),
-        line(2, after=-1),
+        line(2, durable=2),
+        line(2, durable=-1),
         line(2, more=0),
         line(2, event=2),
         line(2, data=[]),

@@ -28,12 +28,10 @@ from oracles.violation import (
     Violation,
     WrongPresented,
 )
-from tests.unit.oracles.runtime.story import (
-    Break,
-    Story,
+from tests.unit.oracles.runtime.story import Break, Story, hexed
+from tests.unit.oracles.runtime.team import (
     Wrong,
     bounce,
-    hexed,
     lose_turn,
     name_of,
     poison,
@@ -52,7 +50,7 @@ RIGHT: dict[str, Break] = {
     "a gated agent was permitted a turn": lambda story: run_gated(story, 0),
     "a turn began while its gate was on the way": lambda story: run_gated(story, 1),
     "a line was written before the last was durable": lambda story: setattr(
-        story.logs["boss"][5], "after", 4
+        story.logs["boss"][5], "durable", 4
     ),
     "the operator ended an agent": lambda story: story.terminate("idle", "boot-idle"),
 }
@@ -84,12 +82,12 @@ def line_is_missing_in_the_middle(story: Story) -> None:
 
 @WRONG.caught_by(CorruptLog)
 def line_says_that_the_future_is_durable(story: Story) -> None:
-    story.logs["boss"][3].after = 4
+    story.logs["boss"][3].durable = 4
 
 
 @WRONG.caught_by(CorruptLog)
 def durable_lines_become_fewer(story: Story) -> None:
-    story.logs["boss"][5].after = 2
+    story.logs["boss"][5].durable = 2
 
 
 @WRONG.caught_by(CorruptLog)

@@ -21,20 +21,8 @@ from oracles.violation import (
     UntoldTurn,
     Violation,
 )
-from tests.unit.oracles.runtime.story import (
-    NOW_NS,
-    Break,
-    Story,
-    Wrong,
-    bounce,
-    hexed,
-    lose_turn,
-    message,
-    name_of,
-    poison,
-    receive,
-    team,
-)
+from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
+from tests.unit.oracles.runtime.team import Wrong, bounce, lose_turn, name_of, poison, receive, team
 
 WRONG = Wrong()
 BOSS, WORKER, IDLE = hexed("a-boss"), hexed("a-worker"), hexed("a-idle")

@@ -6,15 +6,8 @@ import pytest
 
 from oracles.marks import Mark
 from oracles.runtime.recovery_marks import marks_of_recovery, marks_of_run
-from tests.unit.oracles.runtime.story import (
-    Break,
-    Story,
-    bounce,
-    lose_turn,
-    poison,
-    run_gated,
-    team,
-)
+from tests.unit.oracles.runtime.story import Break, Story
+from tests.unit.oracles.runtime.team import bounce, lose_turn, poison, run_gated, team
 
 
 def _without_child(story: Story) -> None:

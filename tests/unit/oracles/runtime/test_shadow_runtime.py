@@ -20,7 +20,8 @@ from oracles.violation import (
     Starved,
     TornRecord,
 )
-from tests.unit.oracles.runtime.story import NOW_NS, Story, hexed, message, team
+from tests.unit.oracles.runtime.story import NOW_NS, Story, hexed, message
+from tests.unit.oracles.runtime.team import team
 from tests.unit.oracles.runtime.view import view_of
 
 BOSS, IDLE = hexed("a-boss"), hexed("a-idle")

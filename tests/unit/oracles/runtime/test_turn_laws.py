@@ -15,7 +15,8 @@ from oracles.violation import (
     WrongEffects,
     WrongPresented,
 )
-from tests.unit.oracles.runtime.story import Break, Story, Wrong, hexed, message, name_of, team
+from tests.unit.oracles.runtime.story import Break, Story, hexed, message
+from tests.unit.oracles.runtime.team import Wrong, name_of, team
 
 WRONG = Wrong()
 BOSS = hexed("a-boss")
