@@ -5,21 +5,53 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import atomic_write, explore, schedules, sqlite
+from benchmarks import (
+    atomic_write,
+    explore,
+    runtime_recovery,
+    runtime_step,
+    runtime_turns,
+    schedules,
+    sqlite,
+)
 from benchmarks.row import Row
+
+_ROOMS: Final = (
+    atomic_write,
+    explore,
+    sqlite,
+    schedules,
+    runtime_step,
+    runtime_turns,
+    runtime_recovery,
+)
+# By the name of the package that is imported.
+_PEERS: Final[Mapping[str, str]] = {
+    "dbos": "dbos",
+    "langgraph": "langgraph-checkpoint-sqlite",
+    "pyfakefs": "pyfakefs",
+    "simloom": "simloom",
+}
 
 
 def rows() -> Iterator[Row]:
     """Yield every row that this machine can measure."""
-    for room in (atomic_write, explore, sqlite, schedules):
+    for room in _ROOMS:
         yield from room.rows()
+
+
+def not_installed() -> list[str]:
+    """Return the peers whose rows are left out."""
+    return [name for package, name in _PEERS.items() if find_spec(package) is None]
 
 
 def _table(measured: list[Row]) -> Table:
@@ -52,18 +84,21 @@ def _as_json(measured: list[Row]) -> str:
         }
         for row in measured
     ]
-    return json.dumps({"schema": 1, "rows": found}, indent=2) + "\n"
+    told = {"schema": 1, "rows": found, "not_installed": not_installed()}
+    return json.dumps(told, indent=2) + "\n"
 
 
 @click.command()
 @click.option("--json", "json_path", type=click.Path(), help="Write the rows to FILE, - for here.")
 def main(json_path: str | None) -> None:
-    """Measure the disk and the crash engine beside their peers."""
+    """Measure the disk, the crash engine and the runtime beside their peers."""
     measured = list(rows())
     if json_path == "-":
         click.echo(_as_json(measured), nl=False)
         return
     Console().print(_table(measured))
+    if missing := not_installed():
+        click.echo(f"Not installed, and left out: {', '.join(missing)}.")
     if json_path:
         try:
             Path(json_path).write_text(_as_json(measured), encoding="utf-8")
