@@ -68,6 +68,7 @@ class SimulatedLoop(Refusals):
     """
 
     def __init__(self, clock: SimulatedClock, choices: Choices, power: Power | None = None) -> None:
+        self._ended = self._running = False
         self.clock = clock
         self.choices = choices
         self.trace: Trace | None = None
@@ -82,8 +83,6 @@ class SimulatedLoop(Refusals):
         self._generators = LivingGenerators(self)
         self._handler: Handler | None = None
         self._failures = UnhandledFailures()
-        self._running = False
-        self._ended = False
 
     # -- running -------------------------------------------------------------------------
 
@@ -364,6 +363,11 @@ class SimulatedLoop(Refusals):
     def close(self) -> None:
         """End the lifetime as ``abandon`` does; an orderly end has left nothing to drop."""
         if not self._ended:
+            self.abandon()
+
+    def __del__(self) -> None:
+        # A world that a failure left standing goes as silently as one that was ended.
+        if not (self._ended or self._running):
             self.abandon()
 
     def is_closed(self) -> bool:

@@ -18,6 +18,7 @@ from sim.errors import HarnessError
 from sim.event_loop import SimulatedLoop
 from sim.filesystem import SimulatedFileSystem
 from sim.ids import SimulatedIds
+from sim.outside import Outside
 from sim.trace import Trace
 from sim.workers import SimulatedWorkers
 from system.ports import Host
@@ -29,6 +30,7 @@ class World:
     ``image`` is then what the next boot will find. ``trace``, if set, is told every
     operation of every lifetime when the lifetime ends, and the schedule as it happens.
 
+    ``outside`` is what no crash touches: the ledger of the providers, and their faults.
     ``schedule`` decides which task runs next; the plainest run is first come, first served.
     """
 
@@ -42,6 +44,7 @@ class World:
         self.image = image if image is not None else Image.empty()
         self.clock = SimulatedClock()
         self.ids = SimulatedIds(choices)
+        self.outside = Outside()
         self.trace: Trace | None = None
         self.lifetimes = 0
         self._schedule: Choices = PlainChoices()

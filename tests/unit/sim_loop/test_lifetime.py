@@ -249,3 +249,25 @@ def test_a_harness_that_stops_a_run_stops_it_at_once() -> None:
         world.loop.run_until_complete(main())
     world.kill()
     assert log == []
+
+
+def test_a_world_that_is_dropped_without_an_end_is_silent_too() -> None:
+    async def hold() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(1)
+
+    async def generate() -> AsyncIterator[int]:
+        yield 1
+        yield 2
+
+    async def main() -> None:
+        asyncio.get_running_loop().create_task(hold())
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().create_task(hold())
+        await anext(generate())
+
+    world = World(PlainChoices())
+    world.boot()
+    world.loop.run_until_complete(main())

@@ -1,0 +1,7 @@
+"""The providers that come with the runtime, each behind ``system.ports.Provider``."""
+
+from system.providers.agentic import AgenticProvider, AgentService
+from system.providers.bare import BareProvider, Model
+from system.providers.scripted import ScriptedProvider, play
+
+__all__ = ["AgentService", "AgenticProvider", "BareProvider", "Model", "ScriptedProvider", "play"]

@@ -1,0 +1,81 @@
+"""An agentic service keeps its conversations itself: we name one, and go on where it stands.
+
+Its name for a conversation is known, and saved, from the creation on (hole R17). The log
+is not replayed into it; only a conversation that is created anew is told its history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from system.ports import ConversationLost, Opening, Tools
+
+
+class AgentService(Protocol):
+    """The service at the other end. All of it may raise ``ProviderError``."""
+
+    async def create(self, opening: Opening) -> str:
+        """Return the name of a new conversation that was told ``opening.history``.
+
+        Asked twice for one ``opening.key``, it returns the same conversation.
+        """
+        ...
+
+    async def resume(self, identity: str) -> None:
+        """Make a conversation ready; ``ConversationLost`` if it is not known."""
+        ...
+
+    def send(self, identity: str, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
+        """Yield the answer in pieces; ``key`` is the turn's id."""
+        ...
+
+    async def conversations(self) -> Sequence[str]:
+        """Return the names of all conversations that are kept for us."""
+        ...
+
+
+class AgenticConversation:
+    """One conversation at the service; implements ``system.ports.Conversation``."""
+
+    def __init__(self, service: AgentService, identity: str) -> None:
+        self._service = service
+        self._identity = identity
+
+    def identity(self) -> str:
+        """Return the service's name for it."""
+        return self._identity
+
+    def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
+        """Yield the answer in pieces."""
+        return self._service.send(self._identity, prompt, key, tools)
+
+    async def suspend(self) -> bytes:
+        """Return nothing: the service keeps all of it."""
+        return b""
+
+    async def stop(self) -> None:
+        """Do nothing: the service keeps the conversation."""
+
+
+class AgenticProvider:
+    """Conversations at ``service``; implements ``system.ports.Provider``."""
+
+    def __init__(self, service: AgentService) -> None:
+        self._service = service
+
+    async def create(self, opening: Opening) -> AgenticConversation:
+        """Open a new conversation."""
+        return AgenticConversation(self._service, await self._service.create(opening))
+
+    async def restore(self, opening: Opening, identity: str, blob: bytes) -> AgenticConversation:
+        """Take up the conversation ``identity``; ``ConversationLost`` if it is not known."""
+        del blob
+        if not identity:
+            raise ConversationLost(f"no name of a conversation was kept: key={opening.key}")
+        await self._service.resume(identity)
+        return AgenticConversation(self._service, identity)
+
+    async def identities(self) -> Sequence[str]:
+        """Return the names of all conversations that the service keeps for us, sorted."""
+        return sorted(await self._service.conversations())

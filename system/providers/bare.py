@@ -1,0 +1,72 @@
+"""A bare model remembers nothing: each request carries the conversation, the log is its only copy.
+
+A conversation grows by an exchange when its answer was taken to the end. Whoever does not
+commit that turn has to drop the conversation and restore it from the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from system.ports import Exchange, Opening, Tools
+
+
+class Model(Protocol):
+    """A model without a memory."""
+
+    def answer(self, opening: Opening, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
+        """Yield the answer to ``prompt``, which comes after ``opening.history``.
+
+        ``key`` is the turn's id. Raises ``ProviderError``.
+        """
+        ...
+
+
+class BareConversation:
+    """What was said so far; implements ``system.ports.Conversation``."""
+
+    def __init__(self, model: Model, opening: Opening) -> None:
+        self._model = model
+        self._opening = opening
+
+    def identity(self) -> str:
+        """Return the empty text: the model knows no conversations."""
+        return ""
+
+    async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
+        """Yield the answer in pieces; one that breaks off is not remembered."""
+        pieces: list[str] = []
+        async for piece in self._model.answer(self._opening, prompt, key, tools):
+            pieces.append(piece)
+            yield piece
+        exchange = Exchange(prompt, "".join(pieces))
+        self._opening = replace(self._opening, history=(*self._opening.history, exchange))
+
+    async def suspend(self) -> bytes:
+        """Return nothing: a second copy of the log could only be wrong (hole R15)."""
+        return b""
+
+    async def stop(self) -> None:
+        """Do nothing: nothing is held open."""
+
+
+class BareProvider:
+    """Conversations with ``model``; implements ``system.ports.Provider``."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    async def create(self, opening: Opening) -> BareConversation:
+        """Open a conversation that has come as far as ``opening.history``."""
+        return BareConversation(self._model, opening)
+
+    async def restore(self, opening: Opening, identity: str, blob: bytes) -> BareConversation:
+        """Open it again, from ``opening`` and nothing else."""
+        del identity, blob
+        return BareConversation(self._model, opening)
+
+    async def identities(self) -> Sequence[str]:
+        """Return nothing: no conversation is kept anywhere."""
+        return ()

@@ -1,0 +1,41 @@
+"""Tools that write down their calls, and what a test does with a conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sim.world import World
+from system.ports import Conversation, JsonObject, Opening, Tools
+
+
+@dataclass
+class NotedTools:
+    """Every call is answered with its number; a repeated one with its first answer."""
+
+    calls: list[tuple[str, str, object]] = field(default_factory=list)
+    results: dict[str, JsonObject] = field(default_factory=dict)
+
+    def call(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
+        self.calls.append((call_id, name, arguments))
+        return self.results.setdefault(call_id, {"number": len(self.results)})
+
+
+OPENING = Opening("s1", "model", "be brief")
+
+
+def brain(prompt: str, tools: Tools) -> str:
+    """Call two tools, and answer with what they gave."""
+    results = [tools.call(str(number), "poke", {"to": prompt}) for number in range(2)]
+    return f"{prompt}: {results}"
+
+
+def say(
+    world: World, conversation: Conversation, prompt: str, key: str, tools: Tools | None = None
+) -> str:
+    """Run one request to its end; return the whole answer."""
+
+    async def main() -> str:
+        sent = conversation.send(prompt, key, tools or NotedTools())
+        return "".join([piece async for piece in sent])
+
+    return world.loop.run_until_complete(main())
