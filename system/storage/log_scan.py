@@ -175,7 +175,7 @@ class _Judge:
             self.torn_bytes,
             self._seq_before(kept),
             tuple(self.missing),
-            max(0, min(kept - 1, self._first_unproven())),
+            self._first_unproven(),
         )
 
     def _proofs(self) -> Iterator[tuple[_Gap, int]]:
