@@ -25,15 +25,15 @@ from dataclasses import dataclass
 from posixpath import basename, dirname
 
 from system.errors import told_when_full
-from system.ports import FileSystem, Ids, OpenMode
-from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
+from system.ports import File, FileSystem, Ids, OpenMode
+from system.storage.atomic_file import sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
 from system.storage.line import Line
 from system.storage.log_report import Damage, LogReport, PendingFate
 from system.storage.log_scan import Scan, scan
 from system.storage.pending_entry import PendingEntry, read_pending_entry
 from system.storage.quarantine import move_aside, put_aside
-from system.storage.transfer import write_all
+from system.storage.transfer import read_all, write_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +76,24 @@ class _Recovery:
     def run(self) -> RecoveredLog:
         if self.files.kind(self.path) is None:
             self._create()
-        directory = dirname(self.path)
-        swept = sweep_temporaries(self.files, directory, basename(self.path))
-        content = read_whole(self.files, self.path)
-        found = scan(content, self.session_id, self.path)
-        entry = read_pending_entry(self.files, self.pending_path, self.session_id, found.last_seq)
-        if entry.fate is PendingFate.REPLAYED:
-            # What stands at the end is what was appended of this very entry.
-            found = found.with_tail_explained()
-        damaged = self._put_aside(content, found)
-        repair = self._rewrite if found.has_damaged_middle else self._settle
-        size_bytes = repair(content, found, entry.encoded)
+        swept = sweep_temporaries(self.files, dirname(self.path), basename(self.path))
+        file = self.files.open(self.path, OpenMode.WRITE)
+        try:
+            content = read_all(file)
+            found = scan(content, self.session_id, self.path)
+            entry = read_pending_entry(
+                self.files, self.pending_path, self.session_id, found.last_seq
+            )
+            if entry.fate is PendingFate.REPLAYED:
+                # What stands at the end is what was appended of this very entry.
+                found = found.with_tail_explained()
+            damaged = self._put_aside(content, found)
+            if found.has_damaged_middle:
+                size_bytes = self._rewrite(content, found, entry.encoded)
+            else:
+                size_bytes = self._settle(file, content, found, entry.encoded)
+        finally:
+            file.close()
         damaged += self._dismiss(entry, found.last_seq)
         lines = found.lines + entry.lines
         report = LogReport(
@@ -118,20 +125,16 @@ class _Recovery:
         write_atomic(self.files, self.path, kept, self.ids)
         return len(kept)
 
-    def _settle(self, content: bytes, found: Scan, replay: bytes) -> int:
+    def _settle(self, file: File, content: bytes, found: Scan, replay: bytes) -> int:
         unproven = found.good[found.unproven :]
         start = unproven[0][0] if unproven else 0
         tail = b"".join(content[first:end] + b"\n" for first, end in unproven) + replay
         size_bytes = start + len(tail)
-        file = self.files.open(self.path, OpenMode.WRITE)
-        try:
-            write_all(file, tail, start)
-            if file.size() == size_bytes:
-                file.truncate(size_bytes + 1)
-            file.truncate(size_bytes)
-            file.fsync()
-        finally:
-            file.close()
+        write_all(file, tail, start)
+        if file.size() == size_bytes:
+            file.truncate(size_bytes + 1)
+        file.truncate(size_bytes)
+        file.fsync()
         self.files.sync_dir(dirname(self.path))
         return size_bytes
 

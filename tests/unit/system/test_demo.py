@@ -1,0 +1,251 @@
+"""``python -m system demo``: what it says, what it leaves, and every way in which it can end."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from system import cli as command
+from system.agents.recovery_report import RecoveryReport
+from system.agents.store_report import Problem, SessionProblem
+from system.demo.jobs import job_id
+from system.host import real_host
+from system.ports import Host
+from system.recovery_words import recovery_in_words
+from system.root import Root
+from system.storage.codec import seal
+from system.storage.log_report import Damage
+from tests.meta.source_tree import ROOT, run_python
+from tests.unit.system.faulty_files import FaultyHost
+
+
+def demo(root: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(command.cli, ["demo", "--root", str(root), *arguments])
+
+
+def facts(result: Result) -> list[str]:
+    return [line for line in result.stdout.splitlines() if line.startswith(("ack", "told"))]
+
+
+def told_jobs(result: Result) -> list[int]:
+    told = [line.split(" ", 2)[2] for line in facts(result) if line.startswith("told")]
+    return sorted(json.loads(payload)["job"] for payload in told)
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Every file but the lock, which counts the boots."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and path.name != "runtime.lock"
+    }
+
+
+def refused(root: Path, *arguments: str) -> str:
+    """The one sentence of a demo that must end with exit code 2."""
+    result = demo(root, *arguments)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    return result.stderr
+
+
+def test_every_job_is_told_once_and_each_call_is_acknowledged(tmp_path: Path) -> None:
+    result = demo(tmp_path / "root", "--jobs", "6")
+
+    lines = result.stdout.splitlines()
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert lines[:2] == [
+        f'root "{tmp_path}/root"', "recovered epoch=1 sessions=0 living=0 lines=0",
+    ]  # fmt: skip
+    assert lines[2].startswith("ack create demo.lead ")
+    assert lines[3:8] == ["ack send demo.team", *(f"ack send {job_id(n)}" for n in range(1, 5))]
+    assert told_jobs(result) == [1, 2, 3, 4, 5, 6]
+    told = [line.split(" ")[1] for line in facts(result) if line.startswith("told")]
+    assert [line for line in facts(result) if "acknowledge" in line] == [
+        f"ack acknowledge {message_id}" for message_id in told
+    ]
+    assert lines[-1] == "done jobs=6"
+
+
+def test_a_demo_that_was_done_is_repeated_without_an_effect(tmp_path: Path) -> None:
+    first = demo(tmp_path, "--jobs", "3")
+    left = contents(tmp_path)
+
+    second = demo(tmp_path, "--jobs", "3")
+
+    assert "recovered epoch=2 sessions=6 living=3" in second.stdout
+    assert [line for line in facts(first) if "send" in line or "create" in line] == facts(second)
+    assert contents(tmp_path) == left
+
+
+def test_more_jobs_on_the_same_root_are_added_in_either_framing(tmp_path: Path) -> None:
+    demo(tmp_path, "--jobs", "2")
+
+    result = demo(tmp_path, "--jobs", "5", "--framing", "pending")
+
+    assert (result.exit_code, told_jobs(result)) == (0, [3, 4, 5])
+
+
+def test_a_directory_with_other_things_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_bytes(b"x")
+
+    assert "holds 'thesis.tex'" in refused(tmp_path)
+    assert os.listdir(tmp_path) == ["thesis.tex"]
+
+
+def test_a_root_in_use_is_refused(tmp_path: Path) -> None:
+    host = real_host(str(tmp_path))
+    root = Root.open(host.files, host.ids, 0)
+
+    assert "another runtime holds it" in refused(tmp_path)
+
+    root.close()
+    assert demo(tmp_path, "--jobs", "1").exit_code == 0
+
+
+def test_a_root_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "root.json").write_bytes(seal({"format": 9}) + b"\n")
+
+    assert "format=9" in refused(tmp_path)
+
+
+def test_a_root_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+
+    assert refused(tmp_path / "file") == (
+        f"Error: --root {tmp_path}/file: File exists ({tmp_path}/file); name another directory\n"
+    )
+    assert "name another directory" in refused(tmp_path / "file" / "below")
+
+
+def test_a_name_that_is_taken_by_somebody_else_is_told(tmp_path: Path) -> None:
+    demo(tmp_path, "--jobs", "1")
+    log = next(path for path in tmp_path.rglob("events.jsonl") if b"demo.lead" in path.read_bytes())
+    lines = log.read_bytes().splitlines()
+    agent = json.loads(lines[1])
+    del agent["crc"]
+    agent["data"]["request_id"] = "somebody else"
+    log.write_bytes(b"\n".join([lines[0], seal(agent), *lines[2:], b""]))
+
+    assert "the name 'lead' is taken" in refused(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--jobs", "0"), ("--jobs", "many"), ("--framing", "none"), ("--jobz", "1")]
+)
+def test_a_wrong_argument_is_a_usage_mistake(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert demo(tmp_path / "root", *arguments).exit_code == 2
+    assert not (tmp_path / "root").exists()
+
+
+@pytest.fixture
+def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyHost]:
+    """The host of the next demo, which can be told to fail."""
+    host = real_host(str(tmp_path))
+    faulty = FaultyHost.of(str(tmp_path), host.files, host.database, host.workers)
+
+    def real(_root: str) -> Host:
+        return faulty
+
+    monkeypatch.setattr(command, "real_host", real)
+    return faulty
+
+
+def test_a_disk_that_refuses_is_one_sentence_and_the_root_can_go_on(
+    tmp_path: Path, faulty: FaultyHost
+) -> None:
+    faulty.files.fail("fsync", "runtime.lock", errno.EIO)
+
+    assert refused(tmp_path, "--jobs", "1") == (
+        f"Error: --root {tmp_path}: Input/output error (runtime.lock); "
+        "see to the disk and start again\n"
+    )
+    assert told_jobs(demo(tmp_path, "--jobs", "1")) == [1]
+
+
+def test_what_a_stopped_agent_leaves_undone_is_told_and_done_next_time(
+    tmp_path: Path, faulty: FaultyHost
+) -> None:
+    faulty.files.fail("fdatasync", "user/events.jsonl", errno.EIO)
+
+    result = demo(tmp_path, "--jobs", "1")
+    again = demo(tmp_path, "--jobs", "1")
+
+    assert (result.exit_code, told_jobs(result)) == (1, [])
+    assert (again.exit_code, told_jobs(again)) == (0, [1])
+
+
+def test_ctrl_c_closes_the_root_and_the_next_start_carries_on(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "system", "demo", "--root", str(tmp_path), "--jobs", "2000"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    while not process.stdout.readline().startswith("told"):
+        pass
+    process.send_signal(signal.SIGINT)
+    _stdout, stderr = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert stderr == "interrupted, and closed; start it again and it carries on\n"
+    again = demo(tmp_path, "--jobs", "1")
+    assert again.exit_code == 0
+    assert "had been open" not in again.stdout
+    assert "run again" not in again.stdout
+
+
+def test_a_reader_that_goes_away_ends_the_demo_without_a_traceback(tmp_path: Path) -> None:
+    script = f"{sys.executable} -m system demo --root {tmp_path} | head -n 1"
+    ran = subprocess.run(
+        ["/bin/sh", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (ran.stdout, ran.stderr) == (f'root "{tmp_path}"\n', "")
+
+
+def test_help_says_what_the_demo_is_for() -> None:
+    ran = run_python("-m", "system", "demo", "--help")
+
+    assert ran.returncode == 0
+    assert "kill it at any moment" in ran.stdout
+
+
+def test_a_recovery_that_put_nothing_right_is_one_line() -> None:
+    report = RecoveryReport(epoch=3, sessions=4, living=2, lines=70)
+
+    assert list(recovery_in_words(report)) == ["recovered epoch=3 sessions=4 living=2 lines=70"]
+
+
+def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
+    report = RecoveryReport(
+        epoch=2, sessions=1, living=1, lines=5, torn_bytes=17, redone=3,
+        damaged=[Damage("agents/a/events.jsonl", 40, 9, "no seal", tail=False, quarantine="q")],
+        missing={"a": ((3, 3), (5, 8))},
+        problems=[SessionProblem("b", Problem.FAILED, "EIO")],
+        detached=["c"], orphans=["d", "e"], swept=["f"], suspended=["g"], ended=["h"],
+        lost_turns={"i": ("t1", "t2"), "j": ("t3",)}, leaks=["agentic: k"],
+    )  # fmt: skip
+
+    assert list(recovery_in_words(report)) == [
+        "recovered epoch=2 sessions=1 living=1 lines=5",
+        "  3 promised lines were still owed, and were written",
+        "  1 conversations had been open, and were suspended",
+        "  3 turns were under way, and run again",
+        "  1 agents were at their end, and have ended",
+        "  17 bytes of unfinished lines were cut off",
+        "  2 sessions had never become agents, and were removed",
+        "  1 temporary files were removed",
+        "  agents/a/events.jsonl: 9 damaged bytes at offset 40 were put aside in q: no seal",
+        "  session a: lines are missing: 3, 5 to 8",
+        "  session b: the disk refused to read or write it; recover again (EIO)",
+        "  session c: its parent cannot be found; it counts as a root",
+        "  a conversation is kept that no session knows: agentic: k",
+    ]
