@@ -195,8 +195,11 @@ class Recovery:
             detail = "its log does not say which agent it is; what is left was kept"
             self._tell(session_id, Problem.DAMAGED, detail)
             return
-        with suppress(OSError):
+        try:
             self.store.remove(session_id)
+        except OSError as error:
+            self._tell(session_id, Problem.FAILED, f"an orphan could not be removed ({error})")
+        else:
             self.report.orphans.append(session_id)
 
     def _placed(self, session_id: str, parent_id: str | None) -> None:
@@ -238,17 +241,19 @@ class Recovery:
     async def _repair(self, agent: Agent) -> None:
         """Let log and record say the same; what the disk refuses is left to the next boot."""
         history = agent.history
-        with suppress(OSError, StorageError):
+        try:
             if agent.record is None:
                 await self._write_record(agent)
             if history.ended and not history.termination_logged:
                 ended: JsonObject = {
                     "agent_id": agent.agent_id, "reason": history.ended, "returned": list[Json](),
                 }  # fmt: skip
-                await agent.note([(event.AGENT_TERMINATED, ended)])
+                await agent.commit(lambda: [(event.AGENT_TERMINATED, ended)])
                 self.report.ended.append(agent.agent_id)
-        if history.ended:
-            await self.orchestrator.retire(agent)
+            if history.ended:
+                await self.orchestrator.retire(agent)
+        except (OSError, StorageError) as error:
+            self._tell(agent.session_id, Problem.FAILED, f"it could not be repaired ({error})")
 
     async def _write_record(self, agent: Agent) -> None:
         problem = self._record_problems.get(agent.session_id)
@@ -275,8 +280,12 @@ class Recovery:
         for agent in self.orchestrator.agents.values():
             record = agent.record
             if record is not None and record.state is SessionState.ACTIVE:
-                with suppress(OSError, StorageError):
+                try:
                     await agent.save(SessionState.SUSPENDED, record.provider_state_blob)
+                except (OSError, StorageError) as error:
+                    detail = f"its record still says ACTIVE ({error})"
+                    self._tell(agent.session_id, Problem.FAILED, detail)
+                else:
                     self.report.suspended.append(agent.session_id)
 
     # 9
@@ -316,6 +325,7 @@ class Recovery:
         report, agents = self.report, self.orchestrator.agents.values()
         report.sessions = len(self.orchestrator.agents) - 1
         report.living = sum(agent.alive for agent in agents) - 1
+        report.unkept = sum(len(agent.owed) + (agent.birth is not None) for agent in agents)
         known = {agent.history.identity for agent in agents}
         for agent in agents:
             if agent.record is not None:

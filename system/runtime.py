@@ -276,6 +276,10 @@ class Runtime:
 
         await user.commit(make)
 
+    def is_taken(self, name: str) -> bool:
+        """Whether a name is not free: an agent has it, or is about to be born with it."""
+        return self._orchestrator.tree.is_taken(name)
+
     def view(self) -> RuntimeView:
         """Return what there is at this moment: durable facts only."""
         return view_of(self._orchestrator)

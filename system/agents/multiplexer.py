@@ -112,6 +112,14 @@ class Pool:
             with suppress(ProviderError):
                 await slot.conversation.stop()
 
+    async def close(self, agent: Agent) -> None:
+        """Close the conversation of an agent that has ended, when nobody holds it."""
+        while (slot := self._open.get(agent.session_id)) is not None:
+            if not slot.held:
+                await self.discard(agent)
+                return
+            await self._wait()
+
     async def suspend(self, agent: Agent) -> None:
         """Close the agent's conversation, if one is open, when nobody holds it.
 

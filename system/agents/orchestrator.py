@@ -132,7 +132,9 @@ class Orchestrator:
                 if target == agent.agent_id:
                     self._owe_notice(other, subscription_id, touched)
         await self.tell(touched.values())
-        await self.retire(agent)
+        with suppress(OSError, StorageError):
+            # What the disk refuses now is left to the next boot.
+            await self.retire(agent)
 
     async def return_dead(self, agent: Agent) -> None:
         """Tell the senders of messages that nobody will see."""
@@ -288,15 +290,16 @@ class Orchestrator:
             touched[subscriber.agent_id] = subscriber
 
     async def retire(self, agent: Agent) -> None:
-        """Close the conversation of an agent that has ended, and let its record say so."""
+        """Close the conversation of an agent that has ended, and let its record say so.
+
+        Raises ``StorageError`` or ``OSError``; the next boot then does it.
+        """
         if agent.record is None or agent.record.state is SessionState.TERMINATED:
             return
         pool = self.multiplexer.pools.get(agent.record.provider_name)
         if pool is not None:
-            await pool.discard(agent)
-        with suppress(OSError, StorageError):
-            # If it is refused, the next boot does it.
-            await agent.save(SessionState.TERMINATED, agent.record.provider_state_blob)
+            await pool.close(agent)
+        await agent.save(SessionState.TERMINATED, agent.record.provider_state_blob)
 
     # -- reminders -----------------------------------------------------------------------
 

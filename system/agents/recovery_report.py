@@ -19,7 +19,8 @@ class RecoveryReport:
     whose parent cannot be found; they count as roots. ``orphans`` are sessions that never
     became agents and were removed. ``swept`` are temporary files. ``suspended`` are
     sessions that the last lifetime had open. ``ended`` are agents whose end was
-    finished, ``redone`` counts lines that other logs were owed. ``lost_turns`` are turns
+    finished, ``redone`` counts lines that other logs were owed, and ``unkept`` those of
+    them that the disk has refused so far. ``lost_turns`` are turns
     that were under way, by agent. ``leaks`` are conversations that a provider keeps and no
     session knows, each as ``provider: identity``.
     """
@@ -30,6 +31,7 @@ class RecoveryReport:
     lines: int = 0
     torn_bytes: int = 0
     redone: int = 0
+    unkept: int = 0
     damaged: list[Damage] = field(default_factory=list)
     missing: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     problems: list[SessionProblem] = field(default_factory=list)

@@ -62,6 +62,8 @@ class TurnTools:
 
     def _called(self, name: str, arguments: JsonObject) -> JsonObject:
         tool = self._TOOLS.get(name)
+        if not isinstance(arguments, dict):
+            return {"error": f"the arguments of a tool are an object, not {arguments!r}"}
         if tool is None:
             return {"error": f"there is no tool {name!r}; known are {', '.join(self._TOOLS)}"}
         if self.effects.completion is not None and name != "check_inbox":

@@ -61,9 +61,13 @@ class Tree:
 
     def reserve(self, name: str) -> None:
         """Keep a name for an agent to be created; ``NameTaken`` if somebody has it."""
-        if name in self._by_name or name in self._reserved:
+        if self.is_taken(name):
             raise NameTaken(name)
         self._reserved.add(name)
+
+    def is_taken(self, name: str) -> bool:
+        """Whether a living agent has this name, or one that is to be created."""
+        return name in self._by_name or name in self._reserved
 
     def release(self, name: str) -> None:
         """Give back a reserved name of which nothing came."""

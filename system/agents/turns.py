@@ -120,7 +120,9 @@ class Turns:
                 permitted=permitted,
             )  # fmt: skip
         except (Exception, CancelledError) as failure:
-            tools.give_up()
+            if not agent.stopped:
+                tools.give_up()
+            # Else the line may be durable: what it promises is kept free until the next boot.
             # The conversation may remember a turn that never happened.
             await pool.discard(agent)
             if isinstance(failure, TurnFailed):

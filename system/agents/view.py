@@ -32,10 +32,14 @@ class AgentView:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeView:
-    """All agents in the order in which they were placed, and the messages to the operator."""
+    """All agents in the order in which they were placed, and the messages to the operator.
+
+    ``user_stopped`` says why nothing more reaches the operator until the next boot, or is empty.
+    """
 
     agents: tuple[AgentView, ...]
     user: tuple[Message, ...]
+    user_stopped: str = ""
 
 
 def view_of(orchestrator: Orchestrator) -> RuntimeView:
@@ -53,4 +57,5 @@ def view_of(orchestrator: Orchestrator) -> RuntimeView:
                 dict(history.metadata), agent.stopped, agent.running is not None,
             )
         )  # fmt: skip
-    return RuntimeView(tuple(shown), tuple(orchestrator.user.history.pending.values()))
+    user = orchestrator.user
+    return RuntimeView(tuple(shown), tuple(user.history.pending.values()), user.stopped)
