@@ -167,9 +167,11 @@ class ShadowRuntime:
     ) -> None:
         """After all faults were lifted and nothing moves: all accepted work is done (V-9).
 
-        ``held`` are sessions that may wait, because the resume policy did not wake them.
+        ``now_ns`` is the wall clock at this moment, since 1970; unlike the latest one, it may
+        have been stepped back, and then a reminder may wait for it to come again. ``held`` are
+        sessions that may wait, because the resume policy did not wake them.
         """
-        self.check(seen, now_ns)
+        self.check(seen)
         check_quiet(view, seen, now_ns, self._excused, held)
 
     def _has_agents(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 from itertools import islice
 from typing import Any, Final
 
@@ -50,7 +51,7 @@ MOST_PRESENTATIONS: Final = 5
 
 
 class Fold:
-    """The state of one session, or of USER (``is_user``); everything in the order of its lines.
+    """The state of one session, or of USER; everything in the order of its lines.
 
     ``session_id`` is the name of the log's directory, so USER's is ``user``.
 
@@ -58,11 +59,11 @@ class Fold:
     ``bootstraps`` the first messages of children to their spawns.
     """
 
-    def __init__(self, path: str, log: Log, *, is_user: bool = False) -> None:
+    def __init__(self, path: str, log: Log) -> None:
         self.path = path
         self.session_id = path.split("/")[-2]
         self.log = log
-        self.is_user = is_user
+        self.is_user = self.session_id == "user"
         self.created: Mapping[str, Any] = {}
         self.agent: Agent | None = None
         self.enqueued: dict[str, Message] = {}
@@ -93,7 +94,19 @@ class Fold:
         self.notices: dict[str, Message] = {}
         self.unknown = 0
         self.violation: Violation | None = None
-        self._fold(log.lines)
+        self.take(log.lines)
+
+    def extended(self, log: Log) -> Fold:
+        """Return the fold of a log that begins with this one's; this one stays as it is."""
+        if self.violation is not None:
+            return self
+        grown = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict | list | set):
+                setattr(grown, name, value.copy())
+        grown.log = log
+        grown.take(log.lines[len(self.log.lines) :])
+        return grown
 
     @property
     def gated(self) -> bool:
@@ -105,7 +118,8 @@ class Fold:
         """The agent's id, or an empty text before ``agent.created``."""
         return self.agent.agent_id if self.agent else ""
 
-    def _fold(self, lines: Iterable[Line]) -> None:
+    def take(self, lines: Iterable[Line]) -> None:
+        """Fold in the next lines, up to the first that breaks a law."""
         for line in lines:
             handler = _HANDLERS.get(line.event)
             if handler is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from oracles.runtime.fold import Fold
-from oracles.runtime.line import Log, read_log, unsealed
+from oracles.runtime.line import read_log, unsealed
 
 USER_LOG: Final = "user/events.jsonl"
 _SESSION_PATH: Final = re.compile(r"agents/([^/]+)/(.*)")
@@ -121,8 +121,10 @@ class Reader:
         before = self._folds.get(path)
         if before is not None and before.log.raw == raw:
             return before
-        log = read_log(raw, before.log if before else Log())
-        return Fold(path, log, is_user=path == USER_LOG)
+        if before is None:
+            return Fold(path, read_log(raw))
+        log = read_log(raw, before.log)
+        return before.extended(log) if raw.startswith(before.log.raw) else Fold(path, log)
 
     def _record(self, raw: bytes) -> dict[str, Any] | str:
         record = self._records.get(raw)
