@@ -11,7 +11,7 @@ import os
 import stat
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, suppress
 from itertools import count
@@ -186,3 +186,11 @@ def real_host(root: str) -> Host:
     return Host(
         RealFileSystem(absolute), RealClock(), RealIds(), RealDatabase(absolute), RealWorkers()
     )
+
+
+def run(main: Coroutine[None, None, T]) -> T:
+    """Run ``main`` on an event loop of its own, and return or raise what it does.
+
+    Ctrl-C cancels ``main``; when that has ended, it is ``KeyboardInterrupt`` here.
+    """
+    return asyncio.run(main)

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,13 +19,12 @@ from system.agents.recovery_report import RecoveryReport
 from system.agents.store_report import Problem, SessionProblem
 from system.demo.jobs import job_id
 from system.host import real_host
-from system.ports import Host
 from system.recovery_words import recovery_in_words
 from system.root import Root
 from system.storage.codec import seal
 from system.storage.log_report import Damage
 from tests.meta.source_tree import ROOT, run_python
-from tests.unit.system.faulty_files import FaultyHost
+from tests.unit.system.faulty_files import FaultyFiles
 
 
 def demo(root: Path, *arguments: str) -> Result:
@@ -48,6 +47,14 @@ def contents(root: Path) -> dict[str, bytes]:
         for path in root.rglob("*")
         if path.is_file() and path.name != "runtime.lock"
     }
+
+
+def log_of(root: Path, name: str) -> Path:
+    """The path of an agent's log, from the root on."""
+    made = f'"name":"{name}"'.encode()
+    logs = root.glob("agents/*/events.jsonl")
+    found = next(log for log in logs if made in log.read_bytes().splitlines()[1])
+    return found.relative_to(root)
 
 
 def refused(root: Path, *arguments: str) -> str:
@@ -128,7 +135,7 @@ def test_a_root_that_cannot_be_is_refused(tmp_path: Path) -> None:
 
 def test_a_name_that_is_taken_by_somebody_else_is_told(tmp_path: Path) -> None:
     demo(tmp_path, "--jobs", "1")
-    log = next(path for path in tmp_path.rglob("events.jsonl") if b"demo.lead" in path.read_bytes())
+    log = tmp_path / log_of(tmp_path, "lead")
     lines = log.read_bytes().splitlines()
     agent = json.loads(lines[1])
     del agent["crc"]
@@ -147,22 +154,18 @@ def test_a_wrong_argument_is_a_usage_mistake(tmp_path: Path, arguments: tuple[st
 
 
 @pytest.fixture
-def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyHost]:
-    """The host of the next demo, which can be told to fail."""
+def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultyFiles:
+    """The files of every demo on ``tmp_path``, which can be told to fail."""
     host = real_host(str(tmp_path))
-    faulty = FaultyHost.of(str(tmp_path), host.files, host.database, host.workers)
-
-    def real(_root: str) -> Host:
-        return faulty
-
-    monkeypatch.setattr(command, "real_host", real)
+    faulty = FaultyFiles(host.files)
+    monkeypatch.setattr(command, "real_host", lambda _root: replace(host, files=faulty))
     return faulty
 
 
 def test_a_disk_that_refuses_is_one_sentence_and_the_root_can_go_on(
-    tmp_path: Path, faulty: FaultyHost
+    tmp_path: Path, faulty: FaultyFiles
 ) -> None:
-    faulty.files.fail("fsync", "runtime.lock", errno.EIO)
+    faulty.fail("fsync", "runtime.lock", errno.EIO)
 
     assert refused(tmp_path, "--jobs", "1") == (
         f"Error: --root {tmp_path}: Input/output error (runtime.lock); "
@@ -172,15 +175,17 @@ def test_a_disk_that_refuses_is_one_sentence_and_the_root_can_go_on(
 
 
 def test_what_a_stopped_agent_leaves_undone_is_told_and_done_next_time(
-    tmp_path: Path, faulty: FaultyHost
+    tmp_path: Path, faulty: FaultyFiles
 ) -> None:
-    faulty.files.fail("fdatasync", "user/events.jsonl", errno.EIO)
+    demo(tmp_path, "--jobs", "1")
+    faulty.fail("fdatasync", log_of(tmp_path, "writer").as_posix(), errno.EIO)
 
-    result = demo(tmp_path, "--jobs", "1")
-    again = demo(tmp_path, "--jobs", "1")
+    result = demo(tmp_path, "--jobs", "2")
+    again = demo(tmp_path, "--jobs", "2")
 
     assert (result.exit_code, told_jobs(result)) == (1, [])
-    assert (again.exit_code, told_jobs(again)) == (0, [1])
+    assert result.stderr.startswith("agent 'writer' is stopped until the next start: ")
+    assert (again.exit_code, told_jobs(again)) == (0, [2])
 
 
 def test_ctrl_c_closes_the_root_and_the_next_start_carries_on(tmp_path: Path) -> None:

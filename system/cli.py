@@ -1,0 +1,94 @@
+"""The command line of the runtime: ``python -m system demo --root DIR``.
+
+What is wrong with the root is one sentence and exit code 2. Ctrl-C lets the turns under
+way end and closes the root, and is exit code 130.
+"""
+
+from __future__ import annotations
+
+import json
+from errno import EPIPE
+
+import click
+
+from system.demo.operator import run_demo
+from system.errors import RuntimeRefused, StorageError
+from system.host import real_host, run
+from system.ports import Host
+from system.storage.framing import Framing
+
+UNDONE = 1
+USAGE = 2
+INTERRUPTED = 130
+
+
+class Mistake(click.ClickException):
+    """One sentence for the user: what is wrong with which root."""
+
+    exit_code = USAGE
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Run durable agents on a directory.
+
+    Exit codes: 0 done, 1 something was left undone, 2 usage, 130 interrupted.
+    """
+
+
+@cli.command()
+@click.option(
+    "--root", required=True, metavar="DIR", type=click.Path(),
+    help="Where everything is kept; it is made if it is missing.",
+)  # fmt: skip
+@click.option(
+    "--jobs", default=100, show_default=True, metavar="N", type=click.IntRange(min=1),
+    help="How many jobs the team gets in all, over all runs on this root.",
+)  # fmt: skip
+@click.option(
+    "--framing", default=Framing.FRAMED.value, show_default=True,
+    type=click.Choice([framing.value for framing in Framing]),
+    help="How lines are made durable; it may change from run to run.",
+)  # fmt: skip
+def demo(root: str, jobs: int, framing: str) -> None:
+    """Let a small team of agents work; kill it at any moment, and start it again.
+
+    Each line says one thing that is durable from then on.
+    """
+    # JSON, so that no name can make two lines of it.
+    click.echo(f"root {json.dumps(root)}")
+    try:
+        undone = run(run_demo(_host(root), jobs, Framing(framing), click.echo))
+    except KeyboardInterrupt:
+        click.echo("interrupted, and closed; start it again and it carries on", err=True)
+        click.get_current_context().exit(INTERRUPTED)
+    except (RuntimeRefused, StorageError) as refused:
+        raise Mistake(f"--root {root}: {refused}") from None
+    except OSError as error:
+        if error.errno == EPIPE:
+            raise
+        raise Mistake(
+            f"--root {root}: {_in_words(error)}; see to the disk and start again"
+        ) from None
+    for sentence in undone:
+        click.echo(sentence, err=True)
+    if undone:
+        click.get_current_context().exit(UNDONE)
+    click.echo(f"done jobs={jobs}")
+
+
+def _host(root: str) -> Host:
+    try:
+        return real_host(root)
+    except OSError as error:
+        raise Mistake(f"--root {root}: {_in_words(error)}; name another directory") from None
+
+
+def _in_words(error: OSError) -> str:
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{where}"
+
+
+def main() -> None:
+    """Run the command line of this process, and exit."""
+    cli(prog_name="python -m system")

@@ -1,0 +1,85 @@
+"""What a demo has told of itself over all its lives, held against what is on the disk."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from oracles.runtime.seen import Seen
+from oracles.shadow_runtime import ShadowRuntime
+from system.demo.jobs import INSTRUCTIONS, LEAD, REQUEST_ID, TEAM_ID, job, job_id, result, team
+
+
+def files_of(root: Path) -> Mapping[str, bytes]:
+    """Read a root as the oracle wants it; an empty directory ends with a slash."""
+    files: dict[str, bytes] = {}
+    for path in root.rglob("*"):
+        name = path.relative_to(root).as_posix()
+        if path.is_file():
+            files[name] = path.read_bytes()
+        elif not any(path.iterdir()):
+            files[f"{name}/"] = b""
+    return files
+
+
+class DemoLedger:
+    """Reads the lines of the demo, as they come, for the runtime's shadow.
+
+    The operator of the demo does one thing after another, in an order that is known. So
+    what a child did after its last line, and did not live to tell, is in flight.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.shadow = ShadowRuntime(turns=None)
+        self.facts: set[str] = set()
+        self._root = root
+        self._lead = ""
+        self._told: set[str] = set()
+        self._acknowledged: set[str] = set()
+
+    def begin_life(self) -> None:
+        """A child was started: the first that it does is to ask for the lead."""
+        self.shadow.operator.begin_create(REQUEST_ID, LEAD, INSTRUCTIONS, "scripted", "")
+
+    def hear(self, line: str) -> None:
+        """Take in one line."""
+        operator = self.shadow.operator
+        match line.split(" "):
+            case ["ack", "create", request_id, agent_id]:
+                operator.acknowledge_create(request_id, agent_id)
+                self._lead = agent_id
+                operator.begin_send(TEAM_ID, agent_id, team())
+            case ["ack", "send", message_id]:
+                operator.acknowledge_send(message_id)
+                number = 0 if message_id == TEAM_ID else int(message_id.rpartition(".")[2])
+                operator.begin_send(job_id(number + 1), self._lead, job(number + 1))
+            case ["told", message_id, *_payload]:
+                assert message_id not in self._acknowledged, "told again, though acknowledged"
+                self._told.add(message_id)
+                operator.begin_acknowledge(message_id)
+            case ["ack", "acknowledge", message_id]:
+                operator.acknowledge_acknowledge(message_id)
+                self._acknowledged.add(message_id)
+            case _:
+                return
+        self.facts.add(line)
+
+    def look(self) -> Seen:
+        """Read the root, and judge it as it may be at any moment, no process at work."""
+        seen = self.shadow.look(files_of(self._root))
+        self.shadow.check(seen, time.time_ns())
+        assert self._told <= set(seen.user.enqueued), "what the operator was told is gone"
+        return seen
+
+    def settle(self) -> None:
+        """Read the root after a recovery, and resolve what was in flight."""
+        self.shadow.settle(self.look(), time.time_ns())
+
+    def check_done(self, seen: Seen, jobs: int) -> None:
+        """Every job was reported to USER exactly once, and USER has acknowledged all."""
+        told = [json.dumps(message.payload) for message in seen.user.enqueued.values()]
+        expected = [json.dumps(result(number)) for number in range(1, jobs + 1)]
+        assert sorted(told) == sorted(expected)
+        assert set(seen.user.delivered) == self._acknowledged == set(seen.user.enqueued)

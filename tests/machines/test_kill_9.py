@@ -1,0 +1,80 @@
+"""The runtime for real: a child process on a real file system, killed with SIGKILL 50 times.
+
+The moments come from a seed: so many lines that were not told before, and a small delay,
+some of them inside recovery. After each kill the runtime's oracle looks at the files, with
+what the child had told it; after some of them this process recovers the root as well.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from random import Random
+
+from oracles.runtime.seen import Seen
+from oracles.shadow_runtime import check_idempotent
+from system.host import real_host, run
+from system.providers.scripted import ScriptedProvider
+from system.agents.view import RuntimeView
+from system.runtime import Runtime
+from tests.machines.demo_ledger import DemoLedger, files_of
+from tests.machines.demo_process import DemoProcess
+
+KILLS = 50
+SEED = 9
+JOBS = 30
+KILLS_A_LOOK_AFTER_RECOVERY = 5
+
+
+async def _recovered(root: Path) -> None:
+    """Recover a root, and let no turn run."""
+    runtime = await Runtime.recover(real_host(str(root)), {"scripted": ScriptedProvider()})
+    await runtime.close()
+
+
+async def _at_rest(root: Path, ledger: DemoLedger) -> tuple[RuntimeView, Seen]:
+    """Let everything run that can, and look at it when nothing moves."""
+    runtime = await Runtime.open(real_host(str(root)), {"scripted": ScriptedProvider()})
+    await runtime.idle()
+    look = runtime.view(), ledger.look()
+    await runtime.close()
+    assert runtime.failures == []
+    return look
+
+
+def _live_and_die(root: Path, ledger: DemoLedger, moments: Random, jobs: int) -> bool:
+    """Run one child until its moment has come; whether it was killed before its end."""
+    ledger.begin_life()
+    child = DemoProcess(root, jobs, moments.choice(("framed", "pending")), ledger.hear)
+    most_facts = len(ledger.facts) + moments.randrange(6)
+    delay_seconds = moments.choice((0.0, 0.001, 0.005, 0.02)) * moments.random()
+    for _line in child.heard():
+        if len(ledger.facts) >= most_facts:
+            break
+    return child.kill(delay_seconds)
+
+
+def test_a_demo_that_is_killed_fifty_times_does_every_job_exactly_once(tmp_path: Path) -> None:
+    root, moments, jobs = tmp_path / "root", Random(SEED), JOBS
+    ledger, kills = DemoLedger(root), 0
+    while kills < KILLS:
+        if not _live_and_die(root, ledger, moments, jobs):
+            # It was done before its moment came: there must be something left to be killed at.
+            jobs += JOBS
+            continue
+        kills += 1
+        ledger.look()
+        if kills % KILLS_A_LOOK_AFTER_RECOVERY == 0:
+            run(_recovered(root))
+            ledger.settle()
+            first = files_of(root)
+            run(_recovered(root))
+            check_idempotent(first, files_of(root))
+
+    ledger.begin_life()
+    ended = DemoProcess(root, jobs, "framed", ledger.hear).finish()
+    view, seen = run(_at_rest(root, ledger))
+
+    assert ended == (0, "")
+    ledger.shadow.check_quiet(view, seen, time.time_ns())
+    ledger.check_done(seen, jobs)
