@@ -1,0 +1,286 @@
+"""The fold of a log: what each event makes of a session, and that all others are counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from system.agents import event
+from system.agents.history import AgentFacts, History, SessionFacts
+from system.ports import Exchange, JsonObject
+from system.storage.line import Line
+from tests.unit.system.agents.room import (
+    ADA,
+    BOB,
+    ONE,
+    Events,
+    born,
+    completed,
+    enqueued,
+    message,
+    spawned,
+    started,
+)
+
+
+def folded(*events: tuple[str, JsonObject]) -> History:
+    return History.of_lines(
+        Line(seq, f"time {seq}", ONE, name, data) for seq, (name, data) in enumerate(events, 1)
+    )
+
+
+def said(message_id: str, kind: str = "text") -> tuple[str, JsonObject]:
+    return enqueued(message_id, BOB, ADA, kind)
+
+
+def control(name: str, control_id: str) -> tuple[str, JsonObject]:
+    return name, {"control_id": control_id, "by": BOB}
+
+
+def ended(*returned: str) -> tuple[str, JsonObject]:
+    return event.AGENT_TERMINATED, {
+        "agent_id": ADA, "reason": "operator", "returned": list(returned),
+    }  # fmt: skip
+
+
+def test_an_empty_log_is_a_session_of_which_nothing_is_known() -> None:
+    history = folded()
+
+    assert (history.session, history.agent, history.ended, history.last_ts) == (None, None, "", "")
+
+
+def test_the_first_lines_say_who_the_agent_is_and_who_runs_it() -> None:
+    history = folded(*born(ADA, "Ada", parent=ONE, identity="c1"))
+
+    assert history.session == SessionFacts("scripted", "", "")
+    assert history.agent == AgentFacts(ADA, "Ada", ONE, "", None)
+    assert history.identity == "c1"
+    assert history.last_ts == "time 2"
+
+
+def test_a_root_has_no_parent_and_may_have_a_request_id() -> None:
+    facts: JsonObject = {
+        "agent_id": ADA, "name": "Ada", "parent_session_id": None, "instructions": "be kind",
+        "request_id": "r",
+    }  # fmt: skip
+
+    assert folded((event.AGENT_CREATED, facts)).agent == AgentFacts(
+        ADA, "Ada", None, "be kind", "r"
+    )
+
+
+def test_a_restored_session_has_a_new_identity() -> None:
+    restored: JsonObject = {"provider": "scripted", "model": "", "identity": "c2"}
+
+    history = folded(*born(ADA, "Ada", identity="c1"), (event.SESSION_RESTORED, restored))
+
+    assert history.identity == "c2"
+
+
+def test_a_message_is_pending_in_the_order_of_the_lines() -> None:
+    history = folded(said("m2"), said("m1"))
+
+    assert list(history.pending) == ["m2", "m1"]
+    assert history.knows("m1")
+    assert not history.knows("m3")
+
+
+def test_a_delivered_message_is_pending_no_more_and_still_known() -> None:
+    history = folded(said("m"), (event.MESSAGE_DELIVERED, {"message_id": "m"}))
+
+    assert list(history.pending) == []
+    assert history.knows("m")
+
+
+def test_a_dead_message_is_one_of_which_its_sender_must_be_told() -> None:
+    history = folded(said("m"), (event.MESSAGE_DEAD, {"message_id": "m", "reason": "poison"}))
+
+    assert list(history.pending) == []
+    assert [(kept.message_id, why) for kept, why in history.unkept.values()] == [("m", "poison")]
+
+
+def test_every_start_of_a_turn_counts_as_a_presentation() -> None:
+    history = folded(said("m"), started("t1", "m"), started("t2", "m"))
+
+    assert history.presentations == {"m": 2}
+    assert list(history.open_turns) == ["t1", "t2"]
+
+
+def test_a_presentation_can_be_taken_back() -> None:
+    history = folded(said("m"), started("t", "m"))
+
+    history.not_presented(["m", "never presented"])
+
+    assert history.presentations == {"m": 0}
+
+
+def test_a_failed_turn_is_not_open_and_its_messages_stay() -> None:
+    failed: JsonObject = {"turn_id": "t", "reason": "no answer"}
+
+    history = folded(said("m"), started("t", "m"), (event.TURN_FAILED, failed))
+
+    assert history.open_turns == {}
+    assert list(history.pending) == ["m"]
+    assert history.turns == []
+
+
+def test_a_completed_turn_delivers_exactly_what_it_presented() -> None:
+    history = folded(said("m1"), said("m2"), started("t", "m1"), completed("t", "m1"))
+
+    assert list(history.pending) == ["m2"]
+    assert history.turns == ["t"]
+    assert history.exchanges == [Exchange("[]", "yes")]
+    assert history.open_turns == {}
+    assert history.presentations == {}
+
+
+def test_a_completed_turn_keeps_what_it_promises_and_who_answered() -> None:
+    turn = completed(
+        "t", outbox=[message("x", ADA, BOB)], provider={"name": "scripted", "identity": "c9"}
+    )
+
+    history = folded(turn)
+
+    assert history.completed == [turn[1]]
+    assert history.identity == "c9"
+
+
+def test_a_turn_without_its_start_has_an_empty_prompt() -> None:
+    assert folded(completed("t")).exchanges == [Exchange("", "yes")]
+
+
+def test_metadata_of_later_turns_replaces_that_of_earlier_ones() -> None:
+    history = folded(
+        completed("t1", metadata={"mood": "glad", "plan": 1}),
+        completed("t2", metadata={"mood": "sad"}),
+    )
+
+    assert history.metadata == {"mood": "sad", "plan": 1}
+
+
+def test_subscriptions_last_until_they_are_given_up() -> None:
+    added: Events = [
+        completed("t1", subscribed=[
+            {"subscription_id": "s1", "target": BOB}, {"subscription_id": "s2", "target": BOB},
+        ]),
+        completed("t2", unsubscribed=["s1", "unknown"]),
+    ]  # fmt: skip
+
+    assert folded(*added).subscriptions == {"s2": BOB}
+
+
+def test_a_reminder_is_active_until_it_is_cancelled_or_has_come() -> None:
+    reminders: Events = [
+        completed("t1", reminders=[
+            {"reminder_id": "r1", "due_ns": 1, "payload": "one"},
+            {"reminder_id": "r2", "due_ns": 2, "payload": "two"},
+            {"reminder_id": "r3", "due_ns": 3, "payload": "three"},
+        ]),
+        completed("t2", cancelled=["r2"]),
+        said("r1", "reminder"),
+    ]  # fmt: skip
+
+    history = folded(*reminders)
+
+    assert history.reminders == {"r3": (3, "three")}
+    assert list(history.pending) == ["r1"]
+
+
+def test_a_gated_agent_is_gated_until_it_is_ungated() -> None:
+    gated = folded(control(event.GATE, "g"))
+    again = folded(control(event.GATE, "g"), control(event.UNGATE, "u"))
+
+    assert (gated.gated, again.gated) == (True, False)
+    assert again.knows("g")
+    assert again.knows("u")
+
+
+def test_a_turn_of_a_gated_agent_uses_one_permit() -> None:
+    permits: Events = [
+        control(event.GATE, "g"), control(event.PERMIT_TURN, "p1"),
+        control(event.PERMIT_TURN, "p2"), completed("t", permitted=True),
+    ]  # fmt: skip
+
+    assert folded(*permits).permits == 1
+
+
+def test_permits_end_with_the_gate_and_never_fall_below_none() -> None:
+    over = folded(control(event.PERMIT_TURN, "p"), control(event.UNGATE, "u"))
+    below = folded(completed("t", permitted=True))
+
+    assert (over.permits, below.permits) == (0, 0)
+
+
+def test_the_notice_of_a_recovery_settles_the_turns_that_were_lost() -> None:
+    assert folded(started("t"), said("t.lost", "system")).open_turns == {}
+
+
+def test_a_completing_turn_ends_the_agent_and_returns_what_it_names() -> None:
+    history = folded(
+        said("seen"), said("late"), completed("t", "seen", terminate=True, returned=["late"])
+    )
+
+    assert history.ended == "completed"
+    assert not history.termination_logged
+    assert list(history.pending) == []
+    assert list(history.unkept) == ["late"]
+
+
+def test_an_end_by_the_operator_returns_everything_that_was_pending() -> None:
+    history = folded(said("m"), ended("m", "unknown"))
+
+    assert history.ended == "operator"
+    assert history.termination_logged
+    assert [(kept.message_id, why) for kept, why in history.unkept.values()] == [
+        ("m", "the recipient has ended")
+    ]
+
+
+def test_the_line_after_a_completing_turn_does_not_end_the_agent_twice() -> None:
+    history = folded(completed("t", terminate=True), ended())
+
+    assert history.ended == "completed"
+    assert history.termination_logged
+
+
+def test_nothing_waits_for_an_agent_that_has_ended() -> None:
+    waiting = completed(
+        "t",
+        subscribed=[{"subscription_id": "s", "target": BOB}],
+        reminders=[{"reminder_id": "r", "due_ns": 1, "payload": None}],
+    )
+
+    history = folded(waiting, ended())
+
+    assert (history.subscriptions, history.reminders) == ({}, {})
+
+
+@pytest.mark.parametrize("unknown", ["tool.call", "turn.paused", ""])
+def test_an_unknown_event_is_counted_and_changes_nothing_else(unknown: str) -> None:
+    history = folded(said("m"), (unknown, {"message_id": "m"}))
+
+    assert history.ignored == 1
+    assert list(history.pending) == ["m"]
+
+
+def test_the_size_of_a_suspended_state_is_for_people() -> None:
+    history = folded((event.SUSPEND_RESULT, {"state_size": 4}))
+
+    assert history.ignored == 0
+
+
+def test_members_that_should_be_lists_of_objects_and_are_not_promise_nothing() -> None:
+    history = folded(completed("t", subscribed="s", reminders=None, metadata=[], cancelled=3))
+
+    assert (history.subscriptions, history.reminders, history.metadata) == ({}, {}, {})
+
+
+def test_a_provider_that_is_no_object_leaves_the_identity_alone() -> None:
+    history = folded(*born(ADA, "Ada", identity="c1"), completed("t", provider=None))
+
+    assert history.identity == "c1"
+
+
+def test_a_spawn_is_kept_as_it_was_promised() -> None:
+    child = spawned(BOB, "5" * 32, "Bob")
+
+    assert folded(completed("t", spawned=[child])).completed[0]["spawned"] == [child]

@@ -1,0 +1,73 @@
+"""Messages as values: data there and back, errors about them, prompts, limits of payloads."""
+
+from __future__ import annotations
+
+import pytest
+
+from system.agents.message import (
+    MOST_PAYLOAD_BYTES,
+    Kind,
+    Message,
+    check_payload,
+    error_about,
+    prompt_of,
+)
+from system.errors import NotPlainJson, PayloadTooLarge
+
+HELLO = Message("m", "ada", "bob", Kind.TEXT, {"a": 1}, "then", "before", {"tone": "kind"})
+
+
+def test_a_message_comes_back_from_its_data_with_every_member() -> None:
+    assert HELLO.data() == {
+        "message_id": "m",
+        "sender": "ada",
+        "recipient": "bob",
+        "kind": "text",
+        "payload": {"a": 1},
+        "timestamp": "then",
+        "reply_to": "before",
+        "metadata": {"tone": "kind"},
+    }
+    assert Message.of_data(HELLO.data()) == HELLO
+
+
+def test_a_message_that_answers_nothing_comes_back_so() -> None:
+    alone = Message("m", "ada", "bob", Kind.POKE, None, "then")
+
+    assert Message.of_data(alone.data()) == alone
+
+
+def test_an_error_goes_back_to_the_sender_in_the_name_of_who_was_not_reached() -> None:
+    assert error_about(HELLO, "gone", "now") == Message(
+        "m.error", "bob", "ada", Kind.ERROR, {"reason": "gone", "message_id": "m"}, "now", "m"
+    )
+
+
+def test_a_prompt_is_canonical_json_and_names_the_senders() -> None:
+    prompt = prompt_of([HELLO], {"ada": "Ada"})
+
+    assert prompt == (
+        '[{"kind":"text","message_id":"m","payload":{"a":1},"reply_to":"before",'
+        '"sender":"ada","sender_name":"Ada"}]'
+    )
+
+
+def test_a_sender_without_a_name_is_called_by_its_id() -> None:
+    assert '"sender_name":"ada"' in prompt_of([HELLO], {})
+
+
+def test_a_payload_of_just_the_limit_is_taken() -> None:
+    check_payload("x" * (MOST_PAYLOAD_BYTES - 2))
+
+
+def test_a_payload_over_the_limit_is_refused_with_both_sizes() -> None:
+    with pytest.raises(PayloadTooLarge) as refused:
+        check_payload("x" * (MOST_PAYLOAD_BYTES - 1))
+
+    assert refused.value.size_bytes == 1_048_577
+    assert str(refused.value) == "a payload of size_bytes=1048577 is over the limit of 1048576"
+
+
+def test_a_payload_that_is_not_plain_json_is_refused() -> None:
+    with pytest.raises(NotPlainJson, match="not a finite number"):
+        check_payload([float("nan")])

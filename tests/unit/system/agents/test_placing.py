@@ -1,0 +1,60 @@
+"""The order in which agents are placed: parents first, and nobody is left out (S-42 to S-44)."""
+
+from __future__ import annotations
+
+from system.agents.history import AgentFacts, History
+from system.agents.placing import Place, placed
+
+
+def logs(*families: tuple[str, str | None]) -> dict[str, History]:
+    """Histories of sessions, each with its parent's session; agent ``a1`` has session ``1``."""
+    histories = {}
+    for session_id, parent in families:
+        history = histories[session_id] = History()
+        history.agent = AgentFacts(f"a{session_id}", session_id, parent, "", None)
+    return histories
+
+
+def test_roots_come_first_and_children_after_their_parents() -> None:
+    histories = logs(("1", "2"), ("2", "4"), ("3", None), ("4", None), ("5", "3"))
+
+    assert list(placed(histories)) == [
+        Place("3", None),
+        Place("4", None),
+        Place("5", "a3"),
+        Place("2", "a4"),
+        Place("1", "a2"),
+    ]
+
+
+def test_a_session_that_is_no_agent_is_not_placed() -> None:
+    assert list(placed({"1": History()})) == []
+
+
+def test_a_child_of_a_parent_that_is_not_there_counts_as_a_root() -> None:
+    assert list(placed(logs(("1", "9"), ("2", "1")))) == [
+        Place("1", None, detached=True),
+        Place("2", "a1"),
+    ]
+
+
+def test_a_child_of_a_session_that_is_no_agent_counts_as_a_root() -> None:
+    histories = {"9": History(), **logs(("1", "9"))}
+
+    assert list(placed(histories)) == [Place("1", None, detached=True)]
+
+
+def test_a_circle_is_opened_at_its_first_member() -> None:
+    assert list(placed(logs(("3", "2"), ("2", "1"), ("1", "3"), ("4", "2")))) == [
+        Place("1", None, detached=True),
+        Place("2", "a1"),
+        Place("3", "a2"),
+        Place("4", "a2"),
+    ]
+
+
+def test_an_agent_that_is_its_own_parent_counts_as_a_root() -> None:
+    assert list(placed(logs(("1", "1"), ("2", "2")))) == [
+        Place("1", None, detached=True),
+        Place("2", None, detached=True),
+    ]
