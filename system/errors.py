@@ -196,6 +196,7 @@ class HasChildren(RuntimeRefused):
     def __init__(self, name: str, children: str) -> None:
         super().__init__(f"agent {name!r} has living children ({children}); let them end first")
         self.name = name
+        self.children = children
 
 
 class AgentStopped(RuntimeRefused):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, Final, Protocol, TypeAlias
+from typing import ClassVar, Final, Protocol
 
 from system.agents.agent import Agent
 from system.agents.effects import Effects, Spawn
@@ -19,9 +19,6 @@ from system.ports import Host, Json, JsonObject
 from system.storage.line import timestamp
 
 LONGEST_NAME: Final = 200
-
-
-_Tool: TypeAlias = "Callable[[TurnTools, JsonObject], JsonObject]"
 
 
 class Surroundings(Protocol):
@@ -60,7 +57,7 @@ class TurnTools:
         for spawn in self.effects.spawned.values():
             self._tree.release(spawn.name)
 
-    def _called(self, name: str, arguments: JsonObject) -> JsonObject:
+    def _called(self, name: str, arguments: Json) -> JsonObject:
         tool = self._TOOLS.get(name)
         if not isinstance(arguments, dict):
             return {"error": f"the arguments of a tool are an object, not {arguments!r}"}

@@ -138,13 +138,17 @@ class Turns:
     ) -> str:
         try:
             async with self._orchestrator.host.clock.timeout(self._timeout_ns):
-                parts = [part async for part in conversation.send(prompt, turn_id, tools)]
+                parts: list[str] = []
+                part: object
+                async for part in conversation.send(prompt, turn_id, tools):
+                    # Providers are adapters to somebody else's service: what comes is looked at.
+                    if not isinstance(part, str):
+                        raise TurnFailed(f"the provider's answer is not text: {part!r}")
+                    parts.append(part)
         except TimeoutError:
             raise TurnFailed(f"no answer within {self._timeout_ns // SECOND_NS} s") from None
         except ProviderError as error:
             raise TurnFailed(str(error)) from error
-        if not all(isinstance(part, str) for part in parts):
-            raise TurnFailed("the provider's answer is not text")
         return "".join(parts)
 
     async def _commit(

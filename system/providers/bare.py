@@ -44,6 +44,11 @@ class BareConversation:
         exchange = Exchange(prompt, "".join(pieces))
         self._opening = replace(self._opening, history=(*self._opening.history, exchange))
 
+    @property
+    def history(self) -> tuple[Exchange, ...]:
+        """What was said so far."""
+        return self._opening.history
+
     async def suspend(self) -> bytes:
         """Return nothing: a second copy of the log could only be wrong (hole R15)."""
         return b""

@@ -1,0 +1,170 @@
+"""What is outside of the runtime in its machine: three kinds of provider, watched.
+
+Everything that a provider is asked, calls and answers is told to the shadow, which knows
+from there what a turn may commit. The providers outlive every crash.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from oracles.shadow_turns import ShadowTurns
+from powercut.machines.play import Player
+from sim.agent_service import SimulatedAgentService
+from sim.model import SimulatedModel
+from sim.outside import Outside
+from sim.provider_faults import ProviderFault
+from system.ports import (
+    Conversation,
+    Exchange,
+    JsonObject,
+    Opening,
+    Provider,
+    Tools,
+)
+from system.providers.agentic import AgenticProvider
+from system.providers.bare import BareConversation, BareProvider, Model
+
+PROVIDER_FAULTS: Final = tuple(fault.value for fault in ProviderFault)
+
+
+class MachineOutside:
+    """``providers`` are what the runtime is opened with."""
+
+    names: Final = ("bare", "agentic", "caching")
+
+    def __init__(self, turns: ShadowTurns) -> None:
+        self.ledger = Outside()
+        self._turns = turns
+        self._asked = self._answered = 0
+        player = Player()
+        model = SimulatedModel(self.ledger, player)
+        inner: dict[str, Provider] = {
+            "bare": BareProvider(model),
+            "agentic": AgenticProvider(SimulatedAgentService(self.ledger, player)),
+            "caching": CachingProvider(model),
+        }
+        self.providers: Mapping[str, Provider] = {
+            name: WatchedProvider(provider, self) for name, provider in inner.items()
+        }
+
+    @property
+    def is_ill(self) -> bool:
+        """Whether a fault of a provider is still to strike."""
+        return bool(self.ledger.faults.armed)
+
+    @property
+    def was_ill(self) -> bool:
+        """Whether a fault of a provider has struck at any time."""
+        return any(self.ledger.faults.fired.values())
+
+    def be_ill(self, fault: str, count: int) -> None:
+        """Let a fault strike the next ``count`` requests that it can strike."""
+        self.ledger.faults.arm(ProviderFault(fault), count)
+
+    def be_well(self) -> None:
+        """Lift all faults."""
+        self.ledger.faults.lift()
+
+    def tell(self) -> None:
+        """Tell the shadow what the ledger has that it was not told yet."""
+        ledger = self.ledger
+        for asked in ledger.asked[self._asked :]:
+            # A service keeps its own history, ghosts of lost turns included.
+            history = [(said.prompt, said.response) for said in asked.history]
+            self._turns.asked(asked.key, asked.prompt, None if asked.identity else history)
+        for answered in ledger.answered[self._answered :]:
+            self._turns.answered(answered.key, answered.text)
+        self._asked, self._answered = len(ledger.asked), len(ledger.answered)
+
+    def called(
+        self, key: str, call_id: str, name: str, arguments: JsonObject, result: JsonObject
+    ) -> None:
+        """Tell the shadow of a call of a tool, after what was asked before it."""
+        self.tell()
+        self._turns.called(key, call_id, name, arguments, result)
+
+
+class WatchedTools:
+    """Tools of one turn whose calls are told to the shadow."""
+
+    def __init__(self, tools: Tools, key: str, outside: MachineOutside) -> None:
+        self._tools = tools
+        self._key = key
+        self._outside = outside
+
+    def call(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
+        """Pass the call on."""
+        result = self._tools.call(call_id, name, arguments)
+        self._outside.called(self._key, call_id, name, arguments, result)
+        return result
+
+
+class WatchedConversation:
+    """A conversation whose turns are told to the shadow."""
+
+    def __init__(self, inner: Conversation, outside: MachineOutside) -> None:
+        self._inner = inner
+        self._outside = outside
+        self.identity = inner.identity
+        self.suspend = inner.suspend
+        self.stop = inner.stop
+
+    async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
+        """Pass the answer on, piece by piece."""
+        async for piece in self._inner.send(prompt, key, WatchedTools(tools, key, self._outside)):
+            yield piece
+
+
+class WatchedProvider:
+    """A provider whose turns are told to the shadow."""
+
+    def __init__(self, inner: Provider, outside: MachineOutside) -> None:
+        self._inner = inner
+        self._outside = outside
+        self.identities = inner.identities
+
+    async def create(self, opening: Opening) -> WatchedConversation:
+        """Open a new conversation."""
+        return WatchedConversation(await self._inner.create(opening), self._outside)
+
+    async def restore(self, opening: Opening, identity: str, blob: bytes) -> WatchedConversation:
+        """Take up a conversation again."""
+        return WatchedConversation(
+            await self._inner.restore(opening, identity, blob), self._outside
+        )
+
+
+class CachingConversation(BareConversation):
+    """A conversation that is written down when it is suspended."""
+
+    async def suspend(self) -> bytes:
+        """Return all that was said, for ``restore`` to trust (hole R15 lies in wait here)."""
+        return json.dumps([(said.prompt, said.response) for said in self.history]).encode()
+
+
+class CachingProvider(BareProvider):
+    """A provider that prefers its blob to the log, as the port allows."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._cached = model
+
+    async def create(self, opening: Opening) -> CachingConversation:
+        """Open a new conversation."""
+        return CachingConversation(self._cached, opening)
+
+    async def restore(self, opening: Opening, identity: str, blob: bytes) -> CachingConversation:
+        """Take up what the blob says, or the log where there is no blob."""
+        del identity
+        if blob:
+            said = tuple(Exchange(*pair) for pair in json.loads(blob))
+            opening = replace(opening, history=said)
+        return CachingConversation(self._cached, opening)
+
+    async def identities(self) -> Sequence[str]:
+        """Return nothing: no conversation is kept anywhere."""
+        return ()

@@ -1,0 +1,137 @@
+"""Plays: what an agent does in a turn, written into the payload of the message that causes it.
+
+A payload ``{"do": [[tool, arguments], ...], "say": text}`` makes the agent that is shown it
+call these tools in this order. So what a run does is in its actions, and the same message
+shown again, after a crash took the turn, makes the agent do the same again.
+
+An argument ``"$2"`` stands for the id in the result of the second call of this play, and
+``"$"`` for the last id of its kind that any earlier play was given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from powercut.action import Json
+from sim.choices import Choices
+from sim.words import text
+from system.ports import Tools
+
+NAMES: Final = ("Ada", "Bob", "Cleo", "Dan", "Eve")
+"""Few enough that agents collide."""
+
+MOST_CALLS: Final = 4
+SECOND_NS: Final = 1_000_000_000
+
+_TOOLS: Final = (
+    "send_message", "spawn_agent", "spawn_agent", "send_message", "complete", "broadcast",
+    "check_inbox", "poke", "subscribe", "remind_me", "gate", "permit_turn", "ungate",
+    "set_agent_metadata", "cancel_reminder", "unsubscribe", "inspect_agent", "list_children",
+)  # fmt: skip
+_IDS: Final = ("reminder_id", "subscription_id", "agent_id", "message_id")
+_DELAYS: Final = (0, SECOND_NS, 60 * SECOND_NS)
+
+
+def propose_play(choices: Choices, depth: int = 0) -> Json:
+    """Choose a payload; the simplest is a plain text.
+
+    A message or a child may be given a play of its own, down to two levels.
+    """
+    calls = choices.integer("calls", 0, MOST_CALLS - depth) if depth < 2 else 0
+    if not calls:
+        return text(choices)
+    do: list[Json] = []
+    for _ in range(calls):
+        tool = choices.pick("tool", _TOOLS)
+        do.append([tool, _arguments(choices, tool, depth)])
+    return {"do": do, "say": choices.pick("say", ("", "done", "\N{FIRE} gemacht"))}
+
+
+def _arguments(choices: Choices, tool: str, depth: int) -> dict[str, Json]:
+    parameters = _PARAMETERS.get(tool, ("near",))
+    return {
+        "name" if parameter == "near" else parameter: _ARGUMENTS[parameter](choices, depth)
+        for parameter in parameters
+    }
+
+
+_ARGUMENTS: Final[Mapping[str, Callable[[Choices, int], Json]]] = {
+    "delay_ns": lambda choices, _: choices.pick("delay", _DELAYS),
+    "instructions": lambda choices, depth: _instructions(propose_play(choices, depth + 1)),
+    "key": lambda choices, _: choices.pick("key", ("mood", "plan")),
+    "name": lambda choices, _: choices.pick("name", NAMES),
+    "near": lambda choices, _: _near(choices),
+    "payload": lambda choices, depth: propose_play(choices, depth + 1),
+    "reminder_id": lambda choices, _: choices.pick("id", ("$", "$1", "$2")),
+    "result": lambda choices, _: text(choices),
+    "subscription_id": lambda choices, _: choices.pick("id", ("$", "$1", "$2")),
+    "to": lambda choices, _: _near(choices),
+    "value": lambda choices, _: text(choices),
+}
+_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "broadcast": ("payload",),
+    "cancel_reminder": ("reminder_id",),
+    "check_inbox": (),
+    "complete": ("result",),
+    "list_children": (),
+    "poke": ("to",),
+    "remind_me": ("delay_ns", "payload"),
+    "send_message": ("to", "payload"),
+    "set_agent_metadata": ("key", "value"),
+    "spawn_agent": ("name", "instructions"),
+    "unsubscribe": ("subscription_id",),
+}
+"""What each tool is given; the others are given the name of an agent."""
+
+
+def _near(choices: Choices) -> str:
+    return choices.pick("to", (*NAMES, "USER", "nobody"))
+
+
+def _instructions(play: Json) -> str:
+    """Return a play as the text that instructions are; ``Player`` reads it back."""
+    return play if isinstance(play, str) else json.dumps(play)
+
+
+class Player:
+    """The brain of every simulated agent: does what the plays say that it is shown.
+
+    ``tools`` answers each call. What it remembers, it remembers across crashes: it stands for
+    the model, which is outside.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, str] = {}
+
+    def __call__(self, prompt: str, tools: Tools) -> str:
+        """Perform every play in ``prompt``; return what the agent says."""
+        said: list[str] = []
+        for message in json.loads(prompt):
+            play = _play_of(message["payload"])
+            results: list[dict[str, Any]] = []
+            for number, (tool, arguments) in enumerate(play.get("do", ()), 1):
+                meant = {
+                    name: self._meant(name, value, results) for name, value in arguments.items()
+                }
+                result = tools.call(f"{message['message_id']} {number}", tool, meant)
+                results.append(result)
+                self._last.update({key: str(result[key]) for key in _IDS if key in result})
+            said.append(f"{play.get('say', 'heard')} {len(results)}")
+        return "; ".join(said)
+
+    def _meant(self, name: str, value: Any, results: list[dict[str, Any]]) -> Any:
+        if name not in _IDS or not isinstance(value, str) or not value.startswith("$"):
+            return value
+        if value == "$":
+            return self._last.get(name, "none yet")
+        number = int(value[1:])
+        return results[number - 1].get(name, "none") if number <= len(results) else "none"
+
+
+def _play_of(payload: Any) -> Mapping[str, Any]:
+    """Return the play in a payload, or in instructions; anything else is no play."""
+    if isinstance(payload, str) and payload.startswith('{"do"'):
+        payload = json.loads(payload)
+    return payload if isinstance(payload, dict) and "do" in payload else {}

@@ -1,0 +1,428 @@
+"""The whole runtime under crashes and faults: the operator's calls, agents' plays, time.
+
+An action is what the operator, the provider or the clock does; what agents do is in the plays
+that messages carry. Turns go on beside the actions: the loop runs as long as an action
+needs, and what is under way then waits for the next one, or for a crash.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Coroutine, Sequence
+from errno import EIO
+from typing import Any, Final, TypeVar
+
+from oracles.marks import Mark, Marks
+from oracles.runtime.recovery_marks import marks_of_recovery, marks_of_run
+from oracles.runtime.seen import Seen
+from oracles.shadow_runtime import ShadowRuntime
+from oracles.shadow_turns import ShadowTurns
+from oracles.violation import FalseAlarm, Starved
+from powercut.action import Arguments, Json, Kind
+from powercut.machines.outside import PROVIDER_FAULTS, MachineOutside
+from powercut.machines.play import NAMES, propose_play
+from powercut.subject import Subject
+from sim.choices import Choices, Diverged, PlainChoices, SeededChoices
+from sim.words import text
+from sim.world import World
+from system.agents.view import AgentView, RuntimeView
+from system.errors import (
+    AgentStopped,
+    HasChildren,
+    LogStopped,
+    NameTaken,
+    RuntimeRefused,
+    StorageError,
+    UnknownAgent,
+)
+from system.ports import Host, ProviderError
+from system.runtime import Options, Runtime
+from system.storage.framing import Framing
+
+T = TypeVar("T")
+
+SLOTS: Final = 2
+SECOND_NS: Final = 1_000_000_000
+HOUR_NS: Final = 3600 * SECOND_NS
+MOST_ROUNDS: Final = 64
+
+_PLACES: Final = 7
+_SCHEDULES: Final = 255
+_WAITS: Final = (1, 90, 700, 4000)
+_REFUSED: Final = (OSError, StorageError, RuntimeRefused, ProviderError)
+
+
+class RuntimeSubject(Subject):
+    """One root, its lifetimes, and the shadow of everything that was promised."""
+
+    fault_rules = ()
+    volatile = frozenset(("/runtime.lock",))
+
+    def __init__(
+        self, tag: str, framing: Framing = Framing.FRAMED, recover: Any = Runtime.recover
+    ) -> None:
+        self.tag = tag
+        self.marks = Marks()
+        self.fault_plan = ""
+        turns = ShadowTurns()
+        self.outside = MachineOutside(turns)
+        self._shadow = ShadowRuntime(turns)
+        self._options = Options(slots=SLOTS, framing=framing)
+        self._recover = recover
+        self._requests: list[tuple[str, tuple[str, str, str]]] = []
+        self._messages: list[tuple[str, tuple[str, Json]]] = []
+        self._latest = 0
+        self._world: World
+        self._host: Host
+        self._runtime: Runtime
+        self._found: Seen
+
+    def enter(self, world: World) -> None:
+        """Learn the world."""
+        self._world = world
+
+    def step(self, choices: Choices) -> None:
+        """Choose a schedule: first come first served, or one of a few hundred others."""
+        seed = choices.integer("schedule", 0, _SCHEDULES)
+        self._world.schedule = SeededChoices(seed) if seed else PlainChoices()
+
+    def kinds(self) -> Sequence[Kind]:
+        """Return the operator's calls, the passing of time, and what providers do."""
+        return (
+            Kind("create", 4, self._create, self._propose_create),
+            Kind("send", 10, self._send, self._propose_send, self._has_agents),
+            Kind("run", 6, self._run_on, self._propose_run),
+            Kind("advance", 2, self._advance, self._propose_advance),
+            Kind("terminate", 2, self._terminate, self._propose_agent, self._has_agents),
+            Kind("suspend", 2, self._suspend, self._propose_agent, self._has_agents),
+            Kind("acknowledge", 1, self._acknowledge, ready=lambda: bool(self._view().user)),
+            Kind("look", 1, self._look),
+            Kind("provider_fault", 2, self._provider_fault, self._propose_provider_fault),
+            Kind("provider_well", 1, self._provider_well, ready=lambda: self.outside.is_ill),
+            Kind("quiesce", 1, self._quiesce),
+        )
+
+    # -- lifetimes -----------------------------------------------------------------------
+
+    def boot(self, host: Host) -> None:
+        """Recover the root; no turn runs yet."""
+        self._host = host
+        self._found = self._shadow.look(self._files())
+        recover = self._recover(host, self.outside.providers, self._options)
+        self._runtime = self._world.loop.run_until_complete(recover)
+        report = self._runtime.report
+        if self.fault_plan and (report.problems or report.unkept or self._is_stopped()):
+            # It goes on with what it has, which is right; but only a whole one can be judged.
+            raise OSError(EIO, "a fault has kept the recovery from doing everything")
+
+    def settle(self) -> None:
+        """Look at everything that recovery left on the disk; then let the agents run."""
+        seen = self._seen()
+        happened = self._shadow.settle(seen, self._latest_ns())
+        self._mark_recovery(seen, happened=happened)
+        self._judge_report()
+        self._shadow.check_view(self._view(), seen, at_rest=True)
+        self._call(self._started())
+
+    async def _started(self) -> None:
+        self._runtime.start()
+
+    def _judge_report(self) -> None:
+        report = self._runtime.report
+        damaged = [damage for damage in report.damaged if not damage.tail]
+        if damaged or report.missing or report.problems or report.detached:
+            raise FalseAlarm("recovery reports damage that no crash can do", report=report)
+
+    def _mark_recovery(self, seen: Seen, *, happened: bool) -> None:
+        report = self._runtime.report
+        for mark in marks_of_recovery(self._found, seen):
+            self.marks.reach(mark)
+        for found, mark in (
+            (report.torn_bytes, Mark.TORN_TAIL_TRUNCATED),
+            (report.swept, Mark.STALE_TEMPORARY_SWEPT),
+            (report.suspended, Mark.ACTIVE_SUSPENDED),
+            (report.damaged, Mark.QUARANTINED),
+            (happened, Mark.IN_FLIGHT_KEPT),
+        ):
+            if found:
+                self.marks.reach(mark)
+
+    def rest(self) -> None:
+        """Lift everything, and let all accepted work be done."""
+        self.outside.be_well()
+        self._world.schedule = PlainChoices()
+        if self._is_stopped():
+            # What a barrier has stopped goes on with the next boot.
+            self._world.kill()
+            self.boot(self._world.boot())
+            self.settle()
+            self.marks.reach(Mark.STOPPED_SESSION_BACK)
+        self._be_quiet()
+        for mark in marks_of_run(self._seen()):
+            self.marks.reach(mark)
+
+    # -- the operator --------------------------------------------------------------------
+
+    def _propose_create(self, choices: Choices) -> Arguments:
+        return {
+            "name": choices.pick("name", NAMES),
+            "provider": choices.pick("provider", self.outside.names),
+            "instructions": text(choices),
+            "again": choices.integer("again", 0, 7) == 7,
+        }
+
+    def _create(self, arguments: Arguments) -> str:
+        asked = (str(arguments["name"]), str(arguments["instructions"]), str(arguments["provider"]))
+        if arguments["again"] and self._requests:
+            request_id, asked = self._requests[-1]
+        else:
+            request_id = f"request-{len(self._requests) + 1}"
+            self._requests.append((request_id, asked))
+        operator, (name, instructions, provider) = self._shadow.operator, asked
+        operator.begin_create(request_id, name, instructions, provider, "")
+        try:
+            agent_id = self._call(
+                self._runtime.create_agent(name, instructions, provider, request_id=request_id)
+            )
+        except _REFUSED as refused:
+            if isinstance(refused, RuntimeRefused | ProviderError):
+                operator.refuse_create(request_id)
+            return self._refused(refused)
+        operator.acknowledge_create(request_id, agent_id)
+        self._saw()
+        return "ack"
+
+    def _propose_send(self, choices: Choices) -> Arguments:
+        return {
+            "agent": choices.integer("agent", 0, _PLACES),
+            "again": choices.integer("again", 0, 7) == 7,
+            "payload": propose_play(choices),
+        }
+
+    def _send(self, arguments: Arguments) -> str:
+        asked = (self._chosen(arguments).agent_id, arguments["payload"])
+        if arguments["again"] and self._messages:
+            message_id, asked = self._messages[-1]
+        else:
+            message_id = f"{len(self._messages) + 1:032x}"
+            self._messages.append((message_id, asked))
+        operator, (agent_id, payload) = self._shadow.operator, asked
+        operator.begin_send(message_id, agent_id, payload)
+        try:
+            self._call(self._runtime.send(agent_id, _plain(payload), message_id))
+        except _REFUSED as refused:
+            if isinstance(refused, RuntimeRefused):
+                operator.refuse_send(message_id)
+            return self._refused(refused)
+        operator.acknowledge_send(message_id)
+        self._saw()
+        return "ack"
+
+    def _propose_agent(self, choices: Choices) -> Arguments:
+        return {"agent": choices.integer("agent", 0, _PLACES)}
+
+    def _terminate(self, arguments: Arguments) -> str:
+        agent_id = self._chosen(arguments).agent_id
+        operator = self._shadow.operator
+        operator.begin_terminate(agent_id)
+        try:
+            self._call(self._runtime.terminate(agent_id))
+        except _REFUSED as refused:
+            if isinstance(refused, RuntimeRefused):
+                operator.refuse_terminate(agent_id)
+            return self._refused(refused)
+        operator.acknowledge_terminate(agent_id)
+        self._saw()
+        return "ack"
+
+    def _suspend(self, arguments: Arguments) -> str:
+        try:
+            self._call(self._runtime.suspend(self._chosen(arguments).agent_id))
+        except _REFUSED as refused:
+            return self._refused(refused)
+        return "suspended"
+
+    def _acknowledge(self, _arguments: Arguments) -> str:
+        message_id = self._view().user[0].message_id
+        operator = self._shadow.operator
+        operator.begin_acknowledge(message_id)
+        try:
+            self._call(self._runtime.acknowledge(message_id))
+        except _REFUSED as refused:
+            if isinstance(refused, RuntimeRefused):
+                operator.refuse_acknowledge(message_id)
+            return self._refused(refused)
+        operator.acknowledge_acknowledge(message_id)
+        self._saw()
+        return "ack"
+
+    def _refused(self, refused: Exception) -> str:
+        """Judge a refusal: each must have a reason that the machine knows."""
+        looks = self._view().agents
+        if isinstance(refused, LogStopped):
+            self.marks.reach(Mark.STOPPED_BY_SYNC)
+        plausible = bool(self.fault_plan)
+        match refused:
+            case UnknownAgent():
+                plausible = True
+            case NameTaken(name=name):
+                # Nobody needs to be shown: it may be promised, which ends when all is quiet.
+                plausible |= self._runtime.is_taken(name)
+            case HasChildren(children=children):
+                plausible |= any(self._runtime.is_taken(name) for name in children.split(", "))
+            case AgentStopped():
+                plausible |= self._is_stopped()
+            case ProviderError():
+                plausible |= self.outside.was_ill
+        if not plausible:
+            raise FalseAlarm("the runtime refused, and nothing is wrong", raised=repr(refused))
+        return f"refused: {type(refused).__name__}"
+
+    # -- time and providers --------------------------------------------------------------
+
+    def _propose_run(self, choices: Choices) -> Arguments:
+        return {"steps": choices.pick("steps", (0, 3, 10, 40))}
+
+    def _run_on(self, arguments: Arguments) -> str:
+        """Let what is ready run: everything, or some steps of it."""
+        steps = arguments["steps"]
+        assert isinstance(steps, int)
+        if steps:
+            self._call(self._pass(steps))
+        else:
+            self._world.loop.run_until_idle()
+            self._must_be_well()
+        self._saw()
+        return "ran"
+
+    async def _pass(self, steps: int) -> None:
+        for _ in range(steps):
+            await self._world.clock.sleep(0)
+
+    def _propose_advance(self, choices: Choices) -> Arguments:
+        return {"seconds": choices.pick("seconds", _WAITS), "back": choices.integer("back", 0, 1)}
+
+    def _advance(self, arguments: Arguments) -> str:
+        seconds, back = arguments["seconds"], arguments["back"]
+        assert isinstance(seconds, int)
+        if back:
+            self._latest = self._latest_ns()
+            self._world.clock.step_wall(-seconds * SECOND_NS)
+            return "stepped back"
+        self._world.loop.advance(seconds * SECOND_NS)
+        self._must_be_well()
+        self._saw()
+        return "advanced"
+
+    def _propose_provider_fault(self, choices: Choices) -> Arguments:
+        return {
+            "fault": choices.pick("fault", PROVIDER_FAULTS),
+            "count": choices.integer("count", 1, 3),
+        }
+
+    def _provider_fault(self, arguments: Arguments) -> str:
+        count = arguments["count"]
+        assert isinstance(count, int)
+        self.outside.be_ill(str(arguments["fault"]), count)
+        return "ill"
+
+    def _provider_well(self, _arguments: Arguments) -> str:
+        self.outside.be_well()
+        return "well"
+
+    # -- looking -------------------------------------------------------------------------
+
+    def _look(self, _arguments: Arguments) -> str:
+        self._saw()
+        seen = self._seen()
+        self._shadow.check(seen, self._latest_ns())
+        self._shadow.check_view(self._view(), seen, at_rest=False)
+        return f"{len(seen.agents)} agents"
+
+    def _quiesce(self, _arguments: Arguments) -> str:
+        self.outside.be_well()
+        if self.fault_plan or self._is_stopped():
+            self._world.loop.advance(HOUR_NS)
+            self._must_be_well()
+            return "an hour has passed"
+        self._be_quiet()
+        return "quiet"
+
+    def _is_stopped(self) -> bool:
+        view = self._view()
+        return bool(view.user_stopped) or any(look.stopped for look in view.agents)
+
+    def _be_quiet(self) -> None:
+        """Let time pass until nothing moves, and judge that all is done."""
+        for _ in range(MOST_ROUNDS):
+            done = self._world.disk.operations
+            self._world.loop.advance(HOUR_NS)
+            if self._world.disk.operations == done:
+                break
+        self._must_be_well()
+        self._saw()
+        seen = self._seen()
+        self._shadow.check(seen, self._latest_ns())
+        self._shadow.check_quiet(self._view(), seen, self._world.clock.wall_ns())
+        living = {look.name for look in self._living()}
+        kept = [name for name in NAMES if self._runtime.is_taken(name) and name not in living]
+        if kept:
+            raise Starved("a name is kept for an agent that nothing will create", names=kept)
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        result = self._world.loop.run_until_complete(work)
+        self._must_be_well()
+        return result
+
+    def _must_be_well(self) -> None:
+        """Raise what something raised that nobody awaits."""
+        for failure in self._runtime.failures:
+            raise failure
+        self._world.loop.raise_unhandled()
+
+    def _saw(self) -> None:
+        self._shadow.saw(self._view())
+
+    def _view(self) -> RuntimeView:
+        return self._runtime.view()
+
+    def _seen(self) -> Seen:
+        self.outside.tell()
+        return self._shadow.look(self._files())
+
+    def _files(self) -> dict[str, bytes]:
+        files = self._world.disk.snapshot().files()
+        return {path[1:]: content for path, content in files.items()}
+
+    def _latest_ns(self) -> int:
+        """Return the latest wall clock of the run."""
+        self._latest = max(self._latest, self._world.clock.wall_ns())
+        return self._latest
+
+    def _living(self) -> list[AgentView]:
+        return [look for look in self._view().agents if look.alive]
+
+    def _has_agents(self) -> bool:
+        return bool(self._living())
+
+    def _chosen(self, arguments: Arguments) -> AgentView:
+        place, living = arguments["agent"], self._living()
+        assert isinstance(place, int)
+        if not living:
+            raise Diverged(0, "an agent", "none lives")
+        return living[place % len(living)]
+
+
+def _plain(payload: object) -> Any:
+    """Return a payload as the plain JSON that it is."""
+    return json.loads(json.dumps(payload))
+
+
+def runtime() -> RuntimeSubject:
+    """Return the runtime with the framing ``framed``."""
+    return RuntimeSubject("runtime")
+
+
+def runtime_pending() -> RuntimeSubject:
+    """Return the runtime with the framing ``pending``."""
+    return RuntimeSubject("runtime-pending", Framing.PENDING)
