@@ -15,6 +15,7 @@ def recovery_in_words(report: RecoveryReport) -> Iterator[str]:
     )
     counted = (
         (report.redone, "promised lines were still owed, and were written"),
+        (report.unkept, "of them the disk has refused so far"),
         (len(report.suspended), "conversations had been open, and were suspended"),
         (sum(map(len, report.lost_turns.values())), "turns were under way, and run again"),
         (len(report.ended), "agents were at their end, and have ended"),

@@ -49,7 +49,10 @@ class Operator:
         return list(self._undone())
 
     def _undone(self) -> Iterator[str]:
-        for agent in self._runtime.view().agents:
+        view = self._runtime.view()
+        if view.user_stopped:
+            yield f"nothing more reaches USER until the next start: {view.user_stopped}"
+        for agent in view.agents:
             if agent.stopped:
                 yield f"agent {agent.name!r} is stopped until the next start: {agent.stopped}"
             elif agent.pending:

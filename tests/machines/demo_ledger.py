@@ -82,4 +82,4 @@ class DemoLedger:
         told = [json.dumps(message.payload) for message in seen.user.enqueued.values()]
         expected = [json.dumps(result(number)) for number in range(1, jobs + 1)]
         assert sorted(told) == sorted(expected)
-        assert set(seen.user.delivered) == self._acknowledged == set(seen.user.enqueued)
+        assert self._acknowledged <= set(seen.user.delivered) == set(seen.user.enqueued)

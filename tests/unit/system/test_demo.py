@@ -188,6 +188,17 @@ def test_what_a_stopped_agent_leaves_undone_is_told_and_done_next_time(
     assert (again.exit_code, told_jobs(again)) == (0, [2])
 
 
+def test_that_user_cannot_be_reached_is_told(tmp_path: Path, faulty: FaultyFiles) -> None:
+    faulty.fail("fdatasync", "user/events.jsonl", errno.EIO)
+
+    result = demo(tmp_path, "--jobs", "1")
+    again = demo(tmp_path, "--jobs", "1")
+
+    assert (result.exit_code, told_jobs(result)) == (1, [])
+    assert result.stderr.startswith("nothing more reaches USER until the next start: ")
+    assert (again.exit_code, told_jobs(again)) == (0, [1])
+
+
 def test_ctrl_c_closes_the_root_and_the_next_start_carries_on(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "system", "demo", "--root", str(tmp_path), "--jobs", "2000"],
@@ -231,7 +242,7 @@ def test_a_recovery_that_put_nothing_right_is_one_line() -> None:
 
 def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
     report = RecoveryReport(
-        epoch=2, sessions=1, living=1, lines=5, torn_bytes=17, redone=3,
+        epoch=2, sessions=1, living=1, lines=5, torn_bytes=17, redone=3, unkept=2,
         damaged=[Damage("agents/a/events.jsonl", 40, 9, "no seal", tail=False, quarantine="q")],
         missing={"a": ((3, 3), (5, 8))},
         problems=[SessionProblem("b", Problem.FAILED, "EIO")],
@@ -242,6 +253,7 @@ def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
     assert list(recovery_in_words(report)) == [
         "recovered epoch=2 sessions=1 living=1 lines=5",
         "  3 promised lines were still owed, and were written",
+        "  2 of them the disk has refused so far",
         "  1 conversations had been open, and were suspended",
         "  3 turns were under way, and run again",
         "  1 agents were at their end, and have ended",
