@@ -1,8 +1,9 @@
 """The runtime for real: a child process on a real file system, killed with SIGKILL 50 times.
 
-Twice 25 times, on a root each, so that two cores can share it. The moments come from a seed: so many lines that were not told before, and a small delay,
-some of them inside recovery. After each kill the runtime's oracle looks at the files, with
-what the child had told it; after some of them this process recovers the root as well.
+Twice 25 times, on a root each, so that two cores can share it. The moments come from a seed:
+so many lines that were not told before, and a small delay, some of them inside recovery.
+After each kill the runtime's oracle looks at the files, with what the child had told it;
+after some of them this process recovers the root as well.
 """
 
 from __future__ import annotations
