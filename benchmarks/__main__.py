@@ -17,6 +17,7 @@ from rich.table import Table
 from benchmarks import (
     atomic_write,
     explore,
+    runtime_crashes,
     runtime_recovery,
     runtime_step,
     runtime_turns,
@@ -33,6 +34,7 @@ _ROOMS: Final = (
     runtime_step,
     runtime_turns,
     runtime_recovery,
+    runtime_crashes,
 )
 # By the name of the package that is imported.
 _PEERS: Final[Mapping[str, str]] = {
