@@ -14,18 +14,18 @@ def recovery_in_words(report: RecoveryReport) -> Iterator[str]:
         f"lines={report.lines}"
     )
     counted = (
-        (report.redone, "promised lines were still owed, and were written"),
-        (report.unkept, "of them the disk has refused so far"),
-        (len(report.suspended), "conversations had been open, and were suspended"),
-        (sum(map(len, report.lost_turns.values())), "turns were under way, and run again"),
-        (len(report.ended), "agents were at their end, and have ended"),
-        (report.torn_bytes, "bytes of unfinished lines were cut off"),
-        (len(report.orphans), "sessions had never become agents, and were removed"),
-        (len(report.swept), "temporary files were removed"),
+        ("promised lines that were still owed", report.redone),
+        ("of them refused by the disk so far", report.unkept),
+        ("conversations that had been open, suspended", len(report.suspended)),
+        ("turns that were under way, to be run again", sum(map(len, report.lost_turns.values()))),
+        ("agents whose end was finished", len(report.ended)),
+        ("bytes of unfinished lines, cut off", report.torn_bytes),
+        ("sessions that never became agents, removed", len(report.orphans)),
+        ("temporary files, removed", len(report.swept)),
     )
-    for count, words in counted:
+    for words, count in counted:
         if count:
-            yield f"  {count} {words}"
+            yield f"  {words}: {count}"
     for damage in report.damaged:
         yield (
             f"  {damage.path}: {damage.size_bytes} damaged bytes at offset {damage.offset} "

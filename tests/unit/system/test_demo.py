@@ -215,7 +215,7 @@ def test_ctrl_c_closes_the_root_and_the_next_start_carries_on(tmp_path: Path) ->
     again = demo(tmp_path, "--jobs", "1")
     assert again.exit_code == 0
     assert "had been open" not in again.stdout
-    assert "run again" not in again.stdout
+    assert "under way" not in again.stdout
 
 
 def test_a_reader_that_goes_away_ends_the_demo_without_a_traceback(tmp_path: Path) -> None:
@@ -252,14 +252,14 @@ def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
 
     assert list(recovery_in_words(report)) == [
         "recovered epoch=2 sessions=1 living=1 lines=5",
-        "  3 promised lines were still owed, and were written",
-        "  2 of them the disk has refused so far",
-        "  1 conversations had been open, and were suspended",
-        "  3 turns were under way, and run again",
-        "  1 agents were at their end, and have ended",
-        "  17 bytes of unfinished lines were cut off",
-        "  2 sessions had never become agents, and were removed",
-        "  1 temporary files were removed",
+        "  promised lines that were still owed: 3",
+        "  of them refused by the disk so far: 2",
+        "  conversations that had been open, suspended: 1",
+        "  turns that were under way, to be run again: 3",
+        "  agents whose end was finished: 1",
+        "  bytes of unfinished lines, cut off: 17",
+        "  sessions that never became agents, removed: 2",
+        "  temporary files, removed: 1",
         "  agents/a/events.jsonl: 9 damaged bytes at offset 40 were put aside in q: no seal",
         "  session a: lines are missing: 3, 5 to 8",
         "  session b: the disk refused to read or write it; recover again (EIO)",
