@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from tests.unit.system.agents.room import Room
+from tests.unit.system.agents.room import LIVING, Room
+
+
+@pytest.fixture(autouse=True)
+def every_lifetime_ends() -> Iterator[None]:
+    """No coroutine of one test is left over for the next one."""
+    yield
+    while LIVING:
+        LIVING.pop().world.kill()
 
 
 @pytest.fixture

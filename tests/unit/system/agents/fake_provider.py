@@ -8,7 +8,7 @@ from typing import Any
 
 from system.ports import ConversationLost, Json, JsonObject, Opening, ProviderError, Tools
 
-Hook = Callable[[], Awaitable[None]]
+Hook = Callable[[], Awaitable[object]]
 
 
 def play(*calls: tuple[str, JsonObject], say: str = "done") -> Json:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sim.choices import PlainChoices
 from sim.world import World
@@ -30,6 +30,9 @@ NOW = "2023-11-14T22:13:20.000000Z"
 
 Events = list[tuple[str, JsonObject]]
 
+LIVING: list[Room] = []
+"""The rooms of the test that runs; its coroutines must end with it."""
+
 
 class Room:
     """``runtime`` is the one that runs; ``files`` can be told to fail."""
@@ -45,6 +48,7 @@ class Room:
         self.files: FaultyFiles
         self.runtime: Runtime
         self.power_on()
+        LIVING.append(self)
 
     def power_on(self) -> None:
         """Start a lifetime, without a runtime."""
@@ -56,8 +60,16 @@ class Room:
         """Open the root in this lifetime."""
         self.runtime = self.run(Runtime.recover(self.host, self.providers, self.options))
         if start:
-            self.runtime.start()
+            self.start()
         return self.runtime
+
+    def start(self) -> None:
+        """Let turns begin."""
+
+        async def begin() -> None:
+            self.runtime.start()
+
+        self.run(begin())
 
     def kill(self) -> None:
         """End the lifetime, and begin the next one."""
@@ -69,7 +81,7 @@ class Room:
         self.kill()
         return self.open(start=start)
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def run(self, work: Awaitable[T]) -> T:
         """Let everything run until ``work`` is done."""
         return self.world.loop.run_until_complete(work)
 
