@@ -125,10 +125,11 @@ class UncutLogFile(LogFile):
     """A log file in which a partial line stays, for the next one to be written behind it."""
 
     def append(self, encoded: bytes) -> None:
+        file = self._opened()
         try:
-            append_all(self._file, encoded)
+            append_all(file, encoded)
         finally:
-            self._written_bytes = self._file.size()
+            self._written_bytes = file.size()
 
 
 def partial_line_stays(host: Host, path: str, session_id: str) -> EventLog:
@@ -142,7 +143,7 @@ class RetryingLogFile(LogFile):
     """A log file whose failed barrier is taken for an append that just did not happen."""
 
     def commit(self) -> None:
-        self._file.fdatasync()
+        self._opened().fdatasync()
         self.kept_bytes = self._durable_bytes = self._written_bytes
 
 

@@ -1,4 +1,4 @@
-"""The event log under crashes and faults, in both framings: append, note, read, reopen."""
+"""The event log under crashes and faults, in both framings: append, note, rest, read, reopen."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class Log(Protocol):
     def append_all(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]: ...
     def note(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]: ...
     def lines(self) -> Iterable[Line]: ...
+    def rest(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -57,7 +58,7 @@ class Entry(NamedTuple):
 
 
 class EventLogSubject(Subject):
-    """One log, its shadow, and four things to do: append, note, read, reopen."""
+    """One log, its shadow, and five things to do: append, note, rest, read, reopen."""
 
     fault_rules = ()
 
@@ -76,12 +77,13 @@ class EventLogSubject(Subject):
         self._log: Log
 
     def kinds(self) -> Sequence[Kind]:
-        """Return append, note, read and reopen."""
+        """Return append, note, read, reopen and rest."""
         return (
             Kind("append", 8, self._append, self._propose_append, lambda: self._open),
             Kind("note", 3, self._note, self._propose_note, lambda: self._open),
             Kind("read", 1, self._read, ready=lambda: self._open),
             Kind("reopen", 1, self._reopen),
+            Kind("rest", 1, self._rest, ready=lambda: self._open),
         )
 
     def boot(self, host: Host) -> None:
@@ -133,6 +135,17 @@ class EventLogSubject(Subject):
             return self._not_written(refused)
         self._shadow.note()
         return "noted"
+
+    def _rest(self, _arguments: Arguments) -> str:
+        self._faulty |= bool(self.fault_plan)
+        try:
+            self._log.rest()
+        except LogStopped as refused:
+            if not self._stopped:
+                self._shadow.stop()
+            return self._refused(refused)
+        self._shadow.acknowledge()
+        return "rested"
 
     def _begin(self, arguments: Arguments) -> list[Entry]:
         """Return the entries that the arguments ask for, and tell the shadow."""

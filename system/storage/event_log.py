@@ -139,6 +139,22 @@ class EventLog:
                 raise LogDamaged(self.path, f"at offset {start}: {bad}") from bad
             start += len(encoded) + 1
 
+    def rest(self) -> None:
+        """Hold no descriptor until the next append or note; all that was noted is durable then.
+
+        There is a barrier if anything was noted since the last one. Raises ``LogStopped``.
+        """
+        if self._stopped is not None:
+            raise LogStopped(self.path, self._stopped)
+        self._stopped = "a barrier was interrupted"
+        try:
+            self._writer.rest()
+        except LogStopped as stopped:
+            self._stopped = stopped.reason
+            raise
+        self._stopped = None
+        self._durable_seq = self.last_seq
+
     def close(self) -> None:
         """Close the file; what was acknowledged is durable already."""
         self._stopped = "it is closed"

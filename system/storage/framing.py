@@ -37,6 +37,10 @@ class LineWriter(Protocol):
         """Append a group that becomes durable with the next one that is written."""
         ...
 
+    def rest(self) -> None:
+        """Make all noted durable and close the file until the next call, or ``LogStopped``."""
+        ...
+
 
 class FramedWriter:
     """One append and one barrier a group."""
@@ -50,6 +54,9 @@ class FramedWriter:
 
     def note(self, encoded: bytes) -> None:
         self._file.note(encoded)
+
+    def rest(self) -> None:
+        self._file.rest()
 
 
 def pending_path(path: str) -> str:

@@ -47,6 +47,10 @@ class PendingWriter:
         self._file.note(encoded)
         self._noted += encoded
 
+    def rest(self) -> None:
+        self._file.rest()
+        self._noted = b""
+
     def _announce(self, entry: bytes) -> None:
         file = self._create()
         try:

@@ -67,7 +67,7 @@ def test_framed_appends_with_one_write_and_one_barrier(here: FaultyHost) -> None
 
     say(log, "a")
 
-    assert here.files.calls == [f"append {PATH}", f"fdatasync {PATH}"]
+    assert here.files.calls == [f"open-append {PATH}", f"append {PATH}", f"fdatasync {PATH}"]
 
 
 def test_pending_makes_the_line_durable_beside_the_log_first(here: FaultyHost) -> None:
@@ -82,6 +82,7 @@ def test_pending_makes_the_line_durable_beside_the_log_first(here: FaultyHost) -
         f"fsync {PENDING}",
         f"sync_dir {DIRECTORY}",
         f"close {PENDING}",
+        f"open-append {PATH}",
         f"append {PATH}",
         f"fdatasync {PATH}",
         f"unlink {PENDING}",
@@ -108,7 +109,6 @@ def test_a_new_log_is_durable_with_its_way_before_the_first_append(
         f"fsync {PATH}",
         f"sync_dir {DIRECTORY}",
         f"close {PATH}",
-        f"open-append {PATH}",
     ]
 
 
@@ -225,7 +225,7 @@ def test_an_interrupted_append_stops_the_log(
     here: FaultyHost, framing: Framing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = opened(here, framing)
-    file: File = log._file._file
+    file: File = log._file._opened()
 
     def interrupted() -> None:
         raise KeyboardInterrupt

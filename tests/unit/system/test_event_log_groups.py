@@ -47,7 +47,7 @@ def test_framed_appends_a_group_with_one_write_and_one_barrier(here: FaultyHost)
 
     log.append_all(said("a", "b", "c"))
 
-    assert here.files.calls == [f"append {PATH}", f"fdatasync {PATH}"]
+    assert here.files.calls == [f"open-append {PATH}", f"append {PATH}", f"fdatasync {PATH}"]
 
 
 @both_framings
@@ -57,7 +57,7 @@ def test_a_note_is_one_write_and_no_barrier(here: FaultyHost, framing: Framing) 
 
     log.note(said("a", "b"))
 
-    assert here.files.calls == [f"append {PATH}"]
+    assert here.files.calls == [f"open-append {PATH}", f"append {PATH}"]
 
 
 @both_framings
