@@ -97,12 +97,6 @@ def _check_spawns(seen: Seen, fold: Fold, excused: Collection[str]) -> None:
         child = seen.sessions.get(spawn.session_id)
         if child is None or child.fold.agent is None:
             raise LostSpawn("a child was spawned and is not there", spawn=spawn)
-        agent = child.fold.agent
-        if (agent.agent_id, agent.parent_session_id) != (
-            spawn.agent_id,
-            fold.session_id,
-        ):
-            raise TornRecord("a child is not as it was spawned", agent=agent, spawn=spawn)
         if spawn.bootstrap_id not in child.fold.enqueued:
             raise LostSpawn("a child lacks its first message", spawn=spawn)
 

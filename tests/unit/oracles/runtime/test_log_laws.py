@@ -262,6 +262,68 @@ def turn_is_permitted_by_nobody(story: Story) -> None:
     story.turn("boss", "t4", "r1", permitted=True)
 
 
+@WRONG.caught_by(InvalidState)
+def session_is_created_twice(story: Story) -> None:
+    story.add("boss", "session.created", **story.at("boss", "session.created"))
+
+
+@WRONG.caught_by(InvalidState)
+def agent_is_created_late(story: Story) -> None:
+    story.add("boss", "agent.created", **story.at("boss", "agent.created"))
+
+
+@WRONG.caught_by(InvalidState)
+def end_belongs_to_another_agent(story: Story) -> None:
+    story.at("worker", "agent.terminated")["agent_id"] = hexed("a-boss")
+
+
+@WRONG.caught_by(InvalidState)
+def end_counts_as_completed_without_a_turn(story: Story) -> None:
+    story.terminate("idle", "boot-idle")
+    story.at("idle", "agent.terminated")["reason"] = "completed"
+
+
+@WRONG.caught_by(InvalidState)
+def complete_turn_fails(story: Story) -> None:
+    story.add("boss", "turn.failed", turn_id="t3", reason="timeout")
+
+
+@WRONG.caught_by(Invented)
+def message_has_no_known_kind(story: Story) -> None:
+    receive(story, "boss", "rumour")
+
+
+@WRONG.caught_by(Invented)
+def user_acknowledges_what_never_came(story: Story) -> None:
+    story.add("user", "message.delivered", message_id="never")
+
+
+@WRONG.caught_by(DeliveredTwice)
+def consumed_message_dies(story: Story) -> None:
+    story.add("boss", "message.dead", message_id="m2", reason="too often")
+
+
+@WRONG.caught_by(Duplicated)
+def two_turns_have_one_id(story: Story) -> None:
+    story.start("boss", "t3", "r1")
+
+
+@WRONG.caught_by(Duplicated)
+def two_promises_have_one_id(story: Story) -> None:
+    reminders = story.at("boss", "turn.complete")["reminders"]
+    story.at("boss", "turn.complete", 1)["reminders"] = reminders
+
+
+@WRONG.caught_by(Duplicated)
+def control_is_obeyed_twice(story: Story) -> None:
+    story.add("idle", "tool.gate", **story.at("idle", "tool.gate"))
+
+
+@WRONG.caught_by(ForgottenReturn)
+def agent_that_goes_on_returns_a_message(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["returned"] = ["r1"]
+
+
 @pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
 def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
     WRONG.judge(change, violation)

@@ -223,6 +223,46 @@ def notice_comes_after_its_subscription_has_gone(story: Story) -> None:
     story.at("boss", "turn.complete")["unsubscribed"] = ["s1"]
 
 
+@WRONG.caught_by(Invented)
+def turn_sends_what_only_the_runtime_may_send(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["outbox"][0]["kind"] = "system"
+
+
+@WRONG.caught_by(Invented)
+def message_is_of_an_agent_that_is_not_there(story: Story) -> None:
+    receive(story, "boss", "text", sender=hexed("a-nobody"))
+
+
+@WRONG.caught_by(Invented)
+def error_is_there_that_nobody_is_owed(story: Story) -> None:
+    story.terminate("idle", "boot-idle")
+    receive(
+        story, "boss", "error", message_id="boot-idle.error", sender=IDLE, reply_to="boot-idle",
+        payload={"reason": "it has ended", "message_id": "boot-idle"},
+    )  # fmt: skip
+
+
+@WRONG.caught_by(TornRecord)
+def error_is_not_of_its_form(story: Story) -> None:
+    bounce(story)["payload"] = "it has ended"
+
+
+@WRONG.caught_by(TornRecord)
+def recovery_notice_is_not_of_its_form(story: Story) -> None:
+    lose_turn(story)["payload"]["v"] = 2
+
+
+@WRONG.caught_by(OutOfReach)
+def message_goes_to_somebody_who_never_was(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["outbox"][0]["recipient"] = hexed("a-nobody")
+    story.drop("user", "message.enqueued")
+
+
+@WRONG.caught_by(OutOfReach)
+def response_goes_to_a_sibling(story: Story) -> None:
+    story.at("worker", "turn.complete")["outbox"][0]["recipient"] = IDLE
+
+
 @pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
 def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
     WRONG.judge(change, violation)
