@@ -212,10 +212,9 @@ class SimulatedLoop(Refusals):
         *args: *Ts,
         context: Context | None = None,
     ) -> ReadyHandle:
-        """Make a call ready; after the end of the lifetime it is dropped."""
+        """Make a call ready; after the end of the lifetime nothing runs it."""
         handle = ReadyHandle(callback, args, copy_context() if context is None else context)
-        if not self._ended:
-            self._ready.append(handle)
+        self._ready.append(handle)
         return handle
 
     def call_soon_threadsafe(
@@ -255,7 +254,7 @@ class SimulatedLoop(Refusals):
         args: tuple[Any, ...],
         context: Context | None,
     ) -> MomentHandle:
-        never = self._ended or isinf(seconds)
+        never = isinf(seconds)
         moment_ns = from_ns if never else from_ns + max(0, round(seconds * 1e9))
         kept = copy_context() if context is None else context
         handle = MomentHandle(moment_ns, callback, args, kept)
@@ -346,8 +345,6 @@ class SimulatedLoop(Refusals):
         if self._running:
             raise HarnessError("a lifetime cannot be ended from inside its own event loop")
         self._ended = True
-        self._ready.clear()
-        self._timers.clear()
         tasks, self._tasks = self._living(), []
         generators = self._generators.end()
         if tasks or generators:
@@ -358,6 +355,8 @@ class SimulatedLoop(Refusals):
                     abandon(tasks, generators)
             finally:
                 _set_running_loop(running)
+        self._ready.clear()
+        self._timers.clear()
         self._failures.take(())
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
+from sim.abandonment import MOST_CLOSES
 from sim.choices import PlainChoices, SeededChoices
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
 from sim.world import World
@@ -177,9 +178,28 @@ def test_what_will_not_end_is_kept_and_never_resumed() -> None:
 
     world.loop.run_until_complete(main())
     world.kill()
-    closes = len(log)
     gc.collect()
-    assert len(log) == closes
+    assert len(log) == MOST_CLOSES
+
+
+def test_clean_up_that_fails_while_it_is_dropped_is_silent() -> None:
+    world = World(PlainChoices())
+    host = world.boot()
+
+    def lines() -> Iterator[int]:
+        try:
+            yield 1
+        finally:
+            host.files.mkdir("too late")
+
+    async def read() -> None:
+        held = lines()
+        next(held)
+        await asyncio.Event().wait()
+
+    world.loop.create_task(read())
+    world.loop.run_until_idle()
+    world.kill()
 
 
 def test_a_dead_lifetime_leaves_no_memory_behind() -> None:
