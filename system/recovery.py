@@ -8,7 +8,7 @@ read is told in the report and left alone; it never stops the others.
 from __future__ import annotations
 
 from asyncio import gather
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
@@ -17,21 +17,18 @@ from system.agents import event
 from system.agents.agent import Agent, Owed
 from system.agents.history import History, SessionFacts
 from system.agents.message import RUNTIME, USER, Kind, Message
-from system.agents.multiplexer import Multiplexer
 from system.agents.orchestrator import USER_LOG, USER_SESSION, Orchestrator
 from system.agents.placing import placed
 from system.agents.provider_state import ProviderState
 from system.agents.recovery_report import RecoveryReport
 from system.agents.session import SessionRecord, SessionState
-from system.agents.session_store import SessionStore
 from system.agents.store_report import Problem, ReportBuilder, SessionProblem
 from system.agents.tree import Node
 from system.errors import NewerFormat, StorageError
-from system.ports import Host, Json, JsonObject, Provider, ProviderError
+from system.ports import Json, JsonObject, ProviderError
 from system.ports import Kind as FileKind
 from system.root import Root
 from system.storage.event_log import EventLog
-from system.storage.framing import Framing
 
 DATABASE: Final = "state.db"
 SESSIONS_A_CALL: Final = 8
@@ -41,16 +38,13 @@ SESSIONS_A_CALL: Final = 8
 class Recovery:
     """One recovery of one root. ``orchestrator``, ``root`` and ``report`` are what it gives."""
 
-    def __init__(
-        self, host: Host, providers: Mapping[str, Provider], slots: int, framing: Framing
-    ) -> None:
-        self.host = host
-        self.store = SessionStore(host)
-        self.multiplexer = Multiplexer(providers, slots)
-        self.orchestrator = Orchestrator(host, self.store, self.multiplexer, framing)
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        self.orchestrator = orchestrator
+        self.host = orchestrator.host
+        self.store = orchestrator.store
+        self.multiplexer = orchestrator.multiplexer
         self.report = RecoveryReport()
         self.root: Root
-        self._framing = framing
         self._session_ids: list[str] = []
         self._logs: dict[str, EventLog] = {}
         self._histories: dict[str, History] = {}
@@ -122,7 +116,7 @@ class Recovery:
                 self._logs[session_id] = log
 
     def _opened(self, session_id: str, path: str) -> EventLog:
-        return EventLog.open(self.host, path, session_id, self._framing)
+        return EventLog.open(self.host, path, session_id, self.orchestrator.framing)
 
     def _tell(self, session_id: str, problem: Problem, detail: str) -> None:
         self.report.problems.append(SessionProblem(session_id, problem, detail))

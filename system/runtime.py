@@ -23,10 +23,10 @@ from system.agents import event
 from system.agents.agent import Agent, Event
 from system.agents.history import OPERATOR
 from system.agents.message import USER, Kind, Message, check_payload
-from system.agents.multiplexer import Pool
+from system.agents.multiplexer import Multiplexer, Pool
 from system.agents.orchestrator import SECOND_NS, Orchestrator, birth
-from system.agents.recovery_report import RecoveryReport
 from system.agents.session import SessionState
+from system.agents.session_store import SessionStore
 from system.agents.tools import LONGEST_NAME
 from system.agents.tree import Node
 from system.agents.turns import Turns
@@ -42,7 +42,6 @@ from system.errors import (
 )
 from system.ports import Conversation, Host, Json, JsonObject, Opening, Provider, ProviderError
 from system.recovery import Recovery
-from system.root import Root
 from system.storage.framing import Framing
 
 
@@ -73,15 +72,13 @@ _DEFAULTS: Final = Options()
 class Runtime:
     """One lifetime of the runtime on one root. ``report`` says what recovery found."""
 
-    def __init__(
-        self, host: Host, root: Root, orchestrator: Orchestrator, report: RecoveryReport,
-        options: Options,
-    ) -> None:  # fmt: skip
-        self.report = report
-        self._host = host
-        self._root = root
-        self._orchestrator = orchestrator
-        self._options = options
+    def __init__(self, recovery: Recovery, turns: Turns, resume: Resume) -> None:
+        self.report = recovery.report
+        self._host = recovery.host
+        self._root = recovery.root
+        self._orchestrator = orchestrator = recovery.orchestrator
+        self._turns = turns
+        self._resume = resume
         self._by_request = {
             facts.request_id: facts.agent_id
             for agent in orchestrator.agents.values()
@@ -96,9 +93,11 @@ class Runtime:
 
         Raises ``NotARoot``, ``RootInUse``, ``NewerFormat``, ``StorageFull`` or ``OSError``.
         """
-        recovery = Recovery(host, providers, options.slots, options.framing)
+        multiplexer = Multiplexer(providers, options.slots)
+        orchestrator = Orchestrator(host, SessionStore(host), multiplexer, options.framing)
+        recovery = Recovery(orchestrator)
         await recovery.run()
-        return cls(host, recovery.root, recovery.orchestrator, recovery.report, options)
+        return cls(recovery, Turns(orchestrator, options.turn_timeout_ns), options.resume)
 
     @classmethod
     async def open(
@@ -116,9 +115,8 @@ class Runtime:
 
     def start(self) -> None:
         """Let the agents run that have something to do, as ``options.resume`` says."""
-        orchestrator = self._orchestrator
-        orchestrator.take_turns = Turns(orchestrator, self._options.turn_timeout_ns).take
-        resume = self._options.resume
+        orchestrator, resume = self._orchestrator, self._resume
+        orchestrator.take_turns = self._turns.take
         for node in orchestrator.tree:
             agent = orchestrator.agents[node.agent_id]
             for reminder_id in list(agent.history.reminders):

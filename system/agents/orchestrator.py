@@ -71,7 +71,7 @@ class Orchestrator:
         self.closing = False
         # Sessions that cannot be read in this lifetime: nobody knows what they were told.
         self.unserved: set[str] = set()
-        self._framing = framing
+        self.framing = framing
         self._timers: dict[str, Task[None]] = {}
 
     @property
@@ -88,7 +88,7 @@ class Orchestrator:
         """Return an agent that is known from now on; nothing of it is on the disk yet."""
         path = self.log_path(session_id)
         store = None if agent_id == USER else self.store
-        agent = Agent(self.host, store, agent_id, session_id, path, self._framing)
+        agent = Agent(self.host, store, agent_id, session_id, path, self.framing)
         self.agents[agent_id] = self.by_session[session_id] = agent
         return agent
 
@@ -171,7 +171,13 @@ class Orchestrator:
             # It is stopped: the next boot keeps the promise.
             return
         else:
-            self.wake(agent)
+            await self.wake_or_rest(agent)
+
+    async def wake_or_rest(self, agent: Agent) -> None:
+        """Let an agent take its turns; one that takes none holds no descriptor."""
+        self.wake(agent)
+        if agent.running is None:
+            await agent.rest()
 
     async def _bounce(self, agent: Agent) -> None:
         """Answer for an agent that ended before it could be told."""
@@ -199,7 +205,7 @@ class Orchestrator:
             agent.retrying = None
         if not agent.alive:
             await self._bounce(agent)
-        self.wake(agent)
+        await self.wake_or_rest(agent)
 
     def _spawned(self, parent: Agent, spawn: Spawn, touched: dict[str, Agent]) -> None:
         child = self.agents.get(spawn.agent_id)
@@ -290,10 +296,11 @@ class Orchestrator:
             touched[subscriber.agent_id] = subscriber
 
     async def retire(self, agent: Agent) -> None:
-        """Close the conversation of an agent that has ended, and let its record say so.
+        """Close conversation and log of an agent that has ended, and let its record say so.
 
         Raises ``StorageError`` or ``OSError``; the next boot then does it.
         """
+        await agent.rest()
         if agent.record is None or agent.record.state is SessionState.TERMINATED:
             return
         pool = self.multiplexer.pools.get(agent.record.provider_name)

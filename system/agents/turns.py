@@ -34,11 +34,20 @@ class TurnFailed(Exception):
 
 
 class Turns:
-    """Takes turns for agents; ``turn_timeout_ns`` bounds one call of a provider."""
+    """Takes turns for agents; ``turn_timeout_ns`` bounds one call of a provider.
 
-    def __init__(self, orchestrator: Orchestrator, turn_timeout_ns: int) -> None:
+    ``tools`` makes what an agent may call in a turn.
+    """
+
+    def __init__(
+        self,
+        orchestrator: Orchestrator,
+        turn_timeout_ns: int,
+        tools: type[TurnTools] = TurnTools,
+    ) -> None:
         self._orchestrator = orchestrator
         self._timeout_ns = turn_timeout_ns
+        self._tools = tools
 
     async def take(self, agent: Agent) -> None:
         """Let the agent run as long as it has something to do."""
@@ -50,6 +59,7 @@ class Turns:
                     await self._take_one(agent)
             except (TurnFailed, ProviderError, OSError, StorageError):
                 if not self._orchestrator.closing:
+                    await agent.rest()
                     agent.pausing = True
                     try:
                         await clock.sleep(pause_ns)
@@ -112,7 +122,7 @@ class Turns:
         turn_id = orchestrator.host.ids.uuid_hex()
         prompt = prompt_of(shown, orchestrator.tree.names)
         await agent.note([_turn_start(turn_id, prompt, shown)])
-        tools = TurnTools(orchestrator, agent, [message.message_id for message in shown])
+        tools = self._tools(orchestrator, agent, [message.message_id for message in shown])
         try:
             response = await self._answer(conversation, prompt, turn_id, tools)
             turn = await self._commit(
