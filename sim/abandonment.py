@@ -9,6 +9,7 @@ waits; what will not end after ``MOST_CLOSES`` of that is kept for ever, suspend
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import sys
 import warnings
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -19,8 +20,6 @@ from typing import Any, Final
 from sim.errors import PowerOff, SimulatedCrash
 
 MOST_CLOSES: Final = 100
-
-_undying: Final[list[object]] = []
 
 # What clean-up code may raise; Ctrl-C, and what a test runner stops a test with, goes through.
 _DYING: Final = (
@@ -62,7 +61,9 @@ def _close(suspended: object, close: Callable[[], None]) -> None:
             close()
         if _is_over(suspended):
             return
-    _undying.append(suspended)
+    # A reference that nobody gives back: the end of the interpreter would resume it as well,
+    # and might never come.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(suspended))
 
 
 def _is_over(suspended: object) -> bool:
