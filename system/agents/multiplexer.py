@@ -233,9 +233,11 @@ class Pool:
 class Multiplexer:
     """The pools, by the name of their provider."""
 
-    def __init__(self, providers: Mapping[str, Provider], slots: int) -> None:
+    def __init__(
+        self, providers: Mapping[str, Provider], slots: int, pool: type[Pool] = Pool
+    ) -> None:
         self.pools: Final = {
-            name: Pool(name, provider, slots) for name, provider in providers.items()
+            name: pool(name, provider, slots) for name, provider in providers.items()
         }
 
     def pool(self, provider_name: str) -> Pool:
