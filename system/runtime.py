@@ -219,7 +219,7 @@ class Runtime:
             return [(event.MESSAGE_ENQUEUED, message.data())]
 
         await agent.commit(make)
-        orchestrator.wake(agent)
+        await orchestrator.wake_or_rest(agent)
         return key
 
     async def terminate(self, agent_id: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from asyncio import Lock, Task
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -214,6 +215,29 @@ class Agent:
             after.check_follows(before, store.path_of(self.session_id))
         await self._host.workers.run(lambda: store.replace(after))
         self.record = after
+
+    async def rest(self) -> None:
+        """Let the log hold no descriptor until the next line; its notes are durable then.
+
+        A barrier that fails is told in ``stopped``. The log of an agent that has ended, or is
+        stopped, is closed as it is: nothing is built on its last notes, and recovery writes
+        again what is lost of them.
+        """
+        async with self.lock:
+            log = self.log
+            if log is None:
+                return
+            if self.stopped or self.history.ended:
+                with suppress(OSError):
+                    log.close()
+                return
+            try:
+                if log.is_durable:
+                    log.rest()
+                else:
+                    await self._host.workers.run(log.rest)
+            except LogStopped as stopped:
+                self.stopped = stopped.reason
 
     def close(self) -> None:
         """Close the log."""

@@ -175,14 +175,17 @@ class Pool:
             ).encoded()
             # Only when the record says so is the slot given up: hole R20.
             await agent.save(SessionState.SUSPENDED, state)
+            if agent.alive:
+                with suppress(OSError, StorageError, RuntimeRefused):
+                    await agent.note([(event.SUSPEND_RESULT, {"state_size": len(state)})])
+            # Nothing waits from here on, so that whoever makes room is the one who gets it.
+            await agent.rest()
             del self._open[agent.session_id]
         finally:
             slot.held = False
             self._wake()
         with suppress(ProviderError):
             await slot.conversation.stop()
-        with suppress(OSError, StorageError, RuntimeRefused):
-            await agent.note([(event.SUSPEND_RESULT, {"state_size": len(state)})])
 
     async def _opened(self, agent: Agent) -> Conversation:
         opening = opening_of(agent)

@@ -18,7 +18,7 @@ from system.ports import Clock, Host, JsonObject
 from system.storage.framing import FramedWriter, Framing, LineWriter, pending_path
 from system.storage.line import Line, decode_line, encode_line, timestamp
 from system.storage.log_file import LogFile
-from system.storage.log_recovery import RecoveredLog, recover_log
+from system.storage.log_recovery import ExaminedLog, RecoveredLog
 from system.storage.pending_writer import PendingWriter
 
 
@@ -59,13 +59,28 @@ class EventLog:
         Raises ``NewerFormat``, ``StorageFull`` or ``OSError``; then it is not open, and what
         was in it is still there.
         """
+        return cls.read(host, path, session_id, framing)()
+
+    @classmethod
+    def read(
+        cls, host: Host, path: str, session_id: str, framing: Framing = Framing.FRAMED
+    ) -> Callable[[], EventLog]:
+        """Read and judge a log; what is returned settles its end and opens it.
+
+        The first half takes a processor, the second waits for the disk. Both raise as ``open``.
+        """
         pending = pending_path(path)
-        recovered = recover_log(host.files, host.ids, path, session_id, pending)
-        file = LogFile(host.files, path, recovered.size_bytes)
-        writer: LineWriter = FramedWriter(file)
-        if framing is Framing.PENDING:
-            writer = PendingWriter(host.files, file, pending)
-        return cls(host.clock, session_id, recovered, file, writer)
+        examined = ExaminedLog.read(host.files, host.ids, path, session_id, pending)
+
+        def settled() -> EventLog:
+            recovered = examined.settle()
+            file = LogFile(host.files, path, recovered.size_bytes)
+            writer: LineWriter = FramedWriter(file)
+            if framing is Framing.PENDING:
+                writer = PendingWriter(host.files, file, pending)
+            return cls(host.clock, session_id, recovered, file, writer)
+
+        return settled
 
     def append(self, event: str, data: JsonObject) -> Line:
         """Append one event; returns and raises as ``append_all``."""
@@ -138,6 +153,11 @@ class EventLog:
             except BadSeal as bad:
                 raise LogDamaged(self.path, f"at offset {start}: {bad}") from bad
             start += len(encoded) + 1
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether no note waits for a barrier, so that ``rest`` needs none."""
+        return self._durable_seq == self.last_seq
 
     def rest(self) -> None:
         """Hold no descriptor until the next append or note; all that was noted is durable then.
