@@ -1,0 +1,94 @@
+"""How many descriptors a runtime holds: as many as it has conversations open, not sessions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from system.host import real_host, run
+from system.providers.scripted import ScriptedProvider
+from system.runtime import Options, Runtime
+from tests.meta.source_tree import ROOT
+
+SLOTS = 2
+AGENTS = 12
+
+
+def held(root: Path) -> list[str]:
+    """The files below ``root`` that this process has open, by their names."""
+    names = []
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            path = os.readlink(f"/proc/self/fd/{number}")
+        except FileNotFoundError:
+            continue
+        if path.startswith(f"{root}/"):
+            names.append(path.rpartition("/")[2])
+    return sorted(names)
+
+
+async def opened(root: Path) -> Runtime:
+    providers = {"scripted": ScriptedProvider()}
+    return await Runtime.recover(real_host(str(root)), providers, Options(slots=SLOTS))
+
+
+async def work(root: Path) -> list[str]:
+    """Let more agents than there are slots take a turn each."""
+    runtime = await opened(root)
+    runtime.start()
+    for number in range(AGENTS):
+        agent_id = await runtime.create_agent(f"agent {number}")
+        await runtime.send(agent_id, {"do": [["send_message", {"to": "USER", "payload": 1}]]})
+    await runtime.idle()
+    found = held(root)
+    await runtime.close()
+    return found
+
+
+async def end(root: Path) -> list[str]:
+    runtime = await opened(root)
+    runtime.start()
+    for agent in runtime.view().agents:
+        await runtime.send(agent.agent_id, {"do": [["complete", {"result": 1}]]})
+    await runtime.idle()
+    found = held(root)
+    await runtime.close()
+    return found
+
+
+async def recover(root: Path) -> list[str]:
+    runtime = await opened(root)
+    found = held(root)
+    await runtime.close()
+    return found
+
+
+def test_only_sessions_with_a_conversation_have_their_logs_open(tmp_path: Path) -> None:
+    assert run(work(tmp_path)) == ["events.jsonl"] * SLOTS + ["runtime.lock"]
+
+
+def test_after_recovery_only_the_lock_is_open(tmp_path: Path) -> None:
+    run(work(tmp_path))
+
+    assert run(recover(tmp_path)) == ["runtime.lock"]
+
+
+def test_agents_that_have_ended_hold_nothing(tmp_path: Path) -> None:
+    run(work(tmp_path))
+
+    assert run(end(tmp_path)) == ["runtime.lock"]
+
+
+def test_a_hundred_sessions_need_far_fewer_descriptors(tmp_path: Path) -> None:
+    for jobs in (100, 110):
+        script = (
+            f"ulimit -n 48; exec {sys.executable} -m system demo --root {tmp_path} --jobs {jobs}"
+        )
+        ran = subprocess.run(
+            ["/bin/sh", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60,
+            check=False,
+        )  # fmt: skip
+
+        assert (ran.returncode, ran.stderr) == (0, "")
