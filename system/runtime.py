@@ -302,14 +302,17 @@ class Runtime:
             if agent.running is not None and agent.pausing:
                 agent.running.cancel()
         await self.idle()
+        refused: list[OSError | StorageError] = []
         try:
             for pool in orchestrator.multiplexer.pools.values():
-                await pool.suspend_all()
+                refused += await pool.suspend_all()
         finally:
             for agent in orchestrator.agents.values():
                 with suppress(OSError):
                     agent.close()
             self._root.close()
+        if refused:
+            raise refused[0]
 
     def _open(self) -> Orchestrator:
         if self._orchestrator.closing:

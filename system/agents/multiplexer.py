@@ -131,10 +131,16 @@ class Pool:
                 return
             await self._wait()
 
-    async def suspend_all(self) -> None:
-        """Close every conversation; raises as ``suspend``."""
+    async def suspend_all(self) -> list[OSError | StorageError]:
+        """Close every conversation; return why records could not say so."""
+        refused: list[OSError | StorageError] = []
         for slot in list(self._open.values()):
-            await self.suspend(slot.agent)
+            try:
+                await self.suspend(slot.agent)
+            except (OSError, StorageError) as error:
+                refused.append(error)
+                await self.discard(slot.agent)
+        return refused
 
     async def identities(self) -> list[str]:
         """Return the names of the conversations that the provider keeps."""
