@@ -1,0 +1,154 @@
+"""One agent: its log and its record, and that both are written one step after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+
+import pytest
+
+from system.agents import event
+from system.agents.agent import Owed
+from system.agents.session import SessionState
+from system.errors import AgentStopped, IllegalTransition, LogStopped, UnknownAgent
+from tests.unit.system.agents.room import ADA, BOB, ONE, Room, born, enqueued, message, record_of
+
+
+def opened() -> tuple[Room, str]:
+    room = Room()
+    room.open(start=False)
+    return room, room.create("Ada")
+
+
+def owed(message_id: str) -> Owed:
+    return Owed(message_id, event.MESSAGE_ENQUEUED, message(message_id, BOB, ADA))
+
+
+def test_an_agent_that_is_known_only_by_its_id_is_called_by_it(room: Room) -> None:
+    room.open(start=False)
+
+    agent = room.runtime._orchestrator.new_agent(ADA, ONE)
+
+    assert (agent.name(), agent.alive, agent.runnable) == (ADA, True, False)
+    agent.close()
+
+
+def test_everything_that_is_owed_goes_behind_one_barrier() -> None:
+    room, ada = opened()
+    agent = room.agent(ada)
+    agent.owed = {key: owed(key) for key in ("m1", "m2", "m3")}
+    room.files.calls.clear()
+
+    room.run(agent.tell())
+
+    assert [call.split()[0] for call in room.files.calls] == ["append", "fdatasync"]
+    assert list(agent.history.pending) == ["m1", "m2", "m3"]
+    assert agent.owed == {}
+
+
+def test_what_is_owed_while_an_append_runs_waits_for_the_next_one() -> None:
+    room, ada = opened()
+    agent = room.agent(ada)
+
+    async def both() -> None:
+        agent.owed["m1"] = owed("m1")
+        first = asyncio.ensure_future(agent.tell())
+        await asyncio.sleep(0)
+        agent.owed["m2"] = owed("m2")
+        await first
+        assert list(agent.owed) == ["m2"]
+        await agent.tell()
+
+    room.run(both())
+
+    assert list(agent.history.pending) == ["m1", "m2"]
+
+
+def test_what_the_disk_refused_stays_owed() -> None:
+    room, ada = opened()
+    agent = room.agent(ada)
+    agent.owed["m"] = owed("m")
+    room.files.fail("append", "events.jsonl", errno.EIO)
+
+    with pytest.raises(OSError, match="Input/output error"):
+        room.run(agent.tell())
+
+    assert list(agent.owed) == ["m"]
+    assert agent.stopped == ""
+
+
+def test_an_agent_that_has_ended_or_stopped_is_told_nothing() -> None:
+    room, ada = opened()
+    agent = room.agent(ada)
+    agent.history.ended = "operator"
+    with pytest.raises(UnknownAgent):
+        room.run(agent.tell())
+    agent.stopped = "its barrier failed"
+
+    with pytest.raises(AgentStopped):
+        room.run(agent.tell())
+
+
+def test_a_note_whose_remains_cannot_be_removed_stops_the_agent() -> None:
+    room, ada = opened()
+    agent = room.agent(ada)
+    room.files.fail("append", "events.jsonl", errno.ENOSPC)
+    room.files.fail("truncate", "events.jsonl 5", errno.EIO)
+    for fault in room.files.faults:
+        fault.ending = "events.jsonl"
+
+    with pytest.raises(LogStopped):
+        room.run(agent.note([(event.SUSPEND_RESULT, {"state_size": 0})]))
+
+    assert "a partial line could not be removed" in agent.stopped
+
+
+def test_lines_that_turn_out_to_be_there_already_cost_nothing() -> None:
+    room, ada = opened()
+    room.files.calls.clear()
+
+    room.run(room.agent(ada).commit(list))
+
+    assert room.files.calls == []
+
+
+def test_a_record_that_says_so_already_is_not_written() -> None:
+    room, ada = opened()
+    agent = room.agent(ada)
+    assert agent.record is not None
+    room.files.calls.clear()
+
+    room.run(agent.save(SessionState.ACTIVE, agent.record.provider_state_blob))
+
+    assert room.files.calls == []
+
+
+def test_a_record_of_the_same_state_may_get_another_blob() -> None:
+    room, ada = opened()
+    agent = room.agent(ada)
+
+    room.run(agent.save(SessionState.ACTIVE, b"new"))
+
+    assert agent.record is not None
+    assert agent.record.provider_state_blob == b"new"
+
+
+def test_an_agent_that_has_ended_for_good_becomes_nothing_else() -> None:
+    room, ada = opened()
+    agent = room.agent(ada)
+    room.run(agent.save(SessionState.TERMINATED, b""))
+
+    with pytest.raises(IllegalTransition, match="it is TERMINATED and cannot become ACTIVE"):
+        room.run(agent.save(SessionState.ACTIVE, b""))
+
+
+def test_an_agent_without_a_record_saves_nothing(room: Room) -> None:
+    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA)])
+    room.open(start=False)
+    agent = room.agent(ADA)
+    agent.record = None
+    before = room.read(record_of(ONE))
+
+    room.run(agent.save(SessionState.TERMINATED, b""))
+
+    assert room.read(record_of(ONE)) == before

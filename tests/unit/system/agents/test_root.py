@@ -1,0 +1,166 @@
+"""The root: what makes a directory one, its lock, the epochs of its boots."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from system.errors import NewerFormat, NotARoot, RootInUse, StorageFull
+from system.root import Root
+from system.storage.codec import seal
+from tests.unit.system.faulty_files import FaultyHost
+
+MARKER = seal({"format": 1, "made_by": "powercut"}) + b"\n"
+
+
+def opened(here: FaultyHost, now_ns: int = 7) -> Root:
+    return Root.open(here.host.files, here.host.ids, now_ns)
+
+
+def slot(epoch: int, booted_ns: int) -> bytes:
+    return (seal({"booted_ns": booted_ns, "epoch": epoch}) + b"\n").ljust(512)
+
+
+def test_an_empty_directory_becomes_a_root(here: FaultyHost) -> None:
+    root = opened(here)
+
+    assert (root.epoch, root.booted_ns, root.swept) == (1, 0, ())
+    assert here.names() == ["root.json", "runtime.lock"]
+    assert here.read("root.json") == MARKER
+    assert here.read("runtime.lock") == slot(1, 7)
+
+
+def test_the_marker_is_durable_before_anything_else_is_told(here: FaultyHost) -> None:
+    opened(here)
+
+    barriers = [call for call in here.files.calls if "sync" in call or "replace" in call]
+    assert barriers[:3] == ["fsync root.json.tmp.00000001", "replace root.json", "sync_dir "]
+    assert barriers[-1] == "fsync runtime.lock"
+
+
+def test_the_epochs_are_written_in_two_slots_in_turn(here: FaultyHost) -> None:
+    for now_ns in (10, 20, 30):
+        opened(here, now_ns).close()
+
+    assert here.read("runtime.lock") == slot(3, 30) + slot(2, 20)
+
+
+def test_a_boot_knows_when_the_one_before_was(here: FaultyHost) -> None:
+    opened(here, 10).close()
+
+    root = opened(here, 20)
+
+    assert (root.epoch, root.booted_ns) == (2, 10)
+
+
+@pytest.mark.parametrize("torn", [b"", b"\0" * 512, slot(3, 30)[:20], slot(3, 30)[:-1] + b"x"])
+def test_a_torn_slot_leaves_the_other_one(here: FaultyHost, torn: bytes) -> None:
+    here.write("root.json", MARKER)
+    here.write("runtime.lock", torn[:512].ljust(512) + slot(2, 20))
+
+    root = opened(here, 40)
+
+    # A slot is whole when its seal holds; what stands behind that is padding.
+    whole = torn.startswith(slot(3, 30)[:50])
+    assert (root.epoch, root.booted_ns) == ((4, 30) if whole else (3, 20))
+
+
+def test_a_slot_without_numbers_counts_as_torn(here: FaultyHost) -> None:
+    here.write("root.json", MARKER)
+    here.write("runtime.lock", seal({"epoch": "9", "booted_ns": 1}) + b"\n")
+
+    assert opened(here).epoch == 1
+
+
+def test_a_root_that_is_closed_can_be_opened_again(here: FaultyHost) -> None:
+    root = opened(here)
+    with pytest.raises(RootInUse, match="another runtime holds it"):
+        opened(here)
+    root.close()
+
+    assert opened(here).epoch == 2
+
+
+def test_a_root_in_use_is_left_as_it_is(here: FaultyHost) -> None:
+    root = opened(here)
+    here.write("root.json.tmp.00000009", b"somebody is writing this")
+    before = here.read("runtime.lock")
+
+    with pytest.raises(RootInUse):
+        opened(here)
+
+    assert here.read("runtime.lock") == before
+    assert "root.json.tmp.00000009" in here.names()
+    root.close()
+
+
+@pytest.mark.parametrize("left", [["runtime.lock"], ["root.json.tmp.0000000a", "runtime.lock"]])
+def test_what_an_interrupted_first_boot_leaves_becomes_a_root(
+    here: FaultyHost, left: list[str]
+) -> None:
+    for name in left:
+        here.write(name, b"")
+
+    root = opened(here)
+
+    assert list(root.swept) == left[:-1]
+    assert here.names() == ["root.json", "runtime.lock"]
+
+
+@pytest.mark.parametrize("strange", ["notes.txt", "agents", "root.json.tmp.zz", ".hidden"])
+def test_a_directory_with_anything_else_is_no_root_and_stays_as_it_is(
+    here: FaultyHost, strange: str
+) -> None:
+    here.write(strange, b"mine")
+
+    with pytest.raises(NotARoot, match="name an empty directory, or a root of this runtime"):
+        opened(here)
+
+    assert here.names() == [strange]
+
+
+@pytest.mark.parametrize(
+    ("marker", "reason"),
+    [
+        (b"", "root.json: it cannot be read: it does not end with a crc"),
+        (b"{}", "root.json: it cannot be read: it does not end with a crc"),
+        (seal({"made_by": "powercut"}), "root.json: it names no format"),
+    ],
+)
+def test_a_marker_that_says_nothing_is_refused(
+    here: FaultyHost, marker: bytes, reason: str
+) -> None:
+    here.write("root.json", marker)
+
+    with pytest.raises(NotARoot) as refused:
+        opened(here)
+
+    assert str(refused.value).startswith(reason)
+    assert refused.value.path == "root.json"
+    assert here.names() == ["root.json"]
+
+
+def test_a_root_of_a_newer_format_is_refused_and_left_as_it_is(here: FaultyHost) -> None:
+    here.write("root.json", seal({"format": 2}) + b"\n")
+
+    with pytest.raises(NewerFormat, match="it has format=2, known is format=1"):
+        opened(here)
+
+    assert here.names() == ["root.json"]
+
+
+def test_somebody_else_may_be_faster_with_the_lock(here: FaultyHost) -> None:
+    here.files.fail("open-create", "runtime.lock", errno.EEXIST)
+    with pytest.raises(FileNotFoundError):
+        opened(here)
+
+    assert opened(here).epoch == 1
+
+
+def test_a_full_disk_is_told_and_the_lock_is_free_again(here: FaultyHost) -> None:
+    here.files.fail("pwrite", "runtime.lock", errno.ENOSPC)
+    with pytest.raises(StorageFull):
+        opened(here)
+
+    assert opened(here).epoch == 1
