@@ -32,12 +32,33 @@ _LOG: Final = (
     Mark.QUARANTINED,
     Mark.STOPPED_BY_SYNC,
 )
+_RUNTIME: Final = (
+    *_EVERYWHERE,
+    Mark.TORN_TAIL_TRUNCATED,
+    Mark.ACTIVE_SUSPENDED,
+    Mark.STOPPED_BY_SYNC,
+    Mark.REDELIVERED,
+    Mark.DEAD_LETTER,
+    Mark.BOUNCED,
+    Mark.SPAWN_REDONE,
+    Mark.OUTBOX_REDONE,
+    Mark.CONTROL_REDONE,
+    Mark.NOTICE_REDONE,
+    Mark.TERMINATION_FINISHED,
+    Mark.ORPHAN_REMOVED,
+    Mark.LOST_TURN_TOLD,
+    Mark.PERMITTED_TURN,
+    Mark.REMINDER_AFTER_CRASH,
+    Mark.STOPPED_SESSION_BACK,
+)
 _MARKS: Final[Mapping[str, tuple[Mark, ...]]] = MappingProxyType(
     {
         "atomic-file": _EVERYWHERE,
         "event-log-framed": _LOG,
         "event-log-pending": (*_LOG, Mark.PENDING_REPLAYED, Mark.PENDING_REJECTED),
         "session-store": (*_EVERYWHERE, Mark.ACTIVE_SUSPENDED, Mark.QUARANTINED),
+        "runtime": _RUNTIME,
+        "runtime-pending": (*_RUNTIME, Mark.PENDING_REPLAYED, Mark.PENDING_REJECTED),
     }
 )
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from powercut.machines.atomic_file import atomic_file
 from powercut.machines.event_log import framed, pending
+from powercut.machines.runtime import runtime, runtime_pending
 from powercut.machines.session_store import session_store
 from powercut.subject import MakeSubject
 from sim.errors import HarnessError
@@ -18,6 +19,8 @@ TARGETS: Final[Mapping[str, MakeSubject]] = MappingProxyType(
         "event-log-framed": framed,
         "event-log-pending": pending,
         "session-store": session_store,
+        "runtime": runtime,
+        "runtime-pending": runtime_pending,
     }
 )
 

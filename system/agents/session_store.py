@@ -126,6 +126,11 @@ class SessionStore:
         """
         report = ReportBuilder()
         for session_id in self.tidy(report):
+            try:
+                self._files.sync_dir(self.directory_of(session_id))
+            except OSError as error:
+                report.add(SessionProblem(session_id, Problem.FAILED, str(error)))
+                continue
             found = self.examine(session_id)
             if isinstance(found, SessionRecord) and found.state is SessionState.ACTIVE:
                 found = self._suspended(found, report)
@@ -133,9 +138,11 @@ class SessionStore:
         return report.finish()
 
     def tidy(self, report: ReportBuilder) -> list[str]:
-        """Make durable what is there, sweep temporary files, remove empty directories.
+        """Make the directories durable, sweep temporary files, remove empty directories.
 
-        Returns the sessions that are left and could be tidied; ``report`` is told the rest.
+        What is in the directory of a session becomes durable by a barrier on that directory,
+        which the caller sees to. Returns the sessions that are left and could be tidied;
+        ``report`` is told the rest.
         """
         session_ids = self._session_ids()
         if session_ids:
@@ -154,12 +161,13 @@ class SessionStore:
     def _tidied(self, session_id: str, report: ReportBuilder) -> bool:
         directory = self.directory_of(session_id)
         try:
-            report.swept += sweep_temporaries(self._files, directory)
-            if not self._files.listdir(directory):
+            names = self._files.listdir(directory)
+            swept = sweep_temporaries(self._files, directory, names=names)
+            report.swept += swept
+            if len(names) == len(swept):
                 self._files.rmdir(directory)
                 report.removed.append(session_id)
                 return False
-            self._files.sync_dir(directory)
         except (StorageFull, OSError) as error:
             report.add(SessionProblem(session_id, Problem.FAILED, str(error)))
             return False

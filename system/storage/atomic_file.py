@@ -9,6 +9,7 @@ it away at the next boot.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from posixpath import dirname, join
 from typing import Final
 
@@ -74,13 +75,16 @@ def _remove(files: FileSystem, path: str) -> None:
         return
 
 
-def sweep_temporaries(files: FileSystem, directory: str, prefix: str = "") -> list[str]:
+def sweep_temporaries(
+    files: FileSystem, directory: str, prefix: str = "", names: Sequence[str] | None = None
+) -> list[str]:
     """Remove the temporary files that crashes left in a directory; return their paths.
 
-    Only names that start with ``prefix``. No barrier: what comes back is swept again.
+    Only names that start with ``prefix``; ``names`` is the listing, for who has it already.
+    No barrier: what comes back is swept again.
     """
     swept = []
-    for name in files.listdir(directory):
+    for name in files.listdir(directory) if names is None else names:
         if name.startswith(prefix) and _TEMPORARY.fullmatch(name):
             swept.append(join(directory, name))
             files.unlink(swept[-1])

@@ -13,9 +13,10 @@ every line begins alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from functools import lru_cache
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from system.errors import BadSeal, LineTooLarge, NewerFormat
 from system.ports import Json, JsonObject
@@ -24,16 +25,18 @@ from system.storage.codec import seal, unseal
 VERSION: Final = 1
 LARGEST_BYTES: Final = 16 << 20
 
-_KEYS: Final = frozenset(("data", "event", "seq", "session_id", "ts", "v"))
-_KEYS_WITH_DURABLE: Final = _KEYS | {"durable"}
+# Beside ``v`` and, sometimes, ``durable``.
+_members_of: Final = itemgetter("seq", "ts", "event", "data", "session_id")
+_MEMBERS: Final = 6
+_NO_LINE: Final = "it is sealed, but it is not a line of a log"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One event of a session; ``ts`` is ISO 8601 in UTC, for people only.
 
-    ``durable`` is set when it is below ``seq - 1``; ``known_durable`` tells it in any case.
+    ``durable`` is set when it is below ``seq - 1``; ``known_durable`` tells it in any case. A
+    tuple, because a recovery makes a hundred thousand of them.
     """
 
     seq: int
@@ -91,11 +94,14 @@ def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
     version = members.get("v")
     if isinstance(version, int) and version > VERSION:
         raise NewerFormat(path, f"it has lines of format v={version}, known is v={VERSION}")
-    tells_durable = members.keys() == _KEYS_WITH_DURABLE
-    if version != VERSION or not (tells_durable or members.keys() == _KEYS):
-        raise BadSeal("it is sealed, but it is not a line of a log")
-    # A `match` says the same in half the lines, and takes two thirds of a recovery's time.
-    seq, ts, event, data = members["seq"], members["ts"], members["event"], members["data"]
+    try:
+        # A `match` says all of this in half the lines, and takes half of a recovery's time.
+        seq, ts, event, data, owner = _members_of(members)
+    except KeyError:
+        raise BadSeal(_NO_LINE) from None
+    tells_durable = "durable" in members
+    if version != VERSION or len(members) != _MEMBERS + tells_durable:
+        raise BadSeal(_NO_LINE)
     if not (
         isinstance(seq, int)
         and isinstance(ts, str)
@@ -104,7 +110,6 @@ def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
     ):
         raise BadSeal("it is sealed, but its members are not those of a line")
     durable = _durable(members["durable"], seq) if tells_durable else None
-    owner = members["session_id"]
     if owner != session_id:
         raise BadSeal(f"it belongs to session_id={owner!r}")
     return Line(seq, ts, session_id, event, data, durable)
@@ -118,5 +123,11 @@ def _durable(value: Json, seq: int) -> int:
 
 def timestamp(wall_ns: int) -> str:
     """Return a wall-clock time (nanoseconds since 1970) as ISO 8601 in UTC, microseconds."""
-    moment = _EPOCH + timedelta(microseconds=wall_ns // 1000)
-    return f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}"
+    seconds, microseconds = divmod(wall_ns // 1000, 1_000_000)
+    return f"{_second(seconds)}.{microseconds:06d}Z"
+
+
+@lru_cache(maxsize=2)
+def _second(seconds: int) -> str:
+    moment = _EPOCH + timedelta(seconds=seconds)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}"

@@ -25,15 +25,15 @@ from dataclasses import dataclass
 from posixpath import basename, dirname
 
 from system.errors import told_when_full
-from system.ports import File, FileSystem, Ids, OpenMode
-from system.storage.atomic_file import sweep_temporaries, write_atomic
+from system.ports import FileSystem, Ids, OpenMode
+from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
 from system.storage.line import Line
 from system.storage.log_report import Damage, LogReport, PendingFate
 from system.storage.log_scan import Scan, scan
 from system.storage.pending_entry import PendingEntry, read_pending_entry
 from system.storage.quarantine import move_aside, put_aside
-from system.storage.transfer import read_all, write_all
+from system.storage.transfer import write_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,41 +59,64 @@ def recover_log(
     as it was, ``StorageFull``, or ``OSError``; then nothing was accepted, and it can be
     called again.
     """
-    with told_when_full(path):
-        return _Recovery(files, ids, path, session_id, pending_path).run()
+    return ExaminedLog.read(files, ids, path, session_id, pending_path).settle()
 
 
-class _Recovery:
+class ExaminedLog:
+    """A log that was read and judged, and not changed yet, except that it exists.
+
+    Reading takes a processor and settling waits for a disk, so many logs are read one after
+    the other and settled side by side.
+    """
+
     def __init__(
-        self, files: FileSystem, ids: Ids, path: str, session_id: str, pending_path: str
+        self,
+        files: FileSystem,
+        ids: Ids,
+        path: str,
+        content: bytes,
+        found: Scan,
+        entry: PendingEntry,
+        pending_path: str,
+        swept: list[str],
     ) -> None:
         self.files = files
         self.ids = ids
         self.path = path
-        self.session_id = session_id
+        self.content = content
+        self.found = found
+        self.entry = entry
         self.pending_path = pending_path
+        self.swept = swept
 
-    def run(self) -> RecoveredLog:
-        if self.files.kind(self.path) is None:
-            self._create()
-        swept = sweep_temporaries(self.files, dirname(self.path), basename(self.path))
-        file = self.files.open(self.path, OpenMode.WRITE)
-        try:
-            content = read_all(file)
-            found = scan(content, self.session_id, self.path)
-            entry = read_pending_entry(
-                self.files, self.pending_path, self.session_id, found.last_seq
-            )
+    @classmethod
+    def read(
+        cls, files: FileSystem, ids: Ids, path: str, session_id: str, pending_path: str
+    ) -> ExaminedLog:
+        """Read the log and its pending entry; raises as ``recover_log``."""
+        with told_when_full(path):
+            if files.kind(path) is None:
+                make_durable_directory(files, dirname(path))
+                files.open(path, OpenMode.CREATE).close()
+            swept = sweep_temporaries(files, dirname(path), basename(path))
+            content = read_whole(files, path)
+            found = scan(content, session_id, path)
+            entry = read_pending_entry(files, pending_path, session_id, found.last_seq)
             if entry.fate is PendingFate.REPLAYED:
                 # What stands at the end is what was appended of this very entry.
                 found = found.with_tail_explained()
-            damaged = self._put_aside(content, found)
-            if found.has_damaged_middle:
-                size_bytes = self._rewrite(content, found, entry.encoded)
-            else:
-                size_bytes = self._settle(file, content, found, entry.encoded)
-        finally:
-            file.close()
+            return cls(files, ids, path, content, found, entry, pending_path, swept)
+
+    def settle(self) -> RecoveredLog:
+        """Put damage aside, repair the log, make it durable; raises as ``recover_log``."""
+        with told_when_full(self.path):
+            return self._settled()
+
+    def _settled(self) -> RecoveredLog:
+        content, found, entry = self.content, self.found, self.entry
+        damaged = self._put_aside(content, found)
+        repair = self._rewrite if found.has_damaged_middle else self._make_whole
+        size_bytes = repair(content, found, entry.encoded)
         damaged += self._dismiss(entry, found.last_seq)
         lines = found.lines + entry.lines
         report = LogReport(
@@ -103,13 +126,9 @@ class _Recovery:
             damaged=damaged,
             missing=found.missing + entry.missing,
             pending=entry.fate,
-            swept=tuple(swept),
+            swept=tuple(self.swept),
         )
         return RecoveredLog(lines, found.last_seq + len(entry.lines), size_bytes, report)
-
-    def _create(self) -> None:
-        make_durable_directory(self.files, dirname(self.path))
-        self.files.open(self.path, OpenMode.CREATE).close()
 
     def _put_aside(self, content: bytes, found: Scan) -> tuple[Damage, ...]:
         damaged = []
@@ -125,16 +144,20 @@ class _Recovery:
         write_atomic(self.files, self.path, kept, self.ids)
         return len(kept)
 
-    def _settle(self, file: File, content: bytes, found: Scan, replay: bytes) -> int:
+    def _make_whole(self, content: bytes, found: Scan, replay: bytes) -> int:
         unproven = found.good[found.unproven :]
         start = unproven[0][0] if unproven else 0
         tail = b"".join(content[first:end] + b"\n" for first, end in unproven) + replay
         size_bytes = start + len(tail)
-        write_all(file, tail, start)
-        if file.size() == size_bytes:
-            file.truncate(size_bytes + 1)
-        file.truncate(size_bytes)
-        file.fsync()
+        file = self.files.open(self.path, OpenMode.WRITE)
+        try:
+            write_all(file, tail, start)
+            if file.size() == size_bytes:
+                file.truncate(size_bytes + 1)
+            file.truncate(size_bytes)
+            file.fsync()
+        finally:
+            file.close()
         self.files.sync_dir(dirname(self.path))
         return size_bytes
 

@@ -103,12 +103,14 @@ def test_a_new_log_is_durable_with_its_way_before_the_first_append(
         f"open-create {PATH}",
         f"close {PATH}",
         f"listdir {DIRECTORY}",
+        f"open-read {PATH}",
+        f"close {PATH}",
         f"open-write {PATH}",
         f"truncate {PATH} 1",
         f"truncate {PATH} 0",
         f"fsync {PATH}",
-        f"sync_dir {DIRECTORY}",
         f"close {PATH}",
+        f"sync_dir {DIRECTORY}",
     ]
 
 
