@@ -65,6 +65,15 @@ async def recover(root: Path) -> list[str]:
     return found
 
 
+async def tell_without_turns(root: Path) -> list[str]:
+    runtime = await opened(root)
+    for agent in runtime.view().agents:
+        await runtime.send(agent.agent_id, "for later")
+    found = held(root)
+    await runtime.close()
+    return found
+
+
 def test_only_sessions_with_a_conversation_have_their_logs_open(tmp_path: Path) -> None:
     assert run(work(tmp_path)) == ["events.jsonl"] * SLOTS + ["runtime.lock"]
 
@@ -73,6 +82,12 @@ def test_after_recovery_only_the_lock_is_open(tmp_path: Path) -> None:
     run(work(tmp_path))
 
     assert run(recover(tmp_path)) == ["runtime.lock"]
+
+
+def test_agents_that_are_told_something_and_take_no_turn_hold_nothing(tmp_path: Path) -> None:
+    run(work(tmp_path))
+
+    assert run(tell_without_turns(tmp_path)) == ["runtime.lock"]
 
 
 def test_agents_that_have_ended_hold_nothing(tmp_path: Path) -> None:
