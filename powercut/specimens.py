@@ -16,10 +16,11 @@ from hypothesis import settings
 from rich.table import Table
 
 from faults.specimens.registry import specimen_named
-from faults.specimens.specimen import LogSpecimen, Specimen, StoreSpecimen
+from faults.specimens.specimen import LogSpecimen, RuntimeSpecimen, Specimen, StoreSpecimen
 from powercut.drivers.hypothesis_driver import Finding, fuzz
 from powercut.finding import name_of
 from powercut.machines.event_log import EventLogSubject
+from powercut.machines.runtime import RuntimeSubject
 from powercut.machines.session_store import SessionStoreSubject
 from powercut.reproducer import FAILURES
 from powercut.subject import Subject
@@ -52,6 +53,8 @@ def subject_of(specimen: Specimen) -> Subject:
             return EventLogSubject(specimen.machine, specimen.build)
         case StoreSpecimen():
             return SessionStoreSubject(specimen.machine, specimen.build)
+        case RuntimeSpecimen():
+            return RuntimeSubject(specimen.machine, recover=specimen.build)
         case _:
             assert_never(specimen)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from system.agents.session_store import SessionStore
-from system.ports import Host
+from system.ports import Host, Provider
+from system.runtime import Options, Runtime
 from system.storage.event_log import EventLog
 
 OpenLog: TypeAlias = Callable[[Host, str, str], EventLog]
@@ -15,6 +16,9 @@ OpenLog: TypeAlias = Callable[[Host, str, str], EventLog]
 
 OpenStore: TypeAlias = Callable[[Host], SessionStore]
 """Returns the session store of a host, not yet recovered."""
+
+RecoverRuntime: TypeAlias = Callable[[Host, Mapping[str, Provider], Options], Awaitable[Runtime]]
+"""Recovers the root of a host, as ``Runtime.recover`` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,4 +45,14 @@ class StoreSpecimen:
     build: OpenStore
 
 
-Specimen: TypeAlias = "LogSpecimen | StoreSpecimen"
+@dataclass(frozen=True, slots=True)
+class RuntimeSpecimen:
+    """A hole in the runtime; the members are those of ``LogSpecimen``."""
+
+    identity: str
+    title: str
+    machine: str
+    build: RecoverRuntime
+
+
+Specimen: TypeAlias = "LogSpecimen | StoreSpecimen | RuntimeSpecimen"

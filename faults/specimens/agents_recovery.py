@@ -1,0 +1,58 @@
+"""Recoveries that forget or give up: holes R22, and parts of R6 and R21."""
+
+from __future__ import annotations
+
+from faults.specimens.runtime_parts import RuntimeParts
+from system.agents.session_store import SessionStore
+from system.recovery import Recovery
+
+
+class PermitsForgotten(Recovery):
+    """R6: a permit to run one turn is logged, and never restored."""
+
+    def fold(self) -> None:
+        super().fold()
+        for history in self._histories.values():
+            history.permits = 0
+
+
+class RemindersForgotten(Recovery):
+    """R21: reminders are in memory alone."""
+
+    def fold(self) -> None:
+        super().fold()
+        for history in self._histories.values():
+            history.reminders.clear()
+
+
+class SubscriptionsForgotten(Recovery):
+    """R21: subscriptions are in memory alone."""
+
+    def fold(self) -> None:
+        super().fold()
+        for history in self._histories.values():
+            history.subscriptions.clear()
+
+
+class HoardingStore(SessionStore):
+    """R21: a session that never came to be is never collected."""
+
+    def remove(self, session_id: str) -> None:
+        """Do nothing."""
+
+
+class FragileRecovery(Recovery):
+    """R22: one agent that the tree does not take ends the recovery of all."""
+
+    def _placed(self, session_id: str, parent_id: str | None) -> None:
+        facts = self._histories[session_id].agent
+        if facts is not None and facts.name in self.orchestrator.tree.names.values():
+            raise ValueError(f"there is an agent called {facts.name!r} already")
+        super()._placed(session_id, parent_id)
+
+
+permits_are_not_restored = RuntimeParts(recovery=PermitsForgotten).recover
+reminders_are_not_restored = RuntimeParts(recovery=RemindersForgotten).recover
+subscriptions_are_not_restored = RuntimeParts(recovery=SubscriptionsForgotten).recover
+orphans_are_never_collected = RuntimeParts(store=HoardingStore).recover
+one_bad_agent_stops_all = RuntimeParts(recovery=FragileRecovery).recover
