@@ -1,0 +1,270 @@
+"""What one operation costs: the table of docs/runtime.md, line by line, on a real directory (S-58).
+
+The numbers stand in that table and nowhere else; here is what each operation does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from system.host import RealClock, real_host
+from system.ports import Host, Json, JsonObject
+from system.runtime import Options, Runtime
+from system.storage.framing import Framing
+from tests.meta.source_tree import ROOT
+from tests.unit.system.agents.fake_provider import FakeProvider, play
+from tests.unit.system.faulty_files import FaultyFiles
+
+SECTION: Final = "## What one operation costs"
+BARRIERS: Final = ("fsync", "fdatasync", "sync_dir")
+ROW: Final = re.compile(r"\| (?P<operation>[^|]+?) \| (?P<framed>\d+) \| (?P<pending>\d+) \|.*")
+
+
+class PatientClock(RealClock):
+    """A clock whose pauses do not end; ``paused`` says that one has begun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paused = asyncio.Event()
+
+    async def sleep(self, delay_ns: int) -> None:
+        self.paused.set()
+        await asyncio.Event().wait()
+
+
+class Bench:
+    """A runtime on a real directory: Ada, and as many gated children as asked for, all at rest.
+
+    Everything before ``start_counting`` is free.
+    """
+
+    def __init__(self, root: Path, framing: Framing) -> None:
+        host = real_host(str(root))
+        self.files = FaultyFiles(host.files)
+        self.clock = PatientClock()
+        self.host: Host = replace(host, files=self.files, clock=self.clock)
+        self.provider = FakeProvider()
+        self.options = Options(framing=framing)
+        self.answer = asyncio.Event()
+        self.runtime: Runtime
+        self.ada = ""
+
+    async def open(self) -> None:
+        self.runtime = await Runtime.open(self.host, {"scripted": self.provider}, self.options)
+
+    async def with_ada(self, children: int = 0) -> None:
+        await self.open()
+        self.ada = await self.runtime.create_agent("Ada", request_id="r")
+        names = [f"child {number}" for number in range(children)]
+        spawns: list[tuple[str, JsonObject]] = [("spawn_agent", {"name": name}) for name in names]
+        gates: list[tuple[str, JsonObject]] = [("gate", {"name": name}) for name in names]
+        await self.runtime.send(self.ada, play(*spawns, *gates))
+        await self.runtime.idle()
+
+    def child(self) -> str:
+        return self.runtime.view().agents[-1].agent_id
+
+    async def show(self, agent_id: str, payload: Json) -> None:
+        """Begin a turn; the provider does not answer yet."""
+        shown = asyncio.Event()
+
+        async def wait() -> None:
+            shown.set()
+            await self.answer.wait()
+
+        self.provider.hooks["send"] = wait
+        await self.runtime.send(agent_id, payload)
+        await shown.wait()
+
+    async def again(self) -> None:
+        """A creation that was done already; it must cost nothing."""
+        await self.runtime.create_agent("Ada", request_id="r")
+
+    def start_counting(self) -> None:
+        self.files.calls.clear()
+
+    def barriers(self) -> int:
+        return sum(call.split(" ")[0] in BARRIERS for call in self.files.calls)
+
+
+NewBench = Callable[[], Bench]
+Operation = Callable[[NewBench], Awaitable[int]]
+
+
+def turn(*calls: tuple[str, JsonObject], children: int = 0, fails: bool = False) -> Operation:
+    """A turn of Ada, from the answer of the provider until everybody is at rest."""
+
+    async def measured(new_bench: NewBench) -> int:
+        bench = new_bench()
+        await bench.with_ada(children)
+        await bench.show(bench.ada, play(*calls))
+        if fails:
+            bench.provider.fail("sent")
+        bench.start_counting()
+        bench.answer.set()
+        await (bench.clock.paused.wait() if fails else bench.runtime.idle())
+        return bench.barriers()
+
+    return measured
+
+
+def call(perform: Callable[[Bench], Awaitable[object]], children: int = 0) -> Operation:
+    """A call of the operator, with Ada's conversation open and her children gated."""
+
+    async def measured(new_bench: NewBench) -> int:
+        bench = new_bench()
+        await bench.with_ada(children)
+        bench.start_counting()
+        await perform(bench)
+        return bench.barriers()
+
+    return measured
+
+
+async def completion(new_bench: NewBench) -> int:
+    """The turn in which a child completes, and that its parent is told."""
+    bench = new_bench()
+    await bench.with_ada(1)
+    await bench.runtime.send(bench.ada, play(("ungate", {"name": "child 0"})))
+    await bench.runtime.idle()
+    child = bench.runtime.view().agents[-1].agent_id
+    await bench.show(child, play(("complete", {"result": 42})))
+    bench.start_counting()
+    bench.answer.set()
+    await bench.runtime.idle()
+    # The parent is shown the result at once, in a turn that touches nothing.
+    return bench.barriers() - await turn()(new_bench)
+
+
+async def restore(new_bench: NewBench) -> int:
+    """What it costs, besides the turn, that its conversation is not open."""
+    bench = new_bench()
+    await bench.with_ada()
+    await bench.runtime.suspend(bench.ada)
+    await bench.runtime.send(bench.ada, "hello")
+    bench.start_counting()
+    await bench.runtime.idle()
+    return bench.barriers() - await turn()(new_bench)
+
+
+async def acknowledgement(new_bench: NewBench) -> int:
+    bench = new_bench()
+    await bench.with_ada()
+    await bench.runtime.send(bench.ada, play(("send_message", {"to": "USER", "payload": 1})))
+    await bench.runtime.idle()
+    message_id = bench.runtime.view().user[0].message_id
+    bench.start_counting()
+    await bench.runtime.acknowledge(message_id)
+    return bench.barriers()
+
+
+async def first_boot(new_bench: NewBench) -> int:
+    bench = new_bench()
+    await bench.open()
+    return bench.barriers()
+
+
+async def boot_of(bench: Bench, agents: int, *, killed: bool) -> int:
+    """The boot of a root with so many agents, whose last runtime was closed, or killed."""
+    await bench.open()
+    for number in range(agents):
+        await bench.runtime.create_agent(f"agent {number}")
+    if killed:
+        # The lock goes with the process; nothing else of it does.
+        bench.runtime._root.close()
+    else:
+        await bench.runtime.close()
+    bench.start_counting()
+    await bench.open()
+    return bench.barriers()
+
+
+async def boot_of_one(new_bench: NewBench) -> int:
+    return await boot_of(new_bench(), 1, killed=False)
+
+
+async def boot_of_another(new_bench: NewBench) -> int:
+    three = await boot_of(new_bench(), 3, killed=False)
+    return three - await boot_of(new_bench(), 2, killed=False)
+
+
+async def boot_after_a_kill(new_bench: NewBench) -> int:
+    killed = await boot_of(new_bench(), 1, killed=True)
+    return killed - await boot_of(new_bench(), 1, killed=False)
+
+
+def _to(*names: str) -> list[tuple[str, JsonObject]]:
+    return [("send_message", {"to": name, "payload": "hello"}) for name in names]
+
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    "first boot, in an empty directory": first_boot,
+    "boot of a root with one session": boot_of_one,
+    "boot, for each further session": boot_of_another,
+    "boot, for each session that a crash left ACTIVE, besides": boot_after_a_kill,
+    "`create_agent`": call(lambda bench: bench.runtime.create_agent("Bob")),
+    "`create_agent` again, with the same `request_id`": call(lambda bench: bench.again()),
+    "`send`": call(lambda bench: bench.runtime.send(bench.child(), "hello"), children=1),
+    "`acknowledge`": acknowledgement,
+    "`terminate` of a leaf whose conversation is not open": call(
+        lambda bench: bench.runtime.terminate(bench.child()), children=1
+    ),
+    "`suspend`, or an eviction": call(lambda bench: bench.runtime.suspend(bench.ada)),
+    "taking up a suspended conversation": restore,
+    "`close`, with one conversation open": call(lambda bench: bench.runtime.close()),
+    "a turn that touches no other session": turn(),
+    "a turn that reminds, subscribes, sets metadata": turn(
+        ("remind_me", {"delay_ns": 10**15, "payload": 1}),
+        ("subscribe", {"name": "child 0"}),
+        ("set_agent_metadata", {"key": "k", "value": 1}),
+        children=1,
+    ),
+    "a turn that sends a message to another agent": turn(*_to("child 0"), children=1),
+    "a turn that sends three messages to another agent": turn(
+        *_to("child 0", "child 0", "child 0"), children=1
+    ),
+    "a turn that sends messages to two other agents": turn(*_to("child 0", "child 1"), children=2),
+    "a turn that sends a message to USER": turn(*_to("USER")),
+    "a turn that gates a child": turn(("gate", {"name": "child 0"}), children=1),
+    "a turn that spawns a child": turn(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})),
+    "a turn that completes a child": completion,
+    "a turn that fails": turn(fails=True),
+}
+
+
+def table() -> dict[str, dict[Framing, int]]:
+    """The table of the page, by operation."""
+    page = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
+    section = page.partition(SECTION)[2].partition("\n## ")[0]
+    rows = (ROW.fullmatch(line) for line in section.splitlines())
+    return {
+        row["operation"]: {
+            Framing.FRAMED: int(row["framed"]), Framing.PENDING: int(row["pending"]),
+        }
+        for row in rows if row
+    }  # fmt: skip
+
+
+def test_every_operation_of_the_table_is_measured_and_no_other() -> None:
+    assert list(table()) == list(OPERATIONS)
+
+
+@pytest.mark.parametrize("framing", list(Framing))
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_costs_what_the_table_says(
+    name: str, framing: Framing, tmp_path: Path
+) -> None:
+    numbers = count()
+
+    async def cost() -> int:
+        return await OPERATIONS[name](lambda: Bench(tmp_path / str(next(numbers)), framing))
+
+    assert asyncio.run(cost()) == table()[name][framing]
