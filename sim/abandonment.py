@@ -15,6 +15,8 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from inspect import CORO_CREATED, getcoroutinestate
+from types import CoroutineType
 from typing import Any, Final
 
 from sim.errors import PowerOff, SimulatedCrash
@@ -32,12 +34,50 @@ def abandon(
 ) -> None:
     """Close the coroutines of ``tasks`` and then ``generators``, in their order."""
     with _silence():
+        _close_steps(tasks, generators)
         for task in tasks:
             coroutine = task.get_coro()
             if coroutine is not None:
+                waiting = _handed_to(coroutine)
                 _close(coroutine, coroutine.close)
+                for argument in waiting:
+                    argument.close()
         for generator in generators:
             _close(generator, partial(_close_generator, generator))
+
+
+def _handed_to(coroutine: Any) -> list[CoroutineType[Any, Any, Any]]:
+    """Return the coroutines among the arguments of one that never began; nobody awaits them."""
+    frame = coroutine.cr_frame if isinstance(coroutine, CoroutineType) else None
+    if frame is None or getcoroutinestate(coroutine) != CORO_CREATED:
+        return []
+    return [local for local in frame.f_locals.values() if isinstance(local, CoroutineType)]
+
+
+def _close_steps(
+    tasks: Sequence[asyncio.Task[Any]], generators: Sequence[AsyncGenerator[Any, Any]]
+) -> None:
+    """Close the generators that stand in the middle of a step, the innermost first.
+
+    Before Python 3.13, to close a coroutine leaves such a generator for ever "already
+    running", and all that it holds in memory: closing the step that drives it does nothing
+    (python/cpython#117881). To throw into the step works in every version.
+    """
+    driving = [_awaited(generator.ag_await) for generator in reversed(generators)]
+    driving += [_awaited(task.get_coro()) for task in tasks]
+    for step in driving:
+        # Python has no public name for the type.
+        if type(step).__name__ == "async_generator_asend":
+            with suppress(*_DYING):
+                step.throw(GeneratorExit)
+
+
+def _awaited(coroutine: Any) -> Any:
+    """Return what the innermost waits for of the coroutines that await each other."""
+    waiting = coroutine
+    while isinstance(waiting, CoroutineType):
+        waiting = waiting.cr_await
+    return waiting
 
 
 def abandon_generator(generator: AsyncGenerator[Any, Any]) -> None:

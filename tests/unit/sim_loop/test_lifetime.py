@@ -8,6 +8,7 @@ import warnings
 import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from inspect import CORO_CLOSED, getcoroutinestate
 
 import pytest
 
@@ -269,6 +270,50 @@ def test_a_harness_that_stops_a_run_stops_it_at_once() -> None:
         world.loop.run_until_complete(main())
     world.kill()
     assert log == []
+
+
+def test_a_generator_in_the_middle_of_a_step_goes_with_its_lifetime() -> None:
+    log = list[str]()
+
+    async def pieces(inner: AsyncIterator[int] | None) -> AsyncIterator[int]:
+        try:
+            if inner is None:
+                await asyncio.Event().wait()
+            else:
+                async for piece in inner:
+                    yield piece
+        finally:
+            log.append("inner" if inner is None else "outer")
+
+    async def main() -> None:
+        generator = pieces(pieces(None))
+        living.extend((weakref.ref(generator), weakref.ref(asyncio.current_task())))
+        asyncio.get_running_loop().call_soon(world.disk.power_off)
+        await anext(generator)
+
+    living = list[weakref.ref[object]]()
+    world = World(PlainChoices())
+    world.boot()
+    with pytest.raises(SimulatedCrash):
+        world.loop.run_until_complete(main())
+    world.kill()
+    gc.collect()
+    assert log == ["inner", "outer"]
+    assert [reference() for reference in living] == [None, None]
+
+
+def test_a_call_that_a_crash_overtakes_is_dropped_without_a_word() -> None:
+    async def main() -> None:
+        raise AssertionError("it never begins")
+
+    world = World(PlainChoices())
+    world.boot()
+    world.loop.call_soon(world.disk.power_off)
+    call = main()
+    with pytest.raises(SimulatedCrash):
+        world.loop.run_until_complete(call)
+    world.kill()
+    assert getcoroutinestate(call) == CORO_CLOSED
 
 
 def test_a_world_that_is_dropped_without_an_end_is_silent_too() -> None:
