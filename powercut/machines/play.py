@@ -104,6 +104,7 @@ class Player:
 
     def __init__(self) -> None:
         self._last: dict[str, str] = {}
+        self._given: dict[str, dict[str, Any]] = {}
 
     def __call__(self, prompt: str, tools: Tools) -> str:
         """Perform every play in ``prompt``; return what the agent says."""
@@ -112,16 +113,20 @@ class Player:
             play = _play_of(message["payload"])
             results: list[dict[str, Any]] = []
             for number, (tool, arguments) in enumerate(play.get("do", ()), 1):
-                meant = {
-                    name: self._meant(name, value, results) for name, value in arguments.items()
-                }
-                result = tools.call(f"{message['message_id']} {number}", tool, meant)
+                call_id = f"{message['message_id']} {number}"
+                if call_id not in self._given:
+                    self._given[call_id] = self._meant(arguments, results)
+                # A model that runs twice makes the same call under the same id.
+                result = tools.call(call_id, tool, self._given[call_id])
                 results.append(result)
                 self._last.update({key: str(result[key]) for key in _IDS if key in result})
             said.append(f"{play.get('say', 'heard')} {len(results)}")
         return "; ".join(said)
 
-    def _meant(self, name: str, value: Any, results: list[dict[str, Any]]) -> Any:
+    def _meant(self, arguments: Mapping[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
+        return {name: self._value(name, value, results) for name, value in arguments.items()}
+
+    def _value(self, name: str, value: Any, results: list[dict[str, Any]]) -> Any:
         if name not in _IDS or not isinstance(value, str) or not value.startswith("$"):
             return value
         if value == "$":

@@ -21,20 +21,14 @@ from oracles.violation import FalseAlarm, Starved
 from powercut.action import Arguments, Json, Kind
 from powercut.machines.outside import PROVIDER_FAULTS, MachineOutside
 from powercut.machines.play import NAMES, propose_play
+from powercut.machines.refusals import is_plausible, is_stopped
 from powercut.subject import Subject
 from sim.choices import Choices, Diverged, PlainChoices, SeededChoices
+from sim.clock import EPOCH_NS
 from sim.words import text
 from sim.world import World
 from system.agents.view import AgentView, RuntimeView
-from system.errors import (
-    AgentStopped,
-    HasChildren,
-    LogStopped,
-    NameTaken,
-    RuntimeRefused,
-    StorageError,
-    UnknownAgent,
-)
+from system.errors import LogStopped, RuntimeRefused, StorageError
 from system.ports import Host, ProviderError
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
@@ -71,7 +65,6 @@ class RuntimeSubject(Subject):
         self._recover = recover
         self._requests: list[tuple[str, tuple[str, str, str]]] = []
         self._messages: list[tuple[str, tuple[str, Json]]] = []
-        self._latest = 0
         self._world: World
         self._host: Host
         self._runtime: Runtime
@@ -111,7 +104,7 @@ class RuntimeSubject(Subject):
         recover = self._recover(host, self.outside.providers, self._options)
         self._runtime = self._world.loop.run_until_complete(recover)
         report = self._runtime.report
-        if self.fault_plan and (report.problems or report.unkept or self._is_stopped()):
+        if self.fault_plan and (report.problems or report.unkept or is_stopped(self._runtime)):
             # It goes on with what it has, which is right; but only a whole one can be judged.
             raise OSError(EIO, "a fault has kept the recovery from doing everything")
 
@@ -151,7 +144,7 @@ class RuntimeSubject(Subject):
         """Lift everything, and let all accepted work be done."""
         self.outside.be_well()
         self._world.schedule = PlainChoices()
-        if self._is_stopped():
+        if is_stopped(self._runtime):
             # What a barrier has stopped goes on with the next boot.
             self._world.kill()
             self.boot(self._world.boot())
@@ -257,24 +250,10 @@ class RuntimeSubject(Subject):
         return "ack"
 
     def _refused(self, refused: Exception) -> str:
-        """Judge a refusal: each must have a reason that the machine knows."""
-        looks = self._view().agents
         if isinstance(refused, LogStopped):
             self.marks.reach(Mark.STOPPED_BY_SYNC)
-        plausible = bool(self.fault_plan)
-        match refused:
-            case UnknownAgent():
-                plausible = True
-            case NameTaken(name=name):
-                # Nobody needs to be shown: it may be promised, which ends when all is quiet.
-                plausible |= self._runtime.is_taken(name)
-            case HasChildren(children=children):
-                plausible |= any(self._runtime.is_taken(name) for name in children.split(", "))
-            case AgentStopped():
-                plausible |= self._is_stopped()
-            case ProviderError():
-                plausible |= self.outside.was_ill
-        if not plausible:
+        ill = bool(self.fault_plan)
+        if not (ill or is_plausible(refused, self._runtime, provider_was_ill=self.outside.was_ill)):
             raise FalseAlarm("the runtime refused, and nothing is wrong", raised=repr(refused))
         return f"refused: {type(refused).__name__}"
 
@@ -306,7 +285,6 @@ class RuntimeSubject(Subject):
         seconds, back = arguments["seconds"], arguments["back"]
         assert isinstance(seconds, int)
         if back:
-            self._latest = self._latest_ns()
             self._world.clock.step_wall(-seconds * SECOND_NS)
             return "stepped back"
         self._world.loop.advance(seconds * SECOND_NS)
@@ -341,16 +319,12 @@ class RuntimeSubject(Subject):
 
     def _quiesce(self, _arguments: Arguments) -> str:
         self.outside.be_well()
-        if self.fault_plan or self._is_stopped():
+        if self.fault_plan or is_stopped(self._runtime):
             self._world.loop.advance(HOUR_NS)
             self._must_be_well()
             return "an hour has passed"
         self._be_quiet()
         return "quiet"
-
-    def _is_stopped(self) -> bool:
-        view = self._view()
-        return bool(view.user_stopped) or any(look.stopped for look in view.agents)
 
     def _be_quiet(self) -> None:
         """Let time pass until nothing moves, and judge that all is done."""
@@ -395,9 +369,8 @@ class RuntimeSubject(Subject):
         return {path[1:]: content for path, content in files.items()}
 
     def _latest_ns(self) -> int:
-        """Return the latest wall clock of the run."""
-        self._latest = max(self._latest, self._world.clock.wall_ns())
-        return self._latest
+        """Return the true time: timers go by it, even when the wall clock was set back."""
+        return EPOCH_NS + self._world.clock.now_ns
 
     def _living(self) -> list[AgentView]:
         return [look for look in self._view().agents if look.alive]
