@@ -297,11 +297,9 @@ class Runtime:
         """
         orchestrator = self._open()
         orchestrator.closing = True
-        orchestrator.stop_timers()
-        for agent in orchestrator.agents.values():
-            if agent.running is not None and agent.pausing:
-                agent.running.cancel()
-        await self.idle()
+        orchestrator.stop_waiting()
+        while tasks := orchestrator.at_work():
+            await wait(tasks)
         refused: list[OSError | StorageError] = []
         try:
             for pool in orchestrator.multiplexer.pools.values():

@@ -48,7 +48,8 @@ class Agent:
 
     ``owed`` are lines that are due in its log, by their key. ``turn`` is locked while a turn,
     or its end by the operator, is under way, ``lock`` during one append; ``running`` takes
-    its turns, and is ``pausing`` between two attempts.
+    its turns, and is ``pausing`` between two attempts; ``retrying`` writes what the disk had
+    refused, and ``awaits_retry`` before it.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Agent:
         self.running: Task[None] | None = None
         self.retrying: Task[None] | None = None
         self.pausing = False
+        self.awaits_retry = False
         self.turn: Final = Lock()
         self.lock: Final = Lock()
         self._host = host

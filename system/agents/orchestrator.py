@@ -72,7 +72,9 @@ class Orchestrator:
         # Sessions that cannot be read in this lifetime: nobody knows what they were told.
         self.unserved: set[str] = set()
         self.framing = framing
+        # Reminders that are active; those of them whose time has not come are ``_sleeping``.
         self._timers: dict[str, Task[None]] = {}
+        self._sleeping: set[str] = set()
 
     @property
     def provider_names(self) -> Sequence[str]:
@@ -197,10 +199,16 @@ class Orchestrator:
         pause_ns = SECOND_NS
         try:
             while (agent.owed or agent.birth) and not agent.stopped and agent.alive:
-                await self.host.clock.sleep(pause_ns)
+                agent.awaits_retry = True
+                try:
+                    await self.host.clock.sleep(pause_ns)
+                finally:
+                    agent.awaits_retry = False
                 pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)
                 with suppress(OSError, StorageError, RuntimeRefused):
                     await agent.tell()
+                if self.closing:
+                    return
         finally:
             agent.retrying = None
         if not agent.alive:
@@ -318,20 +326,23 @@ class Orchestrator:
         delay_ns = max(0, due[0] - self.host.clock.wall_ns())
         timer = self.task(self._remind(agent, reminder_id, delay_ns), f"remind {agent.name()}")
         self._timers[reminder_id] = timer
+        self._sleeping.add(reminder_id)
 
     async def _remind(self, agent: Agent, reminder_id: str, delay_ns: int) -> None:
         try:
             await self.host.clock.sleep(delay_ns)
+            self._sleeping.discard(reminder_id)
+            reminder = agent.history.reminders.get(reminder_id)
+            if reminder is None:
+                return
+            message = Message(
+                reminder_id, agent.agent_id, agent.agent_id, Kind.REMINDER, reminder[1], self.now()
+            )
+            self.owe(agent, [_enqueued(message)])
+            await self.tell([agent])
         finally:
-            self._timers.pop(reminder_id, None)
-        reminder = agent.history.reminders.get(reminder_id)
-        if reminder is None:
-            return
-        message = Message(
-            reminder_id, agent.agent_id, agent.agent_id, Kind.REMINDER, reminder[1], self.now()
-        )
-        self.owe(agent, [_enqueued(message)])
-        await self.tell([agent])
+            self._sleeping.discard(reminder_id)
+            del self._timers[reminder_id]
 
     # -- work ----------------------------------------------------------------------------
 
@@ -359,13 +370,23 @@ class Orchestrator:
         if not task.cancelled() and (failure := task.exception()) is not None:
             self.failures.append(failure)
 
-    def stop_timers(self) -> None:
-        """Cancel everything that only waits for a time to come."""
-        for timer in self._timers.values():
-            timer.cancel()
+    def stop_waiting(self) -> None:
+        """Cancel everything that only waits for a time to come; what is at work goes on."""
+        for reminder_id in sorted(self._sleeping):
+            self._timers[reminder_id].cancel()
         for agent in self.agents.values():
-            if agent.retrying is not None:
+            if agent.retrying is not None and agent.awaits_retry:
                 agent.retrying.cancel()
+            if agent.running is not None and agent.pausing:
+                agent.running.cancel()
+
+    def at_work(self) -> list[Task[None]]:
+        """Return the tasks that take turns, or tell an agent what it is owed, or are about to."""
+        tasks = list(self._timers.values())
+        for agent in self.agents.values():
+            tasks += [task for task in (agent.running, agent.retrying) if task is not None]
+        # One that is cancelled before its first step never gets to strike itself off.
+        return [task for task in tasks if not task.done()]
 
 
 def birth(
