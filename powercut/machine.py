@@ -56,20 +56,7 @@ class Machine:
         self.subject.enter(world)
         self.lifetimes = Lifetimes(self.subject, world, self.faults, self.tally, plain)
         self._wrapped = tuple(self.subject.kinds())
-        weight = sum(kind.weight for kind in self._wrapped)
-        self._kinds = (
-            *self._wrapped,
-            *self.faults.kinds(),
-            Kind(
-                "with_fault", max(1, weight // 2), self._with_fault, self._propose_fault,
-                lambda: not self.faults.on,
-            ),
-            Kind(
-                "recover_twice", max(1, weight // 10), self._recover_twice,
-                ready=lambda: not self.faults.on,
-            ),
-            Kind("crash_and_recover", weight, self._crash_and_recover, self._propose_crash),
-        )  # fmt: skip
+        self._kinds = (*self._wrapped, *(() if self.subject.calm else self._disturbances()))
         self._by_name = {kind.name: kind for kind in self._kinds}
         self.lifetimes.boot()
 
@@ -101,6 +88,22 @@ class Machine:
         self.subject.rest()
         self.lifetimes.recover_twice()
         self.lifetimes.world.kill()
+
+    def _disturbances(self) -> Sequence[Kind]:
+        """Return what befalls the subject's actions: faults and crashes."""
+        weight = sum(kind.weight for kind in self._wrapped)
+        return (
+            *self.faults.kinds(),
+            Kind(
+                "with_fault", max(1, weight // 2), self._with_fault, self._propose_fault,
+                lambda: not self.faults.on,
+            ),
+            Kind(
+                "recover_twice", max(1, weight // 10), self._recover_twice,
+                ready=lambda: not self.faults.on,
+            ),
+            Kind("crash_and_recover", weight, self._crash_and_recover, self._propose_crash),
+        )  # fmt: skip
 
     def _kind_of(self, action: Action) -> Kind:
         kind = self._by_name.get(action.name)

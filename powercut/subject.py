@@ -19,6 +19,7 @@ class Subject(Protocol):
     ``marks`` collects the states that it sees. ``fault_plan`` is set by the machine, as
     it prints: while it is not empty, an ``OSError`` out of the system proves nothing.
     ``volatile`` are the paths of files that every boot changes, like the count of boots.
+    A ``calm`` subject is neither crashed nor given faults by its machine.
     A part of the system that has no agents keeps the methods that are written out here.
     """
 
@@ -26,6 +27,7 @@ class Subject(Protocol):
     marks: Marks
     fault_plan: str
     volatile: frozenset[str] = frozenset()
+    calm: bool = False
 
     @property
     def fault_rules(self) -> Sequence[str]:
