@@ -28,7 +28,7 @@ from system.agents.tree import Node
 from system.errors import NewerFormat, StorageError
 from system.ports import Json, JsonObject, ProviderError
 from system.ports import Kind as FileKind
-from system.root import Root
+from system.root import MARKER, Root
 from system.storage.event_log import EventLog
 
 DATABASE: Final = "state.db"
@@ -79,6 +79,9 @@ class Recovery:
     # 1
     def lock(self) -> None:
         """Lock the root and begin a new boot epoch."""
+        if self.host.files.kind(MARKER) is not None:
+            # What cannot be served is refused before anything of it is touched.
+            self.reclaim()
         self.root = Root.open(self.host.files, self.host.ids, self.host.clock.wall_ns())
         self.report.epoch = self.root.epoch
         self.report.swept += self.root.swept
@@ -150,7 +153,13 @@ class Recovery:
             if session_id in unread:
                 continue
             log = self._logs.get(session_id)
-            self._histories[session_id] = self._folded(session_id, log) if log else History()
+            try:
+                history = self._folded(session_id, log) if log else History()
+            except (KeyError, ValueError) as error:
+                self._not_ours(session_id, f"a line of its log has data that are not ours: {error}")
+                unread.add(session_id)
+                continue
+            self._histories[session_id] = history
             if session_id != USER_SESSION:
                 self._read_record(session_id)
         self.orchestrator.unserved |= unread
@@ -167,6 +176,12 @@ class Recovery:
         history = History.of_lines(log.recovered)
         log.recovered = ()
         return history
+
+    def _not_ours(self, session_id: str, reason: str) -> None:
+        if session_id == USER_SESSION:
+            raise NewerFormat(USER_LOG, reason)
+        self._tell(session_id, Problem.NEWER, reason)
+        self._logs.pop(session_id).close()
 
     def _read_record(self, session_id: str) -> None:
         found = self.store.examine(session_id)
@@ -231,6 +246,9 @@ class Recovery:
                 )
             else:
                 agent.stopped = "neither its log nor its record says which provider it has"
+        if agent.alive and record is not None and record.state is SessionState.TERMINATED:
+            # Only damage makes this; an agent that has ended is not run again (S-28).
+            agent.stopped = "its record says that it has ended, its log does not"
         node = Node(facts.agent_id, session_id, facts.name, parent_id, alive=agent.alive)
         self.orchestrator.tree.add(node)
 

@@ -32,6 +32,7 @@ from system.agents.tree import Node
 from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
 from system.errors import (
+    AgentStopped,
     BadName,
     Closed,
     HasChildren,
@@ -180,7 +181,7 @@ class Runtime:
         except (StorageFull, OSError):
             await self._not_created(pool, agent, conversation)
             raise
-        except StorageError:
+        except BaseException:
             # Whether it exists, the next boot will know; until then its name is taken.
             pool.give_up()
             raise
@@ -207,7 +208,8 @@ class Runtime:
         """
         orchestrator = self._open()
         agent = self._living(agent_id)
-        check_payload([payload, message_id])
+        check_payload(payload)
+        check_payload(message_id)
         key = message_id if message_id is not None else self._host.ids.uuid_hex()
         message = Message(key, USER, agent_id, Kind.TEXT, payload, orchestrator.now())
 
@@ -251,12 +253,15 @@ class Runtime:
     async def suspend(self, agent_id: str) -> None:
         """Close the agent's conversation after the turn under way; its record says so.
 
-        Raises ``UnknownAgent``, ``StorageError`` or ``OSError``.
+        Raises ``UnknownAgent``, ``AgentStopped``, ``UnknownProvider``, ``StorageError`` or
+        ``OSError``.
         """
         orchestrator = self._open()
         agent = self._living(agent_id)
-        assert agent.history.session is not None
-        await orchestrator.multiplexer.pool(agent.history.session.provider).suspend(agent)
+        session = agent.history.session
+        if session is None:
+            raise AgentStopped(agent.name(), agent.stopped or "it was never born")
+        await orchestrator.multiplexer.pool(session.provider).suspend(agent)
 
     async def acknowledge(self, message_id: str) -> None:
         """Say that the operator has seen a message to USER; that is durable when this returns.

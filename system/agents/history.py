@@ -90,7 +90,7 @@ class History:
         return history
 
     def apply(self, line: Line) -> None:
-        """Take in the next line."""
+        """Take in the next line; ``KeyError`` or ``ValueError`` if its data are not ours."""
         self.last_ts = line.ts
         fold = self._FOLDS.get(line.event)
         if fold is None:
@@ -183,8 +183,7 @@ class History:
         for subscription_id in _strings(data.get("unsubscribed")):
             self.subscriptions.pop(subscription_id, None)
         for added in _objects(data.get("reminders")):
-            due_ns = added["due_ns"]
-            assert isinstance(due_ns, int)
+            due_ns = int(str(added["due_ns"]))
             self.reminders[str(added["reminder_id"])] = (due_ns, added["payload"])
         for reminder_id in _strings(data.get("cancelled")):
             self.reminders.pop(reminder_id, None)

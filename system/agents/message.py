@@ -9,7 +9,7 @@ from typing import Final
 
 from system.errors import PayloadTooLarge
 from system.ports import Json, JsonObject
-from system.storage.codec import canonical
+from system.storage.codec import DEEPEST, canonical
 
 USER: Final = "USER"
 """The operator: recipient of what roots tell their parent."""
@@ -17,6 +17,8 @@ RUNTIME: Final = "RUNTIME"
 """The sender of what the runtime itself has to say."""
 
 MOST_PAYLOAD_BYTES: Final = 1 << 20
+_LEVELS_ABOVE: Final = 4
+"""In the deepest place of a line, a message of an outbox, a payload stands this deep."""
 
 
 class Kind(StrEnum):
@@ -68,8 +70,11 @@ class Message:
     @classmethod
     def of_data(cls, data: Mapping[str, Json]) -> Message:
         """Read what ``data`` gave; ``KeyError`` or ``ValueError`` if it is none."""
-        reply_to, metadata = data["reply_to"], data["metadata"]
-        assert isinstance(metadata, dict)
+        match data["metadata"]:
+            case dict(metadata):
+                reply_to = data["reply_to"]
+            case other:
+                raise ValueError(f"metadata={other!r} is no object")
         return cls(
             str(data["message_id"]),
             str(data["sender"]),
@@ -97,7 +102,7 @@ def error_about(message: Message, reason: str, timestamp: str) -> Message:
 
 def check_payload(payload: Json) -> None:
     """Raise ``NotPlainJson`` or ``PayloadTooLarge`` for what no message can carry."""
-    size_bytes = len(canonical(payload))
+    size_bytes = len(canonical(payload, DEEPEST - _LEVELS_ABOVE))
     if size_bytes > MOST_PAYLOAD_BYTES:
         raise PayloadTooLarge(size_bytes, MOST_PAYLOAD_BYTES)
 

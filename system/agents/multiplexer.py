@@ -203,7 +203,8 @@ class Pool:
         identity = conversation.identity()
         try:
             # Durable before anything is said to it: hole R17.
-            kept = state if identity == state.identity else ProviderState(identity)
+            fresh = identity == state.identity and state.turns == len(opening.history)
+            kept = state if fresh else ProviderState(identity)
             await agent.save(SessionState.ACTIVE, kept.encoded())
             if restored or identity != agent.history.identity:
                 await agent.note([(event.SESSION_RESTORED, {

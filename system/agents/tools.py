@@ -19,6 +19,8 @@ from system.ports import Host, Json, JsonObject
 from system.storage.line import timestamp
 
 LONGEST_NAME: Final = 200
+LONGEST_DELAY_NS: Final = 100 * 365 * 86_400 * 10**9
+"""A hundred years: more than any timer of ours can wait, and than anybody will."""
 
 
 class Surroundings(Protocol):
@@ -76,6 +78,7 @@ class TurnTools:
         reply_to = arguments.get("reply_to")
         if not (reply_to is None or isinstance(reply_to, str)):
             raise Refused(f"reply_to={reply_to!r} is not a message id")
+        check_payload(reply_to)
         return self._sent(self._addressed(arguments, "to"), Kind.TEXT, arguments, reply_to)
 
     def _poke(self, arguments: JsonObject) -> JsonObject:
@@ -180,11 +183,12 @@ class TurnTools:
         delay_ns, payload = arguments.get("delay_ns"), arguments.get("payload")
         if not isinstance(delay_ns, int) or isinstance(delay_ns, bool) or delay_ns < 0:
             raise Refused(f"delay_ns={delay_ns!r} is not a number of nanoseconds")
+        if delay_ns > LONGEST_DELAY_NS:
+            raise Refused(f"delay_ns is over the limit of {LONGEST_DELAY_NS}")
         check_payload(payload)
         host = self._around.host
         reminder_id = host.ids.uuid_hex()
         due_ns = host.clock.wall_ns() + delay_ns
-        check_payload(due_ns)
         self.effects.reminders.append(
             {"reminder_id": reminder_id, "due_ns": due_ns, "payload": payload}
         )

@@ -24,6 +24,10 @@ from system.errors import (
     StorageError,
 )
 from system.ports import Conversation, Json, JsonObject, ProviderError
+from system.storage.line import LARGEST_BYTES
+
+MOST_PROMPT_BYTES: Final = LARGEST_BYTES // 4
+"""A prompt stands as a text in a line, which may double it."""
 
 MOST_PRESENTATIONS: Final = 5
 """How often a message is shown to an agent whose turns all fail, before it is put aside."""
@@ -120,7 +124,9 @@ class Turns:
             return None
         permitted = history.gated
         turn_id = orchestrator.host.ids.uuid_hex()
-        prompt = prompt_of(shown, orchestrator.tree.names)
+        while len(prompt := prompt_of(shown, orchestrator.tree.names)) > MOST_PROMPT_BYTES:
+            # The others are shown in a later turn; one message alone always fits.
+            del shown[len(shown) // 2 :]
         await agent.note([_turn_start(turn_id, prompt, shown)])
         tools = self._tools(orchestrator, agent, [message.message_id for message in shown])
         try:

@@ -36,12 +36,15 @@ _encoder: Final = JSONEncoder(
 )
 
 
-def canonical(value: Json) -> bytes:
-    """Return the canonical JSON of a value; ``NotPlainJson`` names what is not plain."""
-    refused = _refusal(value, DEEPEST)
+def canonical(value: Json, levels: int = DEEPEST) -> bytes:
+    """Return the canonical JSON of a value; ``NotPlainJson`` names what is not plain.
+
+    ``levels`` is how deep lists and objects may stand in each other.
+    """
+    refused = _refusal(value, levels)
     if refused is not None:
         place, reason = refused
-        raise NotPlainJson(f"value{place}", reason)
+        raise NotPlainJson(f"value{place}", reason or f"nested deeper than {levels} levels")
     try:
         return _encoder.encode(value).encode("ascii")
     except ValueError as error:
@@ -52,6 +55,7 @@ def canonical(value: Json) -> bytes:
 def _refusal(value: object, levels: int) -> tuple[str, str] | None:
     """Return place and reason of what would not come back equal; None if all would.
 
+    The reason is empty when it is nested too deep.
     Subclasses are refused too: they would come back as their base.
     """
     kind = type(value)
@@ -62,7 +66,7 @@ def _refusal(value: object, levels: int) -> tuple[str, str] | None:
     if isinstance(value, float) and kind is float:
         return None if isfinite(value) else ("", f"{value!r} is not a finite number")
     if not levels:
-        return "", f"nested deeper than {DEEPEST} levels"
+        return "", ""
     if isinstance(value, list) and kind is list:
         for index, item in enumerate(value):
             refused = _refusal(item, levels - 1)
