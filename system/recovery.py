@@ -8,7 +8,7 @@ read is told in the report and left alone; it never stops the others.
 from __future__ import annotations
 
 import gc
-from asyncio import gather
+from asyncio import gather, wait
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -70,7 +70,7 @@ class Recovery:
                 if done is not None:
                     await done
         except BaseException:
-            self._let_go()
+            await self._let_go()
             raise
         finally:
             if collecting:
@@ -370,8 +370,15 @@ class Recovery:
                     f"{name}: {identity}" for identity in kept if identity not in known
                 ]
 
-    def _let_go(self) -> None:
-        for log in self._logs.values():
+    async def _let_go(self) -> None:
+        orchestrator = self.orchestrator
+        orchestrator.closing = True
+        orchestrator.stop_waiting()
+        while tasks := orchestrator.at_work():
+            await wait(tasks)
+        # Some agents were only just born; their logs are not among those that were found.
+        born = [agent.log for agent in orchestrator.agents.values() if agent.log is not None]
+        for log in {log.path: log for log in (*self._logs.values(), *born)}.values():
             with suppress(OSError):
                 log.close()
         with suppress(OSError):

@@ -511,6 +511,25 @@ def test_a_promise_that_the_disk_refuses_is_told_and_kept_later(room: Room) -> N
     assert room.to_user() == [("text", "hello")]
 
 
+def test_a_boot_that_fails_lets_nobody_write_after_it(room: Room) -> None:
+    turn = completed(
+        "t", spawned=[spawned(BOB, TWO, "Bob")], outbox=[message("x", ADA, "USER", payload="hello")]
+    )
+    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA), started("s", "m"), turn])
+    # The promise to USER is refused and would be kept later; then the boot itself breaks off.
+    room.files.fail("append", "user/events.jsonl", errno.ENOSPC)
+    room.provider.fail("identities", error=KeyError("a bug of the provider"))
+    with pytest.raises(KeyError):
+        recovered(room)
+    before = room.read("user/events.jsonl")
+
+    room.settle(60)
+
+    assert room.read("user/events.jsonl") == before == b""
+    assert recovered(room).report.sessions == 2
+    assert room.to_user() == [("text", "hello")]
+
+
 # -- 7 and 8 -----------------------------------------------------------------------------
 
 
@@ -535,6 +554,21 @@ def test_a_session_that_was_active_is_suspended(room: Room) -> None:
     kept = room.agent(ADA).record
     assert kept is not None
     assert kept.provider_state_blob == blob
+
+
+def test_the_record_keeps_no_blob_that_is_older_than_its_log(room: Room) -> None:
+    # Hole R15, in the record: the blob is of no turn, the log has one.
+    room.provider.kept = ["c1"]
+    blob = ProviderState("c1", 0, b"old").encoded()
+    room.put_session(ONE, [*born(ADA, "Ada"), completed("t")], SessionState.SUSPENDED, blob)
+    room.open()
+
+    room.say(ADA, "hello")
+
+    kept = room.agent(ADA).record
+    assert kept is not None
+    assert ProviderState.of_encoded(kept.provider_state_blob) == ProviderState("c1")
+    assert room.provider.blobs == [b""]
 
 
 def test_a_record_that_cannot_be_brought_to_suspended_is_told(room: Room) -> None:
