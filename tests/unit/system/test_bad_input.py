@@ -32,12 +32,14 @@ from system.host import real_host, run
 from system.ports import Json, Kind
 from system.runtime import Runtime
 from system.storage.codec import seal
+from system.storage.line import Line, encode_line
 from tests.meta.source_tree import ROOT
 from tests.unit.system.agents.fake_provider import FakeProvider, play
 from tests.unit.system.agents.room import (
     ADA,
     BOB,
     LIVING,
+    NOW,
     ONE,
     TWO,
     Room,
@@ -222,6 +224,18 @@ def test_a_line_that_says_something_else_than_ours_stays_in_its_session_and_is_t
     assert [(told.session_id, told.problem) for told in report.problems] == [(ONE, Problem.NEWER)]
     assert room.read(log_of(ONE)) == before
     assert room.named("Bob").pending == ("m2",)
+
+
+def test_a_line_to_the_operator_that_is_not_ours_stops_the_boot_and_is_left(room: Room) -> None:
+    two_agents(room)
+    strange = Line(1, NOW, "0" * 32, "message.enqueued", {"message_id": "m"})
+    content = encode_line(strange, "")
+    room.write("user/events.jsonl", content)
+
+    with pytest.raises(NewerFormat, match=r"user/events\.jsonl: a line of its log has data"):
+        room.open()
+
+    assert room.read("user/events.jsonl") == content
 
 
 @pytest.mark.parametrize("path", [log_of(ONE), record_of(ONE)])

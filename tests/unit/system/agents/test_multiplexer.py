@@ -318,6 +318,45 @@ def test_an_agent_that_ends_while_it_is_being_suspended_closes_once() -> None:
     room.calm()
 
 
+def test_a_turn_waits_while_its_own_conversation_is_being_suspended() -> None:
+    room, (_, bob, _) = opened(slots=3)
+    gate = asyncio.Event()
+    room.provider.hooks["suspend"] = gate.wait
+    suspending = room.world.loop.create_task(room.runtime.suspend(bob))
+    room.settle()
+    room.say(bob, "hello")
+    assert room.provider.asked == ["suspend c2"]
+
+    gate.set()
+    room.run(suspending)
+    room.settle()
+
+    assert room.provider.asked[1:3] == ["stop c2", "restore c2"]
+    assert len(room.named("Bob").turns) == 1
+    room.calm()
+
+
+def test_a_conversation_that_was_taken_while_another_failed_to_close_is_not_suspended() -> None:
+    room, (ada, bob, cleo) = opened(slots=2)
+    gate = asyncio.Event()
+    room.files.fail("replace", record_of(room.agent(bob).session_id), errno.ENOSPC)
+    room.provider.hooks["suspend"] = gate.wait
+    room.say(ada, "wants a slot")
+    held = asyncio.Event()
+    room.provider.hooks["send"] = held.wait
+    room.say(cleo, "takes her own")
+    room.provider.hooks.pop("suspend")
+
+    gate.set()
+    room.settle()
+    assert room.provider.asked[:2] == ["suspend c2", "send c3"]
+    held.set()
+    room.settle(1)
+
+    assert [len(room.named(name).turns) for name in ("Ada", "Cleo")] == [1, 1]
+    room.calm()
+
+
 def test_every_provider_has_slots_of_its_own() -> None:
     other = FakeProvider()
     mine = FakeProvider()

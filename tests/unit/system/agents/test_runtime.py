@@ -202,6 +202,24 @@ def test_a_creation_whose_barrier_failed_is_known_at_the_next_boot(room: Room) -
     room.calm()
 
 
+def test_a_creation_that_is_given_up_frees_its_slot() -> None:
+    room = Room(Options(slots=1))
+    room.open()
+
+    async def give_up() -> str:
+        creating = asyncio.ensure_future(room.runtime.create_agent("Ada"))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        creating.cancel()
+        return room.files.calls[-1]
+
+    # The provider has answered, the disk is being written.
+    assert room.run(give_up()).startswith("sync_dir agents/")
+    room.settle()
+
+    assert room.create("Bob")
+
+
 # -- send --------------------------------------------------------------------------------
 
 
@@ -489,8 +507,9 @@ def test_an_agent_that_is_still_being_born_is_not_shown(room: Room) -> None:
     bob = str(room.provider.results[-1]["agent_id"])
 
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
-    with pytest.raises(AgentStopped, match="it was never born"):
-        room.run(room.runtime.send(bob, "hello"))
+    for call in (room.runtime.send(bob, "hello"), room.runtime.suspend(bob)):
+        with pytest.raises(AgentStopped, match="it was never born"):
+            room.run(call)
 
 
 def test_an_agent_that_is_gated_by_the_log_of_a_life_before_stays_so(room: Room) -> None:

@@ -495,6 +495,15 @@ def test_a_refusal_that_comes_twice_stays_a_refusal(family: Family) -> None:
     assert tools.call("same", "check_inbox", {}) == first
 
 
+@pytest.mark.parametrize("arguments", [None, [], "to", 7])
+def test_arguments_that_are_no_object_are_refused(family: Family, arguments: Any) -> None:
+    turn = family.turn("Bob")
+
+    assert turn.tools.call("1", "check_inbox", arguments) == {
+        "error": f"the arguments of a tool are an object, not {arguments!r}"
+    }
+
+
 def test_a_tool_that_does_not_exist_is_refused_with_those_that_do(family: Family) -> None:
     assert family.turn("Bob").error("sing") == (
         "there is no tool 'sing'; known are send_message, broadcast, poke, check_inbox, "
