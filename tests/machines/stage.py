@@ -1,0 +1,213 @@
+"""One root that is crashed at one exact operation, in every way that matters, and booted again.
+
+The providers outlive the crash: an agentic service, which keeps its conversations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
+
+from faults.crash_counter import CrashCounter
+from faults.crash_point import Phase
+from powercut.machines.play import Player
+from sim.agent_service import SimulatedAgentService
+from sim.choices import PlainChoices
+from sim.disk.disk import Disk
+from sim.disk.operation import Operation, Rename, Sync, Write
+from sim.disk.states import StateSpace
+from sim.disk.survivors import SurvivorSet
+from sim.errors import PowerOff, SimulatedCrash
+from sim.outside import Outside
+from sim.world import World
+from system.agents.view import AgentView
+from system.ports import Host
+from system.providers.agentic import AgenticProvider
+from system.runtime import Options, Runtime
+from system.storage.framing import Framing
+from system.storage.line import Line, decode_line
+
+MOST_SURVIVOR_SETS = 64
+"""Up to so many are all tried; beyond that everything is lost, or everything is kept."""
+
+
+class Stage:
+    """``runtime`` is the one of this lifetime; ``service`` is where all agents live."""
+
+    def __init__(self, framing: Framing) -> None:
+        self.world = World(PlainChoices())
+        self.service = SimulatedAgentService(Outside(), Player())
+        self.providers = {"agentic": AgenticProvider(self.service)}
+        self.options = Options(framing=framing)
+        self.host: Host
+        self.runtime: Runtime
+        self.boot()
+        self.start()
+
+    def boot(self) -> None:
+        """Begin a lifetime and recover; no turn runs yet."""
+        self.host = self.world.boot()
+        self.runtime = self.run(Runtime.recover(self.host, self.providers, self.options))
+
+    def start(self) -> None:
+        """Let turns begin."""
+
+        async def begin() -> None:
+            self.runtime.start()
+
+        self.run(begin())
+
+    def run(self, work: Any) -> Any:
+        """Let everything run until ``work`` is done, and return what it gives."""
+        return self.world.loop.run_until_complete(work)
+
+    def settle(self) -> None:
+        """Let everything run that is ready; nothing was raised where nobody asked for it."""
+        self.world.loop.advance(0)
+        assert self.runtime.failures == []
+        self.world.loop.raise_unhandled()
+
+    def create(self, name: str = "Ada") -> str:
+        """Create a root; its request has the name of the agent."""
+        created = self.runtime.create_agent(name, provider="agentic", request_id=name)
+        return str(self.run(created))
+
+    def say(self, agent_id: str, *do: list[Any], message_id: str | None = None) -> str:
+        """Send a play, and let everybody finish."""
+        sent = str(self.run(self.runtime.send(agent_id, {"do": list(do)}, message_id)))
+        self.settle()
+        return sent
+
+    def named(self, name: str) -> AgentView:
+        """Return what the view shows of the youngest agent of this name."""
+        return [look for look in self.runtime.view().agents if look.name == name][-1]
+
+    def lines(self, session_id: str) -> list[Line]:
+        """Return the lines of a session's log, as they stand on the disk."""
+        path = f"/agents/{session_id}/events.jsonl"
+        content = self.world.disk.snapshot().files()[path]
+        return [decode_line(line, session_id, path) for line in content.split(b"\n")[:-1]]
+
+    def data(self, session_id: str, event: str) -> list[dict[str, Any]]:
+        """Return the data of the lines of one event in a session's log."""
+        return [line.data for line in self.lines(session_id) if line.event == event]
+
+    def events(self, session_id: str) -> list[str]:
+        """Return the names of the events in a session's log."""
+        return [line.event for line in self.lines(session_id)]
+
+    def sessions(self) -> list[str]:
+        """Return the names below ``agents``, empty directories among them."""
+        return [path[8:] for path, _ in self.world.disk.snapshot().tree() if _is_session(path)]
+
+
+def _is_session(path: str) -> bool:
+    return path.startswith("/agents/") and path.count("/") == 2
+
+
+class Moment(NamedTuple):
+    """A crash in this phase of operation ``number`` of an act, from 1."""
+
+    number: int
+    phase: Phase
+
+
+Moments: TypeAlias = Callable[[Sequence[Operation]], Sequence[Moment]]
+"""Picks where to crash, from the operations of an act that nothing has crashed."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """What is crashed: ``prepare`` happens whole, ``perform`` does not."""
+
+    prepare: Callable[[Stage], object]
+    perform: Callable[[Stage], object]
+    moments: Moments
+
+    def crashes(self, framing: Framing) -> Iterator[Stage]:
+        """Yield a stage for each moment, and each kind of crash in it, after its recovery."""
+        for moment in self.moments(self._operations(framing)):
+            crashed = self._crashed(framing, moment)
+            survivor_sets = _survivor_sets(crashed.world.disk)
+            crashed.world.kill()
+            crashed.boot()
+            yield crashed
+            for survivors in survivor_sets:
+                crashed = self._crashed(framing, moment)
+                crashed.world.cut_power(survivors)
+                crashed.boot()
+                yield crashed
+
+    def _operations(self, framing: Framing) -> Sequence[Operation]:
+        stage = Stage(framing)
+        self.prepare(stage)
+        before = stage.world.disk.operations
+        self.perform(stage)
+        operations = stage.world.disk.journal[before:]
+        stage.world.kill()
+        return operations
+
+    def _crashed(self, framing: Framing, moment: Moment) -> Stage:
+        stage = Stage(framing)
+        self.prepare(stage)
+        disk = stage.world.disk
+        counter = CrashCounter(disk, disk.operations + moment.number, moment.phase)
+        disk.interposer = counter
+        with suppress(SimulatedCrash, PowerOff):
+            self.perform(stage)
+        assert counter.hit is not None
+        return stage
+
+
+def _survivor_sets(disk: Disk) -> list[SurvivorSet]:
+    space = StateSpace(disk.pending())
+    states = list(islice(space.all(), MOST_SURVIVOR_SETS))
+    if space.complete:
+        return [state.survivors for state in states]
+    return [SurvivorSet(), SurvivorSet(lost=tuple(range(len(space.micros))))]
+
+
+# -- moments -------------------------------------------------------------------------------
+
+
+def writes(operations: Sequence[Operation], event: str) -> int:
+    """Return the number of the first operation that writes a line of this event."""
+    said = f'"event":"{event}"'.encode()
+    return next(
+        number
+        for number, operation in enumerate(operations, 1)
+        if isinstance(operation, Write) and said in operation.data
+    )
+
+
+def renames(operations: Sequence[Operation], name: str) -> int:
+    """Return the number of the first operation that moves a file over ``name``."""
+    return next(
+        number
+        for number, operation in enumerate(operations, 1)
+        if isinstance(operation, Rename) and operation.to_name == name
+    )
+
+
+def barrier_after(operations: Sequence[Operation], number: int) -> int:
+    """Return the number of the first barrier after operation ``number``."""
+    return next(
+        later
+        for later, operation in enumerate(operations, 1)
+        if later > number and isinstance(operation, Sync)
+    )
+
+
+def durable(operations: Sequence[Operation], event: str) -> int:
+    """Return the number of the barrier that makes the first line of this event durable.
+
+    With the framing ``pending`` that is the barrier on the name of the entry.
+    """
+    written = writes(operations, event)
+    barrier = barrier_after(operations, written)
+    if operations[written - 1].path.endswith("events.pending"):
+        return barrier_after(operations, barrier)
+    return barrier
