@@ -57,6 +57,8 @@ _MARKS: Final[Mapping[str, tuple[Mark, ...]]] = MappingProxyType(
         "event-log-framed": _LOG,
         "event-log-pending": (*_LOG, Mark.PENDING_REPLAYED, Mark.PENDING_REJECTED),
         "session-store": (*_EVERYWHERE, Mark.ACTIVE_SUSPENDED, Mark.QUARANTINED),
+        # What it looks at is what the plainest run does.
+        "lifecycle": (),
         "runtime": _RUNTIME,
         "runtime-pending": (*_RUNTIME, Mark.PENDING_REPLAYED, Mark.PENDING_REJECTED),
     }

@@ -8,6 +8,7 @@ from typing import Final
 
 from powercut.machines.atomic_file import atomic_file
 from powercut.machines.event_log import framed, pending
+from powercut.machines.lifecycle import lifecycle
 from powercut.machines.runtime import runtime, runtime_pending
 from powercut.machines.session_store import session_store
 from powercut.subject import MakeSubject
@@ -19,6 +20,7 @@ TARGETS: Final[Mapping[str, MakeSubject]] = MappingProxyType(
         "event-log-framed": framed,
         "event-log-pending": pending,
         "session-store": session_store,
+        "lifecycle": lifecycle,
         "runtime": runtime,
         "runtime-pending": runtime_pending,
     }
