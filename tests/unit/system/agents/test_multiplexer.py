@@ -100,6 +100,24 @@ def test_a_creation_waits_for_a_slot_as_well() -> None:
     assert state(room, cleo) == "SUSPENDED"
 
 
+def test_a_slot_in_which_a_conversation_is_being_created_is_not_free() -> None:
+    room = Room(Options(slots=1))
+    room.open()
+    gate = asyncio.Event()
+    room.provider.hooks["create"] = gate.wait
+    creating = [
+        room.world.loop.create_task(room.runtime.create_agent(name)) for name in ("Ada", "Bob")
+    ]
+    room.settle()
+    assert room.provider.asked == ["identities ", "create c1"]
+
+    gate.set()
+    for task in creating:
+        room.run(task)
+
+    assert room.provider.asked[2:] == ["suspend c1", "stop c1", "create c2"]
+
+
 def test_a_suspension_keeps_a_blob_with_its_date_and_its_size_is_noted() -> None:
     room, (_, bob, _) = opened(slots=3)
     room.say(bob, "hello")

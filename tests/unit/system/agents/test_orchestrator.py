@@ -164,6 +164,18 @@ def test_nobody_is_told_about_errors_notices_and_reminders_that_nobody_saw() -> 
     room.calm()
 
 
+def test_nobody_is_told_about_a_reminder_that_every_turn_has_failed_over() -> None:
+    room, ada, _ = opened()
+    room.say(ada, play(("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"})))
+    room.provider.fail("sent", 5)
+
+    room.settle(60)
+
+    assert room.events(room.agent(ada).session_id)[-1] == "message.dead"
+    assert room.named("Ada").pending == ()
+    room.calm()
+
+
 def test_a_bootstrap_that_an_ended_child_never_saw_is_nobodys_error() -> None:
     room, ada, _ = opened()
     room.say(ada, play(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})))

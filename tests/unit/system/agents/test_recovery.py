@@ -376,6 +376,17 @@ def test_a_child_that_a_turn_promised_is_made_of_whatever_is_left(
     assert room.runtime.report.orphans == []
 
 
+def test_a_child_that_has_its_bootstrap_already_is_not_given_another(room: Room) -> None:
+    # Damage took the line between.
+    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])])
+    room.put_session(TWO, [born(BOB, "Bob")[0], enqueued("boot", ADA, BOB, "bootstrap")])
+
+    recovered(room)
+
+    assert room.events(TWO) == ["session.created", "message.enqueued", "agent.created"]
+    assert room.named("Bob").pending == ("boot",)
+
+
 def test_a_promised_child_whose_session_cannot_be_read_is_not_made_twice(room: Room) -> None:
     room.put_session(ONE, [*born(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])])
     room.put_session(TWO, born(BOB, "Bob", ONE))
