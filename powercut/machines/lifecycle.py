@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from oracles.marks import Marks
 from oracles.runtime.seen import Reader
 from oracles.shadow_tree import Registries, ShadowTree
+from oracles.violation import Starved
 from powercut.action import Arguments, Kind
 from powercut.machines.play import NAMES, Player
 from powercut.subject import Subject
@@ -197,6 +198,9 @@ class LifecycleSubject(Subject):
         self._results.clear()
         self._call(self._runtime.send(look.agent_id, {"do": [[tool, arguments]]}))
         self._world.loop.run_until_idle()
+        self._must_be_well()
+        if not self._results:
+            raise Starved("an agent was given something to do, and has not done it", agent=look)
         self._shadow.took_turn(look.agent_id)
         return self._results[0]
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from powercut.drivers.hypothesis_driver import Campaign, MachineRules
 from powercut.machines.atomic_file import atomic_file
 from powercut.machines.event_log import framed, pending
+from powercut.machines.lifecycle import lifecycle
+from powercut.machines.runtime import runtime, runtime_pending
 from powercut.machines.session_store import session_store
 from powercut.subject import Subject
+from sim.disk.persistence import model_named
 
 
 class AtomicFileRules(MachineRules):
@@ -39,3 +42,42 @@ class SessionStoreRules(MachineRules):
     @staticmethod
     def make_subject() -> Subject:
         return session_store()
+
+
+class LifecycleRules(MachineRules):
+    campaign = Campaign()
+
+    @staticmethod
+    def make_subject() -> Subject:
+        return lifecycle()
+
+
+class RuntimeRules(MachineRules):
+    campaign = Campaign()
+
+    @staticmethod
+    def make_subject() -> Subject:
+        return runtime()
+
+
+class RuntimeOnExt4Rules(RuntimeRules):
+    campaign = Campaign()
+    model = model_named("ext4-ordered")
+
+
+class RuntimeOnXfsRules(RuntimeRules):
+    campaign = Campaign()
+    model = model_named("xfs")
+
+
+class PendingRuntimeRules(MachineRules):
+    campaign = Campaign()
+
+    @staticmethod
+    def make_subject() -> Subject:
+        return runtime_pending()
+
+
+class PendingRuntimeOnBtrfsRules(PendingRuntimeRules):
+    campaign = Campaign()
+    model = model_named("btrfs")

@@ -47,7 +47,8 @@ def refused(*arguments: str) -> str:
 def test_unknown_target_names_the_known_ones() -> None:
     assert refused("run", "atomic-flie") == (
         "unknown target 'atomic-flie'; known are "
-        "atomic-file, event-log-framed, event-log-pending, session-store"
+        "atomic-file, event-log-framed, event-log-pending, session-store, lifecycle, "
+        "runtime, runtime-pending"
     )
 
 
