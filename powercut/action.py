@@ -26,6 +26,13 @@ class Action:
         named = ", ".join(f"{name}={_short(value)}" for name, value in self.arguments.items())
         return f"{self.name}({named})"
 
+    def kinds(self) -> str:
+        """Return the name of its kind, and of the kind that it wraps, if it wraps one."""
+        match self.arguments:
+            case {"action": {"name": str(wrapped)}}:
+                return f"{self.name} {wrapped}"
+        return self.name
+
     def plain(self) -> dict[str, Json]:
         """Return the action as JSON data; ``of_plain`` reads it back."""
         return {"name": self.name, "arguments": self.arguments}
@@ -71,11 +78,29 @@ class Kind:
     ready: Callable[[], bool] = always
 
 
+class KindChoices(Choices):
+    """Choices that are told which kinds they choose among, and need not go by their weights."""
+
+    __slots__ = ()
+
+    def kind(self, label: str, kinds: Sequence[Kind]) -> Kind:
+        """Choose one of ``kinds``."""
+        raise NotImplementedError
+
+
 def weighted(choices: Choices, label: str, kinds: Sequence[Kind]) -> Kind:
     """Choose one of ``kinds`` by weight; the first is the simplest."""
+    if isinstance(choices, KindChoices):
+        return choices.kind(label, kinds)
     place = choices.integer(label, 1, sum(kind.weight for kind in kinds))
     for kind in kinds:
         place -= kind.weight
         if place <= 0:
             return kind
     raise AssertionError("weights are positive")
+
+
+def place_of(chosen: Kind, kinds: Sequence[Kind]) -> int:
+    """Return an answer with which ``weighted`` chooses this one of ``kinds``: the simplest."""
+    before = kinds[: next(number for number, kind in enumerate(kinds) if kind is chosen)]
+    return 1 + sum(kind.weight for kind in before)

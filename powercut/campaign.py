@@ -1,27 +1,28 @@
-"""A campaign: many seeded runs of several targets, under a budget, counted honestly.
+"""A campaign: many swarm runs of several targets, under a budget, counted honestly.
 
 Every run is determined by the campaign's seed, its target and its number, and knows nothing
 of the others. So a budget in examples gives the same counts in any number of processes; a
-budget in seconds stops between two runs, and the counts say how many there were.
+budget in seconds stops between two steps, and the counts say how many there were. Time is
+shared out in turns: half of it to the whole runtime, a quarter to its other framing, the
+rest to the parts (``Target.turn``).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from xxhash import xxh3_64
 
 from powercut.drivers.seeded_run import SeededRun
 from powercut.finding import name_of
+from powercut.step import Step
 from powercut.tally import Tally
 from powercut.targets import Target
 from sim.disk.persistence import PersistenceModel
-
-_BATCH_STEPS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,9 @@ class Plan:
     """What a campaign shall do.
 
     ``examples``: runs of each target, at most; ``deadline``: when to stop, as
-    ``time.monotonic()`` tells it in seconds. At least one of the two is given. ``faults``
-    is a fault plan as it prints; each run begins under it.
+    ``time.monotonic()`` tells it in seconds. At least one of the two is given. ``steps``:
+    how many each run has; when they are ``various``, most runs have so many, some a few,
+    and some many more. ``faults`` is a fault plan as it prints; each run begins under it.
     """
 
     targets: tuple[Target, ...]
@@ -40,11 +42,15 @@ class Plan:
     examples: int | None = None
     deadline: float | None = None
     faults: str = ""
+    various: bool = False
 
-    def run(self, target: Target, number: int) -> SeededRun:
-        """Return run ``number`` (from 0) of ``target``."""
+    def run(self, target: Target, number: int, at_most: int | None = None) -> SeededRun:
+        """Return run ``number`` (from 0) of ``target``, or its first ``at_most`` steps."""
         seed = xxh3_64(f"{self.seed} {target.tag} {number}".encode()).intdigest()
-        return SeededRun(target.make_subject, self.model, seed, self.steps, self.faults)
+        return SeededRun(
+            target.make_subject, self.model, seed, self.steps, self.faults,
+            swarm=True, various=self.various, at_most=at_most,
+        )  # fmt: skip
 
     @property
     def is_over(self) -> bool:
@@ -95,23 +101,41 @@ class Score:
 
 def batches(plan: Plan) -> Iterator[Batch]:
     """Yield the whole campaign in turns of the targets; every target gets its first turn."""
-    size = max(1, _BATCH_STEPS // plan.steps)
-    for first in count(0, size):
-        end = first + size if plan.examples is None else min(first + size, plan.examples)
-        if first >= end or (first and plan.is_over):
+    for number in count():
+        turns = [_turn(plan, target, number) for target in plan.targets]
+        turns = [turn for turn in turns if turn.first < turn.end]
+        if not turns or (number and plan.is_over):
             return
-        yield from (Batch(plan, target, first, end) for target in plan.targets)
+        yield from turns
+
+
+def _turn(plan: Plan, target: Target, number: int) -> Batch:
+    size = max(1, target.turn // plan.steps)
+    first, end = number * size, (number + 1) * size
+    return Batch(plan, target, first, end if plan.examples is None else min(end, plan.examples))
 
 
 def run_batch(batch: Batch) -> Score:
-    """Do the runs of a batch, at least one, until the time is up."""
+    """Do the runs of a batch until the time is up; the first of all is done in any case."""
     plan, score = batch.plan, Score(batch.target)
     for number in range(batch.first, batch.end):
-        if number > batch.first and plan.is_over:
+        if number and plan.is_over:
             break
-        machine, failure = plan.run(batch.target, number).run()
+        run = plan.run(batch.target, number)
+        machine, failure = run.run(lambda: plan.is_over) if number else run.run()
         score.tally.add(machine.tally)
+        score.tally.schedules.add(schedule_of(machine.steps))
         if failure is not None:
             score.failed += 1
-            score.fail(name_of(failure), Failing(len(machine.steps), number))
+            steps = len(machine.steps) - bool(plan.faults)
+            score.fail(name_of(failure), Failing(steps, number))
     return score
+
+
+def schedule_of(steps: Sequence[Step]) -> str:
+    """Return what tells one schedule from another: actions, crashes, choices; no texts."""
+    return "\n".join(
+        f"{step.action.kinds()} {[str(crash.point) for crash in step.crashes]}"
+        f" {[chosen.value for chosen in step.chosen]} {step.outcome}"
+        for step in steps
+    )

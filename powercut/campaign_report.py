@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
+from typing import assert_never
 
 from oracles.marks import Mark
 from powercut.action import Json
 from powercut.campaign import Plan, Score
 from powercut.drivers.hypothesis_driver import Finding
 from powercut.exit_code import ExitCode
-from powercut.tally import Tally
+from powercut.tally import Reached, Tally
 
 
 class Outcome(StrEnum):
@@ -21,6 +22,14 @@ class Outcome(StrEnum):
     VIOLATION = "violation"
     GOAL_MISSED = "goal-missed"
     INTERRUPTED = "interrupted"
+
+
+class Goal(Enum):
+    """Which marks a campaign must reach: none, those that a minute reaches, or all."""
+
+    NONE = auto()
+    USUAL = auto()
+    ALL = auto()
 
 
 _EXIT_CODES = {
@@ -33,16 +42,13 @@ _EXIT_CODES = {
 
 @dataclass(frozen=True, slots=True)
 class CampaignReport:
-    """``findings`` are the failures, one of each kind; ``interrupted``: by the user.
-
-    ``goal``: every mark must have been reached.
-    """
+    """``findings`` are the failures, one of each kind; ``interrupted``: by the user."""
 
     plan: Plan
     scores: Sequence[Score]
     findings: Sequence[Finding]
     interrupted: bool = False
-    goal: bool = False
+    goal: Goal = Goal.NONE
 
     @property
     def outcome(self) -> Outcome:
@@ -51,7 +57,7 @@ class CampaignReport:
             return Outcome.INTERRUPTED
         if any(score.failed for score in self.scores):
             return Outcome.VIOLATION
-        if self.goal and any(never(score) for score in self.scores):
+        if any(missed(score, self.goal) for score in self.scores):
             return Outcome.GOAL_MISSED
         return Outcome.CLEAN
 
@@ -102,12 +108,42 @@ def never(score: Score) -> tuple[Mark, ...]:
     return score.tally.marks.never(score.target.marks)
 
 
-def _counts(scores: Iterable[Score]) -> dict[str, Json]:
-    tally, reached, total = Tally(), 0, 0
+def missed(score: Score, goal: Goal) -> tuple[Mark, ...]:
+    """Return the marks that the target had to reach for this goal and did not."""
+    match goal:
+        case Goal.NONE:
+            return ()
+        case Goal.USUAL:
+            return tuple(mark for mark in never(score) if mark not in score.target.rare)
+        case Goal.ALL:
+            return never(score)
+        case _:
+            assert_never(goal)
+
+
+def points_of(scores: Iterable[Score]) -> Reached:
+    """Return the crash points reached, of all targets together."""
+    return _sum(score.tally.points for score in scores)
+
+
+def pairs_of(scores: Iterable[Score]) -> Reached:
+    """Return the pairs of what was running and a crash point, of all targets together."""
+    return _sum(score.tally.pairs for score in scores)
+
+
+def _sum(parts: Iterable[Reached]) -> Reached:
+    parts = tuple(parts)
+    return Reached(sum(part.reached for part in parts), sum(part.total for part in parts))
+
+
+def _plain(reached: Reached) -> dict[str, Json]:
+    return {"reached": reached.reached, "total": reached.total}
+
+
+def _counts(scores: Sequence[Score]) -> dict[str, Json]:
+    tally = Tally()
     for score in scores:
         tally.add(score.tally)
-        reached += len(score.tally.crash_points)
-        total += score.tally.possible_crash_points
     return {
         "runs": tally.runs,
         "steps": tally.steps,
@@ -115,8 +151,12 @@ def _counts(scores: Iterable[Score]) -> dict[str, Json]:
         "power_cuts": tally.power_cuts,
         "nested": tally.nested,
         "faults": tally.faults,
-        "distinct_images": len(tally.images),
-        "crash_points": {"reached": reached, "total": total},
+        "distinct_images": tally.images.count,
+        "distinct_images_exact": tally.images.exact,
+        "chance_of_new_image": round(tally.images.chance_of_new, 4),
+        "distinct_schedules": tally.schedules.count,
+        "crash_points": _plain(points_of(scores)),
+        "pairs": _plain(pairs_of(scores)),
     }
 
 

@@ -17,7 +17,7 @@ import click
 from powercut.exit_code import ExitCode
 
 _ABOUT = {
-    "run": "Fuzz the built-in machines under crashes; close with a table.",
+    "run": "Fuzz the whole runtime under crashes; close with a table.",
     "explore": "Crash a small workload at every point, in every way.",
     "replay": "Run a reproducer again, byte for byte.",
     "doctor": "Show versions, persistence models, and what this machine can do.",

@@ -9,7 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from powercut.campaign import Score
-from powercut.campaign_report import CampaignReport, Outcome, never
+from powercut.campaign_report import (
+    CampaignReport,
+    Outcome,
+    missed,
+    never,
+    pairs_of,
+    points_of,
+)
 from powercut.tally import Tally
 
 _HEADINGS = (
@@ -27,10 +34,15 @@ _VERDICTS = {
 }
 
 
-def print_closing(console: Console, report: CampaignReport, seconds: float) -> None:
-    """Print the table, the marks never reached, the failures, and the verdict."""
+def print_closing(
+    console: Console, report: CampaignReport, fuzzing_seconds: float, seconds: float
+) -> None:
+    """Print the table, what was different, the marks never reached, the failures, the verdict.
+
+    ``seconds`` is all the time, shrinking included.
+    """
     console.print(_table(report, wide=console.width >= _WIDE))
-    for line in _lines(report, seconds):
+    for line in (*_honest_lines(report, fuzzing_seconds), *_lines(report, seconds)):
         console.print(line, soft_wrap=True)
 
 
@@ -58,24 +70,37 @@ def _numbers(scores: Sequence[Score], *, wide: bool) -> list[str]:
     for score in scores:
         tally.add(score.tally)
     counts = (
-        tally.runs, tally.steps, tally.kills, tally.power_cuts, tally.nested, len(tally.images)
+        tally.runs, tally.steps, tally.kills, tally.power_cuts, tally.nested
     )  # fmt: skip
-    reached = sum(len(score.tally.crash_points) for score in scores)
-    possible = sum(score.tally.possible_crash_points for score in scores)
     expected = sum(len(score.target.marks) for score in scores)
     missing = sum(len(never(score)) for score in scores)
     return [
         *(f"{number:,}" if wide else str(number) for number in counts),
-        f"{reached}/{possible}",
+        str(tally.images) if wide else str(tally.images).replace(",", ""),
+        str(points_of(scores)),
         f"{expected - missing}/{expected}",
         str(sum(score.failed for score in scores)),
     ]
 
 
+def _honest_lines(report: CampaignReport, fuzzing_seconds: float) -> Iterator[str]:
+    """Say how much of it all was different, and how fast it was."""
+    total = report.total()
+    images, pairs = total.images, pairs_of(report.scores)
+    yield (
+        f"distinct  {total.schedules} schedules in {total.runs:,} runs, {images} crash images in "
+        f"{images.seen:,} crashes; the next image is new with a chance of "
+        f"{images.chance_of_new:.0%}"
+    )
+    yield f"reached   {pairs.reached} of {pairs.total} pairs of what was running and a crash point"
+    yield f"speed     {total.crashes / fuzzing_seconds:,.0f} crashes and recoveries a second"
+
+
 def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
     for score in report.scores:
         for mark in never(score):
-            yield f"never reached  {score.target.tag}: {mark}"
+            must = " (it had to be)" if mark in missed(score, report.goal) else ""
+            yield f"never reached  {score.target.tag}: {mark}{must}"
     for finding in report.findings:
         reproducer = finding.reproducer
         yield f"failed  {reproducer.target}: {reproducer.broken}  powercut replay {finding.path}"

@@ -89,10 +89,15 @@ class DiskFaults:
         if fired:
             self._tally.marks.reach(Mark.FAULT_FIRED)
 
+    @property
+    def families(self) -> Sequence[Sequence[str]]:
+        """The families of rules that this subject can meet."""
+        own = self._subject.fault_rules
+        return (*FAMILIES, own) if own else FAMILIES
+
     def propose(self, choices: Choices, most_count: int = _MOST_COUNT) -> Arguments:
         """Choose a plan that strikes at one of the next ``most_count`` calls of its kind."""
-        own = self._subject.fault_rules
-        rules = choices.pick("family", (*FAMILIES, own) if own else FAMILIES)
+        rules = choices.pick("family", self.families)
         rule = choices.pick("fault", rules)
         count = choices.integer("count", 1, most_count)
         size = choices.pick("size", _SIZES)

@@ -21,6 +21,7 @@ from powercut.step import Crash
 from powercut.subject import Subject
 from powercut.tally import Tally
 from sim.choices import Choices
+from sim.disk.disk import Disk
 from sim.disk.operation import Write
 from sim.disk.survivors import SurvivorSet
 from sim.errors import PowerOff, SimulatedCrash
@@ -151,9 +152,9 @@ class Lifetimes:
         else:
             point = CrashPoint(1, Phase.BEFORE, crash.kind, survivors)
         self.crashes.append(Crash(during, hit and hit.operation, point, disk))
-        self._count(self.crashes[-1], depth)
+        self._count(self.crashes[-1], disk, depth)
 
-    def _count(self, crash: Crash, depth: int) -> None:
+    def _count(self, crash: Crash, disk: Disk, depth: int) -> None:
         tally, marks, point = self.tally, self.tally.marks, crash.point
         if point.kind is CrashKind.KILL:
             tally.kills += 1
@@ -162,7 +163,7 @@ class Lifetimes:
             tally.power_cuts += 1
             if point.survivors.lost:
                 marks.reach(Mark.POWER_CUT_LOST)
-            elif crash.disk.pending().micros:
+            elif disk.pending().micros:
                 marks.reach(Mark.POWER_CUT_KEPT)
             if point.survivors.torn:
                 marks.reach(Mark.TORN)

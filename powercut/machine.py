@@ -13,7 +13,8 @@ meet a fault; ``fault_on`` lets everything meet it until ``fault_off``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from powercut.action import Action, Arguments, Kind, weighted
 from powercut.crash_plan import again, planned
@@ -27,16 +28,23 @@ from sim.disk.persistence import POSIX, PersistenceModel
 from sim.trace import Trace
 from sim.world import World
 
+_REMEMBERED: Final = 100
+"""Steps whose dead disks are kept; those of a run of thousands would fill the memory."""
+
 
 class Machine:
     """One run of one subject, on a disk of its own under ``model``.
 
-    ``steps`` is what was done so far; the last one may have ended in a failure. ``trace``,
-    if given, is told everything, which costs more than the run.
+    ``steps`` is what was done so far; the last one may have ended in a failure. ``kinds``
+    are all kinds of action. ``trace``, if given, is told everything, which costs more than
+    the run.
 
     ``perform`` and ``finish`` raise what the oracle finds, and whatever the subject
     raises that it should not.
     """
+
+    FAULTS: Final = frozenset(("fault_on", "with_fault"))
+    """The kinds that bring faults of the disk."""
 
     def __init__(
         self,
@@ -56,13 +64,18 @@ class Machine:
         self.subject.enter(world)
         self.lifetimes = Lifetimes(self.subject, world, self.faults, self.tally, plain)
         self._wrapped = tuple(self.subject.kinds())
-        self._kinds = (*self._wrapped, *(() if self.subject.calm else self._disturbances()))
-        self._by_name = {kind.name: kind for kind in self._kinds}
+        self.kinds = (*self._wrapped, *(() if self.subject.calm else self._disturbances()))
+        self._by_name = {kind.name: kind for kind in self.kinds}
         self.lifetimes.boot()
+
+    @property
+    def features(self) -> Mapping[str, int]:
+        """What a swarm may leave out beside kinds: labels, and how many answers each has."""
+        return {"family": len(self.faults.families), **self.subject.features}
 
     def propose(self, choices: Choices) -> Action:
         """Choose what to do next among what is possible now."""
-        return _propose_among(choices, "action", self._kinds)
+        return _propose_among(choices, "action", self.kinds)
 
     def perform(self, action: Action, choices: Choices) -> None:
         """Do it, and let the oracle look.
@@ -71,6 +84,8 @@ class Machine:
         """
         step = Step(len(self.steps) + 1, action)
         self.steps.append(step)
+        if step.number > _REMEMBERED:
+            self.steps[-_REMEMBERED - 1].forget_disks()
         self.tally.steps += 1
         self.lifetimes.choices = RecordingChoices(choices, step.chosen)
         self.lifetimes.crashes = step.crashes
@@ -108,7 +123,7 @@ class Machine:
     def _kind_of(self, action: Action) -> Kind:
         kind = self._by_name.get(action.name)
         if kind is None or not kind.ready():
-            possible = ", ".join(kind.name for kind in self._kinds if kind.ready())
+            possible = ", ".join(kind.name for kind in self.kinds if kind.ready())
             raise Diverged(0, f"one of {possible}", action.name)
         return kind
 

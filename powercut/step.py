@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from faults.crash_point import CrashPoint
 from powercut.action import Action
@@ -18,13 +18,13 @@ class Crash:
     ``during`` is what was running (a kind of action, or ``recovery``); ``operation`` is the
     one that met the crash point, or None when what was running had already returned.
     ``disk`` is the dead disk, as evidence: the survivor set of ``point`` counts in what is
-    pending there.
+    pending there. It is None when the crash was long ago.
     """
 
     during: str
     operation: Operation | None
     point: CrashPoint
-    disk: Disk
+    disk: Disk | None
 
     @property
     def operation_name(self) -> str:
@@ -41,3 +41,7 @@ class Step:
     chosen: list[Chosen] = field(default_factory=list)
     crashes: list[Crash] = field(default_factory=list)
     outcome: str = ""
+
+    def forget_disks(self) -> None:
+        """Let go of the dead disks of its crashes."""
+        self.crashes[:] = [replace(crash, disk=None) for crash in self.crashes]

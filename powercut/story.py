@@ -67,6 +67,8 @@ def _crash(crash: Crash) -> Iterator[str]:
         if point.kept:
             yield f"          kept   {point.kept} bytes of the write"
         return
+    if crash.disk is None:
+        return
     micros = crash.disk.pending().micros
     for line in lost_lines(micros, point.survivors, names_on(crash.disk)):
         yield f"          {line}"

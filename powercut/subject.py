@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from oracles.marks import Marks
@@ -20,6 +21,8 @@ class Subject(Protocol):
     it prints: while it is not empty, an ``OSError`` out of the system proves nothing.
     ``volatile`` are the paths of files that every boot changes, like the count of boots.
     A ``calm`` subject is neither crashed nor given faults by its machine.
+    ``features`` are labels of its choices of which a run may leave out some answers, and
+    how many answers each has.
     A part of the system that has no agents keeps the methods that are written out here.
     """
 
@@ -27,6 +30,7 @@ class Subject(Protocol):
     marks: Marks
     fault_plan: str
     volatile: frozenset[str] = frozenset()
+    features: Mapping[str, int] = MappingProxyType({})
     calm: bool = False
 
     @property

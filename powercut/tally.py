@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from faults.crash_point import Phase
 from oracles.marks import Marks
+from powercut.distinct import Distinct
 from sim.disk.operation import Operation
 
 _RETURN: Final = "return"
+
+
+class Reached(NamedTuple):
+    """So many out of so many."""
+
+    reached: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.reached}/{self.total}"
 
 
 @dataclass(slots=True)
 class Tally:
     """``nested`` counts crashes inside a recovery; ``images`` are digests of crash images.
 
-    ``crash_points`` are triples of what was running, the kind of operation in which it was
-    crashed (or ``return``), and the phase. ``operations`` are pairs of what was running
-    while a crash was planned, and a kind of operation that it did.
+    ``schedules`` are digests of what whole runs did. ``crash_points`` are triples of what
+    was running, the kind of operation in which it was crashed (or ``return``), and the
+    phase. ``operations`` are pairs of what was running while a crash was planned, and a
+    kind of operation that it did.
     """
 
     runs: int = 0
@@ -28,17 +40,31 @@ class Tally:
     power_cuts: int = 0
     nested: int = 0
     faults: int = 0
-    images: set[str] = field(default_factory=set)
+    images: Distinct = field(default_factory=Distinct)
+    schedules: Distinct = field(default_factory=Distinct)
     crash_points: set[tuple[str, str, str]] = field(default_factory=set)
     operations: set[tuple[str, str]] = field(default_factory=set)
     marks: Marks = field(default_factory=Marks)
 
     @property
-    def possible_crash_points(self) -> int:
-        """How many crash points there are: every phase of every operation, and every return."""
-        met = {(during, name) for during, name, _ in self.crash_points} | self.operations
+    def crashes(self) -> int:
+        """How many crashes there were, each with a recovery after it."""
+        return self.kills + self.power_cuts
+
+    @property
+    def points(self) -> Reached:
+        """The crash points, whatever was running: phases of kinds of operation, and the return."""
+        names = {name for _, name in self._met()} - {_RETURN}
+        reached = {(name, phase) for _, name, phase in self.crash_points}
+        return Reached(len(reached), len(Phase) * len(names) + 1)
+
+    @property
+    def pairs(self) -> Reached:
+        """The pairs of what was running and a crash point."""
+        met = self._met()
         returns = {during for during, _ in met}
-        return len(Phase) * sum(name != _RETURN for _, name in met) + len(returns)
+        total = len(Phase) * sum(name != _RETURN for _, name in met) + len(returns)
+        return Reached(len(self.crash_points), total)
 
     def meet(self, during: str, journal: Iterable[Operation]) -> None:
         """Note what was done while something ran."""
@@ -52,7 +78,11 @@ class Tally:
         self.power_cuts += other.power_cuts
         self.nested += other.nested
         self.faults += other.faults
-        self.images |= other.images
+        self.images.update(other.images)
+        self.schedules.update(other.schedules)
         self.crash_points |= other.crash_points
         self.operations |= other.operations
         self.marks.add(other.marks)
+
+    def _met(self) -> set[tuple[str, str]]:
+        return {(during, name) for during, name, _ in self.crash_points} | self.operations

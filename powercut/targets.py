@@ -33,7 +33,7 @@ _LOG: Final = (
     Mark.STOPPED_BY_SYNC,
 )
 _RUNTIME: Final = (
-    *_EVERYWHERE,
+    *(mark for mark in _EVERYWHERE if mark is not Mark.IN_FLIGHT_LOST),
     Mark.TORN_TAIL_TRUNCATED,
     Mark.ACTIVE_SUSPENDED,
     Mark.STOPPED_BY_SYNC,
@@ -60,18 +60,30 @@ _MARKS: Final[Mapping[str, tuple[Mark, ...]]] = MappingProxyType(
         # What it looks at is what the plainest run does.
         "lifecycle": (),
         "runtime": _RUNTIME,
-        "runtime-pending": (*_RUNTIME, Mark.PENDING_REPLAYED, Mark.PENDING_REJECTED),
+        "runtime-pending": _RUNTIME,
     }
 )
 
 
+_RARE: Final = ()
+
+_TURNS: Final[Mapping[str, int]] = MappingProxyType({"runtime": 1200, "runtime-pending": 600})
+_PARTS_TURN: Final = 300
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``make_subject`` starts a run of it; a campaign under ``posix`` can reach all ``marks``."""
+    """``make_subject`` starts a run of it; a campaign under ``posix`` can reach all ``marks``.
+
+    A campaign of a minute may miss those that are ``rare``.
+    ``turn``: how many steps it is given in each turn of a campaign of several targets.
+    """
 
     tag: str
     make_subject: MakeSubject
     marks: tuple[Mark, ...]
+    turn: int = _PARTS_TURN
+    rare: tuple[Mark, ...] = ()
 
     def under(self, model: PersistenceModel) -> Target:
         """Return this target with the marks that ``model`` lets a campaign reach."""
@@ -87,4 +99,6 @@ def all_targets() -> tuple[Target, ...]:
 
 def target_named(tag: str) -> Target:
     """Return the target of this tag; ``HarnessError`` names the known ones."""
-    return Target(tag, subject_named(tag), _MARKS.get(tag, _EVERYWHERE))
+    return Target(
+        tag, subject_named(tag), _MARKS.get(tag, _EVERYWHERE), _TURNS.get(tag, _PARTS_TURN), _RARE
+    )

@@ -1,4 +1,4 @@
-"""``powercut run``: fuzz the machines under crashes, shrink what fails, close with a table."""
+"""``powercut run``: fuzz the runtime and its parts, shrink what fails, close with a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 
 from faults.plan import FaultPlan
 from powercut.campaign import Plan, Score, batches, run_batch
-from powercut.campaign_report import CampaignReport
+from powercut.campaign_report import CampaignReport, Goal
 from powercut.closing_table import print_closing
 from powercut.commands.output import busy, console_beside, json_option, write_json
 from powercut.commands.progress import campaign_progress
@@ -31,13 +31,13 @@ from sim.disk.persistence import MODELS, model_named
 from sim.errors import HarnessError
 
 _SECONDS: Final = 60
-_GOALS: Final = ("nightly", "torture")
+_LONG: Final = ("nightly", "torture")
 
 
 class Given(TypedDict):
     """The options as click gives them."""
 
-    target: str | None
+    targets: tuple[str, ...]
     disk: str
     profile: str | None
     examples: int | None
@@ -51,7 +51,7 @@ class Given(TypedDict):
 
 
 @click.command()
-@click.argument("target", required=False)
+@click.argument("targets", metavar="[TARGET]...", nargs=-1)
 @click.option(
     "--disk",
     metavar="MODEL",
@@ -61,7 +61,12 @@ class Given(TypedDict):
 )
 @click.option("--profile", metavar="NAME", help="Take examples and steps from these settings.")
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="Runs of each target.")
-@click.option("--steps", type=click.IntRange(1), metavar="N", help="Actions of each run.")
+@click.option(
+    "--steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Actions of each run.  [default: mostly 30, some 5, rarely hundreds]",
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
@@ -98,11 +103,12 @@ class Given(TypedDict):
 )
 @json_option
 def command(**given: Unpack[Given]) -> None:
-    """Fuzz the built-in machines under crashes; close with a table.
+    """Fuzz the whole runtime under crashes, and its parts beside it; close with a table.
 
-    Every TARGET is driven by random actions; the process is killed and the power is cut at
-    any operation of any of them, and again inside the recovery. What fails is shrunk, told,
-    and written as a reproducer.
+    Every TARGET is driven by random actions, each run by other kinds of them; the process is
+    killed and the power is cut at any operation, and again inside the recovery. Then all
+    faults are lifted, and what was accepted must be done. What fails is shrunk, told, and
+    written as a reproducer.
     """
     started = time.monotonic()
     json_out = given["json_out"]
@@ -113,25 +119,27 @@ def command(**given: Unpack[Given]) -> None:
         must_take_json(json_out)
     console = console_beside(json_out)
     scores, interrupted = _fuzz(plan, given["processes"] or cores(), console)
+    fuzzing_seconds = time.monotonic() - started
     findings, interrupted = _shrink(plan, scores, folder, console, hurry=interrupted)
     report = CampaignReport(plan, scores, findings, interrupted, goal)
-    print_closing(console, report, time.monotonic() - started)
+    print_closing(console, report, fuzzing_seconds, time.monotonic() - started)
     if json_out is not None:
         write_json(json_out, report.plain())
     click.get_current_context().exit(report.exit_code)
 
 
-def _plan(given: Given, started: float) -> tuple[Plan, bool]:
-    """Return what was asked for, and whether it must reach all marks."""
+def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
+    """Return what was asked for, and which marks it must reach."""
     with asked_by_user():
-        target, name = given["target"], given["profile"]
-        targets = all_targets() if target is None else (target_named(target),)
+        named, name = given["targets"], given["profile"]
+        # The same target twice is the same runs twice.
+        targets = [target_named(tag) for tag in dict.fromkeys(named)] if named else all_targets()
         model = model_named(given["disk"])
         faults = str(FaultPlan.parse(given["faults"]))
         profile = _profile_named(name or "default")
     examples = given["examples"] or (profile.examples if name else None)
     seconds = given["seconds"] or (None if examples else _SECONDS)
-    return Plan(
+    plan = Plan(
         tuple(target.under(model) for target in targets),
         model,
         given["seed"],
@@ -139,7 +147,17 @@ def _plan(given: Given, started: float) -> tuple[Plan, bool]:
         examples,
         None if seconds is None else started + seconds,
         faults,
-    ), name in _GOALS
+        various=given["steps"] is None,
+    )
+    return plan, _goal(given)
+
+
+def _goal(given: Given) -> Goal:
+    """Return which marks must be reached: the user's own budget may be too small for any."""
+    if given["profile"] in _LONG:
+        return Goal.ALL
+    own = (given["targets"], given["profile"], given["examples"], given["steps"], given["seconds"])
+    return Goal.NONE if any(own) or given["faults"] else Goal.USUAL
 
 
 def _profile_named(name: str) -> Profile:
@@ -173,7 +191,7 @@ def _shrink(
     findings: list[Finding] = []
     for score in scores:
         for _, failing in sorted(score.failing.items()):
-            run = plan.run(score.target, failing.number)
+            run = plan.run(score.target, failing.number, failing.steps)
             try:
                 machine, failure = _smallest(run, console, hurry=hurry)
             except KeyboardInterrupt:
@@ -183,6 +201,7 @@ def _shrink(
             path = write_reproducer(reproducer, folder)
             findings.append(Finding(failure, machine, reproducer, path))
             console.print(findings[-1].story, soft_wrap=True)
+            console.print(f"  swarm   run {failing.number}: {run.about()}", soft_wrap=True)
             console.print()
     return findings, hurry
 

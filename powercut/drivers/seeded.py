@@ -1,13 +1,10 @@
-"""The plain driver: a seed, a number of steps, and nothing in between.
-
-The swarm driver (random subsets of actions and faults, random weights) will stand on it.
-"""
+"""The plain driver: a seed, a number of steps, and nothing in between."""
 
 from __future__ import annotations
 
 from powercut.finding import failure_of
 from powercut.machine import Machine
-from sim.choices import SeededChoices
+from sim.choices import Choices, SeededChoices
 
 
 def run_seeded(machine: Machine, seed: int, steps: int) -> Exception | None:
@@ -15,11 +12,10 @@ def run_seeded(machine: Machine, seed: int, steps: int) -> Exception | None:
 
     The same seed repeats the run. ``machine.steps`` then tells what was done.
     """
-    return failure_of(lambda: _run(machine, seed, steps))
+    return failure_of(lambda: _run(machine, SeededChoices(seed), steps))
 
 
-def _run(machine: Machine, seed: int, steps: int) -> None:
-    choices = SeededChoices(seed)
+def _run(machine: Machine, choices: Choices, steps: int) -> None:
     for _ in range(steps):
         machine.perform(machine.propose(choices), choices)
     machine.finish()

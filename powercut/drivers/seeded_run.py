@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 
 from powercut.action import Action
-from powercut.drivers.seeded import run_seeded
+from powercut.drivers.swarm import Swarm, SwarmChoices, draw_swarm
+from powercut.finding import failure_of
 from powercut.machine import Machine
 from powercut.subject import MakeSubject
-from sim.choices import PlainChoices
+from sim.choices import Choices, PlainChoices, SeededChoices
 from sim.disk.persistence import PersistenceModel
 
 
 @dataclass(frozen=True, slots=True)
 class SeededRun:
-    """``steps`` actions drawn from ``seed``, on a disk of its own under ``model``.
+    """Actions drawn from ``seed``, on a disk of its own under ``model``; then the end.
 
+    ``steps`` is how many. With ``swarm``, the seed also says what the run is about; with
+    ``various`` as well, how many steps it has, mostly ``steps``. It has ``at_most`` so many.
     ``faults`` is a fault plan as it prints; it is switched on before the first action, and
     the machine may lift it later. Empty: the machine chooses its faults alone.
+
+    The end lifts all faults, and everything that was accepted must be done.
     """
 
     make_subject: MakeSubject
@@ -25,6 +32,9 @@ class SeededRun:
     seed: int
     steps: int
     faults: str = ""
+    swarm: bool = False
+    various: bool = False
+    at_most: int | None = None
 
     def start(self) -> Machine:
         """Return a fresh machine, its faults on."""
@@ -33,7 +43,35 @@ class SeededRun:
             machine.perform(Action("fault_on", {"plan": self.faults}), PlainChoices())
         return machine
 
-    def run(self) -> tuple[Machine, Exception | None]:
-        """Do it; return the machine, and what it raised."""
+    def sources(self, machine: Machine) -> Iterator[Choices]:
+        """Yield what each step has its choices from."""
+        seeded = SeededChoices(self.seed)
+        source: Choices = seeded
+        steps = self.steps
+        if self.swarm:
+            swarm = draw_swarm(seeded, machine, self.steps)
+            source = SwarmChoices(seeded, swarm)
+            steps = swarm.steps if self.various else steps
+        yield from repeat(source, steps if self.at_most is None else min(steps, self.at_most))
+
+    def about(self) -> Swarm | None:
+        """Return what the run is about; None if it is no swarm."""
+        return (
+            draw_swarm(SeededChoices(self.seed), self.start(), self.steps) if self.swarm else None
+        )
+
+    def run(self, is_over: Callable[[], bool] = lambda: False) -> tuple[Machine, Exception | None]:
+        """Do it; return the machine, and what it raised.
+
+        When ``is_over`` says so, no further step is done; the end is.
+        """
         machine = self.start()
-        return machine, run_seeded(machine, self.seed, self.steps)
+
+        def steps() -> None:
+            for choices in self.sources(machine):
+                if is_over():
+                    break
+                machine.perform(machine.propose(choices), choices)
+            machine.finish()
+
+        return machine, failure_of(steps)

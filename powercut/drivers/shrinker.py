@@ -1,9 +1,9 @@
 """The shrinker: a failing seeded run becomes the smallest run that fails in the same way.
 
-The answers that the seed gave are handed to Hypothesis as a choice sequence, so nothing is
-searched for twice: its shrinker begins at the very run that failed. All of it is
-deterministic. Hypothesis's engine is a private door, which the pinned version keeps open
-(``tests/unit/cli/test_shrinker.py``).
+Whole steps are left out first. The answers that the rest was given are handed to Hypothesis
+as a choice sequence, so nothing is searched for twice: its shrinker begins at a run that
+fails. All of it is deterministic, as long as there is time. Hypothesis's engine is a private
+door, which the pinned version keeps open (``tests/unit/cli/test_shrinker.py``).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from hypothesis.internal.conjecture.engine import ConjectureRunner, RunIsComplet
 from hypothesis.internal.escalation import InterestingOrigin
 
 from powercut.drivers.hypothesis_driver import DrawnChoices
+from powercut.drivers.retelling import Trial, reduced, witnessed
 from powercut.drivers.seeded_run import SeededRun
 from powercut.drivers.shorten import shorten
 from powercut.finding import failure_of, name_of
 from powercut.machine import Machine
-from sim.choices import RecordingChoices, SeededChoices
 from sim.errors import HarnessError
 
-SECONDS: Final = 30
+SECONDS: Final = 15
 """Shrinking one failure stops after so long, with the smallest run found by then."""
 
 _STEP: Final = 1
@@ -44,29 +44,34 @@ _SETTINGS: Final = settings(
 def shrink(run: SeededRun, seconds: float = SECONDS) -> tuple[Machine, Exception]:
     """Return the smallest run like ``run`` that was found, and what it raised.
 
-    With no ``seconds`` it is given back as it is. Raises ``HarnessError`` if ``run`` does
-    not fail.
+    Steps are left out first, for half of ``seconds`` at most, so that Hypothesis is given
+    something that it can handle, however long the run was. With no ``seconds`` it is given
+    back as it is. Raises ``HarnessError`` if ``run`` does not fail.
     """
-    machine, failure = run.run()
-    if failure is None:
+    machine = run.start()
+    trial = witnessed(machine, run.sources(machine))
+    if trial.failure is None:
         raise HarnessError(f"only a failing run can be shrunk, and seed={run.seed} passes")
     if not seconds:
-        return machine, failure
-    smallest = _smallest(run, name_of(failure), _answers(run), seconds)
+        return trial.machine, trial.failure
+    started = time.monotonic()
+    trial = reduced(trial, run.start, started + seconds / 2)
+    assert trial.failure is not None
+    machine, failure = trial.machine, trial.failure
+    smallest = _smallest(run, trial, started + seconds - time.monotonic())
     if smallest is not None:
-        attempt = _Attempt(run)
+        attempt = _Attempt(run, len(trial.steps))
         attempt.perform(ConjectureData.for_choices(smallest))
         assert attempt.failure is not None
         machine, failure = attempt.machine, attempt.failure
-    # A run that is longer than Hypothesis lets it be is only shortened.
     return shorten(machine, run.make_subject, failure)
 
 
 class _Attempt:
     """One run whose choices Hypothesis makes."""
 
-    def __init__(self, run: SeededRun) -> None:
-        self.run = run
+    def __init__(self, run: SeededRun, steps: int) -> None:
+        self.steps = steps
         self.machine = run.start()
         self.failure: Exception | None = None
 
@@ -76,7 +81,7 @@ class _Attempt:
 
     def _steps(self, data: ConjectureData) -> None:
         choices = DrawnChoices(data)
-        for _ in range(self.run.steps):
+        for _ in range(self.steps):
             data.start_span(_STEP)
             if data.draw_boolean(_STOPPING):
                 break
@@ -85,41 +90,25 @@ class _Attempt:
         self.machine.finish()
 
 
-def _answers(run: SeededRun) -> Sequence[int | bool]:
-    """Return what ``_Attempt`` must draw to repeat ``run``."""
-    source = SeededChoices(run.seed)
-    machine = run.start()
-    drawn: list[int | bool] = []
-
-    def repeat() -> None:
-        for _ in range(run.steps):
-            drawn.append(False)
-            answers = RecordingChoices(source)
-            try:
-                machine.perform(machine.propose(answers), answers)
-            finally:
-                # What has no alternative is not drawn.
-                drawn.extend(given.value for given in answers.chosen if given.low < given.high)
-        machine.finish()
-
-    failure_of(repeat)
-    return drawn
+def _answers(trial: Trial) -> Sequence[int | bool]:
+    """Return what ``_Attempt`` must draw to repeat ``trial``."""
+    return [answer for step in trial.steps for answer in (False, *step.drawn)]
 
 
-def _smallest(
-    run: SeededRun, broken: str, answers: Sequence[int | bool], seconds: float
-) -> Sequence[ChoiceT] | None:
-    """Let Hypothesis shrink ``answers``; None if it cannot repeat the failure with them."""
+def _smallest(run: SeededRun, trial: Trial, seconds: float) -> Sequence[ChoiceT] | None:
+    """Let Hypothesis shrink ``trial``; None if it cannot repeat the failure."""
+    assert trial.failure is not None
+    broken = name_of(trial.failure)
     origin = InterestingOrigin(Exception, broken, None, (), ())
 
     def attempt(data: ConjectureData) -> None:
-        trial = _Attempt(run)
-        trial.perform(data)
-        if trial.failure is not None and name_of(trial.failure) == broken:
+        tried = _Attempt(run, len(trial.steps))
+        tried.perform(data)
+        if tried.failure is not None and name_of(tried.failure) == broken:
             data.mark_interesting(origin)
 
     runner = ConjectureRunner(attempt, settings=_SETTINGS, random=Random(0))
-    first = runner.cached_test_function(answers)
+    first = runner.cached_test_function(_answers(trial))
     if not isinstance(first, ConjectureResult) or first.status is not Status.INTERESTING:
         return None
     runner.finish_shrinking_deadline = time.perf_counter() + seconds

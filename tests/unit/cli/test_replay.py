@@ -34,7 +34,7 @@ def reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as planted:
         plant(planted, careless_file)
-        powercut("run", "atomic-file", "--examples", "3", "--steps", "10", "-n", "1")
+        powercut("run", "atomic-file", "--examples", "6", "--steps", "10", "-n", "1")
     return min(FAILURES.glob("*.json"))
 
 
@@ -84,7 +84,7 @@ def test_run_that_takes_another_way_says_where(
 ) -> None:
     plant(monkeypatch, careless_file)
     recorded = json.loads(reproducer.read_text("ascii"))
-    recorded["steps"][0]["choices"].append(["colour", 0, 7, 3])
+    recorded["steps"][0]["choices"].insert(0, ["colour", 0, 7, 3])
     reproducer.write_text(json.dumps(recorded), encoding="ascii")
     result = powercut("replay", str(reproducer))
     assert result.exit_code == ExitCode.DIVERGED

@@ -19,6 +19,7 @@ from sim.disk.persistence import POSIX
 from tests.unit.cli.command_line import careless_file, json_of, powercut, with_atomic_file
 
 SMALL = ("--examples", "3", "--steps", "10")
+FAILING = ("--examples", "6", "--steps", "10")
 ALONE = ("-n", "1")
 SHAPE = {
     "schema": int,
@@ -32,7 +33,11 @@ SHAPE = {
     "nested": int,
     "faults": int,
     "distinct_images": int,
+    "distinct_images_exact": bool,
+    "chance_of_new_image": float,
+    "distinct_schedules": int,
     "crash_points": {"reached": int, "total": int},
+    "pairs": {"reached": int, "total": int},
     "marks": {"reached": int, "total": int, "never": list},
     "failures": list,
     "targets": dict,
@@ -75,7 +80,7 @@ def test_json_has_the_promised_members() -> None:
     assert shape_of(found, SHAPE) == SHAPE
     assert found["schema"] == 1
     assert found["verdict"] == "clean"
-    assert (found["runs"], found["steps"]) == (12, 120)
+    assert (found["runs"], found["steps"]) == (3 * len(SUBJECTS), 30 * len(SUBJECTS))
     assert set(found["targets"]) == set(SUBJECTS)
 
 
@@ -98,9 +103,9 @@ def test_images_that_two_processes_saw_count_once() -> None:
     plan = Plan((target_named("atomic-file"),), POSIX, 0, 10, examples=2)
     (batch,) = batches(plan)
     once, again = run_batch(batch), run_batch(batch)
-    images = len(once.tally.images)
+    images, schedules = once.tally.images.count, once.tally.schedules.count
     once.add(again)
-    assert len(once.tally.images) == images
+    assert (once.tally.images.count, once.tally.schedules.count) == (images, schedules)
     assert once.tally.runs == 4
 
 
@@ -120,10 +125,44 @@ def test_time_that_is_up_still_gives_every_target_a_run() -> None:
     assert [score.tally.runs for score in scores] == [1] * len(SUBJECTS)
 
 
-def test_seconds_bound_a_campaign_between_two_runs() -> None:
-    found = json_of(powercut("run", "atomic-file", *ALONE, "--seconds", "0.3", "--json", "-"))
+def test_time_that_is_up_ends_a_run_between_two_steps() -> None:
+    run = Plan(all_targets(), POSIX, 0, 10).run(target_named("runtime"), 0)
+    left = iter((False, False, False, True))
+    machine, failure = run.run(lambda: next(left))
+    assert (len(machine.steps), failure) == (3, None)
+
+
+def test_seconds_bound_a_campaign() -> None:
+    found = json_of(powercut("run", "atomic-file", *ALONE, "--seconds", "0.5", "--json", "-"))
     assert found["runs"] > 1
-    assert found["steps"] == 30 * found["runs"]
+    assert found["steps"] > found["runs"]
+
+
+def test_several_targets_may_be_named() -> None:
+    found = json_of(
+        powercut("run", "session-store", "atomic-file", "session-store", *SMALL, "--json", "-")
+    )
+    assert list(found["targets"]) == ["session-store", "atomic-file"]
+    assert found["runs"] == 6
+
+
+def test_lengths_of_runs_vary_unless_they_are_given() -> None:
+    def steps(*options: str) -> int:
+        found = json_of(
+            powercut("run", "atomic-file", *ALONE, "--examples", "20", "--json", "-", *options)
+        )
+        assert isinstance(found["steps"], int)
+        return found["steps"]
+
+    assert steps("--steps", "30") == 20 * 30
+    assert steps() != 20 * 30
+
+
+def test_runtime_is_given_half_of_the_time_and_its_other_framing_a_quarter() -> None:
+    turns = {target.tag: target.turn for target in all_targets()}
+    parts = sum(turns.values()) - turns["runtime"] - turns["runtime-pending"]
+    assert turns["runtime"] == 2 * turns["runtime-pending"]
+    assert parts > 0
 
 
 def test_fault_plan_is_on_when_each_run_begins() -> None:
@@ -140,7 +179,7 @@ def test_fault_plan_is_on_when_each_run_begins() -> None:
 
 @pytest.mark.usefixtures("planted")
 def test_failure_is_shrunk_told_and_written() -> None:
-    result = powercut("run", "atomic-file", *SMALL, *ALONE, "--json", "out.json")
+    result = powercut("run", "atomic-file", *FAILING, *ALONE, "--json", "out.json")
     assert result.exit_code == ExitCode.VIOLATION
     found = json.loads(Path("out.json").read_text("ascii"))
     assert found["verdict"] == "violation"
@@ -160,7 +199,7 @@ def test_failure_is_shrunk_told_and_written() -> None:
 
 @pytest.mark.usefixtures("planted")
 def test_failures_go_below_the_root_that_was_named() -> None:
-    powercut("run", "atomic-file", *SMALL, *ALONE, "--root", "elsewhere")
+    powercut("run", "atomic-file", *FAILING, *ALONE, "--root", "elsewhere")
     assert list(Path("elsewhere", FAILURES).glob("*.json"))
     assert not FAILURES.exists()
 
