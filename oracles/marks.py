@@ -33,7 +33,6 @@ class Mark(StrEnum):
     RECOVERY_FAILED = "a recovery met a fault and gave up"
 
     NESTED_CRASH_WITH_AGENTS = "a crash inside the recovery of agents"
-    EVICTION_RACED_CRASH = "a crash while a conversation was suspended or taken up again"
     REDELIVERED = "a message was presented again"
     DEAD_LETTER = "a message was presented too often and put aside"
     BOUNCED = "a message came back because its recipient had ended"

@@ -120,6 +120,16 @@ class ShadowOperator:
         """Whether the creation of an agent was acknowledged."""
         return any(call.standing is Standing.ACKNOWLEDGED for call in self._creates.by_id.values())
 
+    @property
+    def in_flight(self) -> int:
+        """How many calls have an outcome that is open."""
+        kinds = (self._creates, self._sends, self._ends, self._deliveries)
+        return sum(
+            calls.by_id[key].standing is Standing.IN_FLIGHT
+            for calls in kinds
+            for key in calls.unsettled
+        )
+
     def begin_create(
         self, request_id: str, name: str, instructions: str, provider: str, model: str
     ) -> None:

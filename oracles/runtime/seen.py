@@ -75,6 +75,17 @@ class Seen:
         """Return the fold of an agent id, or of USER."""
         return self.user if owner == "USER" else self.agents.get(owner)
 
+    @property
+    def active_reminders(self) -> frozenset[str]:
+        """The reminders of living agents that have not come, and were not cancelled."""
+        return frozenset(
+            key
+            for fold in self.agents.values()
+            if not fold.ended
+            for key in fold.reminders
+            if key not in fold.enqueued and key not in fold.cancelled
+        )
+
     def session_of(self, agent_id: str) -> str:
         """Return an agent's session id, or an empty text."""
         fold = self.agents.get(agent_id)

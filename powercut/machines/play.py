@@ -5,14 +5,15 @@ call these tools in this order. So what a run does is in its actions, and the sa
 shown again, after a crash took the turn, makes the agent do the same again.
 
 An argument ``"$2"`` stands for the id in the result of the second call of this play, and
-``"$"`` for the last id of its kind that any earlier play was given.
+``"$"`` for the last id of its kind that any earlier play was given. Where an agent is meant,
+``"$child"`` is the one that was spawned last, and ``"$sender"`` whoever sent the message.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from powercut.action import Json
 from sim.choices import Choices
@@ -25,10 +26,11 @@ NAMES: Final = ("Ada", "Bob", "Cleo", "Dan", "Eve")
 MOST_CALLS: Final = 4
 SECOND_NS: Final = 1_000_000_000
 
-_TOOLS: Final = (
-    "send_message", "spawn_agent", "spawn_agent", "send_message", "complete", "broadcast",
+TOOLS: Final = (
+    "send_message", "spawn_agent", "spawn_agent", "send_message", "spawn_agent", "broadcast",
     "check_inbox", "poke", "subscribe", "remind_me", "gate", "permit_turn", "ungate",
-    "set_agent_metadata", "cancel_reminder", "unsubscribe", "inspect_agent", "list_children",
+    "complete", "set_agent_metadata", "cancel_reminder", "unsubscribe", "inspect_agent",
+    "list_children",
 )  # fmt: skip
 _IDS: Final = ("reminder_id", "subscription_id", "agent_id", "message_id")
 _DELAYS: Final = (0, SECOND_NS, 60 * SECOND_NS)
@@ -44,7 +46,7 @@ def propose_play(choices: Choices, depth: int = 0) -> Json:
         return text(choices)
     do: list[Json] = []
     for _ in range(calls):
-        tool = choices.pick("tool", _TOOLS)
+        tool = choices.pick("tool", TOOLS)
         do.append([tool, _arguments(choices, tool, depth)])
     return {"do": do, "say": choices.pick("say", ("", "done", "\N{FIRE} gemacht"))}
 
@@ -52,12 +54,15 @@ def propose_play(choices: Choices, depth: int = 0) -> Json:
 def _arguments(choices: Choices, tool: str, depth: int) -> dict[str, Json]:
     parameters = _PARAMETERS.get(tool, ("near",))
     return {
-        "name" if parameter == "near" else parameter: _ARGUMENTS[parameter](choices, depth)
+        "name" if parameter in ("near", "child") else parameter: _ARGUMENTS[parameter](
+            choices, depth
+        )
         for parameter in parameters
     }
 
 
 _ARGUMENTS: Final[Mapping[str, Callable[[Choices, int], Json]]] = {
+    "child": lambda choices, _: choices.pick("child", ("$child", "$child", "$child", *NAMES)),
     "delay_ns": lambda choices, _: choices.pick("delay", _DELAYS),
     "instructions": lambda choices, depth: _instructions(propose_play(choices, depth + 1)),
     "key": lambda choices, _: choices.pick("key", ("mood", "plan")),
@@ -72,6 +77,10 @@ _ARGUMENTS: Final[Mapping[str, Callable[[Choices, int], Json]]] = {
 }
 _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "broadcast": ("payload",),
+    "gate": ("child",),
+    "permit_turn": ("child",),
+    "subscribe": ("child",),
+    "ungate": ("child",),
     "cancel_reminder": ("reminder_id",),
     "check_inbox": (),
     "complete": ("result",),
@@ -87,7 +96,7 @@ _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def _near(choices: Choices) -> str:
-    return choices.pick("to", (*NAMES, "USER", "nobody"))
+    return choices.pick("to", ("$child", "$sender", *NAMES, "$child", "USER", "nobody"))
 
 
 def _instructions(play: Json) -> str:
@@ -115,7 +124,8 @@ class Player:
             for number, (tool, arguments) in enumerate(play.get("do", ()), 1):
                 call_id = f"{message['message_id']} {number}"
                 if call_id not in self._given:
-                    self._given[call_id] = self._meant(arguments, results)
+                    around = _Around(message["sender"], results, tools)
+                    self._given[call_id] = self._meant(arguments, around)
                 # A model that runs twice makes the same call under the same id.
                 result = tools.call(call_id, tool, self._given[call_id])
                 results.append(result)
@@ -123,16 +133,43 @@ class Player:
             said.append(f"{play.get('say', 'heard')} {len(results)}")
         return "; ".join(said)
 
-    def _meant(self, arguments: Mapping[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
-        return {name: self._value(name, value, results) for name, value in arguments.items()}
+    def _meant(self, arguments: Mapping[str, Any], around: _Around) -> dict[str, Any]:
+        return {name: self._value(name, value, around) for name, value in arguments.items()}
 
-    def _value(self, name: str, value: Any, results: list[dict[str, Any]]) -> Any:
+    def _value(self, name: str, value: Any, around: _Around) -> Any:
+        if name in ("to", "name"):
+            return around.agent(value)
         if name not in _IDS or not isinstance(value, str) or not value.startswith("$"):
             return value
         if value == "$":
             return self._last.get(name, "none yet")
         number = int(value[1:])
-        return results[number - 1].get(name, "none") if number <= len(results) else "none"
+        given = around.results
+        return given[number - 1].get(name, "none") if number <= len(given) else "none"
+
+
+class _Around(NamedTuple):
+    """What a call of a play can refer to."""
+
+    sender: str
+    results: list[dict[str, Any]]
+    tools: Tools
+
+    def agent(self, value: Any) -> Any:
+        """Return the id of the agent that ``value`` stands for, or ``value`` itself."""
+        if value == "$sender":
+            return self.sender
+        if value != "$child":
+            return value
+        children = [
+            result["agent_id"]
+            for result in self.results
+            if len(result) == 1 and "agent_id" in result
+        ]
+        if not children:
+            listed: Any = self.tools.call(f"{len(self.results)} children", "list_children", {})
+            children = [child["agent_id"] for child in listed.get("children", ())]
+        return children[-1] if children else "nobody"
 
 
 def _play_of(payload: Any) -> Mapping[str, Any]:

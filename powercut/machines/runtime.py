@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Coroutine, Sequence
 from errno import EIO
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from oracles.marks import Mark, Marks
@@ -20,12 +21,20 @@ from oracles.shadow_turns import ShadowTurns
 from oracles.violation import FalseAlarm, Starved
 from powercut.action import Arguments, Json, Kind
 from powercut.machines.outside import PROVIDER_FAULTS, MachineOutside
-from powercut.machines.play import NAMES, propose_play
+from powercut.machines.play import NAMES, TOOLS
+from powercut.machines.proposals import (
+    propose_advance,
+    propose_agent,
+    propose_create,
+    propose_provider_fault,
+    propose_run,
+    propose_send,
+)
 from powercut.machines.refusals import is_plausible, is_stopped
 from powercut.subject import Subject
 from sim.choices import Choices, Diverged, PlainChoices, SeededChoices
 from sim.clock import EPOCH_NS
-from sim.words import text
+from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
 from system.agents.view import AgentView, RuntimeView
 from system.errors import LogStopped, RuntimeRefused, StorageError
@@ -40,9 +49,7 @@ SECOND_NS: Final = 1_000_000_000
 HOUR_NS: Final = 3600 * SECOND_NS
 MOST_ROUNDS: Final = 64
 
-_PLACES: Final = 7
 _SCHEDULES: Final = 255
-_WAITS: Final = (1, 90, 700, 4000)
 _REFUSED: Final = (OSError, StorageError, RuntimeRefused, ProviderError)
 
 
@@ -51,6 +58,13 @@ class RuntimeSubject(Subject):
 
     fault_rules = ()
     volatile = frozenset(("/runtime.lock",))
+    features = MappingProxyType(
+        {
+            "tool": len(TOOLS),
+            "provider": len(MachineOutside.names),
+            "provider fault": len(PROVIDER_FAULTS),
+        }
+    )
 
     def __init__(
         self, tag: str, framing: Framing = Framing.FRAMED, recover: Any = Runtime.recover
@@ -65,6 +79,7 @@ class RuntimeSubject(Subject):
         self._recover = recover
         self._requests: list[tuple[str, tuple[str, str, str]]] = []
         self._messages: list[tuple[str, tuple[str, Json]]] = []
+        self._awaited: frozenset[str] = frozenset()
         self._world: World
         self._host: Host
         self._runtime: Runtime
@@ -82,17 +97,17 @@ class RuntimeSubject(Subject):
     def kinds(self) -> Sequence[Kind]:
         """Return the operator's calls, the passing of time, and what providers do."""
         return (
-            Kind("create", 4, self._create, self._propose_create),
-            Kind("send", 10, self._send, self._propose_send, self._has_agents),
-            Kind("run", 6, self._run_on, self._propose_run),
-            Kind("advance", 2, self._advance, self._propose_advance),
-            Kind("terminate", 2, self._terminate, self._propose_agent, self._has_agents),
-            Kind("suspend", 2, self._suspend, self._propose_agent, self._has_agents),
+            Kind("create", 4, self._create, propose_create),
+            Kind("send", 16, self._send, propose_send, self._has_agents),
+            Kind("run", 6, self._run_on, propose_run),
+            Kind("advance", 2, self._advance, propose_advance),
+            Kind("terminate", 1, self._terminate, propose_agent, self._has_agents),
+            Kind("suspend", 1, self._suspend, propose_agent, self._has_agents),
             Kind("acknowledge", 1, self._acknowledge, ready=lambda: bool(self._view().user)),
             Kind("look", 1, self._look),
-            Kind("provider_fault", 2, self._provider_fault, self._propose_provider_fault),
+            Kind("provider_fault", 1, self._provider_fault, propose_provider_fault),
             Kind("provider_well", 1, self._provider_well, ready=lambda: self.outside.is_ill),
-            Kind("quiesce", 1, self._quiesce),
+            Kind("quiesce", 2, self._quiesce),
         )
 
     # -- lifetimes -----------------------------------------------------------------------
@@ -102,7 +117,12 @@ class RuntimeSubject(Subject):
         self._host = host
         self._found = self._shadow.look(self._files())
         recover = self._recover(host, self.outside.providers, self._options)
-        self._runtime = self._world.loop.run_until_complete(recover)
+        try:
+            self._runtime = self._world.loop.run_until_complete(recover)
+        except (SimulatedCrash, PowerOff):
+            if self._found.agents:
+                self.marks.reach(Mark.NESTED_CRASH_WITH_AGENTS)
+            raise
         report = self._runtime.report
         if self.fault_plan and (report.problems or report.unkept or is_stopped(self._runtime)):
             # It goes on with what it has, which is right; but only a whole one can be judged.
@@ -111,8 +131,12 @@ class RuntimeSubject(Subject):
     def settle(self) -> None:
         """Look at everything that recovery left on the disk; then let the agents run."""
         seen = self._seen()
+        asked = self._shadow.operator.in_flight
         happened = self._shadow.settle(seen, self._latest_ns())
         self._mark_recovery(seen, happened=happened)
+        if asked and not happened:
+            self.marks.reach(Mark.IN_FLIGHT_LOST)
+        self._awaited |= seen.active_reminders
         self._judge_report()
         self._shadow.check_view(self._view(), seen, at_rest=True)
         self._call(self._started())
@@ -151,18 +175,13 @@ class RuntimeSubject(Subject):
             self.settle()
             self.marks.reach(Mark.STOPPED_SESSION_BACK)
         self._be_quiet()
-        for mark in marks_of_run(self._seen()):
+        seen = self._seen()
+        for mark in marks_of_run(seen):
             self.marks.reach(mark)
+        if self._awaited - seen.active_reminders:
+            self.marks.reach(Mark.REMINDER_AFTER_CRASH)
 
     # -- the operator --------------------------------------------------------------------
-
-    def _propose_create(self, choices: Choices) -> Arguments:
-        return {
-            "name": choices.pick("name", NAMES),
-            "provider": choices.pick("provider", self.outside.names),
-            "instructions": text(choices),
-            "again": choices.integer("again", 0, 7) == 7,
-        }
 
     def _create(self, arguments: Arguments) -> str:
         asked = (str(arguments["name"]), str(arguments["instructions"]), str(arguments["provider"]))
@@ -185,13 +204,6 @@ class RuntimeSubject(Subject):
         self._saw()
         return "ack"
 
-    def _propose_send(self, choices: Choices) -> Arguments:
-        return {
-            "agent": choices.integer("agent", 0, _PLACES),
-            "again": choices.integer("again", 0, 7) == 7,
-            "payload": propose_play(choices),
-        }
-
     def _send(self, arguments: Arguments) -> str:
         asked = (self._chosen(arguments).agent_id, arguments["payload"])
         if arguments["again"] and self._messages:
@@ -208,11 +220,10 @@ class RuntimeSubject(Subject):
                 operator.refuse_send(message_id)
             return self._refused(refused)
         operator.acknowledge_send(message_id)
+        # The turns that it causes begin at once, or wait for another action.
+        self._call(self._pass(arguments["then"]))
         self._saw()
         return "ack"
-
-    def _propose_agent(self, choices: Choices) -> Arguments:
-        return {"agent": choices.integer("agent", 0, _PLACES)}
 
     def _terminate(self, arguments: Arguments) -> str:
         agent_id = self._chosen(arguments).agent_id
@@ -259,27 +270,20 @@ class RuntimeSubject(Subject):
 
     # -- time and providers --------------------------------------------------------------
 
-    def _propose_run(self, choices: Choices) -> Arguments:
-        return {"steps": choices.pick("steps", (0, 3, 10, 40))}
-
     def _run_on(self, arguments: Arguments) -> str:
         """Let what is ready run: everything, or some steps of it."""
-        steps = arguments["steps"]
-        assert isinstance(steps, int)
-        if steps:
-            self._call(self._pass(steps))
+        if arguments["steps"]:
+            self._call(self._pass(arguments["steps"]))
         else:
             self._world.loop.run_until_idle()
             self._must_be_well()
         self._saw()
         return "ran"
 
-    async def _pass(self, steps: int) -> None:
+    async def _pass(self, steps: Json) -> None:
+        assert isinstance(steps, int)
         for _ in range(steps):
             await self._world.clock.sleep(0)
-
-    def _propose_advance(self, choices: Choices) -> Arguments:
-        return {"seconds": choices.pick("seconds", _WAITS), "back": choices.integer("back", 0, 1)}
 
     def _advance(self, arguments: Arguments) -> str:
         seconds, back = arguments["seconds"], arguments["back"]
@@ -291,12 +295,6 @@ class RuntimeSubject(Subject):
         self._must_be_well()
         self._saw()
         return "advanced"
-
-    def _propose_provider_fault(self, choices: Choices) -> Arguments:
-        return {
-            "fault": choices.pick("fault", PROVIDER_FAULTS),
-            "count": choices.integer("count", 1, 3),
-        }
 
     def _provider_fault(self, arguments: Arguments) -> str:
         count = arguments["count"]
