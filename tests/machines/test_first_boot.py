@@ -15,24 +15,28 @@ from powercut.lifetimes import Lifetimes
 from powercut.machines.targets import TARGETS
 from powercut.subject import MakeSubject, Subject
 from powercut.tally import Tally
-from sim.choices import PlainChoices
+from sim.choices import Choices, PlainChoices, SeededChoices
 from sim.disk.persistence import MODELS, PersistenceModel
 from sim.disk.survivors import SurvivorSet
 from sim.world import World
 
-MOST_OPERATIONS = 16
+CRASHED = [tag for tag, make_subject in TARGETS.items() if not make_subject().calm]
 
 
 def _booted(
-    make_subject: MakeSubject, model: PersistenceModel, crash: PlannedCrash
+    make_subject: MakeSubject,
+    model: PersistenceModel,
+    crash: PlannedCrash | None = None,
+    choices: Choices | None = None,
 ) -> tuple[Subject, Lifetimes]:
     """Return a subject that was crashed in its first boot, and then booted."""
-    choices = PlainChoices()
+    choices = choices or PlainChoices()
     world, subject = World(choices, model), make_subject()
     tally = Tally(runs=1, marks=subject.marks)
-    faults = DiskFaults(world, subject, tally)
-    lifetimes = Lifetimes(subject, world, faults, tally, choices)
-    lifetimes.boot(crash)
+    subject.enter(world)
+    lifetimes = Lifetimes(subject, world, DiskFaults(world, subject, tally), tally, choices)
+    if crash is not None:
+        lifetimes.boot(crash)
     lifetimes.boot()
     return subject, lifetimes
 
@@ -48,11 +52,16 @@ def _act_and_lose_what_is_pending(subject: Subject, lifetimes: Lifetimes) -> Non
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
-@pytest.mark.parametrize("tag", TARGETS)
+@pytest.mark.parametrize("tag", CRASHED)
 def test_what_is_acknowledged_after_a_crashed_first_boot_survives(
     tag: str, model: PersistenceModel
 ) -> None:
-    for operation in range(1, MOST_OPERATIONS):
+    make_subject = TARGETS[tag]
+    _, whole = _booted(make_subject, model)
+    for operation in range(1, whole.world.disk.operations + 1):
         for kind in (CrashKind.KILL, CrashKind.POWER_CUT):
             crash = PlannedCrash(operation, Phase.AFTER, kind)
-            _act_and_lose_what_is_pending(*_booted(TARGETS[tag], model, crash))
+            _act_and_lose_what_is_pending(*_booted(make_subject, model, crash))
+        torn = PlannedCrash(operation, Phase.DURING, CrashKind.POWER_CUT)
+        survivors = SeededChoices(operation)
+        _act_and_lose_what_is_pending(*_booted(make_subject, model, torn, survivors))
