@@ -1,0 +1,210 @@
+"""A root on which every pass of recovery has something to do, all of it durable.
+
+Ada has spawned Dan, Eve and Finn, and promised Bob, of whom nothing is there, and Cleo, who is
+half there; her last turn is lost. Eve and Finn have completed, and nobody was told. Dan's
+record is missing. Gus has damage in the middle, and Jan a gap. Hal, Ida and Kai have
+pending entries to be replayed, stale and torn. One session never became an agent.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Final
+
+from oracles.shadow_runtime import ShadowRuntime
+from sim.choices import PlainChoices
+from sim.disk.crash_image import Image
+from sim.world import World
+from system.agents import event
+from system.agents.session import SessionRecord, SessionState, encode_record
+from system.ports import Host, Json, JsonObject
+from system.runtime import Runtime
+from system.storage.framing import pending_path
+from system.storage.line import Line, encode_line
+from system.storage.pending_writer import END_OF_ENTRY
+from tests.unit.system.agents.room import (
+    NOW,
+    Events,
+    completed,
+    enqueued,
+    log_of,
+    message,
+    record_of,
+    started,
+)
+
+NAMES: Final = (
+    "Ada", "Bob", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal", "Ida", "Jan", "Kai", "orphan",
+    "empty",
+)  # fmt: skip
+AGENT: Final = {name: f"a{number:031x}" for number, name in enumerate(NAMES)}
+SESSION: Final = {name: f"5{number:031x}" for number, name in enumerate(NAMES)}
+ROOTS: Final = ("Ada", "Gus", "Hal", "Ida", "Jan", "Kai")
+DAMAGED: Final = ("Gus", "Jan")
+
+ADA, DAN, EVE = AGENT["Ada"], AGENT["Dan"], AGENT["Eve"]
+
+
+def spawn(name: str) -> JsonObject:
+    return {
+        "agent_id": AGENT[name], "session_id": SESSION[name], "name": name,
+        "instructions": "work", "provider": "scripted", "model": "",
+        "bootstrap_id": f"first of {name}",
+    }  # fmt: skip
+
+
+def born(name: str) -> Events:
+    """The first lines of a root, or of a child of Ada with its first message."""
+    root = name in ROOTS
+    lines: Events = [
+        (event.SESSION_CREATED, {
+            "provider": "scripted", "model": "", "system_prompt": "" if root else "work",
+            "identity": "",
+        }),
+        (event.AGENT_CREATED, {
+            "agent_id": AGENT[name], "name": name,
+            "parent_session_id": None if root else SESSION["Ada"],
+            "instructions": "" if root else "work", "request_id": name if root else None,
+        }),
+    ]  # fmt: skip
+    if not root:
+        lines.append(enqueued(f"first of {name}", ADA, AGENT[name], "bootstrap", "work"))
+    return lines
+
+
+def of_ada() -> Events:
+    children: list[Json] = [spawn("Dan"), spawn("Eve"), spawn("Finn")]
+    promised: list[Json] = [spawn("Bob"), spawn("Cleo")]
+    outbox: list[Json] = [
+        message("to the operator", ADA, "USER", payload="hello"),
+        message("to Dan", ADA, DAN, payload="hello, Dan"),
+        message("to Eve", ADA, EVE, payload="too late"),
+    ]
+    return [
+        *born("Ada"),
+        enqueued("one", "USER", ADA, payload=1),
+        started("first turn", "one"),
+        completed("first turn", "one", spawned=children),
+        enqueued("two", "USER", ADA, payload=2),
+        started("second turn", "two"),
+        completed(
+            "second turn", "two", spawned=promised, outbox=outbox,
+            controls=[{"control_id": "gate of Dan", "target": DAN, "op": "gate"}],
+            subscribed=[{"subscription_id": "end of Eve", "target": EVE}],
+        ),
+        enqueued("three", "USER", ADA, payload=3),
+        started("lost turn", "three"),
+    ]  # fmt: skip
+
+
+def completing(name: str, **more: Json) -> Events:
+    """The lines of a child that completes in its first turn."""
+    result = message(f"result of {name}", AGENT[name], ADA, "response", 42)
+    bootstrap, turn_id = f"first of {name}", f"turn of {name}"
+    turn = completed(turn_id, bootstrap, terminate=True, outbox=[result], **more)
+    return [started(turn_id, bootstrap), turn]
+
+
+def ended(name: str) -> tuple[str, JsonObject]:
+    return event.AGENT_TERMINATED, {
+        "agent_id": AGENT[name], "reason": "completed", "returned": [],
+    }  # fmt: skip
+
+
+LOGS: Final[dict[str, Events]] = {
+    "Ada": of_ada(),
+    "Cleo": [],
+    "Dan": [*born("Dan"), started("turn of Dan", "first of Dan"),
+            completed("turn of Dan", "first of Dan")],
+    "Eve": [*born("Eve"), enqueued("unseen", "USER", EVE, payload="in vain"),
+            *completing("Eve", returned=["unseen"])],
+    "Finn": [*born("Finn"), *completing("Finn"), ended("Finn")],
+    "Gus": [*born("Gus"), enqueued("damaged", "USER", AGENT["Gus"]),
+            enqueued("kept", "USER", AGENT["Gus"])],
+    "Hal": born("Hal"),
+    "Ida": [*born("Ida"), enqueued("known", "USER", AGENT["Ida"])],
+    "Jan": born("Jan"),
+    "Kai": born("Kai"),
+    "orphan": born("Ada")[:1],
+}  # fmt: skip
+STATES: Final = {"Ada": SessionState.ACTIVE, "Eve": SessionState.ACTIVE, "Dan": None, "Gus": None}
+ENTRIES: Final = {"Hal": (3, "replayed"), "Ida": (3, "known"), "Jan": (5, "ahead")}
+"""Pending entries: the seq of their line, and its message."""
+
+SENT: Final = {
+    "one": (ADA, 1), "two": (ADA, 2), "three": (ADA, 3), "unseen": (EVE, "in vain"),
+    "replayed": (AGENT["Hal"], None), "known": (AGENT["Ida"], None),
+    "ahead": (AGENT["Jan"], None), "damaged": (AGENT["Gus"], None), "kept": (AGENT["Gus"], None),
+}  # fmt: skip
+"""What the operator has sent."""
+
+
+def files() -> dict[str, bytes]:
+    """Return the files of the wreck, beside ``root.json``, by their paths."""
+    found = {
+        "root.json.tmp.0000000b": b"half",
+        f"{record_of(SESSION['Ada'])}.tmp.0000000a": b"half",
+        f"{log_of(SESSION['Gus'])}.quarantine.1.tmp.0000000c": b"half",
+        "user/events.jsonl": b'{"data":{"kin',
+    }
+    for name, lines in LOGS.items():
+        found[log_of(SESSION[name])] = b"".join(
+            encoded(name, seq, *line) for seq, line in enumerate(lines, 1)
+        )
+        state = STATES.get(name, SessionState.SUSPENDED)
+        if state is not None:
+            record = SessionRecord(SESSION[name], "scripted", "", state)
+            found[record_of(SESSION[name])] = encode_record(record)
+    found[log_of(SESSION["Ada"])] += encoded("Ada", 10, *enqueued("torn", "USER", ADA))[:-20]
+    gus = log_of(SESSION["Gus"])
+    found[gus] = found[gus].replace(b'"damaged"', b'"d\xffmaged"')
+    found[record_of(SESSION["Gus"])] = b"damaged"
+    for name, (seq, key) in ENTRIES.items():
+        line = encoded(name, seq, *enqueued(key, "USER", AGENT[name]))
+        found[pending_path(log_of(SESSION[name]))] = line + END_OF_ENTRY
+    found[pending_path(log_of(SESSION["Kai"]))] = b'{"data":{"kin'
+    return found
+
+
+def encoded(name: str, seq: int, event_name: str, data: JsonObject) -> bytes:
+    return encode_line(Line(seq, NOW, SESSION[name], event_name, data), "")
+
+
+@cache
+def wreck() -> Image:
+    """Return the disk as a machine finds it when the power is back."""
+    world = World(PlainChoices())
+    host = world.boot()
+    world.loop.run_until_complete(made(host))
+    handle = world.handle
+    handle.mkdir("/agents")
+    for name in SESSION.values():
+        if name != SESSION["Bob"]:
+            handle.mkdir(f"/agents/{name}")
+    for path, content in files().items():
+        descriptor = handle.open(f"/{path}", os.O_CREAT | os.O_WRONLY, 0o644)
+        handle.write(descriptor, content)
+        handle.close(descriptor)
+    image = world.disk.snapshot()
+    world.kill()
+    return Image.of_platter(image.cached, image.next_inode)
+
+
+async def made(host: Host) -> None:
+    """Make a root of what is empty."""
+    await (await Runtime.recover(host, {})).close()
+
+
+def shadow() -> ShadowRuntime:
+    """Return the oracle that knows what was asked for, and what is damaged."""
+    told = ShadowRuntime()
+    for name in ROOTS:
+        told.operator.begin_create(name, name, "", "scripted", "")
+        told.operator.acknowledge_create(name, AGENT[name])
+    for key, (agent_id, payload) in SENT.items():
+        told.operator.begin_send(key, agent_id, payload)
+        told.operator.acknowledge_send(key)
+    for name in DAMAGED:
+        told.excuse(SESSION[name])
+    return told
