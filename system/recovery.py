@@ -363,6 +363,9 @@ class Recovery:
         for agent in agents:
             if agent.record is not None:
                 known.add(ProviderState.of_encoded(agent.record.provider_state_blob).identity)
+        if self.orchestrator.unserved:
+            # What cannot be read may well be theirs.
+            return
         for name, pool in sorted(self.multiplexer.pools.items()):
             with suppress(ProviderError):
                 kept = await pool.identities()

@@ -42,6 +42,7 @@ from system.errors import (
     UnknownMessage,
 )
 from system.ports import Conversation, Host, Json, JsonObject, Opening, Provider, ProviderError
+from system.providers.bounded import bounded
 from system.recovery import Recovery
 from system.storage.framing import Framing
 
@@ -58,13 +59,15 @@ class Resume(Enum):
 class Options:
     """``slots``: conversations open at a time, of each provider.
 
-    ``turn_timeout_ns`` bounds one call of a provider, in nanoseconds.
+    ``turn_timeout_ns`` bounds the answer of a provider in one turn, ``provider_timeout_ns``
+    each other call of one, both in nanoseconds.
     """
 
     slots: int = 8
     framing: Framing = Framing.FRAMED
     resume: Resume = Resume.ALL
     turn_timeout_ns: int = 600 * SECOND_NS
+    provider_timeout_ns: int = 60 * SECOND_NS
 
 
 _DEFAULTS: Final = Options()
@@ -94,7 +97,8 @@ class Runtime:
 
         Raises ``NotARoot``, ``RootInUse``, ``NewerFormat``, ``StorageFull`` or ``OSError``.
         """
-        multiplexer = Multiplexer(providers, options.slots)
+        patient = bounded(providers, host.clock, options.provider_timeout_ns)
+        multiplexer = Multiplexer(patient, options.slots)
         orchestrator = Orchestrator(host, SessionStore(host), multiplexer, options.framing)
         recovery = Recovery(orchestrator)
         await recovery.run()

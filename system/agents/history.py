@@ -217,7 +217,9 @@ class History:
     def _end(self, how: str, returned: Json) -> None:
         self.ended = how
         for message_id in _strings(returned):
-            self._return(message_id, "the recipient has ended")
+            # Whoever ended an agent that had not begun knows what it was to do.
+            if message_id in self.pending and self.pending[message_id].kind is not Kind.BOOTSTRAP:
+                self._return(message_id, "the recipient has ended")
         self.pending.clear()
         self.subscriptions.clear()
         self.reminders.clear()

@@ -269,9 +269,7 @@ class Orchestrator:
     def owe_errors(self, agent: Agent, touched: dict[str, Agent]) -> None:
         """Note that the senders of messages that ``agent`` will never see must be told."""
         for message, reason in agent.history.unkept.values():
-            dead_bootstrap = message.kind is Kind.BOOTSTRAP and agent.alive
-            if message.kind is not Kind.BOOTSTRAP or dead_bootstrap:
-                self._owe_error(message, reason, touched)
+            self._owe_error(message, reason, touched)
 
     def owe_notices(self, agent: Agent, touched: dict[str, Agent]) -> None:
         """Note that ``agent`` must be told of those that it subscribed to and that have ended."""

@@ -47,12 +47,19 @@ class TurnTools:
         self._agent = agent
         self._tree = around.tree
         self._results: dict[str, JsonObject] = {}
+        self._over = False
 
     def call(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
         """Return the result of a tool; the same one for the same ``call_id``."""
+        if self._over:
+            return {"error": "the turn is over; nothing may follow"}
         if call_id not in self._results:
             self._results[call_id] = self._called(name, arguments)
         return self._results[call_id]
+
+    def finish(self) -> None:
+        """Refuse every further call: the answer is there, or never will be."""
+        self._over = True
 
     def give_up(self) -> None:
         """Let nothing come of the turn: give back the names that it had promised."""

@@ -165,6 +165,8 @@ class Turns:
             raise TurnFailed(f"no answer within {self._timeout_ns // SECOND_NS} s") from None
         except ProviderError as error:
             raise TurnFailed(str(error)) from error
+        finally:
+            tools.finish()
         return "".join(parts)
 
     async def _commit(

@@ -1,0 +1,99 @@
+"""A provider that does not come to an end is not waited for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Any
+
+import pytest
+
+from sim.choices import PlainChoices
+from sim.world import World
+from system.ports import Conversation, Opening, Provider, ProviderError, Tools
+from system.providers.bounded import bounded
+
+OPENING = Opening("key", "model", "")
+MINUTE_NS = 60_000_000_000
+
+
+class Forgetful:
+    """A conversation whose ends never come."""
+
+    def identity(self) -> str:
+        return "forgetful"
+
+    async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
+        yield prompt
+
+    async def suspend(self) -> bytes:
+        await asyncio.get_running_loop().create_future()
+        return b""
+
+    async def stop(self) -> None:
+        await asyncio.get_running_loop().create_future()
+
+
+class Hanging:
+    """A provider that opens one conversation, and hangs in everything else."""
+
+    async def create(self, opening: Opening) -> Conversation:
+        if opening.model == "hang":
+            await asyncio.get_running_loop().create_future()
+        return Forgetful()
+
+    async def restore(self, opening: Opening, identity: str, blob: bytes) -> Conversation:
+        await asyncio.get_running_loop().create_future()
+        return Forgetful()
+
+    async def identities(self) -> Sequence[str]:
+        await asyncio.get_running_loop().create_future()
+        return ()
+
+
+async def _create(provider: Provider) -> object:
+    return await provider.create(Opening("key", "hang", ""))
+
+
+async def _restore(provider: Provider) -> object:
+    return await provider.restore(OPENING, "forgetful", b"")
+
+
+async def _identities(provider: Provider) -> object:
+    return await provider.identities()
+
+
+async def _suspend(provider: Provider) -> object:
+    return await (await provider.create(OPENING)).suspend()
+
+
+async def _stop(provider: Provider) -> None:
+    await (await provider.create(OPENING)).stop()
+
+
+@pytest.mark.parametrize("call", [_create, _restore, _identities, _suspend, _stop])
+def test_a_call_that_never_ends_is_an_error_of_the_provider(
+    call: Callable[[Provider], Coroutine[Any, Any, object]],
+) -> None:
+    world = World(PlainChoices())
+    host = world.boot()
+    provider = bounded({"slow": Hanging()}, host.clock, MINUTE_NS)["slow"]
+
+    with pytest.raises(ProviderError, match="took more than 60 s"):
+        world.loop.run_until_complete(call(provider))
+
+    assert world.clock.now_ns >= MINUTE_NS
+    world.kill()
+
+
+def test_an_answer_passes_through_piece_by_piece() -> None:
+    world = World(PlainChoices())
+    host = world.boot()
+    provider = bounded({"slow": Hanging()}, host.clock, MINUTE_NS)["slow"]
+
+    async def said() -> list[str]:
+        conversation = await provider.create(OPENING)
+        assert conversation.identity() == "forgetful"
+        tools: Any = None
+        return [piece async for piece in conversation.send("hello", "turn", tools)]
+
+    assert world.loop.run_until_complete(said()) == ["hello"]
+    world.kill()
