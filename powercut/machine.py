@@ -120,6 +120,11 @@ class Machine:
             Kind("crash_and_recover", weight, self._crash_and_recover, self._propose_crash),
         )  # fmt: skip
 
+    def abandon(self) -> None:
+        """End the lifetime in which a run has failed or was given up, if there is one."""
+        if self.lifetimes.world.alive:
+            self.lifetimes.world.kill()
+
     def _kind_of(self, action: Action) -> Kind:
         kind = self._by_name.get(action.name)
         if kind is None or not kind.ready():

@@ -154,6 +154,7 @@ class MachineRules(RuleBasedStateMachine):
         """Take the last look, and count the run."""
         self.campaign.tally.add(self.machine.tally)
         if not self._between_steps:
+            self.machine.abandon()
             return
         try:
             self.machine.finish()
@@ -161,6 +162,8 @@ class MachineRules(RuleBasedStateMachine):
             self.campaign.failed(self.campaign.tally.runs)
             self._report(failure)
             raise
+        finally:
+            self.machine.abandon()
 
     def _report(self, failure: Exception) -> None:
         """Keep a failure once it is shrunk, and let whoever prints it print its story."""

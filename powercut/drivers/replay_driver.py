@@ -114,3 +114,5 @@ def run_recorded(machine: Machine, steps: Sequence[RecordedStep]) -> Exception |
         return failure_of(run)
     except Diverged as diverged:
         return diverged
+    finally:
+        machine.abandon()

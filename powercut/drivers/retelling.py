@@ -121,6 +121,8 @@ def witnessed(machine: Machine, sources: Iterable[Choices]) -> Trial:
         return Trial(machine, failure_of(run), done)
     except Diverged:
         return Trial(machine, None, done)
+    finally:
+        machine.abandon()
 
 
 def reduced(trial: Trial, start: Callable[[], Machine], deadline: float) -> Trial:

@@ -12,7 +12,10 @@ def run_seeded(machine: Machine, seed: int, steps: int) -> Exception | None:
 
     The same seed repeats the run. ``machine.steps`` then tells what was done.
     """
-    return failure_of(lambda: _run(machine, SeededChoices(seed), steps))
+    try:
+        return failure_of(lambda: _run(machine, SeededChoices(seed), steps))
+    finally:
+        machine.abandon()
 
 
 def _run(machine: Machine, choices: Choices, steps: int) -> None:

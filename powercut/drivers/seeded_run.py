@@ -74,4 +74,7 @@ class SeededRun:
                 machine.perform(machine.propose(choices), choices)
             machine.finish()
 
-        return machine, failure_of(steps)
+        try:
+            return machine, failure_of(steps)
+        finally:
+            machine.abandon()

@@ -77,7 +77,10 @@ class _Attempt:
 
     def perform(self, data: ConjectureData) -> None:
         """Draw and do step after step; keep what was raised."""
-        self.failure = failure_of(lambda: self._steps(data))
+        try:
+            self.failure = failure_of(lambda: self._steps(data))
+        finally:
+            self.machine.abandon()
 
     def _steps(self, data: ConjectureData) -> None:
         choices = DrawnChoices(data)
