@@ -8,15 +8,16 @@ read is told in the report and left alone; it never stops the others.
 from __future__ import annotations
 
 import gc
-from asyncio import gather, wait
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from asyncio import wait
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Final
 
 from system.agents import event
 from system.agents.agent import Agent, Owed
 from system.agents.history import History, SessionFacts
+from system.agents.log_opener import LogOpener
 from system.agents.message import RUNTIME, USER, Kind, Message
 from system.agents.orchestrator import USER_LOG, USER_SESSION, Orchestrator
 from system.agents.placing import placed
@@ -27,15 +28,10 @@ from system.agents.store_report import Problem, ReportBuilder, SessionProblem
 from system.agents.tree import Node
 from system.errors import NewerFormat, StorageError
 from system.ports import Json, JsonObject, ProviderError
-from system.ports import Kind as FileKind
 from system.root import MARKER, Root
 from system.storage.event_log import EventLog
 
 DATABASE: Final = "state.db"
-SESSIONS_A_CALL: Final = 8
-"""Logs that one worker settles in a row; with many sessions, several do it side by side."""
-
-_Read: TypeAlias = "tuple[str, Callable[[], EventLog]]"
 
 
 class Recovery:
@@ -98,49 +94,10 @@ class Recovery:
     # 3
     async def open_logs(self) -> None:
         """Open every log: cut torn ends, put damage aside, and tell it."""
-        framing = self.orchestrator.framing
-        self._logs[USER_SESSION] = EventLog.open(self.host, USER_LOG, USER_SESSION, framing)
-        present = [
-            session_id
-            for session_id in self._session_ids
-            if self.host.files.kind(self.orchestrator.log_path(session_id)) is FileKind.FILE
-        ]
-        read = await self.host.workers.run(lambda: self._read_each(present))
-        calls = [
-            read[start : start + SESSIONS_A_CALL] for start in range(0, len(read), SESSIONS_A_CALL)
-        ]
-        if len(calls) > 1:
-            await gather(*(self._settle_some(some) for some in calls))
-        elif calls:
-            await self._settle_some(calls[0])
-
-    def _read_each(self, session_ids: list[str]) -> list[_Read]:
-        """Read the logs, in one go: threads that compute get in each other's way."""
-        read = []
-        for session_id in session_ids:
-            path = self.orchestrator.log_path(session_id)
-            with self._told(session_id):
-                log = EventLog.read(self.host, path, session_id, self.orchestrator.framing)
-                read.append((session_id, log))
-        return read
-
-    async def _settle_some(self, read: Sequence[_Read]) -> None:
-        await self.host.workers.run(lambda: self._settle_each(read))
-
-    def _settle_each(self, read: Sequence[_Read]) -> None:
-        for session_id, settle in read:
-            with self._told(session_id):
-                self._logs[session_id] = settle()
-
-    @contextmanager
-    def _told(self, session_id: str) -> Iterator[None]:
-        """Tell in the report what keeps a session from being served."""
-        try:
-            yield
-        except NewerFormat as newer:
-            self._tell(session_id, Problem.NEWER, newer.reason)
-        except (StorageError, OSError) as error:
-            self._tell(session_id, Problem.FAILED, str(error))
+        opener = LogOpener(self.host, self.orchestrator.log_path, self.orchestrator.framing)
+        self._logs[USER_SESSION] = opener.open(USER_SESSION)
+        self._logs.update(await opener.open_all(self._session_ids))
+        self.report.problems += opener.problems
 
     def _tell(self, session_id: str, problem: Problem, detail: str) -> None:
         self.report.problems.append(SessionProblem(session_id, problem, detail))

@@ -24,6 +24,7 @@ from system.agents.message import (
 )
 from system.agents.multiplexer import Multiplexer
 from system.agents.provider_state import ProviderState
+from system.agents.reminders import Reminders
 from system.agents.session import SessionRecord, SessionState
 from system.agents.session_store import SessionStore
 from system.agents.tree import Node, Tree
@@ -72,9 +73,7 @@ class Orchestrator:
         # Sessions that cannot be read in this lifetime: nobody knows what they were told.
         self.unserved: set[str] = set()
         self.framing = framing
-        # Reminders that are active; those of them whose time has not come are ``_sleeping``.
-        self._timers: dict[str, Task[None]] = {}
-        self._sleeping: set[str] = set()
+        self.reminders = Reminders(host, self.task, self.deliver)
 
     @property
     def provider_names(self) -> Sequence[str]:
@@ -314,33 +313,15 @@ class Orchestrator:
             await pool.close(agent)
         await agent.save(SessionState.TERMINATED, agent.record.provider_state_blob)
 
-    # -- reminders -----------------------------------------------------------------------
+    async def deliver(self, agent: Agent, message: Message) -> None:
+        """Bring an agent a message that comes from its own log."""
+        self.owe(agent, [_enqueued(message)])
+        await self.tell([agent])
 
     def remind(self, agent: Agent, reminder_id: str) -> None:
         """Start the timer of a reminder, if it is still active."""
-        due = agent.history.reminders.get(reminder_id)
-        if due is None or self.closing:
-            return
-        delay_ns = max(0, due[0] - self.host.clock.wall_ns())
-        timer = self.task(self._remind(agent, reminder_id, delay_ns), f"remind {agent.name()}")
-        self._timers[reminder_id] = timer
-        self._sleeping.add(reminder_id)
-
-    async def _remind(self, agent: Agent, reminder_id: str, delay_ns: int) -> None:
-        try:
-            await self.host.clock.sleep(delay_ns)
-            self._sleeping.discard(reminder_id)
-            reminder = agent.history.reminders.get(reminder_id)
-            if reminder is None:
-                return
-            message = Message(
-                reminder_id, agent.agent_id, agent.agent_id, Kind.REMINDER, reminder[1], self.now()
-            )
-            self.owe(agent, [_enqueued(message)])
-            await self.tell([agent])
-        finally:
-            self._sleeping.discard(reminder_id)
-            del self._timers[reminder_id]
+        if not self.closing:
+            self.reminders.start(agent, reminder_id)
 
     # -- work ----------------------------------------------------------------------------
 
@@ -370,8 +351,7 @@ class Orchestrator:
 
     def stop_waiting(self) -> None:
         """Cancel everything that only waits for a time to come; what is at work goes on."""
-        for reminder_id in sorted(self._sleeping):
-            self._timers[reminder_id].cancel()
+        self.reminders.stop()
         for agent in self.agents.values():
             if agent.retrying is not None and agent.awaits_retry:
                 agent.retrying.cancel()
@@ -380,7 +360,7 @@ class Orchestrator:
 
     def at_work(self) -> list[Task[None]]:
         """Return the tasks that take turns, or tell an agent what it is owed, or are about to."""
-        tasks = list(self._timers.values())
+        tasks = self.reminders.tasks()
         for agent in self.agents.values():
             tasks += [task for task in (agent.running, agent.retrying) if task is not None]
         # One that is cancelled before its first step never gets to strike itself off.

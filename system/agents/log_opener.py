@@ -1,0 +1,78 @@
+"""Opening the logs of a root: all of them, whatever state one of them is in."""
+
+from __future__ import annotations
+
+from asyncio import gather
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+
+from system.agents.store_report import Problem, SessionProblem
+from system.errors import NewerFormat, StorageError
+from system.ports import Host, Kind
+from system.storage.event_log import EventLog
+from system.storage.framing import Framing
+
+SESSIONS_A_CALL: Final = 8
+"""Logs that one worker settles in a row; with many sessions, several do it side by side."""
+
+_Read: TypeAlias = "tuple[str, Callable[[], EventLog]]"
+
+
+class LogOpener:
+    """Opens logs; ``path_of`` says where that of a session is.
+
+    ``problems`` are sessions that could not be opened.
+    """
+
+    def __init__(self, host: Host, path_of: Callable[[str], str], framing: Framing) -> None:
+        self.problems: list[SessionProblem] = []
+        self._host = host
+        self._path_of = path_of
+        self._framing = framing
+        self._logs: dict[str, EventLog] = {}
+
+    def open(self, session_id: str) -> EventLog:
+        """Open one log; raises as ``EventLog.open``."""
+        return EventLog.open(self._host, self._path_of(session_id), session_id, self._framing)
+
+    async def open_all(self, session_ids: Sequence[str]) -> dict[str, EventLog]:
+        """Open the logs of those sessions that have one; return them by session."""
+        read = await self._host.workers.run(lambda: self._read_each(session_ids))
+        calls = [
+            read[start : start + SESSIONS_A_CALL] for start in range(0, len(read), SESSIONS_A_CALL)
+        ]
+        if len(calls) > 1:
+            await gather(*(self._settle_some(some) for some in calls))
+        elif calls:
+            await self._settle_some(calls[0])
+        return self._logs
+
+    def _read_each(self, session_ids: Sequence[str]) -> list[_Read]:
+        """Read the logs in one go: threads that compute get in each other's way."""
+        read = []
+        for session_id in session_ids:
+            path = self._path_of(session_id)
+            with self._told(session_id):
+                if self._host.files.kind(path) is Kind.FILE:
+                    log = EventLog.read(self._host, path, session_id, self._framing)
+                    read.append((session_id, log))
+        return read
+
+    async def _settle_some(self, read: Sequence[_Read]) -> None:
+        await self._host.workers.run(lambda: self._settle_each(read))
+
+    def _settle_each(self, read: Sequence[_Read]) -> None:
+        for session_id, settle in read:
+            with self._told(session_id):
+                self._logs[session_id] = settle()
+
+    @contextmanager
+    def _told(self, session_id: str) -> Iterator[None]:
+        """Tell what keeps a session from being served."""
+        try:
+            yield
+        except NewerFormat as newer:
+            self.problems.append(SessionProblem(session_id, Problem.NEWER, newer.reason))
+        except (StorageError, OSError) as error:
+            self.problems.append(SessionProblem(session_id, Problem.FAILED, str(error)))

@@ -1,0 +1,64 @@
+"""Reminders: timers that are durable because each is a promise in its agent's log."""
+
+from __future__ import annotations
+
+from asyncio import Task
+from collections.abc import Callable, Coroutine
+from typing import TypeAlias
+
+from system.agents.agent import Agent
+from system.agents.message import Kind, Message
+from system.ports import Host, Json
+from system.storage.line import timestamp
+
+RunBeside: TypeAlias = Callable[[Coroutine[None, None, None], str], Task[None]]
+Deliver: TypeAlias = Callable[[Agent, Message], Coroutine[None, None, None]]
+
+
+class Reminders:
+    """The reminders of this boot whose time has not come; ``deliver`` brings one to its agent.
+
+    Their due times are wall-clock times; within a boot the monotonic clock counts.
+    """
+
+    def __init__(self, host: Host, run_beside: RunBeside, deliver: Deliver) -> None:
+        self._host = host
+        self._run_beside = run_beside
+        self._deliver = deliver
+        # Those that are active, and those of them that are still asleep.
+        self._tasks: dict[str, Task[None]] = {}
+        self._sleeping: set[str] = set()
+
+    def start(self, agent: Agent, reminder_id: str) -> None:
+        """Start the timer of a reminder, if it is still active."""
+        reminder = agent.history.reminders.get(reminder_id)
+        if reminder is None:
+            return
+        delay_ns = max(0, reminder[0] - self._host.clock.wall_ns())
+        work = self._remind(agent, reminder_id, delay_ns)
+        self._tasks[reminder_id] = self._run_beside(work, f"remind {agent.name()}")
+        self._sleeping.add(reminder_id)
+
+    def stop(self) -> None:
+        """Cancel those that are asleep; the next boot starts them again."""
+        for reminder_id in sorted(self._sleeping):
+            self._tasks[reminder_id].cancel()
+
+    def tasks(self) -> list[Task[None]]:
+        """Return the timers, and those that are on their way."""
+        return list(self._tasks.values())
+
+    async def _remind(self, agent: Agent, reminder_id: str, delay_ns: int) -> None:
+        try:
+            await self._host.clock.sleep(delay_ns)
+            self._sleeping.discard(reminder_id)
+            reminder = agent.history.reminders.get(reminder_id)
+            if reminder is not None:
+                await self._deliver(agent, self._message(agent, reminder_id, reminder[1]))
+        finally:
+            self._sleeping.discard(reminder_id)
+            del self._tasks[reminder_id]
+
+    def _message(self, agent: Agent, reminder_id: str, payload: Json) -> Message:
+        now = timestamp(self._host.clock.wall_ns())
+        return Message(reminder_id, agent.agent_id, agent.agent_id, Kind.REMINDER, payload, now)
