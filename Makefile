@@ -22,7 +22,7 @@ ROOMS := $(wildcard sim faults oracles system powercut benchmarks tests)
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
-run: $(INSTALLED) ## crash the built-in targets for about a minute; closes with a table
+run: $(INSTALLED) ## crash the whole runtime for about a minute; closes with a table
 	$(BIN)/powercut run $(ARGS)
 
 test: $(INSTALLED) ## the tests of the gate

@@ -19,6 +19,7 @@ from xxhash import xxh3_64
 
 from powercut.drivers.seeded_run import SeededRun
 from powercut.finding import name_of
+from powercut.memory import give_back
 from powercut.step import Step
 from powercut.tally import Tally
 from powercut.targets import Target
@@ -121,15 +122,20 @@ def run_batch(batch: Batch) -> Score:
     for number in range(batch.first, batch.end):
         if number and plan.is_over:
             break
-        run = plan.run(batch.target, number)
-        machine, failure = run.run(lambda: plan.is_over) if number else run.run()
-        score.tally.add(machine.tally)
-        score.tally.schedules.add(schedule_of(machine.steps))
-        if failure is not None:
-            score.failed += 1
-            steps = len(machine.steps) - bool(plan.faults)
-            score.fail(name_of(failure), Failing(steps, number))
+        _run_one(plan, number, score)
+    give_back()
     return score
+
+
+def _run_one(plan: Plan, number: int, score: Score) -> None:
+    run = plan.run(score.target, number)
+    machine, failure = run.run(lambda: plan.is_over) if number else run.run()
+    score.tally.add(machine.tally)
+    score.tally.schedules.add(schedule_of(machine.steps))
+    if failure is not None:
+        score.failed += 1
+        steps = len(machine.steps) - bool(plan.faults)
+        score.fail(name_of(failure), Failing(steps, number))
 
 
 def schedule_of(steps: Sequence[Step]) -> str:

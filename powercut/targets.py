@@ -33,7 +33,8 @@ _LOG: Final = (
     Mark.STOPPED_BY_SYNC,
 )
 _RUNTIME: Final = (
-    *(mark for mark in _EVERYWHERE if mark is not Mark.IN_FLIGHT_LOST),
+    *_EVERYWHERE,
+    Mark.NESTED_CRASH_WITH_AGENTS,
     Mark.TORN_TAIL_TRUNCATED,
     Mark.ACTIVE_SUSPENDED,
     Mark.STOPPED_BY_SYNC,
@@ -65,7 +66,15 @@ _MARKS: Final[Mapping[str, tuple[Mark, ...]]] = MappingProxyType(
 )
 
 
-_RARE: Final = ()
+_RARE: Final = (
+    Mark.DEAD_LETTER,
+    Mark.BOUNCED,
+    Mark.CONTROL_REDONE,
+    Mark.NOTICE_REDONE,
+    Mark.PERMITTED_TURN,
+    Mark.STOPPED_SESSION_BACK,
+)
+"""Reached by fewer than one run of the runtime in forty."""
 
 _TURNS: Final[Mapping[str, int]] = MappingProxyType({"runtime": 1200, "runtime-pending": 600})
 _PARTS_TURN: Final = 300

@@ -27,7 +27,7 @@ _SCALE: Final = 2
 _LONG: Final = 10
 _VERY_LONG: Final = 40
 _SHORT: Final = 6
-_DRAWN_LENGTHS: Final = 3000
+_DRAWN_LENGTHS: Final = 6000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _length(choices: Choices, steps: int) -> int:
     drawn = choices.integer("length", 1, _DRAWN_LENGTHS)
     if drawn == _DRAWN_LENGTHS:
         return steps * _VERY_LONG
-    if drawn > _DRAWN_LENGTHS - _DRAWN_LENGTHS // 100:
+    if drawn > _DRAWN_LENGTHS - _DRAWN_LENGTHS // 200:
         return steps * _LONG
     return steps if drawn > _DRAWN_LENGTHS // 5 else max(1, steps // _SHORT)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from oracles.marks import Mark
 from powercut.campaign import Failing, Plan, Score, batches, run_batch
+from powercut.campaign_report import CampaignReport, Goal, Outcome
 from powercut.exit_code import ExitCode
 from powercut.machines.targets import TARGETS as SUBJECTS
 from powercut.reproducer import FAILURES
@@ -210,6 +213,23 @@ def test_nightly_campaign_that_misses_a_mark_says_so_with_its_exit_code() -> Non
     assert result.exit_code == ExitCode.GOAL_MISSED
     assert "never reached  atomic-file: one write survived in part" in result.stdout
     assert powercut("run", "atomic-file", *ALONE, *few).exit_code == ExitCode.CLEAN
+
+
+@pytest.mark.parametrize(
+    ("goal", "rare", "outcome"),
+    [
+        (Goal.NONE, (), Outcome.CLEAN),
+        (Goal.USUAL, (Mark.TORN,), Outcome.CLEAN),
+        (Goal.USUAL, (Mark.KILLED,), Outcome.GOAL_MISSED),
+        (Goal.ALL, (Mark.TORN,), Outcome.GOAL_MISSED),
+    ],
+)
+def test_only_a_long_campaign_must_reach_what_is_rare(
+    goal: Goal, rare: tuple[Mark, ...], outcome: Outcome
+) -> None:
+    target = replace(target_named("atomic-file"), marks=(Mark.TORN,), rare=rare)
+    plan = Plan((target,), POSIX, 0, 30)
+    assert CampaignReport(plan, [Score(target)], [], goal=goal).outcome is outcome
 
 
 def test_mark_that_a_model_rules_out_is_not_asked_for() -> None:

@@ -49,7 +49,7 @@ def test_some_runs_only_kill_some_only_cut_power_and_some_do_not_crash() -> None
 
 def test_runs_are_mostly_of_the_usual_length_sometimes_short_rarely_long() -> None:
     machine = Machine(atomic_file)
-    found = Counter(draw_swarm(SeededChoices(seed), machine, 30).steps for seed in range(20_000))
+    found = Counter(draw_swarm(SeededChoices(seed), machine, 30).steps for seed in range(40_000))
     assert set(found) == {5, 30, 300, 1200}
     assert found[30] > found[5] > found[300] > found[1200]
 
