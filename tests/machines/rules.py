@@ -8,6 +8,7 @@ from powercut.machines.event_log import framed, pending
 from powercut.machines.lifecycle import lifecycle
 from powercut.machines.runtime import runtime, runtime_pending
 from powercut.machines.session_store import session_store
+from powercut.machines.targets import target_named
 from powercut.subject import Subject
 from sim.disk.persistence import model_named
 
@@ -81,3 +82,17 @@ class PendingRuntimeRules(MachineRules):
 class PendingRuntimeOnBtrfsRules(PendingRuntimeRules):
     campaign = Campaign()
     model = model_named("btrfs")
+
+
+def leaf_of(tag: str, model: str) -> type[MachineRules]:
+    """Return a leaf for any target under any model.
+
+    It has no source, so Hypothesis keeps its examples under its name.
+    """
+    namespace = {
+        "__doc__": "A leaf that nobody wrote down.",
+        "campaign": Campaign(),
+        "make_subject": staticmethod(target_named(tag)),
+        "model": model_named(model),
+    }
+    return type(f"{tag} on {model}", (MachineRules,), namespace)

@@ -1,0 +1,25 @@
+"""Every machine under every persistence model, as long as the profile says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis.stateful import run_state_machine_as_test
+
+from powercut.machines.targets import TARGETS
+from sim.disk.persistence import MODELS
+from tests.machines.rules import leaf_of
+
+pytestmark = pytest.mark.stress
+
+
+# What is never crashed is the same under every model.
+PAIRS = [
+    (tag, model)
+    for tag, make_subject in TARGETS.items()
+    for model in (("posix",) if make_subject().calm else MODELS)
+]
+
+
+@pytest.mark.parametrize(("tag", "model"), PAIRS)
+def test_a_machine_finds_nothing(tag: str, model: str) -> None:
+    run_state_machine_as_test(leaf_of(tag, model))
