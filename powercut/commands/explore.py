@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 from rich.console import Console
@@ -43,7 +44,8 @@ _STATES = Limits().states_per_point
     metavar="N",
     default=_STATES,
     show_default=True,
-    help="Build all states of a crash point that has up to so many; draw samples beyond.",
+    help="Build all states of a crash point that has up to so many (fewer where a scenario is "
+    "large); draw samples beyond.",
 )
 @json_option
 def command(
@@ -96,7 +98,8 @@ def _explore(
 ) -> Verdicts:
     """Explore one scenario under each model, and print what came of it."""
     console.print(f"{scenario.tag}: {scenario.about}", soft_wrap=True)
-    limits = Limits(states_per_point=states, nested=scenario.nested)
+    most = min(states, scenario.limits.states_per_point)
+    limits = replace(scenario.limits, states_per_point=most)
     verdicts = {}
     for model in models:
         with busy(console, f"{scenario.tag} on {model.name}"):

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from oracles.shadow_turns import ShadowTurns
+from oracles.violation import LeakedConversation
 from powercut.machines.play import Player
 from sim.agent_service import SimulatedAgentService
 from sim.model import SimulatedModel
@@ -32,13 +33,17 @@ PROVIDER_FAULTS: Final = tuple(fault.value for fault in ProviderFault)
 
 
 class MachineOutside:
-    """``providers`` are what the runtime is opened with."""
+    """``providers`` are what the runtime is opened with.
+
+    ``open`` are the conversations that it has not stopped, with the names of their providers.
+    """
 
     names: Final = ("bare", "agentic", "caching")
 
     def __init__(self, turns: ShadowTurns) -> None:
         self.ledger = Outside()
         self._turns = turns
+        self.open: dict[WatchedConversation, str] = {}
         self._asked = self._answered = 0
         player = Player()
         model = SimulatedModel(self.ledger, player)
@@ -48,7 +53,7 @@ class MachineOutside:
             "caching": CachingProvider(model),
         }
         self.providers: Mapping[str, Provider] = {
-            name: WatchedProvider(provider, self) for name, provider in inner.items()
+            name: WatchedProvider(name, provider, self) for name, provider in inner.items()
         }
 
     @property
@@ -68,6 +73,13 @@ class MachineOutside:
     def be_well(self) -> None:
         """Lift all faults."""
         self.ledger.faults.lift()
+
+    def check_open(self, slots: int) -> None:
+        """Raise when more conversations of a provider are open than it has slots (S-25, R20)."""
+        providers = list(self.open.values())
+        for name in self.providers:
+            if (there := providers.count(name)) > slots:
+                raise LeakedConversation("a conversation was forgotten", provider=name, open=there)
 
     def tell(self) -> None:
         """Tell the shadow what the ledger has that it was not told yet."""
@@ -106,36 +118,44 @@ class WatchedTools:
 class WatchedConversation:
     """A conversation whose turns are told to the shadow."""
 
-    def __init__(self, inner: Conversation, outside: MachineOutside) -> None:
+    def __init__(self, provider: str, inner: Conversation, outside: MachineOutside) -> None:
         self._inner = inner
         self._outside = outside
         self.identity = inner.identity
         self.suspend = inner.suspend
-        self.stop = inner.stop
+        outside.open[self] = provider
 
     async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
         """Pass the answer on, piece by piece."""
         async for piece in self._inner.send(prompt, key, WatchedTools(tools, key, self._outside)):
+            # What is committed was told before.
+            self._outside.tell()
             yield piece
+
+    async def stop(self) -> None:
+        """Stop it; it counts as closed, whatever comes of that."""
+        self._outside.open.pop(self, None)
+        await self._inner.stop()
 
 
 class WatchedProvider:
     """A provider whose turns are told to the shadow."""
 
-    def __init__(self, inner: Provider, outside: MachineOutside) -> None:
+    def __init__(self, name: str, inner: Provider, outside: MachineOutside) -> None:
+        self._name = name
         self._inner = inner
         self._outside = outside
         self.identities = inner.identities
 
     async def create(self, opening: Opening) -> WatchedConversation:
         """Open a new conversation."""
-        return WatchedConversation(await self._inner.create(opening), self._outside)
+        conversation = await self._inner.create(opening)
+        return WatchedConversation(self._name, conversation, self._outside)
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> WatchedConversation:
         """Take up a conversation again."""
-        return WatchedConversation(
-            await self._inner.restore(opening, identity, blob), self._outside
-        )
+        conversation = await self._inner.restore(opening, identity, blob)
+        return WatchedConversation(self._name, conversation, self._outside)
 
 
 class CachingConversation(BareConversation):

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from powercut.scenarios import atomic_write, event_log, session_store, sqlite
+from powercut.scenarios import atomic_write, event_log, runtime, session_store, sqlite
 from powercut.scenarios.scenario import Scenario
 
 SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
     {
         scenario.tag: scenario
-        for room in (atomic_write, event_log, session_store, sqlite)
+        for room in (atomic_write, event_log, session_store, runtime, sqlite)
         for scenario in room.SCENARIOS
     }
 )

@@ -7,7 +7,7 @@ from typing import Final
 
 from oracles.history import History, Known
 from oracles.shadow_log import ShadowLog
-from powercut.explore import Check, Workload
+from powercut.explore import Check, Limits, Workload
 from powercut.scenarios.host import host_of
 from powercut.scenarios.scenario import Scenario
 from sim.disk.handle import Handle
@@ -71,7 +71,7 @@ def _append_scenario(framing: Framing) -> Scenario:
         f"append to the event log with framing {framing.value}, recover, crash the recovery",
         _appending(framing),
         _recovering(framing),
-        nested=1,
+        limits=Limits(nested=1),
     )
 
 

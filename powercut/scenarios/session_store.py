@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from oracles.history import History, Known
 from oracles.violation import InvalidState, Invented, LostAck, TornRecord
+from powercut.explore import Limits
 from powercut.scenarios.host import host_of
 from powercut.scenarios.scenario import Scenario
 from sim.disk.handle import Handle
@@ -70,6 +71,6 @@ SCENARIOS: Sequence[Scenario] = (
         "create a session and save it three times, recover, crash the recovery",
         _living,
         _recovering,
-        nested=1,
+        limits=Limits(nested=1),
     ),
 )

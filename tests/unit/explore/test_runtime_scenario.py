@@ -1,0 +1,85 @@
+"""The whole runtime, explored: safe under every persistence model; and a hole is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from oracles.history import History, Known
+from powercut.explore import Limits, explore
+from powercut.scenarios.runtime import SCENARIOS
+from powercut.scenarios.scenario import Scenario
+from sim.disk.disk import Disk
+from sim.disk.handle import Handle
+from sim.disk.operation import FailedSync, Operation, Sync, SyncFailure
+from sim.disk.persistence import MODELS
+
+SMALL = Limits(states_per_point=4, samples=2)
+
+scenarios = pytest.mark.parametrize("scenario", SCENARIOS, ids=[one.tag for one in SCENARIOS])
+
+
+class LosesBarriers:
+    """Lets every barrier on paths that end like this do nothing, and says it was done."""
+
+    def __init__(self, ending: str) -> None:
+        self.ending = ending
+
+    def before(self, operation: Operation, number: int) -> Operation:
+        del number
+        if isinstance(operation, Sync) and operation.path.endswith(self.ending):
+            return FailedSync(*operation, SyncFailure.LYING)
+        return operation
+
+    def after(self, operation: Operation, number: int) -> None:
+        del operation, number
+
+    def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:
+        del path, inode, offset
+        return data
+
+
+@scenarios
+def test_the_team_comes_to_its_end(scenario: Scenario) -> None:
+    disk = Disk()
+    history = History(lambda: disk.operations)
+    scenario.workload(Handle(disk), history)
+    logs = [content for path, content in disk.snapshot().files().items() if path.endswith(".jsonl")]
+    assert [log.count(b'"event":"agent.terminated"') for log in logs] == [1, 1, 0]
+    assert sum(log.count(b'"event":"turn.complete"') for log in logs) == 5
+
+
+@scenarios
+@pytest.mark.parametrize("model", MODELS)
+def test_the_runtime_is_safe_under_every_persistence_model(scenario: Scenario, model: str) -> None:
+    found = explore(scenario.workload, scenario.check, model, SMALL)
+    assert found.safe, found.failures[0].violation
+    assert found.states > 100
+
+
+@pytest.mark.parametrize(
+    ("ending", "model"),
+    [("events.jsonl", "btrfs"), ("session.json.tmp.747ea2ea", "btrfs"), ("/agents", "posix")],
+)
+def test_a_barrier_that_does_nothing_makes_it_unsafe(ending: str, model: str) -> None:
+    scenario = SCENARIOS[0]
+
+    def workload(disk: Handle, ack: History) -> None:
+        disk.disk.interposer = LosesBarriers(ending)
+        scenario.workload(disk, ack)
+
+    assert not explore(workload, scenario.check, model, SMALL).safe
+
+
+@scenarios
+def test_one_more_fact_than_there_was_is_a_violation(scenario: Scenario) -> None:
+    def check(disk: Handle, known: Known) -> None:
+        assert scenario.check is not None
+        scenario.check(disk, Known(known.acknowledged, (*known.in_flight, *later)))
+
+    later: list[object] = []
+    assert explore(scenario.workload, check, "scc", SMALL).safe
+    disk = Disk()
+    history = History(lambda: disk.operations)
+    scenario.workload(Handle(disk), history)
+    later.append(history.entries[-1].value)
+    assert not explore(scenario.workload, check, "scc", SMALL).safe
