@@ -205,6 +205,10 @@ class WrongConversation(Violation):
     """A model was told another conversation than the log's (V-6, R15)."""
 
 
+class LeakedConversation(Violation):
+    """More conversations of a provider are open than there are slots for it."""
+
+
 class OutOfSync(Violation):
     """The running system shows something else than its logs (V-8)."""
 

@@ -188,6 +188,8 @@ class Runtime:
         except BaseException:
             # Whether it exists, the next boot will know; until then its name is taken.
             pool.give_up()
+            with suppress(ProviderError):
+                await conversation.stop()
             raise
         pool.adopt(agent, conversation)
         return agent

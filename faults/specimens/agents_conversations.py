@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 
 from faults.specimens.runtime_parts import RuntimeParts
@@ -10,8 +11,7 @@ from system.agents.agent import Agent
 from system.agents.multiplexer import Pool, Slot, opening_of
 from system.agents.provider_state import ProviderState
 from system.agents.session import SessionState
-from system.errors import StorageError
-from system.ports import Conversation, Opening
+from system.ports import Conversation, Opening, ProviderError
 
 
 class TrustingPool(Pool):
@@ -37,14 +37,18 @@ class LateIdentities(Pool):
 
 
 class HastyPool(Pool):
-    """R20: a slot is given up before the record says so, also when it never will."""
+    """R20: a slot is given up before the record says so; if it never does, nobody knows."""
 
     async def _evict(self, slot: Slot) -> None:
-        try:
-            await super()._evict(slot)
-        except (OSError, StorageError):
-            del self._open[slot.agent.session_id]
-            raise
+        agent, conversation = slot.agent, slot.conversation
+        del self._open[agent.session_id]
+        blob = b""
+        with suppress(ProviderError):
+            blob = await conversation.suspend()
+        state = ProviderState(conversation.identity(), len(agent.history.turns), blob)
+        await agent.save(SessionState.SUSPENDED, state.encoded())
+        with suppress(ProviderError):
+            await conversation.stop()
 
 
 stale_blob_is_trusted = RuntimeParts(pool=TrustingPool).recover

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from faults.specimens.runtime_parts import RuntimeParts
@@ -10,7 +11,8 @@ from system.agents.agent import Agent, Owed
 from system.agents.effects import Spawn
 from system.agents.message import UNANSWERED, USER, Message
 from system.agents.orchestrator import Orchestrator
-from system.ports import Json, JsonObject
+from system.errors import StorageError
+from system.ports import Json, JsonObject, ProviderError
 
 
 class UnloggedFirstMessages(Orchestrator):
@@ -43,18 +45,28 @@ class VolatileUser(Orchestrator):
 
 
 class ForgottenBootstraps(Orchestrator):
-    """R13: a child is durable before its first message, which only memory holds until then."""
+    """R13: a child's first message is in memory alone until its conversation is open."""
 
     def _spawned(self, parent: Agent, spawn: Spawn, touched: dict[str, Agent]) -> None:
         if spawn.agent_id not in self.agents:
             super()._spawned(parent, spawn, touched)
 
     async def _told(self, agent: Agent) -> None:
-        if agent.birth is not None:
-            later, agent.owed = agent.owed, {}
+        if agent.birth is None:
             await super()._told(agent)
-            agent.owed = {**later, **agent.owed}
+            return
+        later, agent.owed = agent.owed, {}
         await super()._told(agent)
+        self.task(self._bootstrap(agent, later), f"bootstrap {agent.name()}")
+
+    async def _bootstrap(self, child: Agent, owed: dict[str, Owed]) -> None:
+        if child.history.session is not None:
+            pool = self.multiplexer.pool(child.history.session.provider)
+            with suppress(ProviderError, StorageError, OSError):
+                await pool.hold(child)
+                pool.release(child)
+        child.owed = {**owed, **child.owed}
+        await super()._told(child)
 
 
 class EndlessSessions(Orchestrator):

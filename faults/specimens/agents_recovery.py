@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from faults.specimens.runtime_parts import RuntimeParts
+from system.agents.history import History
 from system.agents.session_store import SessionStore
 from system.recovery import Recovery
+from system.storage.event_log import EventLog
 
 
 class PermitsForgotten(Recovery):
     """R6: a permit to run one turn is logged, and never restored."""
 
-    def fold(self) -> None:
-        super().fold()
-        for history in self._histories.values():
-            history.permits = 0
+    def _folded(self, session_id: str, log: EventLog) -> History:
+        history = super()._folded(session_id, log)
+        history.permits = 0
+        return history
 
 
 class RemindersForgotten(Recovery):
     """R21: reminders are in memory alone."""
 
-    def fold(self) -> None:
-        super().fold()
-        for history in self._histories.values():
-            history.reminders.clear()
+    def _folded(self, session_id: str, log: EventLog) -> History:
+        history = super()._folded(session_id, log)
+        history.reminders.clear()
+        return history
 
 
 class SubscriptionsForgotten(Recovery):
     """R21: subscriptions are in memory alone."""
 
-    def fold(self) -> None:
-        super().fold()
-        for history in self._histories.values():
-            history.subscriptions.clear()
+    def _folded(self, session_id: str, log: EventLog) -> History:
+        history = super()._folded(session_id, log)
+        history.subscriptions.clear()
+        return history
 
 
 class HoardingStore(SessionStore):

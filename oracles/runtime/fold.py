@@ -81,6 +81,7 @@ class Fold:
         self.finished = False
         self.gate_seq = 0
         self.permits = 0
+        self.unused_permits = 0
         self.forbidden_starts: list[tuple[int, int]] = []
         self.obeyed: dict[str, tuple[int, str, str]] = {}
         self.metadata: dict[str, Any] = {}
@@ -260,6 +261,7 @@ class Fold:
             if not self.permits:
                 raise GateIgnored("a turn counts as permitted, and nobody permitted it")
             self.permits -= 1
+            self.unused_permits = max(0, self.unused_permits - 1)
         self.turns[turn_id] = turn
         self.open_starts.pop(turn_id, None)
         self._promise(turn)
@@ -322,9 +324,11 @@ class Fold:
         if op == "gate":
             self.gate_seq = self.gate_seq or line.seq
         elif op == "ungate":
-            self.gate_seq = 0
+            self.gate_seq = self.unused_permits = 0
         else:
             self.permits += 1
+            # Of a permit that came while nothing was gated, nobody says how long it counts.
+            self.unused_permits += self.gated
 
 
 _HANDLERS: Final = {

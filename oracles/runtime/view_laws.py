@@ -131,14 +131,10 @@ def check_quiet(
     check_promises(seen, absent)
     check_due(seen, now_ns, absent)
     for look in view.agents:
-        if (
-            look.session_id in absent
-            or look.session_id in held
-            or not look.alive
-            or (look.gated and not look.permits)
-        ):
+        if look.session_id in absent or look.session_id in held or not look.alive:
             continue
-        if look.pending:
+        may_run = not look.gated or look.permits or seen.agents[look.agent_id].unused_permits
+        if look.pending and may_run:
             raise Starved("an agent has messages and does not run", agent=look)
 
 

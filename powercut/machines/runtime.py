@@ -116,6 +116,7 @@ class RuntimeSubject(Subject):
         """Recover the root; no turn runs yet."""
         self._host = host
         self._found = self._shadow.look(self._files())
+        self.outside.open.clear()
         recover = self._recover(host, self.outside.providers, self._options)
         try:
             self._runtime = self._world.loop.run_until_complete(recover)
@@ -351,6 +352,7 @@ class RuntimeSubject(Subject):
         for failure in self._runtime.failures:
             raise failure
         self._world.loop.raise_unhandled()
+        self.outside.check_open(SLOTS)
 
     def _saw(self) -> None:
         self._shadow.saw(self._view())
