@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.unit.system.agents.family import Family
 from tests.unit.system.agents.room import LIVING, Room
 
 
@@ -21,3 +22,9 @@ def every_lifetime_ends() -> Iterator[None]:
 def room() -> Room:
     """A new root, not opened yet, with one provider called ``scripted``."""
     return Room()
+
+
+@pytest.fixture
+def family(room: Room) -> Family:
+    """An open root with a family in it."""
+    return Family(room)

@@ -108,6 +108,9 @@ class Room:
     def agent(self, agent_id: str) -> Agent:
         return self.runtime._orchestrator.agents[agent_id]
 
+    def session(self, agent_id: str) -> str:
+        return self.agent(agent_id).session_id
+
     def named(self, name: str) -> AgentView:
         return [agent for agent in self.runtime.view().agents if agent.name == name][-1]
 
@@ -129,6 +132,10 @@ class Room:
 
     def events(self, session_id: str) -> list[str]:
         return [line.event for line in self.lines(session_id)]
+
+    def state(self, session_id: str) -> str:
+        """The state that the record of a session says."""
+        return str(json.loads(self.read(record_of(session_id)))["state"])
 
     def read(self, path: str) -> bytes:
         file = self.host.files.open(path, OpenMode.READ)
@@ -168,6 +175,13 @@ class Room:
         if state is not None:
             record = SessionRecord(session_id, "scripted", "", state, blob)
             self.write(record_of(session_id), encode_record(record))
+
+
+def opened(options: Options | None = None) -> tuple[Room, str]:
+    """An open root with one agent, Ada."""
+    room = Room(options)
+    room.open()
+    return room, room.create("Ada")
 
 
 async def _made(host: Host) -> None:

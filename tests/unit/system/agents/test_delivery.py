@@ -1,0 +1,203 @@
+"""Messages and controls: to whom they come, and what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+
+from system.ports import Json
+from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.family import parent_and_child
+from tests.unit.system.agents.room import SECOND_NS, Room, log_of
+
+
+def error(message_id: str, reason: str = "the recipient has ended") -> tuple[str, Json]:
+    return "error", {"reason": reason, "message_id": message_id}
+
+
+def sent(room: Room) -> str:
+    """The id of the message that the last tool has sent."""
+    return str(room.provider.results[-1]["message_id"])
+
+
+def test_messages_of_several_turns_arrive_in_the_order_in_which_they_were_sent() -> None:
+    room, ada, _ = parent_and_child()
+    room.files.fail("append", log_of(room.named("Bob").session_id), errno.ENOSPC, nth=1)
+    for text in ["one", "two", "three"]:
+        room.say(ada, play(("send_message", {"to": "Bob", "payload": text})))
+
+    room.settle(2)
+
+    texts = [
+        line.data["payload"]
+        for line in room.lines(room.named("Bob").session_id)
+        if line.event == "message.enqueued"
+    ]
+    assert texts == ["work", "one", "two", "three"]
+    room.calm()
+
+
+def test_a_message_to_an_agent_that_ended_meanwhile_comes_back_as_an_error() -> None:
+    room, ada, bob = parent_and_child()
+    gate = asyncio.Event()
+    room.provider.hooks["sent"] = gate.wait
+    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.run(room.runtime.terminate(bob))
+
+    gate.set()
+    room.settle()
+
+    assert room.shown() == [error(sent(room))]
+    room.calm()
+
+
+def test_messages_that_an_ended_agent_never_saw_come_back_to_their_senders() -> None:
+    room, ada, bob = parent_and_child()
+    room.say(ada, play(("gate", {"name": "Bob"})))
+    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    by_user = room.say(bob, "hi")
+    by_ada = sent(room)
+
+    room.run(room.runtime.terminate(bob))
+    room.settle()
+
+    assert room.to_user() == [error(by_user)]
+    assert room.shown() == [error(by_ada)]
+    room.calm()
+
+
+def test_nobody_is_told_about_errors_notices_and_reminders_that_nobody_saw() -> None:
+    room, ada, bob = parent_and_child()
+    room.say(ada, play(("gate", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
+    eve = room.named("Eve").agent_id
+    room.say(ada, play(("ungate", {"name": "Bob"})))
+    room.say(bob, play(
+        ("subscribe", {"name": "Eve"}), ("remind_me", {"delay_ns": 1, "payload": "tea"}),
+    ))  # fmt: skip
+    room.say(ada, play(("gate", {"name": "Bob"})))
+    room.run(room.runtime.terminate(eve))
+    room.settle(1)
+    prompts = len(room.provider.prompts)
+
+    room.run(room.runtime.terminate(bob))
+    room.settle()
+
+    assert len(room.provider.prompts) == prompts
+    assert room.to_user() == []
+    room.calm()
+
+
+def test_nobody_is_told_about_a_reminder_that_every_turn_has_failed_over() -> None:
+    room, ada, _ = parent_and_child()
+    room.say(ada, play(("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"})))
+    room.provider.fail("sent", 5)
+
+    room.settle(60)
+
+    assert room.events(room.session(ada))[-1] == "message.dead"
+    assert room.named("Ada").pending == ()
+    room.calm()
+
+
+def test_a_bootstrap_that_an_ended_child_never_saw_is_nobodys_error() -> None:
+    room, ada, _ = parent_and_child()
+    room.say(ada, play(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})))
+    prompts = len(room.provider.prompts)
+    kim = room.named("Kim")
+
+    room.run(room.runtime.terminate(kim.agent_id))
+    room.settle()
+
+    assert len(room.provider.prompts) == prompts
+    assert room.to_user() == []
+    room.calm()
+
+
+def test_a_bootstrap_that_kills_its_agent_is_told_to_the_parent() -> None:
+    room, ada, _ = parent_and_child()
+    count = 0
+
+    async def fail_kim() -> None:
+        nonlocal count
+        if '"payload":"work hard"' in room.provider.prompts[-1]:
+            count += 1
+            room.provider.fail("sent")
+
+    room.provider.hooks["sent"] = fail_kim
+    room.say(ada, play(("spawn_agent", {"name": "Kim", "instructions": "work hard"})))
+
+    room.settle(60)
+
+    assert count == 5
+    kind, payload = room.shown()[0]
+    assert kind == "error"
+    assert isinstance(payload, dict)
+    assert payload["reason"] == "it was presented 5 times, and no turn came to its end"
+    assert room.named("Kim").alive
+    room.calm()
+
+
+def test_an_owed_message_bounces_when_its_recipient_ends_before_it_can_be_told() -> None:
+    room, ada, bob = parent_and_child()
+    log = log_of(room.named("Bob").session_id)
+    room.files.fail("append", log, errno.ENOSPC)
+    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    message_id = sent(room)
+
+    room.run(room.runtime.terminate(bob))
+    room.settle(2)
+
+    assert room.shown() == [error(message_id)]
+    room.calm()
+
+
+def test_an_owed_control_of_an_agent_that_has_ended_is_dropped() -> None:
+    room, ada, bob = parent_and_child()
+    room.files.fail("append", log_of(room.named("Bob").session_id), errno.ENOSPC)
+    room.say(ada, play(("gate", {"name": "Bob"})))
+    prompts = len(room.provider.prompts)
+
+    room.run(room.runtime.terminate(bob))
+    room.settle(2)
+
+    assert len(room.provider.prompts) == prompts
+    room.calm()
+
+
+def test_a_control_of_a_child_that_has_ended_meanwhile_is_dropped() -> None:
+    room, ada, bob = parent_and_child()
+    gate = asyncio.Event()
+    room.provider.hooks["sent"] = gate.wait
+    room.say(ada, play(("gate", {"name": "Bob"})))
+    room.run(room.runtime.terminate(bob))
+
+    gate.set()
+    room.settle()
+
+    assert room.events(room.session(bob))[-1] == "agent.terminated"
+    room.calm()
+
+
+def test_who_is_told_while_its_end_is_being_written_answers_all_the_same() -> None:
+    room, ada, bob = parent_and_child()
+    agent = room.agent(bob)
+    gate = asyncio.Event()
+
+    async def hold() -> None:
+        async with agent.lock:
+            await gate.wait()
+
+    holding = room.world.loop.create_task(hold())
+    room.settle()
+    ending = room.world.loop.create_task(room.runtime.terminate(bob))
+    room.settle()
+    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    message_id = sent(room)
+
+    gate.set()
+    room.run(holding)
+    room.run(ending)
+    room.settle()
+
+    assert room.shown() == [error(message_id)]
+    room.calm()

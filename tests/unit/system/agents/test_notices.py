@@ -1,0 +1,47 @@
+"""Notices: who has asked is told once of an end."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.family import parent_and_child
+
+
+def test_a_subscriber_is_told_once_when_the_agent_ends() -> None:
+    room, ada, bob = parent_and_child()
+    room.say(ada, play(("subscribe", {"name": "Bob"})))
+
+    room.say(bob, play(("complete", {"result": 1})))
+
+    shown = [item for turn in (-2, -1) for item in room.shown(turn)]
+    notice = ("notice", {"event": "terminated", "agent_id": bob, "name": "Bob"})
+    assert [item for item in shown if item[0] == "notice"] == [notice]
+    room.reopen()
+    assert room.named("Ada").pending == ()
+
+
+def test_a_subscription_to_who_ends_in_the_meantime_is_answered_at_once() -> None:
+    room, ada, bob = parent_and_child()
+    gate = asyncio.Event()
+    room.provider.hooks["sent"] = gate.wait
+    room.say(ada, play(("subscribe", {"name": "Bob"})))
+    room.run(room.runtime.terminate(bob))
+
+    gate.set()
+    room.settle()
+
+    assert [kind for kind, _payload in room.shown()] == ["notice"]
+
+
+def test_who_has_unsubscribed_is_not_told() -> None:
+    room, ada, bob = parent_and_child()
+    room.say(ada, play(("subscribe", {"name": "Bob"})))
+    subscription = room.provider.results[-1]["subscription_id"]
+    room.say(ada, play(("unsubscribe", {"subscription_id": subscription})))
+    prompts = len(room.provider.prompts)
+
+    room.run(room.runtime.terminate(bob))
+    room.settle()
+
+    assert len(room.provider.prompts) == prompts

@@ -1,0 +1,123 @@
+"""Pass 5: which sessions are agents, where each stands, and what is removed."""
+
+from __future__ import annotations
+
+import errno
+
+from system.agents.store_report import Problem
+from tests.unit.system.agents.boot import problems, recovered
+from tests.unit.system.agents.room import (
+    ADA,
+    BOB,
+    ONE,
+    TWO,
+    Room,
+    born,
+    enqueued,
+    log_of,
+    record_of,
+)
+
+
+def test_a_session_that_never_became_an_agent_is_removed_and_its_name_is_free(room: Room) -> None:
+    room.put_session(ONE, born(ADA, "Ada")[:1])
+
+    recovered(room)
+
+    assert room.runtime.report.orphans == [ONE]
+    assert not room.exists(f"agents/{ONE}")
+    room.create("Ada")
+
+
+def test_a_record_without_a_log_is_removed(room: Room) -> None:
+    room.put_session(ONE, [])
+    room.host.files.unlink(log_of(ONE))
+
+    recovered(room)
+
+    assert room.runtime.report.orphans == [ONE]
+    assert not room.exists(f"agents/{ONE}")
+
+
+def test_an_orphan_that_cannot_be_removed_is_told(room: Room) -> None:
+    room.put_session(ONE, [])
+    room.files.fail("rmdir", ONE, errno.EIO)
+
+    recovered(room)
+
+    assert problems(room) == [(ONE, Problem.FAILED)]
+
+
+def test_an_empty_directory_is_an_orphan_as_well(room: Room) -> None:
+    room.put_session(ONE, [])
+    room.host.files.unlink(log_of(ONE))
+    room.host.files.unlink(record_of(ONE))
+
+    recovered(room)
+
+    assert room.runtime.report.orphans == [ONE]
+
+
+def test_what_damage_has_left_of_a_session_is_kept(room: Room) -> None:
+    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA)])
+    content = room.read(log_of(ONE))
+    at = content.index(b"agent.created")
+    room.write(log_of(ONE), content[:at] + b"?" + content[at + 1 :])
+
+    recovered(room)
+
+    assert problems(room) == [(ONE, Problem.DAMAGED)]
+    assert room.runtime.report.orphans == []
+    assert room.exists(log_of(ONE))
+    assert room.runtime.view().agents == ()
+    # Not only at the boot that met it.
+    room.reopen(start=False)
+    assert problems(room) == [(ONE, Problem.DAMAGED)]
+
+
+def test_a_damaged_record_without_an_agent_is_no_orphan(room: Room) -> None:
+    room.put_session(ONE, [], state=None)
+    room.write(record_of(ONE), b"damaged")
+
+    recovered(room)
+
+    assert problems(room) == [(ONE, Problem.DAMAGED)]
+    assert room.exists(f"agents/{ONE}")
+
+
+def test_children_stand_below_their_parents_whatever_their_ids(room: Room) -> None:
+    room.put_session(ONE, born(BOB, "Bob", parent=TWO))
+    room.put_session(TWO, born(ADA, "Ada"))
+
+    recovered(room)
+
+    shown = [(agent.name, agent.parent_id) for agent in room.runtime.view().agents]
+    assert shown == [("Ada", None), ("Bob", ADA)]
+
+
+def test_a_child_whose_parent_is_not_there_is_told_and_counts_as_a_root(room: Room) -> None:
+    room.put_session(ONE, born(BOB, "Bob", parent=TWO))
+
+    recovered(room)
+
+    assert room.runtime.report.detached == [ONE]
+    assert room.named("Bob").parent_id is None
+
+
+def test_a_log_without_its_first_line_is_run_by_whom_the_record_names(room: Room) -> None:
+    room.put_session(ONE, born(ADA, "Ada")[1:])
+
+    recovered(room)
+
+    session = room.agent(ADA).history.session
+    assert session is not None
+    assert (session.provider, session.model, session.system_prompt) == ("scripted", "", "")
+
+
+def test_an_agent_of_whom_nothing_says_who_runs_it_is_stopped(room: Room) -> None:
+    room.put_session(ONE, born(ADA, "Ada")[1:], state=None)
+
+    recovered(room)
+
+    assert room.named("Ada").stopped == "neither its log nor its record says which provider it has"
+    assert room.named("Ada").alive

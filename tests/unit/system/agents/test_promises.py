@@ -1,0 +1,181 @@
+"""Pass 6: what a turn had promised before the crash is done, once."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from system.agents.session import SessionState
+from system.ports import JsonObject
+from system.runtime import Options
+from system.storage.framing import Framing
+from tests.unit.system.agents.boot import END, recovered
+from tests.unit.system.agents.room import (
+    ADA,
+    BOB,
+    ONE,
+    TWO,
+    Room,
+    born,
+    completed,
+    enqueued,
+    log_of,
+    message,
+    spawned,
+)
+
+
+def test_a_message_that_a_turn_promised_is_delivered(room: Room) -> None:
+    # F-5, and Y-open-3: B replied, A never got it.
+    turn = completed("t", outbox=[message("x", ADA, "USER", payload="hello")])
+    room.put_session(ONE, [*born(ADA, "Ada"), turn])
+
+    recovered(room)
+
+    assert room.to_user() == [("text", "hello")]
+    assert room.runtime.report.redone == 1
+    room.reopen(start=False)
+    assert room.to_user() == [("text", "hello")]
+    assert room.runtime.report.redone == 0
+
+
+def test_a_message_that_is_there_already_is_not_delivered_twice(room: Room) -> None:
+    turn = completed("t", outbox=[message("x", ADA, BOB)])
+    room.put_session(ONE, [*born(ADA, "Ada"), turn])
+    room.put_session(TWO, [*born(BOB, "Bob", ONE), enqueued("x", ADA, BOB)])
+
+    recovered(room)
+
+    assert room.events(TWO).count("message.enqueued") == 1
+
+
+def test_a_message_to_an_agent_that_has_ended_comes_back(room: Room) -> None:
+    turn = completed("t", outbox=[message("x", ADA, BOB)])
+    room.put_session(ONE, [*born(ADA, "Ada"), turn])
+    room.put_session(TWO, [*born(BOB, "Bob", ONE), END], SessionState.TERMINATED)
+
+    recovered(room)
+
+    assert room.named("Ada").pending == ("x.error",)
+
+
+def test_a_message_to_a_session_that_cannot_be_read_waits_for_a_later_boot(room: Room) -> None:
+    turn = completed("t", outbox=[message("x", ADA, BOB)])
+    room.put_session(ONE, [*born(ADA, "Ada"), turn])
+    room.put_session(TWO, born(BOB, "Bob", ONE))
+    room.files.fail("pread", log_of(TWO), errno.EIO)
+    recovered(room)
+    assert room.named("Ada").pending == ()
+
+    room.reopen(start=False)
+
+    assert room.named("Bob").pending == ("x",)
+
+
+@pytest.mark.parametrize("left", ["nothing", "a record", "a first line", "both lines"])
+@pytest.mark.parametrize("framing", list(Framing))
+def test_a_child_that_a_turn_promised_is_made_of_whatever_is_left(
+    left: str, framing: Framing
+) -> None:
+    # R16, F-2 and F-3: the crash came somewhere in the birth.
+    room = Room(Options(framing=framing))
+    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])])
+    if left != "nothing":
+        lines = {"a record": 0, "a first line": 1, "both lines": 2}[left]
+        room.put_session(TWO, born(BOB, "Bob", ONE)[:lines])
+
+    recovered(room)
+
+    assert room.events(TWO) == ["session.created", "agent.created", "message.enqueued"]
+    assert room.named("Bob").parent_id == ADA
+    assert room.named("Bob").pending == ("boot",)
+    assert room.state(TWO) == "SUSPENDED"
+    assert room.runtime.report.orphans == []
+
+
+def test_a_child_that_has_its_bootstrap_already_is_not_given_another(room: Room) -> None:
+    # Damage took the line between.
+    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])])
+    room.put_session(TWO, [born(BOB, "Bob")[0], enqueued("boot", ADA, BOB, "bootstrap")])
+
+    recovered(room)
+
+    assert room.events(TWO) == ["session.created", "message.enqueued", "agent.created"]
+    assert room.named("Bob").pending == ("boot",)
+
+
+def test_a_promised_child_whose_session_cannot_be_read_is_not_made_twice(room: Room) -> None:
+    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])])
+    room.put_session(TWO, born(BOB, "Bob", ONE))
+    room.files.fail("pread", log_of(TWO), errno.EIO)
+
+    recovered(room)
+
+    assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
+    assert room.events(TWO) == ["session.created", "agent.created"]
+
+
+def test_a_promised_child_that_has_ended_stays_ended(room: Room) -> None:
+    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])])
+    room.put_session(TWO, [*born(BOB, "Bob", ONE), END], SessionState.TERMINATED)
+
+    recovered(room)
+
+    assert not room.named("Bob").alive
+    assert room.events(TWO)[-1] == "agent.terminated"
+
+
+def test_a_control_that_a_turn_promised_reaches_the_child(room: Room) -> None:
+    control: JsonObject = {"control_id": "c", "target": BOB, "op": "gate"}
+    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", controls=[control])])
+    room.put_session(TWO, born(BOB, "Bob", ONE))
+
+    recovered(room)
+
+    assert room.named("Bob").gated
+    assert room.lines(TWO)[-1].data == {"control_id": "c", "by": ADA}
+
+
+def test_a_completion_is_finished(room: Room) -> None:
+    # R12 and F-7: the turn's line is the end; what is missing follows.
+    turn = completed(
+        "t", terminate=True, returned=["m"], outbox=[message("r", ADA, "USER", "response", 42)]
+    )
+    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA), turn])
+
+    recovered(room)
+
+    assert room.to_user() == [
+        ("response", 42),
+        ("error", {"reason": "the recipient has ended", "message_id": "m"}),
+    ]
+    assert room.runtime.report.ended == [ADA]
+    assert room.events(ONE)[-1] == "agent.terminated"
+    assert room.state(ONE) == "TERMINATED"
+    room.reopen(start=False)
+    assert room.runtime.report.ended == []
+    assert len(room.to_user()) == 2
+
+
+def test_a_subscriber_is_told_of_an_end_that_came_before_the_crash(room: Room) -> None:
+    turn = completed("t", subscribed=[{"subscription_id": "s", "target": BOB}])
+    room.put_session(ONE, [*born(ADA, "Ada"), turn])
+    room.put_session(TWO, [*born(BOB, "Bob", ONE), END], SessionState.TERMINATED)
+
+    recovered(room)
+
+    assert room.named("Ada").pending == ("s.notice",)
+
+
+def test_a_promise_that_the_disk_refuses_is_told_and_kept_later(room: Room) -> None:
+    turn = completed("t", outbox=[message("x", ADA, "USER", payload="hello")])
+    room.put_session(ONE, [*born(ADA, "Ada"), turn])
+    room.files.fail("append", "user/events.jsonl", errno.ENOSPC)
+
+    recovered(room)
+
+    assert room.runtime.report.unkept == 1
+    assert room.to_user() == []
+    room.settle(1)
+    assert room.to_user() == [("text", "hello")]

@@ -1,0 +1,128 @@
+"""Passes 3 and 4: logs that are torn, damaged, newer, or cannot be read."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from system.agents.store_report import Problem
+from system.runtime import Options
+from system.storage.codec import seal
+from system.storage.framing import Framing
+from system.storage.line import Line, encode_line
+from tests.unit.system.agents.boot import problems, recovered
+from tests.unit.system.agents.room import (
+    ADA,
+    BOB,
+    NOW,
+    ONE,
+    TWO,
+    Room,
+    born,
+    enqueued,
+    log_of,
+)
+
+
+@pytest.mark.parametrize("framing", list(Framing))
+def test_a_torn_end_of_a_log_is_cut_and_counted(framing: Framing) -> None:
+    room = Room(Options(framing=framing))
+    room.put_session(ONE, born(ADA, "Ada"))
+    torn = encode_line(Line(3, NOW, ONE, "turn.start", {}), "")[:30]
+    room.write(log_of(ONE), room.read(log_of(ONE)) + torn)
+
+    recovered(room)
+
+    assert room.runtime.report.torn_bytes == 30
+    assert room.runtime.report.lines == 2
+    assert room.events(ONE) == ["session.created", "agent.created"]
+
+
+def test_damage_in_the_middle_of_a_log_stays_in_its_session_and_is_told(room: Room) -> None:
+    lines = [*born(ADA, "Ada"), enqueued("m1", "USER", ADA), enqueued("m2", "USER", ADA)]
+    room.put_session(ONE, lines)
+    room.put_session(TWO, born(BOB, "Bob"))
+    content = room.read(log_of(ONE))
+    at = content.index(b'"m1"')
+    room.write(log_of(ONE), content[:at] + b"?" + content[at + 1 :])
+
+    recovered(room)
+
+    report = room.runtime.report
+    (damage,) = report.damaged
+    assert (damage.path, damage.tail) == (log_of(ONE), False)
+    assert room.read(damage.quarantine).count(b"?") == 1
+    assert report.missing == {ONE: ((3, 3),)}
+    assert room.named("Ada").pending == ("m2",)
+    assert room.named("Bob").alive
+    assert report.sessions == 2
+
+
+def test_many_logs_are_opened_whatever_their_number(room: Room) -> None:
+    for number in range(1, 21):
+        room.put_session(f"{number:032x}", born(f"{number:032d}", f"agent {number}"))
+
+    recovered(room)
+
+    assert room.runtime.report.sessions == 20
+    assert [agent.name for agent in room.runtime.view().agents] == [
+        f"agent {number}" for number in range(1, 21)
+    ]
+
+
+def test_a_log_of_a_newer_format_is_left_alone_and_the_others_are_served(room: Room) -> None:
+    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(TWO, born(BOB, "Bob"))
+    newer = seal({"v": 2}) + b"\n"
+    room.write(log_of(ONE), newer)
+
+    recovered(room)
+
+    assert problems(room) == [(ONE, Problem.NEWER)]
+    assert room.read(log_of(ONE)) == newer
+    assert [agent.name for agent in room.runtime.view().agents] == ["Bob"]
+
+
+def test_a_log_that_the_disk_cannot_read_is_left_to_the_next_boot(room: Room) -> None:
+    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(TWO, born(BOB, "Bob"))
+    room.files.fail("pread", log_of(ONE), errno.EIO)
+
+    recovered(room)
+    assert problems(room) == [(ONE, Problem.FAILED)]
+    room.reopen()
+
+    assert room.runtime.report.problems == []
+    assert room.named("Ada").alive
+
+
+def test_a_session_whose_directory_cannot_be_tidied_is_left_to_the_next_boot(room: Room) -> None:
+    room.put_session(ONE, born(ADA, "Ada"))
+    room.files.fail("sync_dir", f"agents/{ONE}", errno.EIO)
+
+    recovered(room)
+
+    assert problems(room) == [(ONE, Problem.FAILED)]
+    assert room.runtime.view().agents == ()
+    assert room.exists(log_of(ONE))
+
+
+def test_a_log_of_the_operator_that_cannot_be_read_stops_the_boot_and_frees_the_lock(
+    room: Room,
+) -> None:
+    room.put_session(ONE, born(ADA, "Ada"))
+    room.files.fail("fsync", "user/events.jsonl", errno.EIO)
+    with pytest.raises(OSError, match="Input/output error"):
+        recovered(room)
+
+    assert recovered(room).report.sessions == 1
+
+
+def test_events_that_nobody_knows_do_not_hinder_anybody(room: Room) -> None:
+    room.put_session(ONE, [*born(ADA, "Ada"), ("tool.call", {"name": "sing"})])
+
+    recovered(room)
+
+    assert room.agent(ADA).history.ignored == 1
+    assert room.named("Ada").alive

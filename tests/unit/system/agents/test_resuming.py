@@ -1,0 +1,82 @@
+"""Pass 9: who is told of lost turns, and who is woken."""
+
+from __future__ import annotations
+
+import pytest
+
+from system.agents.session import SessionState
+from system.runtime import Options, Resume
+from tests.unit.system.agents.boot import END, recovered
+from tests.unit.system.agents.room import (
+    ADA,
+    BOB,
+    ONE,
+    TWO,
+    Room,
+    born,
+    enqueued,
+    started,
+)
+
+
+def test_an_agent_whose_turns_were_lost_is_told_once(room: Room) -> None:
+    lines = [*born(ADA, "Ada"), enqueued("m", "USER", ADA), started("t1", "m"), started("t2", "m")]
+    room.put_session(ONE, lines)
+    room.world.clock.advance(5_000_000_000)
+
+    recovered(room)
+
+    assert room.runtime.report.lost_turns == {ADA: ("t1", "t2")}
+    told = room.lines(ONE)[-1].data
+    assert (told["message_id"], told["sender"], told["kind"]) == ("t2.lost", "RUNTIME", "system")
+    payload = told["payload"]
+    assert isinstance(payload, dict)
+    assert 5_000_000_000 <= int(str(payload.pop("downtime_ns"))) < 6_000_000_000
+    assert payload == {"notice": "recovery", "v": 1, "lost_turns": ["t1", "t2"], "pending": 1}
+    room.reopen(start=False)
+    assert room.runtime.report.lost_turns == {}
+    assert room.events(ONE).count("message.enqueued") == 2
+
+
+def test_an_agent_that_has_ended_is_told_of_nothing(room: Room) -> None:
+    room.put_session(ONE, [*born(ADA, "Ada"), started("t"), END], SessionState.TERMINATED)
+
+    recovered(room)
+
+    assert room.runtime.report.lost_turns == {}
+
+
+def test_a_clock_that_was_set_back_makes_no_downtime(room: Room) -> None:
+    room.put_session(ONE, [*born(ADA, "Ada"), started("t")])
+    room.world.clock.step_wall(-3600 * 10**9)
+
+    recovered(room)
+
+    payload = room.lines(ONE)[-1].data["payload"]
+    assert isinstance(payload, dict)
+    assert payload["downtime_ns"] == 0
+
+
+@pytest.mark.parametrize(
+    ("resume", "shown"),
+    [(Resume.ALL, ["to Ada", "to Bob"]), (Resume.ROOTS, ["to Ada"]), (Resume.NONE, [])],
+)
+def test_a_boot_wakes_whom_the_policy_names(resume: Resume, shown: list[str]) -> None:
+    room = Room(Options(resume=resume))
+    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m1", "USER", ADA, payload="to Ada")])
+    room.put_session(TWO, [*born(BOB, "Bob", ONE), enqueued("m2", "USER", BOB, payload="to Bob")])
+
+    room.open()
+    room.settle()
+
+    assert [room.shown(turn)[0][1] for turn in range(len(room.provider.prompts))] == shown
+
+
+def test_an_agent_that_was_not_woken_runs_at_the_next_message() -> None:
+    room = Room(Options(resume=Resume.NONE))
+    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m1", "USER", ADA, payload="old")])
+    room.open()
+
+    room.say(ADA, "new")
+
+    assert room.shown() == [("text", "old"), ("text", "new")]
