@@ -21,7 +21,7 @@ from oracles.violation import (
     TornRecord,
 )
 from tests.unit.oracles.runtime.story import NOW_NS, Story, hexed, message
-from tests.unit.oracles.runtime.team import team
+from tests.unit.oracles.runtime.team import run_gated, team
 from tests.unit.oracles.runtime.view import view_of
 
 BOSS, IDLE = hexed("a-boss"), hexed("a-idle")
@@ -335,11 +335,15 @@ def test_when_all_is_quiet_no_agent_waits_but_the_gated_and_the_stopped() -> Non
     story.turn("boss", "t4", "r1")
     seen = story.seen()
     shadow.turns = None
-    shadow.check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
-    with pytest.raises(Starved):
-        shadow.check_quiet(view_of(seen, idle={"permits": 1}), seen, NOW_NS)
+    for permits in (0, 1):
+        with pytest.raises(Starved):
+            shadow.check_quiet(view_of(seen, idle={"permits": permits}), seen, NOW_NS)
     shadow.check_quiet(view_of(seen, idle={"permits": 1, "stopped": "EIO"}), seen, NOW_NS)
     shadow.check_quiet(view_of(seen), seen, NOW_NS, held=[hexed("idle")])
+    run_gated(story, 0)
+    story.send("n1", "idle", 1)
+    seen = story.seen()
+    shadow.check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
 
 
 def test_a_second_recovery_changes_nothing_but_the_epoch() -> None:
