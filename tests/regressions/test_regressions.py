@@ -1,19 +1,25 @@
 """Failures that were fixed: each reproducer in this room must pass, for ever.
 
-To add one, move its file from ``.powercut/failures`` here and give it a name that tells.
+To add one, move its file from ``.powercut/failures`` here and give it a name that tells. A name
+that begins with the identity of a specimen is the failure of that hole, which never was in
+``system``: its file must go on failing there.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from faults.specimens.registry import SPECIMENS, specimen_named
 from powercut.drivers.replay_driver import Verdict, replay
 from powercut.machines.targets import target_named
 from powercut.reproducer import read_reproducer
+from powercut.specimens import subject_of
 
 FILES = sorted(Path(__file__).parent.glob("*.json"))
+OF_SPECIMENS = [path for path in FILES if path.stem.split("_")[0] in SPECIMENS]
 
 
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
@@ -21,3 +27,11 @@ def test_a_fixed_failure_stays_fixed(path: Path) -> None:
     reproducer = read_reproducer(path)
     result = replay(reproducer, target_named(reproducer.target))
     assert result.verdict is Verdict.PASSES, str(result)
+
+
+@pytest.mark.parametrize("path", OF_SPECIMENS, ids=[path.stem for path in OF_SPECIMENS])
+def test_the_hole_that_a_reproducer_was_made_of_still_fails_it(path: Path) -> None:
+    reproducer = read_reproducer(path)
+    specimen = specimen_named(path.stem.split("_")[0])
+    result = replay(reproducer, partial(subject_of, specimen))
+    assert result.verdict is Verdict.SAME, str(result)
