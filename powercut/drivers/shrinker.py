@@ -19,7 +19,7 @@ from hypothesis.internal.conjecture.choice import ChoiceT
 from hypothesis.internal.conjecture.data import ConjectureData, ConjectureResult, Status
 from hypothesis.internal.conjecture.engine import ConjectureRunner, RunIsComplete
 from hypothesis.internal.escalation import InterestingOrigin
-from hypothesis.reporting import silent, with_reporter
+from hypothesis.reporting import with_reporter
 
 from powercut.drivers.hypothesis_driver import DrawnChoices
 from powercut.drivers.retelling import Trial, reduced, witnessed
@@ -117,6 +117,6 @@ def _smallest(run: SeededRun, trial: Trial, seconds: float) -> Sequence[ChoiceT]
         return None
     runner.finish_shrinking_deadline = time.perf_counter() + seconds
     # What Hypothesis says when its time is up is no news to the user.
-    with suppress(RunIsComplete), with_reporter(silent):
+    with suppress(RunIsComplete), with_reporter(lambda _: None):
         runner.new_shrinker(first, lambda data: data.status is Status.INTERESTING).shrink()
     return runner.interesting_test_cases[origin].choices
