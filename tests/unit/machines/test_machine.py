@@ -12,6 +12,7 @@ from powercut.action import Action, Json
 from powercut.drivers.seeded import run_seeded
 from powercut.machine import Machine
 from powercut.machines.event_log import framed
+from powercut.machines.lifecycle import lifecycle
 from powercut.machines.targets import TARGETS
 from powercut.subject import MakeSubject
 from sim.choices import Diverged, PlainChoices, ReplayChoices, SeededChoices
@@ -48,6 +49,13 @@ def test_the_plainest_run_crashes_nothing_and_draws_no_fault() -> None:
         machine.perform(machine.propose(plain), plain)
     machine.finish()
     assert {step.action.name for step in machine.steps} == {"append"}
+    assert (machine.tally.power_cuts, machine.tally.faults) == (0, 0)
+
+
+def test_a_calm_subject_is_neither_crashed_nor_given_faults() -> None:
+    machine = Machine(lifecycle)
+    assert run_seeded(machine, 1, 60) is None
+    assert {step.action.name for step in machine.steps} == {"create", "spawn", "turn", "terminate"}
     assert (machine.tally.power_cuts, machine.tally.faults) == (0, 0)
 
 
