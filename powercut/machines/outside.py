@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from oracles.shadow_turns import ShadowTurns
 from oracles.violation import LeakedConversation
-from powercut.machines.play import Player
+from powercut.machines.play import TOOLS, Player
 from sim.agent_service import SimulatedAgentService
 from sim.model import SimulatedModel
 from sim.outside import Outside
@@ -188,3 +189,13 @@ class CachingProvider(BareProvider):
     async def identities(self) -> Sequence[str]:
         """Return nothing: no conversation is kept anywhere."""
         return ()
+
+
+FEATURES: Final = MappingProxyType(
+    {
+        "tool": len(TOOLS),
+        "provider": len(MachineOutside.names),
+        "provider fault": len(PROVIDER_FAULTS),
+    }
+)
+"""What a run of the runtime may leave out: labels, and how many answers each has."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Coroutine, Sequence
 from errno import EIO
-from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from oracles.marks import Mark, Marks
@@ -20,8 +19,7 @@ from oracles.shadow_runtime import ShadowRuntime
 from oracles.shadow_turns import ShadowTurns
 from oracles.violation import FalseAlarm, Starved
 from powercut.action import Arguments, Json, Kind
-from powercut.machines.outside import PROVIDER_FAULTS, MachineOutside
-from powercut.machines.play import NAMES, TOOLS
+from powercut.machines.outside import FEATURES, MachineOutside
 from powercut.machines.proposals import (
     propose_advance,
     propose_agent,
@@ -58,13 +56,7 @@ class RuntimeSubject(Subject):
 
     fault_rules = ()
     volatile = frozenset(("/runtime.lock",))
-    features = MappingProxyType(
-        {
-            "tool": len(TOOLS),
-            "provider": len(MachineOutside.names),
-            "provider fault": len(PROVIDER_FAULTS),
-        }
-    )
+    features = FEATURES
 
     def __init__(
         self, tag: str, framing: Framing = Framing.FRAMED, recover: Any = Runtime.recover
