@@ -20,6 +20,7 @@ from oracles.shadow_turns import ShadowTurns
 from oracles.violation import FalseAlarm, Starved
 from powercut.action import Arguments, Json, Kind
 from powercut.machines.outside import FEATURES, MachineOutside
+from powercut.machines.play import NAMES
 from powercut.machines.proposals import (
     propose_advance,
     propose_agent,
