@@ -343,7 +343,7 @@ def test_when_all_is_quiet_no_agent_waits_but_the_gated_and_the_stopped() -> Non
     run_gated(story, 0)
     story.send("n1", "idle", 1)
     seen = story.seen()
-    shadow.check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
+    story.settle().check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
 
 
 def test_a_second_recovery_changes_nothing_but_the_epoch() -> None:
