@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import system
 from faults.crash_point import CrashKind, Phase
 from sim.disk.disk import Disk
-from sim.disk.operation import Operation
+from sim.disk.operation import Create, Operation
 from system.ports import Workers
 
 T = TypeVar("T")
@@ -44,7 +44,10 @@ class Place(NamedTuple):
 
 
 class Site(NamedTuple):
-    """``operation`` is the name of its kind; ``callers`` are places, the innermost first."""
+    """``operation`` is the name of its kind, with ``directory`` behind it if it is done to one.
+
+    ``callers`` are places, the innermost first.
+    """
 
     operation: str
     callers: tuple[Place, ...]
@@ -70,6 +73,7 @@ class Watch:
         self.sites: list[Site] = []
         self.main: Coroutine[Any, Any, Any] | None = None
         self._handed: tuple[Place, ...] = ()
+        self._disk = disk
         self._behind = disk.interposer
         disk.interposer = self
 
@@ -79,7 +83,7 @@ class Watch:
         callers = [*_frames(currentframe()), *self._handed]
         known = {place.function for place in callers}
         callers += [place for place in _awaited(self.main) if place.function not in known]
-        self.sites.append(Site(type(operation).__name__, tuple(callers)))
+        self.sites.append(Site(self._noun(operation), tuple(callers)))
         return operation if self._behind is None else self._behind.before(operation, number)
 
     def after(self, operation: Operation, number: int) -> None:
@@ -90,6 +94,16 @@ class Watch:
     def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:
         """Pass it on; reading changes nothing, so it is no crash point."""
         return data if self._behind is None else self._behind.reading(path, inode, offset, data)
+
+    def _noun(self, operation: Operation) -> str:
+        noun = type(operation).__name__
+        if isinstance(operation, Create):
+            inode = operation.inode
+        elif operation.path:
+            inode = self._disk.inode(operation.inode)
+        else:
+            return noun
+        return f"{noun} directory" if inode.is_directory else noun
 
     def hand_over(self, call: Callable[[], T]) -> Callable[[], T]:
         """Return ``call`` so that what it does is done for those who hand it over now."""

@@ -1,0 +1,145 @@
+"""Crash-point coverage: whose an operation is, and what nobody has crashed yet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from faults.crash_counter import CrashCounter
+from faults.crash_point import CrashKind, Phase
+from powercut.coverage import Coverage, Place, Site, SubStep, Watch, WatchedWorkers
+from sim.choices import PlainChoices
+from sim.errors import PowerOff
+from sim.world import World
+from system.agents.agent import Agent
+from system.agents.session import SessionRecord, SessionState
+from system.agents.session_store import SessionStore
+from system.ports import Host, OpenMode
+from system.recovery import PASSES
+from system.runtime import Runtime
+from system.storage.atomic_file import write_atomic
+from system.storage.durable_directory import make_durable_directory
+from system.storage.framing import Framing
+
+PASS_NAMES = tuple(recover.__name__ for recover in PASSES)
+
+WRITE = Site(
+    "Write", (Place("system/a.py", "Log.append", 7), Place("system/b.py", "Agent.tell", 9))
+)
+STEP = SubStep("append a line", "Write", ("append", "Agent.tell"))
+
+
+def watched() -> tuple[Host, Watch]:
+    world = World(PlainChoices())
+    host = world.boot()
+    watch = Watch(world.disk)
+    return replace(host, workers=WatchedWorkers(host.workers, watch)), watch
+
+
+def words(watch: Watch) -> list[tuple[str, str]]:
+    return [(site.operation, site.callers[0].function) for site in watch.sites]
+
+
+def test_an_operation_is_that_of_the_innermost_function_of_the_system() -> None:
+    host, watch = watched()
+    write_atomic(host.files, "f", b"content", host.ids)
+    assert words(watch) == [
+        ("Create", "_create_temporary"), ("Write", "write_all"), ("Sync", "_replace"),
+        ("Rename", "_replace"), ("Sync directory", "write_atomic"),
+    ]  # fmt: skip
+    assert all(site.is_for("write_atomic") for site in watch.sites)
+    assert str(watch.sites[3]).startswith("Rename at system/storage/atomic_file.py:")
+
+
+def test_operations_on_directories_are_told_apart_from_those_on_files() -> None:
+    host, watch = watched()
+    make_durable_directory(host.files, "d")
+    host.files.rmdir("d")
+    assert [site.operation for site in watch.sites] == [
+        "Create directory", "Sync directory", "Unlink directory",
+    ]  # fmt: skip
+
+
+def test_what_no_line_of_the_system_does_has_no_callers() -> None:
+    host, watch = watched()
+    host.files.open("f", OpenMode.CREATE).close()
+    assert watch.sites == [Site("Create", ())]
+
+
+def test_what_a_worker_does_is_done_for_whoever_handed_it_over() -> None:
+    world = World(PlainChoices())
+    host = world.boot()
+    watch = Watch(world.disk)
+    workers = WatchedWorkers(host.workers, watch)
+
+    async def careful() -> None:
+        await workers.run(lambda: write_atomic(host.files, "f", b"content", host.ids))
+
+    async def agent() -> None:
+        store = SessionStore(host)
+        record = SessionRecord("5" * 32, "scripted", "", SessionState.ACTIVE)
+        made = Agent(replace(host, workers=workers), store, "a", "5" * 32, "log", Framing.FRAMED)
+        made.record = record
+        make_durable_directory(host.files, f"agents/{'5' * 32}")
+        await made.save(SessionState.SUSPENDED, b"")
+
+    world.loop.run_until_complete(careful())
+    assert not any(site.is_for("save") for site in watch.sites)
+    before = len(watch.sites)
+    world.loop.run_until_complete(agent())
+    world.kill()
+    written = [site for site in watch.sites[before:] if site.is_for("write_atomic")]
+    assert len(written) == 5
+    assert all(site.is_for("Agent.save") for site in written)
+
+
+def test_what_a_recovery_does_is_done_for_one_of_its_passes() -> None:
+    world = World(PlainChoices())
+    host = world.boot()
+    watch = Watch(world.disk)
+    recovery = Runtime.recover(host, {})
+    watch.main = recovery
+    world.loop.run_until_complete(recovery)
+    world.kill()
+    done = [
+        {name for name in PASS_NAMES if site.is_for(f"Recovery.{name}")} for site in watch.sites
+    ]
+    assert done == [{"lock"}] * 9 + [{"open_logs"}] * 7
+
+
+def test_the_watch_lets_a_crash_behind_it_happen() -> None:
+    world = World(PlainChoices())
+    host = world.boot()
+    counter = CrashCounter(world.disk, 2, Phase.AFTER)
+    world.disk.interposer = counter
+    watch = Watch(world.disk)
+    with pytest.raises(PowerOff):
+        # The clean-up of a dead process meets it.
+        write_atomic(host.files, "f", b"content", host.ids)
+    assert words(watch) == [("Create", "_create_temporary"), ("Write", "write_all")]
+
+
+def test_a_site_that_was_met_is_a_gap_until_every_crash_of_it_was_tried() -> None:
+    coverage = Coverage()
+    coverage.meet("send", WRITE)
+    assert len(list(coverage.gaps())) == 6
+    for phase in Phase:
+        coverage.hit("send", WRITE, phase, CrashKind.KILL)
+    gaps = list(coverage.gaps())
+    assert [(gap.during, gap.phase, gap.kind) for gap in gaps] == [
+        ("send", phase, CrashKind.POWER_CUT) for phase in Phase
+    ]
+    coverage.meet("create", WRITE)
+    assert len(list(coverage.gaps())) == 9
+
+
+def test_a_sub_step_names_the_crashes_that_are_missing() -> None:
+    coverage = Coverage()
+    for phase in (Phase.BEFORE, Phase.DURING):
+        for kind in CrashKind:
+            coverage.hit("send", WRITE, phase, kind)
+    coverage.hit("send", WRITE, Phase.AFTER, CrashKind.KILL)
+    assert list(STEP.untried(coverage)) == ["append a line: no power-cut after it"]
+    other = SubStep("append a line", "Write", ("append", "Agent.commit"))
+    assert len(list(other.untried(coverage))) == 6
