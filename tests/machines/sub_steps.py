@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from powercut.coverage import SubStep
+from powercut.coverage import Coverage, SubStep
 from system.storage.framing import Framing
 
 Piece: TypeAlias = tuple[str, str, tuple[str, ...]]
@@ -59,6 +59,12 @@ RECORD: Final = tuple((f"record: {name}", kind, who) for name, kind, who in ATOM
 def of(whom: str, pieces: Sequence[Piece], *callers: str) -> list[SubStep]:
     """Return these pieces where they are done for these callers."""
     return [SubStep(f"{whom}: {name}", kind, (*who, *callers)) for name, kind, who in pieces]
+
+
+def must_be_tried(steps: Sequence[SubStep], coverage: Coverage) -> None:
+    """Fail with the names of all crashes that are missing."""
+    gaps = [gap for step in steps for gap in step.untried(coverage)]
+    assert not gaps, "\n".join(gaps)
 
 
 WORK: Final[Mapping[str, Sequence[SubStep]]] = {

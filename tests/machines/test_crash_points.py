@@ -1,18 +1,19 @@
-"""H-10: every sub-step of what the runtime does is a crash point that was really hit."""
+"""H-10: every sub-step of what the runtime does is a crash point that was really hit.
+
+Those of the passes of recovery are in ``test_recovery_passes.py``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 import pytest
 
 from powercut.action import Action, Json
-from powercut.coverage import Coverage, SubStep
+from powercut.coverage import Coverage
 from powercut.crash_everywhere import CrashEverywhere
 from system.storage.framing import Framing
-from tests.machines.recovery_crashes import PASS_NAMES, crashes
-from tests.machines.sub_steps import LOG, PASSES, WORK, of
+from tests.machines.sub_steps import LOG, WORK, must_be_tried, of
 
 framings = pytest.mark.parametrize("framing", list(Framing), ids=[f.value for f in Framing])
 
@@ -57,13 +58,8 @@ def work(framing: Framing) -> Coverage:
     return coverage
 
 
-def must_be_tried(steps: Sequence[SubStep], coverage: Coverage) -> None:
-    gaps = [gap for step in steps for gap in step.untried(coverage)]
-    assert not gaps, "\n".join(gaps)
-
-
-@framings
 @pytest.mark.parametrize("name", WORK)
+@framings
 def test_every_sub_step_was_crashed(name: str, framing: Framing) -> None:
     must_be_tried(WORK[name], work(framing))
 
@@ -71,13 +67,6 @@ def test_every_sub_step_was_crashed(name: str, framing: Framing) -> None:
 @framings
 def test_every_sub_step_of_the_log_was_crashed(framing: Framing) -> None:
     must_be_tried(of(f"log, {framing.value}", LOG[framing]), work(framing))
-
-
-@framings
-@pytest.mark.parametrize("name", PASS_NAMES)
-def test_every_sub_step_of_the_pass_was_crashed(name: str, framing: Framing) -> None:
-    steps = of(name, PASSES[name], f"Recovery.{name}")
-    must_be_tried(steps, crashes(framing).coverage)
 
 
 @framings
