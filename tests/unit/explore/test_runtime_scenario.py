@@ -56,6 +56,14 @@ def test_the_runtime_is_safe_under_every_persistence_model(scenario: Scenario, m
     assert found.states > 100
 
 
+def test_a_crash_of_the_recovery_is_safe_as_well() -> None:
+    scenario = SCENARIOS[0]
+    found = explore(scenario.workload, scenario.check, "ext4-journal", Limits(nested=1))
+    assert found.safe, found.failures[0].violation
+    assert found.exhaustive
+    assert found.states > 1000
+
+
 @pytest.mark.parametrize(
     ("ending", "model"),
     [("events.jsonl", "btrfs"), ("session.json.tmp.747ea2ea", "btrfs"), ("/agents", "posix")],
