@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from system.agents.history import History
+from system.agents.message import Kind
 from system.agents.session import SessionRecord, SessionState
 from system.agents.session_store import SessionStore
 from system.errors import AgentStopped, LogStopped, StorageError, UnknownAgent
@@ -142,6 +143,9 @@ class Agent:
                 raise AgentStopped(self.name(), self.stopped)
             if self.history.ended:
                 raise UnknownAgent(self.agent_id, "it has ended")
+            # A reminder may have been cancelled by the very turn whose commit it has waited for.
+            for item in [item for item in self.owed.values() if self._is_cancelled(item)]:
+                del self.owed[item.key]
             owed = list(self.owed.values())
             if self.birth is not None:
                 await self._be_born(self.birth, owed)
@@ -149,6 +153,10 @@ class Agent:
                 await self._append([(item.event, item.data) for item in owed])
             for item in owed:
                 del self.owed[item.key]
+
+    def _is_cancelled(self, item: Owed) -> bool:
+        """Whether it is a reminder that is not active any more."""
+        return item.data.get("kind") == Kind.REMINDER and item.key not in self.history.reminders
 
     async def _be_born(self, birth: Birth, owed: Sequence[Owed]) -> None:
         record = birth.record

@@ -91,3 +91,24 @@ def test_a_runtime_that_closes_waits_for_no_reminder() -> None:
     room.settle(10)
 
     assert room.named("Ada").pending == ()
+
+
+def test_a_reminder_that_is_cancelled_while_it_waits_for_its_log_never_comes() -> None:
+    room, ada, _ = parent_and_child()
+    reminder_id = remind(room, ada, 5 * SECOND_NS)
+    agent = room.runtime._orchestrator.agents[ada]
+    cancel = play(("cancel_reminder", {"reminder_id": reminder_id}))
+
+    async def hold_the_log_until_it_is_due() -> None:
+        await agent.lock.acquire()
+        room.world.loop.call_later(6, agent.lock.release)
+
+    # The commit of the turn waits in front of the reminder.
+    room.provider.hooks["sent"] = hold_the_log_until_it_is_due
+    room.say(ada, cancel)
+    prompts = len(room.provider.prompts)
+
+    room.settle(10)
+
+    assert len(room.provider.prompts) == prompts
+    room.calm()
