@@ -117,7 +117,10 @@ class Machine:
                 "recover_twice", max(1, weight // 10), self._recover_twice,
                 ready=lambda: not self.faults.on,
             ),
-            Kind("crash_and_recover", weight, self._crash_and_recover, self._propose_crash),
+            Kind(
+                "crash_and_recover", max(1, weight // self.subject.actions_per_crash),
+                self._crash_and_recover, self._propose_crash,
+            ),
         )  # fmt: skip
 
     def abandon(self) -> None:

@@ -23,6 +23,8 @@ class Subject(Protocol):
     A ``calm`` subject is neither crashed nor given faults by its machine.
     ``features`` are labels of its choices of which a run may leave out some answers, and
     how many answers each has.
+    ``actions_per_crash`` is how many actions pass undisturbed for one that is crashed: more
+    where a crash means little before much has happened.
     A part of the system that has no agents keeps the methods that are written out here.
     """
 
@@ -30,6 +32,7 @@ class Subject(Protocol):
     marks: Marks
     fault_plan: str
     volatile: frozenset[str] = frozenset()
+    actions_per_crash: int = 1
     features: Mapping[str, int] = MappingProxyType({})
     calm: bool = False
 

@@ -39,7 +39,7 @@ class MachineOutside:
     ``open`` are the conversations that it has not stopped, with the names of their providers.
     """
 
-    names: Final = ("bare", "agentic", "caching")
+    names: Final = ("bare", "caching", "agentic", "caching")
 
     def __init__(self, turns: ShadowTurns) -> None:
         self.ledger = Outside()

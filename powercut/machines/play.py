@@ -23,11 +23,11 @@ from system.ports import Tools
 NAMES: Final = ("Ada", "Bob", "Cleo", "Dan", "Eve")
 """Few enough that agents collide."""
 
-MOST_CALLS: Final = 4
+MOST_CALLS: Final = 6
 SECOND_NS: Final = 1_000_000_000
 
 TOOLS: Final = (
-    "send_message", "spawn_agent", "spawn_agent", "send_message", "spawn_agent", "broadcast",
+    "send_message", "spawn_agent", "spawn_agent", "spawn_agent", "spawn_agent", "broadcast",
     "check_inbox", "poke", "subscribe", "remind_me", "gate", "permit_turn", "ungate",
     "complete", "set_agent_metadata", "cancel_reminder", "unsubscribe", "inspect_agent",
     "list_children",
@@ -41,14 +41,32 @@ def propose_play(choices: Choices, depth: int = 0) -> Json:
 
     A message or a child may be given a play of its own, down to two levels.
     """
-    calls = choices.integer("calls", 0, MOST_CALLS - depth) if depth < 2 else 0
+    calls = choices.integer("calls", 0, MOST_CALLS - 2 * depth) if depth < 2 else 0
     if not calls:
         return text(choices)
     do: list[Json] = []
+    tool = ""
     for _ in range(calls):
-        tool = choices.pick("tool", TOOLS)
+        tool = _tool(choices, tool)
         do.append([tool, _arguments(choices, tool, depth)])
     return {"do": do, "say": choices.pick("say", ("", "done", "\N{FIRE} gemacht"))}
+
+
+def _tool(choices: Choices, last: str) -> str:
+    """Choose any tool, or one of those that an agent uses after ``last``."""
+    if last in _AFTER and choices.integer("goes on", 0, 1):
+        return choices.pick("next", _AFTER[last])
+    return choices.pick("tool", TOOLS)
+
+
+_AFTER: Final[Mapping[str, tuple[str, ...]]] = {
+    "spawn_agent": ("gate", "subscribe", "send_message"),
+    "gate": ("permit_turn", "permit_turn", "ungate"),
+    "permit_turn": ("permit_turn", "send_message", "ungate"),
+    "remind_me": ("complete", "cancel_reminder"),
+    "send_message": ("complete", "check_inbox"),
+    "set_agent_metadata": ("complete",),
+}
 
 
 def _arguments(choices: Choices, tool: str, depth: int) -> dict[str, Json]:
@@ -62,7 +80,7 @@ def _arguments(choices: Choices, tool: str, depth: int) -> dict[str, Json]:
 
 
 _ARGUMENTS: Final[Mapping[str, Callable[[Choices, int], Json]]] = {
-    "child": lambda choices, _: choices.pick("child", ("$child", "$child", "$child", *NAMES)),
+    "child": lambda choices, _: choices.pick("child", (*["$child"] * 12, *NAMES)),
     "delay_ns": lambda choices, _: choices.pick("delay", _DELAYS),
     "instructions": lambda choices, depth: _instructions(propose_play(choices, depth + 1)),
     "key": lambda choices, _: choices.pick("key", ("mood", "plan")),

@@ -43,7 +43,7 @@ from system.storage.framing import Framing
 
 T = TypeVar("T")
 
-SLOTS: Final = 2
+SLOTS: Final = 1
 SECOND_NS: Final = 1_000_000_000
 HOUR_NS: Final = 3600 * SECOND_NS
 MOST_ROUNDS: Final = 64
@@ -57,6 +57,7 @@ class RuntimeSubject(Subject):
 
     fault_rules = ()
     volatile = frozenset(("/runtime.lock",))
+    actions_per_crash = 2
     features = FEATURES
 
     def __init__(
@@ -92,15 +93,15 @@ class RuntimeSubject(Subject):
         return (
             Kind("create", 4, self._create, propose_create),
             Kind("send", 16, self._send, propose_send, self._has_agents),
-            Kind("run", 6, self._run_on, propose_run),
-            Kind("advance", 2, self._advance, propose_advance),
-            Kind("terminate", 1, self._terminate, propose_agent, self._has_agents),
-            Kind("suspend", 1, self._suspend, propose_agent, self._has_agents),
+            Kind("run", 6, self._run_on, propose_run, self._has_agents),
+            Kind("advance", 2, self._advance, propose_advance, self._has_agents),
+            Kind("terminate", 2, self._terminate, propose_agent, self._has_agents),
+            Kind("suspend", 2, self._suspend, propose_agent, self._has_agents),
             Kind("acknowledge", 1, self._acknowledge, ready=lambda: bool(self._view().user)),
-            Kind("look", 1, self._look),
+            Kind("look", 1, self._look, ready=self._has_agents),
             Kind("provider_fault", 1, self._provider_fault, propose_provider_fault),
             Kind("provider_well", 1, self._provider_well, ready=lambda: self.outside.is_ill),
-            Kind("quiesce", 2, self._quiesce),
+            Kind("quiesce", 2, self._quiesce, ready=self._has_agents),
         )
 
     # -- lifetimes -----------------------------------------------------------------------
