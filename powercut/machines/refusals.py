@@ -10,7 +10,7 @@ from system.runtime import Runtime
 def is_stopped(runtime: Runtime) -> bool:
     """Whether anything is stopped until the next boot."""
     view = runtime.view()
-    return bool(view.user_stopped) or any(look.stopped for look in view.agents)
+    return bool(view.user_stopped or view.unborn) or any(look.stopped for look in view.agents)
 
 
 def is_plausible(refused: Exception, runtime: Runtime, *, provider_was_ill: bool) -> bool:

@@ -143,7 +143,7 @@ class Agent:
                 raise AgentStopped(self.name(), self.stopped)
             if self.history.ended:
                 raise UnknownAgent(self.agent_id, "it has ended")
-            # A reminder may have been cancelled by the very turn whose commit it has waited for.
+            # It may have been cancelled by the very turn whose commit it has waited for.
             for item in [item for item in self.owed.values() if self._is_cancelled(item)]:
                 del self.owed[item.key]
             owed = list(self.owed.values())
@@ -155,8 +155,14 @@ class Agent:
                 del self.owed[item.key]
 
     def _is_cancelled(self, item: Owed) -> bool:
-        """Whether it is a reminder that is not active any more."""
-        return item.data.get("kind") == Kind.REMINDER and item.key not in self.history.reminders
+        """Whether it is a reminder, or a notice, that nobody waits for any more."""
+        match item.data.get("kind"):
+            case Kind.REMINDER:
+                return item.key not in self.history.reminders
+            case Kind.NOTICE:
+                return item.key.removesuffix(".notice") not in self.history.subscriptions
+            case _:
+                return False
 
     async def _be_born(self, birth: Birth, owed: Sequence[Owed]) -> None:
         record = birth.record

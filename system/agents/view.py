@@ -35,20 +35,25 @@ class RuntimeView:
     """All agents in the order in which they were placed, and the messages to the operator.
 
     ``user_stopped`` says why nothing more reaches the operator until the next boot, or is empty.
+    ``unborn`` are the names of those whose birth a failed barrier has stopped: whether they
+    exist, the next boot will know.
     """
 
     agents: tuple[AgentView, ...]
     user: tuple[Message, ...]
     user_stopped: str = ""
+    unborn: tuple[str, ...] = ()
 
 
 def view_of(orchestrator: Orchestrator) -> RuntimeView:
     """Return what there is now; an agent that is still being born is not there."""
-    shown = []
+    shown, unborn = [], []
     for node in orchestrator.tree:
         agent = orchestrator.agents[node.agent_id]
         history = agent.history
         if history.agent is None:
+            if agent.stopped:
+                unborn.append(node.name)
             continue
         shown.append(
             AgentView(
@@ -58,4 +63,6 @@ def view_of(orchestrator: Orchestrator) -> RuntimeView:
             )
         )  # fmt: skip
     user = orchestrator.user
-    return RuntimeView(tuple(shown), tuple(user.history.pending.values()), user.stopped)
+    return RuntimeView(
+        tuple(shown), tuple(user.history.pending.values()), user.stopped, tuple(unborn)
+    )
