@@ -28,8 +28,8 @@ SECOND_NS: Final = 1_000_000_000
 
 TOOLS: Final = (
     "send_message", "spawn_agent", "spawn_agent", "spawn_agent", "spawn_agent", "broadcast",
-    "check_inbox", "poke", "subscribe", "remind_me", "gate", "permit_turn", "ungate",
-    "complete", "set_agent_metadata", "cancel_reminder", "unsubscribe", "inspect_agent",
+    "check_inbox", "gate", "subscribe", "remind_me", "gate", "permit_turn", "ungate",
+    "complete", "poke", "set_agent_metadata", "cancel_reminder", "unsubscribe", "inspect_agent",
     "list_children",
 )  # fmt: skip
 _IDS: Final = ("reminder_id", "subscription_id", "agent_id", "message_id")
@@ -60,11 +60,11 @@ def _tool(choices: Choices, last: str) -> str:
 
 
 _AFTER: Final[Mapping[str, tuple[str, ...]]] = {
-    "spawn_agent": ("gate", "subscribe", "send_message"),
-    "gate": ("permit_turn", "permit_turn", "ungate"),
-    "permit_turn": ("permit_turn", "send_message", "ungate"),
+    "spawn_agent": ("gate", "subscribe", "send_message", "subscribe"),
+    "gate": ("permit_turn",),
+    "permit_turn": ("permit_turn", "send_message"),
     "remind_me": ("complete", "cancel_reminder"),
-    "send_message": ("complete", "check_inbox"),
+    "send_message": ("check_inbox", "subscribe"),
     "set_agent_metadata": ("complete",),
 }
 

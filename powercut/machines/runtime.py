@@ -95,7 +95,7 @@ class RuntimeSubject(Subject):
             Kind("send", 16, self._send, propose_send, self._has_agents),
             Kind("run", 6, self._run_on, propose_run, self._has_agents),
             Kind("advance", 2, self._advance, propose_advance, self._has_agents),
-            Kind("terminate", 2, self._terminate, propose_agent, self._has_agents),
+            Kind("terminate", 3, self._terminate, propose_agent, self._has_agents),
             Kind("suspend", 2, self._suspend, propose_agent, self._has_agents),
             Kind("acknowledge", 1, self._acknowledge, ready=lambda: bool(self._view().user)),
             Kind("look", 1, self._look, ready=self._has_agents),
