@@ -110,6 +110,10 @@ def check_view_at_rest(view: ViewLook, seen: Seen, excused: Collection[str] = ()
                 f"the view and the log differ in {', '.join(wrong)}", actual=actual,
                 expected=expected,
             )  # fmt: skip
+        if look.alive and look.permits < fold.unused_permits:
+            raise OutOfSync(
+                "the view shows fewer permits than the log", view=look, log=fold.unused_permits
+            )
     user = [message.message_id for message in view.user]
     if seen.user.session_id not in excused and user != list(seen.user.pending):
         raise OutOfSync("the view shows USER other messages", actual=user, log=seen.user.pending)
@@ -133,8 +137,7 @@ def check_quiet(
     for look in view.agents:
         if look.session_id in absent or look.session_id in held or not look.alive:
             continue
-        may_run = not look.gated or look.permits or seen.agents[look.agent_id].unused_permits
-        if look.pending and may_run:
+        if look.pending and (look.permits or not look.gated):
             raise Starved("an agent has messages and does not run", agent=look)
 
 

@@ -330,14 +330,15 @@ def test_when_all_is_quiet_no_agent_waits_but_the_gated_and_the_stopped() -> Non
     story = team()
     shadow = story.settle()
     seen = shadow.look(story.files())
-    with pytest.raises(Starved):
+    with pytest.raises(OutOfSync):
         shadow.check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
     story.turn("boss", "t4", "r1")
     seen = story.seen()
     shadow.turns = None
-    for permits in (0, 1):
-        with pytest.raises(Starved):
-            shadow.check_quiet(view_of(seen, idle={"permits": permits}), seen, NOW_NS)
+    with pytest.raises(OutOfSync):
+        shadow.check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
+    with pytest.raises(Starved):
+        shadow.check_quiet(view_of(seen, idle={"permits": 1}), seen, NOW_NS)
     shadow.check_quiet(view_of(seen, idle={"permits": 1, "stopped": "EIO"}), seen, NOW_NS)
     shadow.check_quiet(view_of(seen), seen, NOW_NS, held=[hexed("idle")])
     run_gated(story, 0)
