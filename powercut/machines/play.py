@@ -54,7 +54,7 @@ def propose_play(choices: Choices, depth: int = 0) -> Json:
 
 def _tool(choices: Choices, last: str) -> str:
     """Choose any tool, or one of those that an agent uses after ``last``."""
-    if last in _AFTER and choices.integer("goes on", 0, 1):
+    if last in _AFTER and choices.integer("goes on", 0, 2):
         return choices.pick("next", _AFTER[last])
     return choices.pick("tool", TOOLS)
 
