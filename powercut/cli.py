@@ -1,4 +1,4 @@
-"""The command line: ``powercut run``, ``explore``, ``replay``, ``doctor``.
+"""The command line: ``powercut run``, ``explore``, ``specimens``, ``replay``, ``doctor``.
 
 A command is imported when it is called, so that asking for help is quick and ``replay``
 never meets Hypothesis. A user's mistake is one sentence and exit code 2; what the harness
@@ -19,6 +19,7 @@ from powercut.exit_code import ExitCode
 _ABOUT = {
     "run": "Fuzz the whole runtime under crashes; close with a table.",
     "explore": "Crash a small workload at every point, in every way.",
+    "specimens": "Plant every known hole in turn; show which were found.",
     "replay": "Run a reproducer again, byte for byte.",
     "doctor": "Show versions, persistence models, and what this machine can do.",
 }

@@ -16,10 +16,12 @@ from typing import Final, assert_never
 from hypothesis import settings
 from hypothesis.internal.conjecture import engine
 from hypothesis.reporting import with_reporter
+from rich import box
 from rich.table import Table
 
 from faults.specimens.registry import specimen_named
 from faults.specimens.specimen import LogSpecimen, RuntimeSpecimen, Specimen, StoreSpecimen
+from powercut.action import Json
 from powercut.drivers.hypothesis_driver import Finding, fuzz
 from powercut.finding import name_of
 from powercut.machines.event_log import EventLogSubject
@@ -102,18 +104,60 @@ def _shrinking_at_most(seconds: int) -> Iterator[None]:
         engine.MAX_SHRINKING_SECONDS = usual
 
 
-def searches_table(searches: Iterable[Search]) -> Table:
-    """Return a table of searches: what was found, how soon, and how short its story is."""
-    table = Table("id", "hole", "found", "examples", "seconds", "steps", "property")
-    for search in searches:
-        finding = search.finding
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A search as the table shows it; ``broken`` is the property that was violated, or empty."""
+
+    identity: str
+    title: str
+    found: bool
+    examples: int
+    seconds: float
+    steps: int
+    broken: str
+
+    def plain(self) -> dict[str, Json]:
+        """Return what ``--json`` promises."""
+        return {
+            "id": self.identity,
+            "found": self.found,
+            "examples": self.examples,
+            "seconds": round(self.seconds, 3),
+            "steps": self.steps,
+        }
+
+
+def row_of(search: Search) -> Row:
+    """Return the row of a search."""
+    finding = search.finding
+    return Row(
+        search.specimen.identity,
+        search.specimen.title,
+        finding is not None,
+        search.examples,
+        search.seconds,
+        search.steps,
+        name_of(finding.failure) if finding else "",
+    )
+
+
+def rows_table(rows: Iterable[Row]) -> Table:
+    """Return a table: what was found, how soon, and how short its story is."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column("id", no_wrap=True)
+    table.add_column("hole")
+    table.add_column("")
+    for heading in ("examples", "seconds", "steps"):
+        table.add_column(heading, justify="right")
+    table.add_column("property")
+    for row in rows:
         table.add_row(
-            search.specimen.identity,
-            search.specimen.title,
-            "found" if finding else "MISSED",
-            str(search.examples),
-            f"{search.seconds:.1f}",
-            str(search.steps) if finding else "",
-            name_of(finding.failure) if finding else "",
+            row.identity,
+            row.title,
+            "found" if row.found else "MISSED",
+            str(row.examples),
+            f"{row.seconds:.1f}",
+            str(row.steps) if row.found else "",
+            row.broken,
         )
     return table

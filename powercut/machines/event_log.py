@@ -61,6 +61,7 @@ class EventLogSubject(Subject):
     """One log, its shadow, and five things to do: append, note, rest, read, reopen."""
 
     fault_rules = ()
+    actions_per_crash = 2
 
     def __init__(self, tag: str, open_log: OpenLog) -> None:
         self.tag = tag

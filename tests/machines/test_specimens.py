@@ -18,34 +18,42 @@ from faults.specimens.event_log import (
     without_barriers,
 )
 from faults.specimens.registry import SPECIMENS
+from faults.specimens.runtime_parts import RuntimeParts
 from powercut.drivers.hypothesis_driver import fuzz
 from powercut.machines.event_log import EventLogSubject
-from powercut.specimens import Search, find_specimen, searches_table
+from powercut.machines.runtime import RuntimeSubject
+from powercut.specimens import Row, find_specimen, row_of, rows_table
 from powercut.subject import MakeSubject
 from system.ports import Host
 from system.storage.event_log import EventLog
 from system.storage.log_file import LogFile
 
-MOST_STEPS = 6
+MOST_STEPS = 8
 GATE = settings.get_profile("ci")
 
 
 @pytest.fixture(scope="module")
-def searches() -> Iterator[list[Search]]:
+def rows() -> Iterator[list[Row]]:
     """Collect the searches, and print them as a table at the end (``pytest -s`` shows it)."""
-    done: list[Search] = []
+    done: list[Row] = []
     yield done
-    Console(width=120).print(searches_table(done))
+    Console(width=120).print(rows_table(done))
 
 
 @pytest.mark.parametrize("identity", SPECIMENS)
 def test_the_gate_finds_the_planted_hole_and_shrinks_it(
-    identity: str, searches: list[Search], tmp_path: Path
+    identity: str, rows: list[Row], tmp_path: Path
 ) -> None:
     search = find_specimen(identity, time.perf_counter, GATE, tmp_path)
-    searches.append(search)
+    rows.append(row_of(search))
     assert search.finding is not None, f"{search.specimen.title}: the harness is blind to it"
     assert search.steps <= MOST_STEPS, search.finding.story
+
+
+def test_without_a_hole_the_runtime_that_specimens_vary_passes(tmp_path: Path) -> None:
+    make_subject = partial(RuntimeSubject, "runtime", recover=RuntimeParts().recover)
+    findings = fuzz(make_subject, budget=GATE, folder=tmp_path).findings
+    assert not findings, findings[0].story
 
 
 def _framed(host: Host, path: str, session_id: str) -> EventLog:

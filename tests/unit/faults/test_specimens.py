@@ -11,9 +11,18 @@ from sim.errors import HarnessError
 from sim.world import World
 from system.ports import Kind, OpenMode
 
+ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22)
 
-def test_every_hole_of_the_storage_has_its_specimen() -> None:
-    assert {identity: specimen.machine for identity, specimen in SPECIMENS.items()} == {
+
+def test_every_row_of_agents_and_recovery_has_its_specimen() -> None:
+    rows = [int(identity.partition("-")[0][1:]) for identity in SPECIMENS]
+    assert tuple(dict.fromkeys(rows)) == ROWS
+    storage = {
+        identity: specimen.machine
+        for identity, specimen in SPECIMENS.items()
+        if specimen.machine != "runtime"
+    }
+    assert storage == {
         "R1": "event-log-pending",
         "R2": "event-log-pending",
         "R3": "event-log-pending",
@@ -27,7 +36,10 @@ def test_every_hole_of_the_storage_has_its_specimen() -> None:
 
 
 def test_an_unknown_specimen_is_one_sentence_naming_the_known_ones() -> None:
-    with pytest.raises(HarnessError, match=r"^unknown specimen 'R99'; known are R1, R2, R3, R8"):
+    with pytest.raises(
+        HarnessError,
+        match=r"^unknown specimen 'R99'; known are R1, R2, R3, R4, R5, R6, R6-permit, R7",
+    ):
         specimen_named("R99")
 
 
