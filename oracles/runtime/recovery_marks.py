@@ -41,6 +41,7 @@ def _of_messages(before: Fold, after: Fold) -> Iterator[Mark]:
                 "error": Mark.BOUNCED,
                 "notice": Mark.NOTICE_REDONE,
                 "system": Mark.LOST_TURN_TOLD,
+                "reminder": Mark.REMINDER_AFTER_CRASH,
                 "bootstrap": Mark.SPAWN_REDONE,
             }.get(message.kind, Mark.OUTBOX_REDONE)
 

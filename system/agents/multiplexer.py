@@ -130,6 +130,9 @@ class Pool:
                 await self._evict(slot)
                 return
             await self._wait()
+        if agent.record is not None and agent.record.state is SessionState.ACTIVE:
+            # It was dropped after a failed turn, without a word to the record.
+            await agent.save(SessionState.SUSPENDED, agent.record.provider_state_blob)
 
     async def suspend_all(self) -> list[OSError | StorageError]:
         """Close every conversation; return why records could not say so."""

@@ -53,6 +53,18 @@ def test_a_conversation_that_is_not_open_needs_no_suspension() -> None:
     assert room.provider.asked == []
 
 
+def test_a_conversation_that_a_failed_turn_has_dropped_is_suspended_in_its_record() -> None:
+    room, (_, bob, _) = three_roots(slots=3)
+    room.provider.fail("send")
+    room.run(room.runtime.send(bob, "hello"))
+    room.settle()
+    assert state(room, bob) == "ACTIVE"
+
+    room.run(room.runtime.suspend(bob))
+
+    assert state(room, bob) == "SUSPENDED"
+
+
 def test_a_suspension_that_the_provider_refuses_keeps_no_blob() -> None:
     room, (_, bob, _) = three_roots(slots=3)
     room.provider.fail("suspend")
