@@ -165,20 +165,29 @@ class _Expectation:
                 raise WrongEffects("a turn lost an end of a subscription", turn=turn, id=key)
 
     def _addressed(self, target: str, name: str) -> None:
-        """``name`` is an agent's id or its name; a child of this very turn may not exist yet."""
+        """``name`` is an agent's id or its name; a child that is promised need not be born yet."""
         if name in (target, USER) or target == USER:
             self._equal("recipient", target, name)
             return
-        spawn: Spawn | None = self._spawned.get(target)
         fold = self._seen.agents.get(target)
+        promised = self._spawned.get(target) or (None if fold else self._promised(target))
         known = {
-            spawn.name if spawn else None,
+            promised.name if promised else None,
             fold.agent.name if fold and fold.agent else None,
         }
         if name not in known:
             raise WrongEffects(
                 "a turn reaches somebody else than it named", named=name, target=target
             )
+
+    def _promised(self, agent_id: str) -> Spawn | None:
+        """Return what a committed turn has said about a child that no log shows yet."""
+        for fold in self._seen.agents.values():
+            for turn in fold.turns.values():
+                for spawn in turn.spawned:
+                    if spawn.agent_id == agent_id:
+                        return spawn
+        return None
 
     def _equal(self, part: str, actual: object, expected: object) -> None:
         if actual != expected:

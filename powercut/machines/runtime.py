@@ -163,7 +163,7 @@ class RuntimeSubject(Subject):
         """Lift everything, and let all accepted work be done."""
         self.outside.be_well()
         self._world.schedule = PlainChoices()
-        if is_stopped(self._runtime):
+        if self._is_stopped():
             # What a barrier has stopped goes on with the next boot.
             self._world.kill()
             self.boot(self._world.boot())
@@ -312,12 +312,17 @@ class RuntimeSubject(Subject):
 
     def _quiesce(self, _arguments: Arguments) -> str:
         self.outside.be_well()
-        if self.fault_plan or is_stopped(self._runtime):
+        if self.fault_plan or self._is_stopped():
             self._world.loop.advance(HOUR_NS)
             self._must_be_well()
             return "an hour has passed"
         self._be_quiet()
         return "quiet"
+
+    def _is_stopped(self) -> bool:
+        """Whether a barrier has stopped anything; one that has failed may not be heard of yet."""
+        self._world.loop.run_until_idle()
+        return is_stopped(self._runtime)
 
     def _be_quiet(self) -> None:
         """Let time pass until nothing moves, and judge that all is done."""
