@@ -199,9 +199,16 @@ def test_that_user_cannot_be_reached_is_told(tmp_path: Path, faulty: FaultyFiles
     assert (again.exit_code, told_jobs(again)) == (0, [1])
 
 
+# Who runs the tests in the background has had the signal ignored, and children inherit that.
+INTERRUPTIBLE = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "runpy.run_module('system', run_name='__main__')"
+)
+
+
 def test_ctrl_c_closes_the_root_and_the_next_start_carries_on(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "system", "demo", "--root", str(tmp_path), "--jobs", "2000"],
+        [sys.executable, "-c", INTERRUPTIBLE, "demo", "--root", str(tmp_path), "--jobs", "2000"],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None
