@@ -40,9 +40,9 @@ SCRIPT = (
     send(1, ["complete", {"result": "done"}]),
     RUN,
     create("Bob"),
-    # The pools have two slots: somebody has to go.
+    # The pool has one slot: somebody has to go.
     create("Cleo"),
-    Action("suspend", {"agent": 1}),
+    Action("suspend", {"agent": 2}),
     send(2),
     Action("acknowledge", {}),
     Action("terminate", {"agent": 1}),
