@@ -78,7 +78,7 @@ class Recovery:
         if self.host.files.kind(MARKER) is not None:
             # What cannot be served is refused before anything of it is touched.
             self.reclaim()
-        self.root = Root.open(self.host.files, self.host.ids, self.host.clock.wall_ns())
+        self.root = Root.open(self.host.files, self.host.ids)
         self.report.epoch = self.root.epoch
         self.report.swept += self.root.swept
 
@@ -132,6 +132,7 @@ class Recovery:
             self.report.missing[session_id] = told.missing
         history = History.of_lines(log.recovered)
         log.recovered = ()
+        self.report.unknown_lines += history.ignored
         return history
 
     def _not_ours(self, session_id: str, reason: str) -> None:

@@ -19,6 +19,7 @@ def recovery_in_words(report: RecoveryReport) -> Iterator[str]:
         ("conversations that had been open, suspended", len(report.suspended)),
         ("turns that were under way, to be run again", sum(map(len, report.lost_turns.values()))),
         ("agents whose end was finished", len(report.ended)),
+        ("lines of events that this version does not know", report.unknown_lines),
         ("bytes of unfinished lines, cut off", report.torn_bytes),
         ("sessions that never became agents, removed", len(report.orphans)),
         ("temporary files, removed", len(report.swept)),

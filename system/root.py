@@ -27,19 +27,15 @@ _SLOT_BYTES: Final = 512
 
 
 class Root:
-    """A locked root; ``epoch`` counts its boots, ``booted_ns`` is when the last one was.
+    """A locked root; ``epoch`` counts its boots, ``swept`` are temporaries that were removed."""
 
-    ``booted_ns`` is wall time (nanoseconds since 1970) of the boot before this one, or 0.
-    """
-
-    def __init__(self, lock: File, epoch: int, booted_ns: int, swept: tuple[str, ...]) -> None:
+    def __init__(self, lock: File, epoch: int, swept: tuple[str, ...]) -> None:
         self.epoch = epoch
-        self.booted_ns = booted_ns
         self.swept = swept
         self._lock = lock
 
     @classmethod
-    def open(cls, files: FileSystem, ids: Ids, now_ns: int) -> Root:
+    def open(cls, files: FileSystem, ids: Ids) -> Root:
         """Lock the root and begin a new boot epoch, durably; an empty directory becomes a root.
 
         Raises ``NotARoot``, ``NewerFormat``, ``RootInUse``, ``StorageFull`` or ``OSError``.
@@ -60,11 +56,11 @@ class Root:
                     write_atomic(files, MARKER, marker, ids)
                 # A killed process may have made either name without its barrier.
                 files.sync_dir("")
-                epoch, booted_ns = _next_epoch(lock, now_ns)
+                epoch = _next_epoch(lock)
         except BaseException:
             lock.close()
             raise
-        return cls(lock, epoch, booted_ns, tuple(swept))
+        return cls(lock, epoch, tuple(swept))
 
     def close(self) -> None:
         """Let another runtime have the root."""
@@ -97,20 +93,19 @@ def _locked(files: FileSystem) -> File:
     return lock
 
 
-def _next_epoch(lock: File, now_ns: int) -> tuple[int, int]:
-    """Return this boot's epoch and the wall time of the boot before."""
+def _next_epoch(lock: File) -> int:
+    """Count one boot more, durably, in the slot that is not the last one; return the epoch."""
     content = read_all(lock)
-    epoch, booted_ns, slot = 0, 0, 1
+    epoch, slot = 0, 1
     for number in (0, 1):
         stored = content[number * _SLOT_BYTES : (number + 1) * _SLOT_BYTES]
         try:
-            members = unseal(stored.split(b"\n", 1)[0])
+            found = unseal(stored.split(b"\n", 1)[0]).get("epoch")
         except BadSeal:
             continue
-        found, when = members.get("epoch"), members.get("booted_ns")
-        if isinstance(found, int) and isinstance(when, int) and found > epoch:
-            epoch, booted_ns, slot = found, when, number
-    entry = seal({"booted_ns": now_ns, "epoch": epoch + 1}) + b"\n"
+        if isinstance(found, int) and found > epoch:
+            epoch, slot = found, number
+    entry = seal({"epoch": epoch + 1}) + b"\n"
     write_all(lock, entry.ljust(_SLOT_BYTES), (1 - slot) * _SLOT_BYTES)
     lock.fsync()
-    return epoch + 1, booted_ns
+    return epoch + 1

@@ -198,7 +198,7 @@ class Runtime:
         """Take back what a creation has made before the disk refused the rest."""
         orchestrator = self._orchestrator
         pool.give_up()
-        del orchestrator.agents[agent.agent_id], orchestrator.by_session[agent.session_id]
+        del orchestrator.agents[agent.agent_id]
         with suppress(ProviderError):
             await conversation.stop()
         with suppress(OSError):

@@ -15,9 +15,10 @@ from oracles.shadow_tree import Registries, ShadowTree
 from oracles.violation import Starved
 from powercut.action import Arguments, Kind
 from powercut.machines.play import NAMES, Player
+from powercut.machines.schedule import schedule
 from powercut.subject import Subject
 from sim.agent_service import SimulatedAgentService
-from sim.choices import Choices, Diverged, PlainChoices, SeededChoices
+from sim.choices import Choices, Diverged
 from sim.outside import Outside
 from sim.words import text
 from sim.world import World
@@ -39,7 +40,6 @@ SLOTS: Final = 3
 PROVIDER: Final = "agentic"
 
 _PLACES: Final = 7
-_SCHEDULES: Final = 255
 
 
 class NotedTools:
@@ -84,9 +84,8 @@ class LifecycleSubject(Subject):
         self._world = world
 
     def step(self, choices: Choices) -> None:
-        """Choose a schedule: first come first served, or one of a few hundred others."""
-        seed = choices.integer("schedule", 0, _SCHEDULES)
-        self._world.schedule = SeededChoices(seed) if seed else PlainChoices()
+        """Choose the schedule of this step."""
+        self._world.schedule = schedule(choices)
 
     def kinds(self) -> Sequence[Kind]:
         """Return the four things that happen to agents."""
@@ -231,11 +230,7 @@ class LifecycleSubject(Subject):
         ]
         return Registries(
             handlers={agent.agent_id: agent.session_id for agent in agents},
-            sessions={
-                session_id: agent.agent_id
-                for session_id, agent in orchestrator.by_session.items()
-                if agent.agent_id != USER
-            },
+            sessions={agent.session_id: agent.agent_id for agent in agents},
             names=dict(orchestrator.tree.names),
             children={node.agent_id: node.children for node in orchestrator.tree},
             taken=[name for name in NAMES if self._runtime.is_taken(name)],

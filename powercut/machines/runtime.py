@@ -30,8 +30,9 @@ from powercut.machines.proposals import (
     propose_send,
 )
 from powercut.machines.refusals import is_plausible, is_stopped
+from powercut.machines.schedule import schedule
 from powercut.subject import Subject
-from sim.choices import Choices, Diverged, PlainChoices, SeededChoices
+from sim.choices import Choices, Diverged, PlainChoices
 from sim.clock import EPOCH_NS
 from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
@@ -48,7 +49,6 @@ SECOND_NS: Final = 1_000_000_000
 HOUR_NS: Final = 3600 * SECOND_NS
 MOST_ROUNDS: Final = 64
 
-_SCHEDULES: Final = 255
 _REFUSED: Final = (OSError, StorageError, RuntimeRefused, ProviderError)
 
 
@@ -84,9 +84,8 @@ class RuntimeSubject(Subject):
         self._world = world
 
     def step(self, choices: Choices) -> None:
-        """Choose a schedule: first come first served, or one of a few hundred others."""
-        seed = choices.integer("schedule", 0, _SCHEDULES)
-        self._world.schedule = SeededChoices(seed) if seed else PlainChoices()
+        """Choose the schedule of this step."""
+        self._world.schedule = schedule(choices)
 
     def kinds(self) -> Sequence[Kind]:
         """Return the operator's calls, the passing of time, and what providers do."""

@@ -2,7 +2,7 @@
 
 Each provider has a pool of slots. A turn holds the slot of its session; nobody closes a
 slot that is held. When all slots are taken, the least recently used one that is idle is
-suspended; when all are held, whoever needs one waits, first come first served.
+suspended; when all are held, whoever needs one waits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class Pool:
         self._slots: Final = slots
         # The least recently used one first.
         self._open: dict[str, Slot] = {}
-        self._opening = 0
+        # Slots that are kept free: for sessions whose conversation is being taken up, and for
+        # creations, whose session is not known yet.
+        self._entering: set[str] = set()
+        self._creating = 0
         self._waiting: deque[Future[None]] = deque()
 
     async def hold(self, agent: Agent) -> Conversation:
@@ -64,11 +67,11 @@ class Pool:
                 break
             if slot is not None:
                 await self._wait()
-        self._opening += 1
+        self._entering.add(agent.session_id)
         try:
             conversation = await self._opened(agent)
         finally:
-            self._opening -= 1
+            self._entering.remove(agent.session_id)
             self._wake()
         self._open[agent.session_id] = Slot(agent, conversation)
         return conversation
@@ -80,7 +83,7 @@ class Pool:
         """
         while not await self._has_room():
             pass
-        self._opening += 1
+        self._creating += 1
         try:
             return await self._provider.create(opening)
         except BaseException:
@@ -94,7 +97,7 @@ class Pool:
 
     def give_up(self) -> None:
         """Free the slot that was kept for a creation."""
-        self._opening -= 1
+        self._creating -= 1
         self._wake()
 
     def release(self, agent: Agent) -> None:
@@ -125,10 +128,13 @@ class Pool:
 
         Raises ``StorageError`` or ``OSError``; the conversation is then still open (R20).
         """
-        while (slot := self._open.get(agent.session_id)) is not None:
-            if not slot.held:
+        while True:
+            slot = self._open.get(agent.session_id)
+            if slot is not None and not slot.held:
                 await self._evict(slot)
                 return
+            if slot is None and agent.session_id not in self._entering:
+                break
             await self._wait()
         if agent.record is not None and agent.record.state is SessionState.ACTIVE:
             # It was dropped after a failed turn, without a word to the record.
@@ -153,7 +159,7 @@ class Pool:
 
     async def _has_room(self) -> bool:
         """Return True if a slot is free; else make one free, or wait, and return False."""
-        if len(self._open) + self._opening < self._slots:
+        if len(self._open) + len(self._entering) + self._creating < self._slots:
             return True
         idle = [slot for slot in self._open.values() if not slot.held]
         if not idle:

@@ -66,7 +66,6 @@ class Orchestrator:
         self.multiplexer = multiplexer
         self.tree = Tree()
         self.agents: dict[str, Agent] = {}
-        self.by_session: dict[str, Agent] = {}
         self.failures: list[BaseException] = []
         self.take_turns: TakeTurns | None = None
         self.closing = False
@@ -90,7 +89,7 @@ class Orchestrator:
         path = self.log_path(session_id)
         store = None if agent_id == USER else self.store
         agent = Agent(self.host, store, agent_id, session_id, path, self.framing)
-        self.agents[agent_id] = self.by_session[session_id] = agent
+        self.agents[agent_id] = agent
         return agent
 
     def log_path(self, session_id: str) -> str:

@@ -12,8 +12,9 @@ from system.storage.log_report import Damage
 class RecoveryReport:
     """``epoch`` counts the boots of this root.
 
-    ``sessions``, ``living`` and ``lines`` are counts. ``torn_bytes`` were cut off the ends of
-    logs: lines that nobody was told of. ``damaged`` are bytes put aside; ``missing`` are
+    ``sessions``, ``living`` and ``lines`` are counts; ``unknown_lines`` are those of events
+    that this version does not know. ``torn_bytes`` were cut off the ends of logs: lines
+    that nobody was told of. ``damaged`` are bytes put aside; ``missing`` are
     first and last numbers of lines that are gone, by session. ``problems`` are sessions
     that are not served, or whose record had to be written anew. ``detached`` are sessions
     whose parent cannot be found; they count as roots. ``orphans`` are sessions that never
@@ -29,6 +30,7 @@ class RecoveryReport:
     sessions: int = 0
     living: int = 0
     lines: int = 0
+    unknown_lines: int = 0
     torn_bytes: int = 0
     redone: int = 0
     unkept: int = 0

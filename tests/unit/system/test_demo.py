@@ -110,7 +110,7 @@ def test_a_directory_with_other_things_is_refused_and_left_alone(tmp_path: Path)
 
 def test_a_root_in_use_is_refused(tmp_path: Path) -> None:
     host = real_host(str(tmp_path))
-    root = Root.open(host.files, host.ids, 0)
+    root = Root.open(host.files, host.ids)
 
     assert "another runtime holds it" in refused(tmp_path)
 
@@ -249,7 +249,7 @@ def test_a_recovery_that_put_nothing_right_is_one_line() -> None:
 
 def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
     report = RecoveryReport(
-        epoch=2, sessions=1, living=1, lines=5, torn_bytes=17, redone=3, unkept=2,
+        epoch=2, sessions=1, living=1, lines=5, unknown_lines=4, torn_bytes=17, redone=3, unkept=2,
         damaged=[Damage("agents/a/events.jsonl", 40, 9, "no seal", tail=False, quarantine="q")],
         missing={"a": ((3, 3), (5, 8))},
         problems=[SessionProblem("b", Problem.FAILED, "EIO")],
@@ -264,6 +264,7 @@ def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
         "  conversations that had been open, suspended: 1",
         "  turns that were under way, to be run again: 3",
         "  agents whose end was finished: 1",
+        "  lines of events that this version does not know: 4",
         "  bytes of unfinished lines, cut off: 17",
         "  sessions that never became agents, removed: 2",
         "  temporary files, removed: 1",

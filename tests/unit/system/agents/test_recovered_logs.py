@@ -122,7 +122,7 @@ def test_a_log_of_the_operator_that_cannot_be_read_stops_the_boot_and_frees_the_
 def test_events_that_nobody_knows_do_not_hinder_anybody(room: Room) -> None:
     room.put_session(ONE, [*born(ADA, "Ada"), ("tool.call", {"name": "sing"})])
 
-    recovered(room)
+    assert recovered(room).report.unknown_lines == 1
 
     assert room.agent(ADA).history.ignored == 1
     assert room.named("Ada").alive

@@ -14,21 +14,21 @@ from tests.unit.system.faulty_files import FaultyHost
 MARKER = seal({"format": 1, "made_by": "powercut"}) + b"\n"
 
 
-def opened(here: FaultyHost, now_ns: int = 7) -> Root:
-    return Root.open(here.host.files, here.host.ids, now_ns)
+def opened(here: FaultyHost) -> Root:
+    return Root.open(here.host.files, here.host.ids)
 
 
-def slot(epoch: int, booted_ns: int) -> bytes:
-    return (seal({"booted_ns": booted_ns, "epoch": epoch}) + b"\n").ljust(512)
+def slot(epoch: int) -> bytes:
+    return (seal({"epoch": epoch}) + b"\n").ljust(512)
 
 
 def test_an_empty_directory_becomes_a_root(here: FaultyHost) -> None:
     root = opened(here)
 
-    assert (root.epoch, root.booted_ns, root.swept) == (1, 0, ())
+    assert (root.epoch, root.swept) == (1, ())
     assert here.names() == ["root.json", "runtime.lock"]
     assert here.read("root.json") == MARKER
-    assert here.read("runtime.lock") == slot(1, 7)
+    assert here.read("runtime.lock") == slot(1)
 
 
 def test_the_marker_is_durable_before_anything_else_is_told(here: FaultyHost) -> None:
@@ -40,35 +40,27 @@ def test_the_marker_is_durable_before_anything_else_is_told(here: FaultyHost) ->
 
 
 def test_the_epochs_are_written_in_two_slots_in_turn(here: FaultyHost) -> None:
-    for now_ns in (10, 20, 30):
-        opened(here, now_ns).close()
+    for _ in range(3):
+        opened(here).close()
 
-    assert here.read("runtime.lock") == slot(3, 30) + slot(2, 20)
-
-
-def test_a_boot_knows_when_the_one_before_was(here: FaultyHost) -> None:
-    opened(here, 10).close()
-
-    root = opened(here, 20)
-
-    assert (root.epoch, root.booted_ns) == (2, 10)
+    assert here.read("runtime.lock") == slot(3) + slot(2)
 
 
-@pytest.mark.parametrize("torn", [b"", b"\0" * 512, slot(3, 30)[:20], slot(3, 30)[:-1] + b"x"])
+@pytest.mark.parametrize("torn", [b"", b"\0" * 512, slot(3)[:20], slot(3)[:-1] + b"x"])
 def test_a_torn_slot_leaves_the_other_one(here: FaultyHost, torn: bytes) -> None:
     here.write("root.json", MARKER)
-    here.write("runtime.lock", torn[:512].ljust(512) + slot(2, 20))
+    here.write("runtime.lock", torn[:512].ljust(512) + slot(2))
 
-    root = opened(here, 40)
+    root = opened(here)
 
     # A slot is whole when its seal holds; what stands behind that is padding.
-    whole = torn.startswith(slot(3, 30)[:50])
-    assert (root.epoch, root.booted_ns) == ((4, 30) if whole else (3, 20))
+    whole = torn.startswith(slot(3)[:30])
+    assert root.epoch == (4 if whole else 3)
 
 
 def test_a_slot_without_numbers_counts_as_torn(here: FaultyHost) -> None:
     here.write("root.json", MARKER)
-    here.write("runtime.lock", seal({"epoch": "9", "booted_ns": 1}) + b"\n")
+    here.write("runtime.lock", seal({"epoch": "9"}) + b"\n")
 
     assert opened(here).epoch == 1
 

@@ -65,6 +65,26 @@ def test_a_conversation_that_a_failed_turn_has_dropped_is_suspended_in_its_recor
     assert state(room, bob) == "SUSPENDED"
 
 
+def test_a_suspension_waits_for_a_conversation_that_is_being_taken_up() -> None:
+    room, (_, bob, _) = three_roots(slots=3)
+    room.provider.fail("send")
+    room.run(room.runtime.send(bob, "hello"))
+    room.settle()
+    gate = asyncio.Event()
+    room.provider.hooks["restore"] = gate.wait
+    room.world.loop.advance(2 * SECOND_NS)
+    assert room.provider.asked[-1] == "restore c2"
+    suspending = room.world.loop.create_task(room.runtime.suspend(bob))
+    room.settle()
+    assert not suspending.done()
+
+    gate.set()
+    room.run(suspending)
+
+    assert room.provider.asked[-2:] == ["suspend c2", "stop c2"]
+    assert state(room, bob) == "SUSPENDED"
+
+
 def test_a_suspension_that_the_provider_refuses_keeps_no_blob() -> None:
     room, (_, bob, _) = three_roots(slots=3)
     room.provider.fail("suspend")
