@@ -215,7 +215,7 @@ class LifecycleSubject(Subject):
         return self._idle(f"refused: {type(refused).__name__}")
 
     def _check(self) -> None:
-        files = self._world.disk.snapshot().files()
+        files = self._world.disk.files()
         seen = self._reader.look({path[1:]: content for path, content in files.items()})
         self._shadow.check(self._runtime.view(), seen, self._registries())
 

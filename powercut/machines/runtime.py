@@ -363,7 +363,7 @@ class RuntimeSubject(Subject):
         return self._shadow.look(self._files())
 
     def _files(self) -> dict[str, bytes]:
-        files = self._world.disk.snapshot().files()
+        files = self._world.disk.files()
         return {path[1:]: content for path, content in files.items()}
 
     def _latest_ns(self) -> int:

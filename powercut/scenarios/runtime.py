@@ -23,7 +23,6 @@ from powercut.scenarios.host import host_of
 from powercut.scenarios.scenario import Scenario
 from sim.choices import PlainChoices
 from sim.clock import SimulatedClock
-from sim.disk.crash_image import Image
 from sim.disk.handle import Handle
 from sim.event_loop import SimulatedLoop
 from system.ports import Host, JsonObject
@@ -195,9 +194,7 @@ def _recovering(framing: Framing) -> Check:
         damaged = [damage for damage in report.damaged if not damage.tail]
         if damaged or report.missing or report.problems or report.detached:
             raise FalseAlarm("recovery reports damage that no crash can do", report=report)
-        # Only the page cache: what is pending takes as long to find out as half a recovery.
-        files = Image.of_platter(disk.disk.cache.freeze(), disk.disk.next_inode).files()
-        seen = shadow.look({path[1:]: content for path, content in files.items()})
+        seen = shadow.look({path[1:]: content for path, content in disk.disk.files().items()})
         shadow.settle(seen)
         shadow.check_view(runtime.view(), seen, at_rest=True)
 

@@ -174,7 +174,7 @@ class Life:
 
     def facts(self) -> set[Fact]:
         """Return what the disk holds, read by the oracle's own reader."""
-        files = self.world.disk.snapshot().files()
+        files = self.world.disk.files()
         return facts_of(Seen.of_files({path[1:]: content for path, content in files.items()}))
 
 
