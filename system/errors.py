@@ -187,6 +187,20 @@ class NameTaken(RuntimeRefused):
         self.name = name
 
 
+class MayBeThere(RuntimeRefused):
+    """A request may have made an agent already, in a session that cannot be read now.
+
+    Cause: recovery could not read some sessions; its report says which, and why.
+    Cure: mend what the report names and start the runtime again, or leave out the request id.
+    """
+
+    def __init__(self, request_id: str, sessions: str) -> None:
+        super().__init__(
+            f"request_id={request_id!r} may be that of a session that cannot be read ({sessions});"
+            " see the recovery report, mend it and start again"
+        )
+
+
 class HasChildren(RuntimeRefused):
     """An agent with living children cannot end: they would have no parent.
 

@@ -166,7 +166,14 @@ class RealWorkers:
         self._threads = ThreadPoolExecutor(THREADS, "powercut-disk")
 
     async def run(self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        job = self._threads.submit(call)
+        try:
+            return await asyncio.wrap_future(job)
+        except asyncio.CancelledError:
+            while not job.done():
+                with suppress(asyncio.CancelledError, Exception):
+                    await asyncio.wrap_future(job)
+            raise
 
 
 def real_host(root: str) -> Host:

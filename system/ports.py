@@ -186,7 +186,8 @@ class Workers(Protocol):
     async def run(self, call: Callable[[], T]) -> T:
         """Return what ``call()`` returns, or raise what it raises.
 
-        A call that was started ends even when the caller is cancelled meanwhile.
+        A call that was started is not left alone: a caller that is cancelled meanwhile hears
+        of that when the call has ended, so what it cleans up then is not in use any more.
         """
         ...
 

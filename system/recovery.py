@@ -23,10 +23,11 @@ from system.agents.orchestrator import USER_LOG, USER_SESSION, Orchestrator
 from system.agents.placing import placed
 from system.agents.provider_state import ProviderState
 from system.agents.recovery_report import RecoveryReport
+from system.agents.remains import Fate, Remains, Witnesses
 from system.agents.session import SessionRecord, SessionState
 from system.agents.store_report import Problem, ReportBuilder, SessionProblem
 from system.agents.tree import Node
-from system.errors import NewerFormat, StorageError
+from system.errors import NewerFormat, RuntimeRefused, StorageError
 from system.ports import Json, JsonObject, ProviderError
 from system.root import MARKER, Root
 from system.storage.event_log import EventLog
@@ -138,7 +139,7 @@ class Recovery:
     def _not_ours(self, session_id: str, reason: str) -> None:
         if session_id == USER_SESSION:
             raise NewerFormat(USER_LOG, reason)
-        self._tell(session_id, Problem.NEWER, reason)
+        self._tell(session_id, Problem.LOG_NEWER, reason)
         self._logs.pop(session_id).close()
 
     def _read_record(self, session_id: str) -> None:
@@ -153,36 +154,44 @@ class Recovery:
         """Place the agents, roots first; remove what never became one; repair records."""
         user = self.orchestrator.new_agent(USER, USER_SESSION)
         user.adopt(self._logs[USER_SESSION], self._histories.pop(USER_SESSION))
-        promised = {
-            str(spawn["session_id"])
-            for history in self._histories.values()
-            for turn in history.completed
-            for spawn in _objects(turn["spawned"])
-        }
+        witnesses = Witnesses({USER_SESSION: user.history, **self._histories})
         for session_id, history in list(self._histories.items()):
             if history.agent is None:
-                self._without_agent(session_id, promised=session_id in promised)
+                self._without_agent(session_id, history, witnesses)
         for session_id, parent_id, detached in placed(self._histories):
             if detached:
                 self.report.detached.append(session_id)
             self._placed(session_id, parent_id)
+        if not (self.orchestrator.unserved or self.orchestrator.lost):
+            known = {USER, RUNTIME, *self.orchestrator.agents}
+            self.report.vanished = sorted(witnesses.senders - known)
 
-    def _without_agent(self, session_id: str, *, promised: bool) -> None:
-        """Remove a session that has no ``agent.created``; damage keeps what is left of it."""
+    def _without_agent(self, session_id: str, history: History, witnesses: Witnesses) -> None:
+        """Deal with a session that has no ``agent.created``."""
+        log, problem = self._logs.get(session_id), self._record_problems.get(session_id)
+        fate = witnesses.fate_of(
+            session_id,
+            Remains(
+                history,
+                log is not None and _is_damaged(log),
+                self._records.get(session_id),
+                problem is not None and problem.problem is not Problem.NO_RECORD,
+            ),
+        )
+        if fate is Fate.NAMED:
+            history.agent = witnesses.promised[session_id]
+            return
         del self._histories[session_id]
         self._records.pop(session_id, None)
-        log = self._logs.pop(session_id, None)
         if log is not None:
-            log.close()
-        if promised:
-            # The promise has all that is missing; it is added to what is there.
-            return
-        problem = self._record_problems.get(session_id)
-        record_lost = problem is not None and problem.problem is not Problem.NO_RECORD
-        if record_lost or (log is not None and _is_damaged(log)):
-            detail = "its log does not say which agent it is; what is left was kept"
-            self._tell(session_id, Problem.DAMAGED, detail)
-            return
+            self._logs.pop(session_id).close()
+        if fate is Fate.LOST:
+            self.orchestrator.lost.add(session_id)
+            self._tell(session_id, Problem.LOG_DAMAGED, "it does not say which agent it is")
+        elif fate is Fate.ORPHAN:
+            self._remove(session_id)
+
+    def _remove(self, session_id: str) -> None:
         try:
             self.store.remove(session_id)
         except OSError as error:
@@ -194,6 +203,14 @@ class Recovery:
         history = self._histories[session_id]
         facts = history.agent
         assert facts is not None
+        if (twin := self.orchestrator.agents.get(facts.agent_id)) is not None:
+            detail = (
+                f"it says that it is agent {facts.agent_id}, which is session {twin.session_id}"
+            )
+            self._tell(session_id, Problem.LOG_DAMAGED, detail)
+            self._logs.pop(session_id).close()
+            self.orchestrator.unserved.add(session_id)
+            return
         agent = self.orchestrator.new_agent(facts.agent_id, session_id)
         agent.adopt(self._logs[session_id], history)
         agent.record = record = self._records.get(session_id)
@@ -217,8 +234,12 @@ class Recovery:
         agents = [orchestrator.agents[node.agent_id] for node in orchestrator.tree]
         touched: dict[str, Agent] = {}
         for agent in agents:
-            for turn in agent.history.completed:
-                orchestrator.promise(agent, turn, touched)
+            try:
+                for turn in agent.history.completed:
+                    orchestrator.promise(agent, turn, touched)
+            except (KeyError, ValueError) as error:
+                agent.stopped = f"a turn promises what this version does not know: {error!r}"
+                self._tell(agent.session_id, Problem.LOG_NEWER, agent.stopped)
             agent.history.completed.clear()
             orchestrator.owe_errors(agent, touched)
             orchestrator.owe_notices(agent, touched)
@@ -243,13 +264,14 @@ class Recovery:
                 self.report.ended.append(agent.agent_id)
             if history.ended:
                 await self.orchestrator.retire(agent)
-        except (OSError, StorageError) as error:
+        except (OSError, StorageError, RuntimeRefused) as error:
             self._tell(agent.session_id, Problem.FAILED, f"it could not be repaired ({error})")
 
     async def _write_record(self, agent: Agent) -> None:
         problem = self._record_problems.get(agent.session_id)
         facts = agent.history.session
-        if facts is None or (problem is not None and problem.problem is Problem.NEWER):
+        agent.foreign_record = problem is not None and problem.problem is Problem.NEWER
+        if facts is None or agent.foreign_record:
             return
         state = SessionState.TERMINATED if agent.history.ended else SessionState.SUSPENDED
         blob = ProviderState(agent.history.identity).encoded()
@@ -365,7 +387,3 @@ def _is_damaged(log: EventLog) -> bool:
     """Say whether bytes are gone that no crash can have taken."""
     told = log.report
     return bool(told.missing) or any(not damage.tail for damage in told.damaged)
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

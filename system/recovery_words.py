@@ -38,6 +38,8 @@ def recovery_in_words(report: RecoveryReport) -> Iterator[str]:
         yield f"  session {told.session_id}: {told.problem.value} ({told.detail})"
     for session_id in report.detached:
         yield f"  session {session_id}: its parent cannot be found; it counts as a root"
+    for agent_id in report.vanished:
+        yield f"  agent {agent_id}: it has said something, and nothing of its session is left"
     for leak in report.leaks:
         yield f"  a conversation is kept that no session knows: {leak}"
 

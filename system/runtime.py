@@ -7,12 +7,13 @@
     await runtime.close()
 
 What a call returned is durable (S-01). A call that raises has changed nothing, except after
-``LogStopped`` and ``OSError``: then the next boot knows.
+``LogStopped`` and ``OSError``: then the next boot knows. A caller that does not wait for the
+end of a call (it is cancelled, or a timeout comes) does not stop it: the call goes on.
 """
 
 from __future__ import annotations
 
-from asyncio import wait
+from asyncio import Task, shield, wait
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,11 +32,13 @@ from system.agents.tools import LONGEST_NAME
 from system.agents.tree import Node
 from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
+from system.calls import Calls, whole
 from system.errors import (
     AgentStopped,
     BadName,
     Closed,
     HasChildren,
+    MayBeThere,
     StorageError,
     StorageFull,
     UnknownAgent,
@@ -74,7 +77,10 @@ _DEFAULTS: Final = Options()
 
 
 class Runtime:
-    """One lifetime of the runtime on one root. ``report`` says what recovery found."""
+    """One lifetime of the runtime on one root.
+
+    ``report`` says what recovery found; ``calls`` are those of the operator that are under way.
+    """
 
     def __init__(self, recovery: Recovery, turns: Turns, resume: Resume) -> None:
         self.report = recovery.report
@@ -83,6 +89,8 @@ class Runtime:
         self._orchestrator = orchestrator = recovery.orchestrator
         self._turns = turns
         self._resume = resume
+        self.calls = Calls()
+        self._creating: dict[str, Task[str]] = {}
         self._by_request = {
             facts.request_id: facts.agent_id
             for agent in orchestrator.agents.values()
@@ -141,8 +149,10 @@ class Runtime:
     ) -> str:
         """Create a root agent; it is durable when its id is returned.
 
-        The same ``request_id`` gives the same agent, also after a crash. Raises
-        ``NameTaken``, ``BadName``, ``UnknownProvider``, ``NotPlainJson``, ``PayloadTooLarge``,
+        The same ``request_id`` gives the same agent, also after a crash, and while the first
+        call with it is under way; what that one raises, this one does too. Raises
+        ``NameTaken``, ``MayBeThere``, ``BadName``, ``UnknownProvider``, ``NotPlainJson``,
+        ``PayloadTooLarge``,
         ``ProviderError``, ``StorageError`` or ``OSError``.
         """
         orchestrator = self._open()
@@ -151,17 +161,34 @@ class Runtime:
             raise BadName(name, LONGEST_NAME)
         if request_id is not None and request_id in self._by_request:
             return self._by_request[request_id]
+        if request_id is not None and request_id in self._creating:
+            return await shield(self._creating[request_id])
+        if request_id is not None and orchestrator.unserved:
+            raise MayBeThere(request_id, ", ".join(sorted(orchestrator.unserved)))
         pool = orchestrator.multiplexer.pool(provider)
         orchestrator.tree.reserve(name)
+        creation = self._create(pool, name, instructions, model, request_id)
+        creating = self.calls.begin(creation, "create_agent")
+        if request_id is not None:
+            self._creating[request_id] = creating
+        return await shield(creating)
+
+    async def _create(
+        self, pool: Pool, name: str, instructions: str, model: str, request_id: str | None
+    ) -> str:
+        orchestrator = self._orchestrator
         try:
             agent = await self._created(pool, name, instructions, model, request_id)
         except (ProviderError, StorageFull, OSError):
             orchestrator.tree.release(name)
+            if request_id is not None:
+                del self._creating[request_id]
             raise
         node = Node(agent.agent_id, agent.session_id, name, None)
         orchestrator.tree.add(node)
         if request_id is not None:
             self._by_request[request_id] = agent.agent_id
+            del self._creating[request_id]
         return agent.agent_id
 
     async def _created(
@@ -177,9 +204,10 @@ class Runtime:
             "instructions": instructions,
             "request_id": request_id,
         }
-        identity = conversation.identity()
         agent = orchestrator.new_agent(agent_id, session_id)
-        agent.birth = birth(session_id, pool.name, model, identity, SessionState.ACTIVE, facts)
+        agent.birth = birth(
+            session_id, pool.name, model, conversation.identity(), SessionState.ACTIVE, facts
+        )
         try:
             await agent.tell()
         except (StorageFull, OSError):
@@ -206,6 +234,7 @@ class Runtime:
             agent.close()
             await self._host.workers.run(lambda: orchestrator.store.remove(agent.session_id))
 
+    @whole
     async def send(self, agent_id: str, payload: Json, message_id: str | None = None) -> str:
         """Send a message from USER; it is durable when its id is returned.
 
@@ -230,6 +259,7 @@ class Runtime:
         await orchestrator.wake_or_rest(agent)
         return key
 
+    @whole
     async def terminate(self, agent_id: str) -> None:
         """End an agent, between two of its turns; that is durable when this returns.
 
@@ -240,10 +270,8 @@ class Runtime:
         agent = self._living(agent_id)
         async with agent.turn:
             self._living(agent_id)
-            node = orchestrator.tree.nodes[agent_id]
-            if node.children:
-                names = ", ".join(orchestrator.tree.names[child] for child in node.children)
-                raise HasChildren(node.name, names)
+            if children := orchestrator.tree.dependants(agent_id):
+                raise HasChildren(orchestrator.tree.names[agent_id], ", ".join(children))
 
             def make() -> list[Event]:
                 returned: list[Json] = list(agent.history.pending)
@@ -256,6 +284,7 @@ class Runtime:
             orchestrator.tree.end(agent_id)
         await orchestrator.finish(agent)
 
+    @whole
     async def suspend(self, agent_id: str) -> None:
         """Close the agent's conversation after the turn under way; its record says so.
 
@@ -269,6 +298,7 @@ class Runtime:
             raise AgentStopped(agent.name(), agent.stopped or "it was never born")
         await orchestrator.multiplexer.pool(session.provider).suspend(agent)
 
+    @whole
     async def acknowledge(self, message_id: str) -> None:
         """Say that the operator has seen a message to USER; that is durable when this returns.
 
@@ -300,6 +330,7 @@ class Runtime:
         ]:
             await wait(running)
 
+    @whole
     async def close(self) -> None:
         """Let the turns under way end, close every conversation, and free the lock.
 
@@ -309,7 +340,7 @@ class Runtime:
         orchestrator = self._open()
         orchestrator.closing = True
         orchestrator.stop_waiting()
-        while tasks := orchestrator.at_work():
+        while tasks := [*orchestrator.at_work(), *self.calls.others()]:
             await wait(tasks)
         refused: list[OSError | StorageError] = []
         try:

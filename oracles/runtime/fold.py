@@ -238,7 +238,10 @@ class Fold:
         if turn_id in self.turns:
             raise InvalidState("a turn failed that is complete")
         self.failed.add(turn_id)
-        self.open_starts.pop(turn_id, None)
+        start = self.open_starts.pop(turn_id, None)
+        if start is not None and line.data.get("uncounted"):
+            # The disk's fault, which is not that of the messages.
+            self.presentations.subtract(start.presented)
 
     def turn_complete(self, line: Line) -> None:
         if self.ended and line.data["terminate"]:

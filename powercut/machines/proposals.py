@@ -12,6 +12,7 @@ from sim.words import text
 
 _PLACES: Final = 7
 _THEN: Final = (0, 8, 60, 60)
+_PATIENCE: Final = (0,) * 10 + (3, 12)
 _WAITS: Final = (1, 90, 700, 4000)
 
 
@@ -22,6 +23,7 @@ def propose_create(choices: Choices) -> Arguments:
         "provider": choices.pick("provider", MachineOutside.names),
         "instructions": text(choices),
         "again": choices.integer("again", 0, 7) == 7,
+        **propose_call(choices),
     }
 
 
@@ -32,12 +34,18 @@ def propose_send(choices: Choices) -> Arguments:
         "again": choices.integer("again", 0, 7) == 7,
         "payload": propose_play(choices),
         "then": choices.pick("then", _THEN),
+        **propose_call(choices),
     }
+
+
+def propose_call(choices: Choices) -> Arguments:
+    """Choose after how many steps the operator gives up a call; 0 is never."""
+    return {"patience": choices.pick("patience", _PATIENCE)}
 
 
 def propose_agent(choices: Choices) -> Arguments:
     """Choose one of the living agents."""
-    return {"agent": choices.integer("agent", 0, _PLACES)}
+    return {"agent": choices.integer("agent", 0, _PLACES), **propose_call(choices)}
 
 
 def propose_run(choices: Choices) -> Arguments:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from system.errors import AgentStopped, HasChildren, NameTaken, UnknownAgent
+from system.errors import AgentStopped, HasChildren, LogStopped, NameTaken, UnknownAgent
 from system.ports import ProviderError
 from system.runtime import Runtime
 
@@ -26,7 +26,7 @@ def is_plausible(refused: Exception, runtime: Runtime, *, provider_was_ill: bool
             return runtime.is_taken(name)
         case HasChildren(children=children):
             return any(runtime.is_taken(name) for name in children.split(", "))
-        case AgentStopped():
+        case AgentStopped() | LogStopped():
             return is_stopped(runtime)
         case ProviderError():
             return provider_was_ill

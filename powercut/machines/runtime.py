@@ -7,7 +7,6 @@ needs, and what is under way then waits for the next one, or for a crash.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Coroutine, Sequence
 from errno import EIO
 from typing import Any, Final, TypeVar
@@ -19,11 +18,13 @@ from oracles.shadow_runtime import ShadowRuntime
 from oracles.shadow_turns import ShadowTurns
 from oracles.violation import FalseAlarm, Starved
 from powercut.action import Arguments, Json, Kind
+from powercut.machines.operator import Asked, GivenUp, Operator
 from powercut.machines.outside import FEATURES, MachineOutside
 from powercut.machines.play import NAMES
 from powercut.machines.proposals import (
     propose_advance,
     propose_agent,
+    propose_call,
     propose_create,
     propose_provider_fault,
     propose_run,
@@ -71,8 +72,7 @@ class RuntimeSubject(Subject):
         self._shadow = ShadowRuntime(turns)
         self._options = Options(slots=SLOTS, framing=framing)
         self._recover = recover
-        self._requests: list[tuple[str, tuple[str, str, str]]] = []
-        self._messages: list[tuple[str, tuple[str, Json]]] = []
+        self._operator = Operator(self._shadow.operator)
         self._awaited: frozenset[str] = frozenset()
         self._world: World
         self._host: Host
@@ -96,7 +96,9 @@ class RuntimeSubject(Subject):
             Kind("advance", 2, self._advance, propose_advance, self._has_agents),
             Kind("terminate", 3, self._terminate, propose_agent, self._has_agents),
             Kind("suspend", 2, self._suspend, propose_agent, self._has_agents),
-            Kind("acknowledge", 1, self._acknowledge, ready=lambda: bool(self._view().user)),
+            Kind(
+                "acknowledge", 1, self._acknowledge, propose_call, lambda: bool(self._view().user)
+            ),
             Kind("look", 1, self._look, ready=self._has_agents),
             Kind("provider_fault", 1, self._provider_fault, propose_provider_fault),
             Kind("provider_well", 1, self._provider_well, ready=lambda: self.outside.is_ill),
@@ -178,79 +180,40 @@ class RuntimeSubject(Subject):
     # -- the operator --------------------------------------------------------------------
 
     def _create(self, arguments: Arguments) -> str:
-        asked = (str(arguments["name"]), str(arguments["instructions"]), str(arguments["provider"]))
-        if arguments["again"] and self._requests:
-            request_id, asked = self._requests[-1]
-        else:
-            request_id = f"request-{len(self._requests) + 1}"
-            self._requests.append((request_id, asked))
-        operator, (name, instructions, provider) = self._shadow.operator, asked
-        operator.begin_create(request_id, name, instructions, provider, "")
-        try:
-            agent_id = self._call(
-                self._runtime.create_agent(name, instructions, provider, request_id=request_id)
-            )
-        except _REFUSED as refused:
-            if isinstance(refused, RuntimeRefused | ProviderError):
-                operator.refuse_create(request_id)
-            return self._refused(refused)
-        operator.acknowledge_create(request_id, agent_id)
-        self._saw()
-        return "ack"
+        return self._ask(self._operator.create(self._runtime, arguments), arguments)
 
     def _send(self, arguments: Arguments) -> str:
-        asked = (self._chosen(arguments).agent_id, arguments["payload"])
-        if arguments["again"] and self._messages:
-            message_id, asked = self._messages[-1]
-        else:
-            message_id = f"{len(self._messages) + 1:032x}"
-            self._messages.append((message_id, asked))
-        operator, (agent_id, payload) = self._shadow.operator, asked
-        operator.begin_send(message_id, agent_id, payload)
-        try:
-            self._call(self._runtime.send(agent_id, _plain(payload), message_id))
-        except _REFUSED as refused:
-            if isinstance(refused, RuntimeRefused):
-                operator.refuse_send(message_id)
-            return self._refused(refused)
-        operator.acknowledge_send(message_id)
-        # The turns that it causes begin at once, or wait for another action.
-        self._call(self._pass(arguments["then"]))
-        self._saw()
-        return "ack"
+        agent_id = self._chosen(arguments).agent_id
+        outcome = self._ask(self._operator.send(self._runtime, agent_id, arguments), arguments)
+        if outcome == "ack":
+            # The turns that it causes begin at once, or wait for another action.
+            self._call(self._pass(arguments["then"]))
+            self._saw()
+        return outcome
 
     def _terminate(self, arguments: Arguments) -> str:
         agent_id = self._chosen(arguments).agent_id
-        operator = self._shadow.operator
-        operator.begin_terminate(agent_id)
-        try:
-            self._call(self._runtime.terminate(agent_id))
-        except _REFUSED as refused:
-            if isinstance(refused, RuntimeRefused):
-                operator.refuse_terminate(agent_id)
-            return self._refused(refused)
-        operator.acknowledge_terminate(agent_id)
-        self._saw()
-        return "ack"
+        return self._ask(self._operator.terminate(self._runtime, agent_id), arguments)
 
     def _suspend(self, arguments: Arguments) -> str:
-        try:
-            self._call(self._runtime.suspend(self._chosen(arguments).agent_id))
-        except _REFUSED as refused:
-            return self._refused(refused)
-        return "suspended"
+        agent_id = self._chosen(arguments).agent_id
+        return self._ask(self._operator.suspend(self._runtime, agent_id), arguments)
 
-    def _acknowledge(self, _arguments: Arguments) -> str:
+    def _acknowledge(self, arguments: Arguments) -> str:
         message_id = self._view().user[0].message_id
-        operator = self._shadow.operator
-        operator.begin_acknowledge(message_id)
+        return self._ask(self._operator.acknowledge(self._runtime, message_id), arguments)
+
+    def _ask(self, asked: Asked, arguments: Arguments) -> str:
         try:
-            self._call(self._runtime.acknowledge(message_id))
+            answer = self._call(asked.answer(arguments["patience"]))
+        except GivenUp:
+            self.marks.reach(Mark.CALL_GIVEN_UP)
+            return "given up"
         except _REFUSED as refused:
-            if isinstance(refused, RuntimeRefused):
-                operator.refuse_acknowledge(message_id)
+            if isinstance(refused, asked.refusals):
+                asked.refuse()
             return self._refused(refused)
-        operator.acknowledge_acknowledge(message_id)
+        asked.acknowledge(answer)
         self._saw()
         return "ack"
 
@@ -382,11 +345,6 @@ class RuntimeSubject(Subject):
         if not living:
             raise Diverged(0, "an agent", "none lives")
         return living[place % len(living)]
-
-
-def _plain(payload: object) -> Any:
-    """Return a payload as the plain JSON that it is."""
-    return json.loads(json.dumps(payload))
 
 
 def runtime() -> RuntimeSubject:

@@ -50,7 +50,8 @@ class Agent:
     ``owed`` are lines that are due in its log, by their key. ``turn`` is locked while a turn,
     or its end by the operator, is under way, ``lock`` during one append; ``running`` takes
     its turns, and is ``pausing`` between two attempts; ``retrying`` writes what the disk had
-    refused, and ``awaits_retry`` before it.
+    refused, and ``awaits_retry`` before it. A ``foreign_record`` is left as it is: it is from a
+    newer version.
     """
 
     def __init__(
@@ -74,8 +75,10 @@ class Agent:
         self.retrying: Task[None] | None = None
         self.pausing = False
         self.awaits_retry = False
+        self.foreign_record = False
         self.turn: Final = Lock()
         self.lock: Final = Lock()
+        self._saving: Final = Lock()
         self._host = host
         self._store = store
         self._path = path
@@ -220,17 +223,24 @@ class Agent:
 
         Raises what ``SessionStore.save`` raises.
         """
-        before, store = self.record, self._store
-        assert store is not None
-        if before is None:
-            return
-        if before.state is state and before.provider_state_blob == provider_state_blob:
-            return
-        after = before.moved_to(state, provider_state_blob)
-        if before.state is not state:
-            after.check_follows(before, store.path_of(self.session_id))
-        await self._host.workers.run(lambda: store.replace(after))
-        self.record = after
+        async with self._saving:
+            before, store, facts = self.record, self._store, self.history.session
+            assert store is not None
+            if self.foreign_record or facts is None:
+                return
+            if before is None:
+                # The disk has refused it so far.
+                after = SessionRecord(
+                    self.session_id, facts.provider, facts.model, state, provider_state_blob
+                )
+            elif before.state is state and before.provider_state_blob == provider_state_blob:
+                return
+            else:
+                after = before.moved_to(state, provider_state_blob)
+                if before.state is not state:
+                    after.check_follows(before, store.path_of(self.session_id))
+            await self._host.workers.run(lambda: store.replace(after))
+            self.record = after
 
     async def rest(self) -> None:
         """Let the log hold no descriptor until the next line; its notes are durable then.

@@ -6,13 +6,13 @@ recovery every line that it has found, so both always know the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from system.agents import event
-from system.agents.message import Kind, Message
+from system.agents.message import UNANSWERED, Kind, Message
 from system.ports import Exchange, Json, JsonObject
 from system.storage.line import Line
 
@@ -40,11 +40,20 @@ class SessionFacts:
     system_prompt: str
 
 
+class OpenTurn(NamedTuple):
+    """What ``turn.start`` says."""
+
+    prompt: str
+    presented: Sequence[str]
+
+
 class History:
     """The state of one session.
 
-    ``pending`` are the messages to be presented, in order; ``presentations`` how often each
-    was. ``open_turns`` have a ``turn.start`` and no end. ``completed`` are the data of all
+    ``enqueued`` are the ids of all messages that it was ever given; ``pending`` are those to
+    be presented, in order, ``presentations`` how often each was; ``senders`` are the agents
+    that have said something of their own in them. ``open_turns`` have a
+    ``turn.start`` and no end. ``completed`` are the data of all
     ``turn.complete`` lines: what was promised. ``ended`` is empty while the agent lives.
     ``unkept`` are messages of which their senders must be told that nobody will see them,
     with the reason. ``ignored`` counts lines of unknown events; ``last_ts`` is the time of
@@ -54,7 +63,8 @@ class History:
     __slots__ = (
         "agent", "completed", "controls", "ended", "enqueued", "exchanges", "gated",
         "identity", "ignored", "last_ts", "metadata", "open_turns", "pending", "permits",
-        "presentations", "reminders", "session", "subscriptions", "termination_logged", "turns",
+        "presentations", "reminders", "senders", "session", "subscriptions",
+        "termination_logged", "turns",
         "unkept",
     )  # fmt: skip
 
@@ -63,9 +73,10 @@ class History:
         self.agent: AgentFacts | None = None
         self.identity = ""
         self.enqueued: set[str] = set()
+        self.senders: set[str] = set()
         self.pending: dict[str, Message] = {}
         self.presentations: dict[str, int] = {}
-        self.open_turns: dict[str, str] = {}
+        self.open_turns: dict[str, OpenTurn] = {}
         self.turns: list[str] = []
         self.exchanges: list[Exchange] = []
         self.completed: list[JsonObject] = []
@@ -102,9 +113,12 @@ class History:
         """Whether the line of this id (a message's, or a control's) is there."""
         return key in self.enqueued or key in self.controls
 
-    def not_presented(self, message_ids: Iterable[str]) -> None:
-        """Take back a presentation that failed for a reason of ours, not of the messages."""
-        for message_id in message_ids:
+    def give_up(self, turn_id: str, *, counts: bool) -> None:
+        """Forget a turn that began; unless it ``counts``, its messages were not presented by it."""
+        turn = self.open_turns.pop(turn_id, None)
+        if turn is None or counts:
+            return
+        for message_id in turn.presented:
             if message_id in self.presentations:
                 self.presentations[message_id] -= 1
 
@@ -138,11 +152,14 @@ class History:
         message = Message.of_data(data)
         self.enqueued.add(message.message_id)
         self.pending[message.message_id] = message
+        if message.kind not in UNANSWERED:
+            self.senders.add(message.sender)
         if message.kind is Kind.REMINDER:
             self.reminders.pop(message.message_id, None)
         elif message.kind is Kind.SYSTEM:
-            # The notice of a recovery: the turns that were lost are told.
-            self.open_turns.clear()
+            # The notice of a recovery. Another turn may have begun before it could be written.
+            for turn_id in _strings(_object(message.payload).get("lost_turns")):
+                self.give_up(turn_id, counts=True)
 
     def _message_delivered(self, data: JsonObject) -> None:
         self._settled(str(data["message_id"]))
@@ -151,18 +168,19 @@ class History:
         self._return(str(data["message_id"]), str(data["reason"]))
 
     def _turn_start(self, data: JsonObject) -> None:
-        self.open_turns[str(data["turn_id"])] = str(data["prompt"])
-        for message_id in _strings(data["presented"]):
+        presented = _strings(data["presented"])
+        self.open_turns[str(data["turn_id"])] = OpenTurn(str(data["prompt"]), presented)
+        for message_id in presented:
             self.presentations[message_id] = self.presentations.get(message_id, 0) + 1
 
     def _turn_failed(self, data: JsonObject) -> None:
-        self.open_turns.pop(str(data["turn_id"]), None)
+        self.give_up(str(data["turn_id"]), counts="uncounted" not in data)
 
     def _turn_complete(self, data: JsonObject) -> None:
         turn_id = str(data["turn_id"])
-        prompt = self.open_turns.pop(turn_id, "")
+        begun = self.open_turns.pop(turn_id, None)
         self.turns.append(turn_id)
-        self.exchanges.append(Exchange(prompt, str(data["response"])))
+        self.exchanges.append(Exchange(begun.prompt if begun else "", str(data["response"])))
         self.completed.append(data)
         for message_id in _strings(data["presented"]):
             self._settled(message_id)
@@ -178,11 +196,11 @@ class History:
             self._end(COMPLETED, data.get("returned"))
 
     def _waiting_for(self, data: JsonObject) -> None:
-        for added in _objects(data.get("subscribed")):
+        for added in objects(data.get("subscribed")):
             self.subscriptions[str(added["subscription_id"])] = str(added["target"])
         for subscription_id in _strings(data.get("unsubscribed")):
             self.subscriptions.pop(subscription_id, None)
-        for added in _objects(data.get("reminders")):
+        for added in objects(data.get("reminders")):
             due_ns = int(str(added["due_ns"]))
             self.reminders[str(added["reminder_id"])] = (due_ns, added["payload"])
         for reminder_id in _strings(data.get("cancelled")):
@@ -205,6 +223,8 @@ class History:
         """A line for people."""
 
     def _settled(self, message_id: str) -> None:
+        # The line that brought it may be damaged; this one says that it was here.
+        self.enqueued.add(message_id)
         self.pending.pop(message_id, None)
         self.presentations.pop(message_id, None)
 
@@ -253,5 +273,6 @@ def _object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _objects(value: Json) -> list[JsonObject]:
+def objects(value: Json) -> list[JsonObject]:
+    """Return a list of objects as it stands in a line; a list that is left out is empty."""
     return [_object(item) for item in value] if isinstance(value, list) else []

@@ -73,6 +73,6 @@ class LogOpener:
         try:
             yield
         except NewerFormat as newer:
-            self.problems.append(SessionProblem(session_id, Problem.NEWER, newer.reason))
+            self.problems.append(SessionProblem(session_id, Problem.LOG_NEWER, newer.reason))
         except (StorageError, OSError) as error:
             self.problems.append(SessionProblem(session_id, Problem.FAILED, str(error)))

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from system.agents import event
 from system.agents.agent import Agent, Birth, Owed
 from system.agents.effects import Spawn
+from system.agents.history import objects
 from system.agents.message import (
     UNANSWERED,
     USER,
@@ -69,8 +70,10 @@ class Orchestrator:
         self.failures: list[BaseException] = []
         self.take_turns: TakeTurns | None = None
         self.closing = False
-        # Sessions that cannot be read in this lifetime: nobody knows what they were told.
+        # Sessions that cannot be read in this lifetime: nobody knows what they were told. And
+        # those of which too little is left for any lifetime.
         self.unserved: set[str] = set()
+        self.lost: set[str] = set()
         self.framing = framing
         self.reminders = Reminders(host, self.task, self.deliver)
 
@@ -109,24 +112,27 @@ class Orchestrator:
         touched: dict[str, Agent] = {}
         self.promise(agent, turn, touched)
         await self.tell(touched.values())
-        for added in _objects(turn.get("reminders")):
+        for added in objects(turn.get("reminders")):
             self.remind(agent, str(added["reminder_id"]))
+        if "cancelled" in turn:
+            self.reminders.forget(agent)
 
     def promise(self, agent: Agent, turn: JsonObject, touched: dict[str, Agent]) -> None:
         """Note what a turn of ``agent`` owes to others, and add them to ``touched``."""
-        for data in _objects(turn["spawned"]):
+        for data in objects(turn["spawned"]):
             self._spawned(agent, Spawn.of_data(data), touched)
-        for control in _objects(turn.get("controls")):
+        for control in objects(turn.get("controls")):
             self._controlled(agent, control, touched)
-        for data in _objects(turn["outbox"]):
+        for data in objects(turn["outbox"]):
             self._owe_message(data, touched)
-        for subscribed in _objects(turn.get("subscribed")):
+        for subscribed in objects(turn.get("subscribed")):
             self._owe_notice(agent, str(subscribed["subscription_id"]), touched)
 
     async def finish(self, agent: Agent) -> None:
         """Bring the end of an agent, which its log has, to everything else that shows it."""
         touched: dict[str, Agent] = {}
         self.owe_errors(agent, touched)
+        self.reminders.forget(agent)
         for other in self.agents.values():
             for subscription_id, target in list(other.history.subscriptions.items()):
                 if target == agent.agent_id:
@@ -186,7 +192,8 @@ class Orchestrator:
         for item in owed:
             if item.event == event.MESSAGE_ENQUEUED:
                 message = Message.of_data(item.data)
-                self._owe_error(message, "the recipient has ended", touched)
+                if message.kind is not Kind.BOOTSTRAP:
+                    self._owe_error(message, "the recipient has ended", touched)
         await self.tell(touched.values())
 
     def _tell_later(self, agent: Agent) -> None:
@@ -216,7 +223,10 @@ class Orchestrator:
     def _spawned(self, parent: Agent, spawn: Spawn, touched: dict[str, Agent]) -> None:
         child = self.agents.get(spawn.agent_id)
         if child is None:
+            if spawn.session_id in self.lost:
+                return
             if spawn.session_id in self.unserved:
+                self.tree.hide(parent.agent_id, spawn.name)
                 return
             child = self._unborn(parent, spawn)
         if not child.alive:
@@ -305,6 +315,7 @@ class Orchestrator:
         Raises ``StorageError`` or ``OSError``; the next boot then does it.
         """
         await agent.rest()
+        agent.history.exchanges.clear()
         if agent.record is None or agent.record.state is SessionState.TERMINATED:
             return
         pool = self.multiplexer.pools.get(agent.record.provider_name)
@@ -384,7 +395,3 @@ def birth(
 
 def _enqueued(message: Message) -> Owed:
     return Owed(message.message_id, event.MESSAGE_ENQUEUED, message.data())
-
-
-def _objects(value: Json) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -17,7 +17,8 @@ class RecoveryReport:
     that nobody was told of. ``damaged`` are bytes put aside; ``missing`` are
     first and last numbers of lines that are gone, by session. ``problems`` are sessions
     that are not served, or whose record had to be written anew. ``detached`` are sessions
-    whose parent cannot be found; they count as roots. ``orphans`` are sessions that never
+    whose parent cannot be found; they count as roots. ``vanished`` are agents that have said
+    something to others and of which no session is left. ``orphans`` are sessions that never
     became agents and were removed. ``swept`` are temporary files. ``suspended`` are
     sessions that the last lifetime had open. ``ended`` are agents whose end was
     finished, ``redone`` counts lines that other logs were owed, and ``unkept`` those of
@@ -38,6 +39,7 @@ class RecoveryReport:
     missing: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     problems: list[SessionProblem] = field(default_factory=list)
     detached: list[str] = field(default_factory=list)
+    vanished: list[str] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
     swept: list[str] = field(default_factory=list)
     suspended: list[str] = field(default_factory=list)

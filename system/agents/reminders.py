@@ -25,9 +25,9 @@ class Reminders:
         self._host = host
         self._run_beside = run_beside
         self._deliver = deliver
-        # Those that are active, and those of them that are still asleep.
+        # Those that are active, and, with their agents, those of them that are still asleep.
         self._tasks: dict[str, Task[None]] = {}
-        self._sleeping: set[str] = set()
+        self._sleeping: dict[str, Agent] = {}
 
     def start(self, agent: Agent, reminder_id: str) -> None:
         """Start the timer of a reminder, if it is still active."""
@@ -37,12 +37,18 @@ class Reminders:
         delay_ns = max(0, reminder[0] - self._host.clock.wall_ns())
         work = self._remind(agent, reminder_id, delay_ns)
         self._tasks[reminder_id] = self._run_beside(work, f"remind {agent.name()}")
-        self._sleeping.add(reminder_id)
+        self._sleeping[reminder_id] = agent
 
     def stop(self) -> None:
         """Cancel those that are asleep; the next boot starts them again."""
-        for reminder_id in sorted(self._sleeping):
+        for reminder_id in self._sleeping:
             self._tasks[reminder_id].cancel()
+
+    def forget(self, agent: Agent) -> None:
+        """Cancel the timers of an agent that its log does not wait for any more."""
+        for reminder_id, owner in self._sleeping.items():
+            if owner is agent and reminder_id not in agent.history.reminders:
+                self._tasks[reminder_id].cancel()
 
     def tasks(self) -> list[Task[None]]:
         """Return the timers, and those that are on their way."""
@@ -51,12 +57,12 @@ class Reminders:
     async def _remind(self, agent: Agent, reminder_id: str, delay_ns: int) -> None:
         try:
             await self._host.clock.sleep(delay_ns)
-            self._sleeping.discard(reminder_id)
+            del self._sleeping[reminder_id]
             reminder = agent.history.reminders.get(reminder_id)
             if reminder is not None:
                 await self._deliver(agent, self._message(agent, reminder_id, reminder[1]))
         finally:
-            self._sleeping.discard(reminder_id)
+            self._sleeping.pop(reminder_id, None)
             del self._tasks[reminder_id]
 
     def _message(self, agent: Agent, reminder_id: str, payload: Json) -> Message:

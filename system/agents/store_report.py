@@ -9,11 +9,13 @@ from system.agents.session import SessionRecord
 
 
 class Problem(Enum):
-    """Why a directory under ``agents`` has given no record."""
+    """What is wrong with a session."""
 
     DAMAGED = "its record was damaged, and was put aside"
     NEWER = "its record is of a newer format, and was left as it is"
-    NO_RECORD = "it has files and no record: it was never created, or the record was put aside"
+    NO_RECORD = "it has no record"
+    LOG_DAMAGED = "too little of its log is left; what there is was kept, and is not served"
+    LOG_NEWER = "its log is of a newer format, and was left as it is"
     FAILED = "the disk refused to read or write it; recover again"
 
 

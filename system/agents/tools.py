@@ -175,7 +175,10 @@ class TurnTools:
 
     def _complete(self, arguments: JsonObject) -> JsonObject:
         node = self._tree.nodes[self._agent.agent_id]
-        children = [*node.children, *self.effects.spawned]
+        children = [
+            *self._tree.dependants(node.agent_id),
+            *(spawn.name for spawn in self.effects.spawned.values()),
+        ]
         if children:
             raise Refused(f"there are living children: {', '.join(children)}")
         result = arguments.get("result")

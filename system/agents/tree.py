@@ -13,6 +13,7 @@ from system.errors import NameTaken
 class Node:
     """One agent; ``parent_id`` is None for a root. ``children`` are the living ones, oldest first.
 
+    ``hidden`` are the names of children that may live, but cannot be read in this lifetime.
     An agent that has ended keeps its place, for the sake of those who still name it.
     """
 
@@ -22,6 +23,7 @@ class Node:
     parent_id: str | None
     alive: bool = True
     children: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
 
 
 class Tree:
@@ -58,6 +60,16 @@ class Tree:
             del self._by_name[node.name]
         if node.parent_id is not None:
             self.nodes[node.parent_id].children.remove(agent_id)
+
+    def hide(self, parent_id: str, name: str) -> None:
+        """Note that ``parent_id`` has a child that cannot be read; its name stays its own."""
+        self.nodes[parent_id].hidden.append(name)
+        self._reserved.add(name)
+
+    def dependants(self, agent_id: str) -> list[str]:
+        """Return the names of all children because of which an agent may not end."""
+        node = self.nodes[agent_id]
+        return [*(self.names[child] for child in node.children), *node.hidden]
 
     def reserve(self, name: str) -> None:
         """Keep a name for an agent to be created; ``NameTaken`` if somebody has it."""

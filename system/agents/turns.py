@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 from system.agents import event
@@ -62,8 +61,8 @@ class Turns:
                 async with agent.turn:
                     await self._take_one(agent)
             except (TurnFailed, ProviderError, OSError, StorageError):
-                if not self._orchestrator.closing:
-                    await agent.rest()
+                await agent.rest()
+                if not (agent.stopped or self._orchestrator.closing):
                     agent.pausing = True
                     try:
                         await clock.sleep(pause_ns)
@@ -71,6 +70,7 @@ class Turns:
                         agent.pausing = False
                 pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)
             except RuntimeRefused:
+                await agent.rest()
                 return
             else:
                 pause_ns = SECOND_NS
@@ -120,7 +120,7 @@ class Turns:
         """Return the data of the line that the turn has become; None if there was nothing to do."""
         orchestrator, history = self._orchestrator, agent.history
         shown = list(history.pending.values())
-        if not agent.runnable:
+        if not agent.runnable or orchestrator.closing:
             return None
         permitted = history.gated
         turn_id = orchestrator.host.ids.uuid_hex()
@@ -141,13 +141,20 @@ class Turns:
             # Else the line may be durable: what it promises is kept free until the next boot.
             # The conversation may remember a turn that never happened.
             await pool.discard(agent)
-            if isinstance(failure, TurnFailed):
-                with suppress(OSError, StorageError):
-                    await agent.note([_turn_failed(turn_id, str(failure))])
-            else:
-                agent.history.not_presented(message.message_id for message in shown)
+            await self._note_failure(agent, turn_id, failure)
             raise
         return turn
+
+    async def _note_failure(self, agent: Agent, turn_id: str, failure: BaseException) -> None:
+        """Note that a turn has not happened; whose fault it was is in the line."""
+        counts = isinstance(failure, TurnFailed)
+        data: JsonObject = {"turn_id": turn_id, "reason": str(failure)}
+        if not counts:
+            data["uncounted"] = True
+        try:
+            await agent.note([(event.TURN_FAILED, data)])
+        except (OSError, StorageError, RuntimeRefused):
+            agent.history.give_up(turn_id, counts=counts)
 
     async def _answer(
         self, conversation: Conversation, prompt: str, turn_id: str, tools: TurnTools
@@ -163,8 +170,11 @@ class Turns:
                     parts.append(part)
         except TimeoutError:
             raise TurnFailed(f"no answer within {self._timeout_ns // SECOND_NS} s") from None
-        except ProviderError as error:
+        except (ProviderError, TurnFailed) as error:
             raise TurnFailed(str(error)) from error
+        except Exception as error:
+            # A mistake of the provider: to the turn it is like any other answer that is none.
+            raise TurnFailed(f"the provider failed: {error!r}") from error
         finally:
             tools.finish()
         return "".join(parts)
@@ -204,7 +214,3 @@ class Turns:
 def _turn_start(turn_id: str, prompt: str, shown: Sequence[Message]) -> Event:
     presented: list[Json] = [message.message_id for message in shown]
     return event.TURN_START, {"turn_id": turn_id, "prompt": prompt, "presented": presented}
-
-
-def _turn_failed(turn_id: str, reason: str) -> Event:
-    return event.TURN_FAILED, {"turn_id": turn_id, "reason": reason}

@@ -1,6 +1,7 @@
-"""A provider that is not waited for without end: what takes too long is a ``ProviderError``.
+"""A provider that can do no harm: what takes too long, or raises, is a ``ProviderError``.
 
-Only ``send`` passes through as it is: a turn has a time limit of its own.
+Providers are adapters to somebody else's service; a mistake in one must not end a task of the
+runtime. Only ``send`` passes through as it is: a turn looks after that itself.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from system.ports import Clock, Conversation, Opening, Provider, ProviderError, Tools
+from system.storage.codec import canonical
 
 T = TypeVar("T")
 
@@ -25,8 +27,12 @@ class Patience:
         try:
             async with self._clock.timeout(self._limit_ns):
                 return await call
+        except ProviderError:
+            raise
         except TimeoutError:
             raise ProviderError(f"{what} took more than {self._limit_ns / 1e9:.0f} s") from None
+        except Exception as failure:
+            raise ProviderError(f"{what} failed: {failure!r}") from failure
 
 
 def bounded(
@@ -83,4 +89,8 @@ class BoundedProvider:
         return await self._patience.wait_for(self._inner.identities(), "listing conversations")
 
     def _bounded(self, conversation: Conversation) -> BoundedConversation:
+        try:
+            canonical(conversation.identity())
+        except Exception as failure:
+            raise ProviderError(f"a conversation has no identity: {failure!r}") from failure
         return BoundedConversation(conversation, self._patience)

@@ -19,12 +19,17 @@ framings = pytest.mark.parametrize("framing", list(Framing), ids=[f.value for f 
 
 
 def create(name: str) -> Action:
-    return Action("create", {"name": name, "provider": "bare", "instructions": "", "again": False})
+    return Action(
+        "create",
+        {"name": name, "provider": "bare", "instructions": "", "again": False, "patience": 0},
+    )
 
 
 def send(agent: int, *do: Json) -> Action:
     payload: Json = {"do": list(do), "say": ""}
-    return Action("send", {"agent": agent, "payload": payload, "again": False, "then": 0})
+    return Action(
+        "send", {"agent": agent, "payload": payload, "again": False, "then": 0, "patience": 0}
+    )
 
 
 RUN = Action("run", {"steps": 0})
@@ -42,10 +47,10 @@ SCRIPT = (
     create("Bob"),
     # The pool has one slot: somebody has to go.
     create("Cleo"),
-    Action("suspend", {"agent": 2}),
+    Action("suspend", {"agent": 2, "patience": 0}),
     send(2),
-    Action("acknowledge", {}),
-    Action("terminate", {"agent": 1}),
+    Action("acknowledge", {"patience": 0}),
+    Action("terminate", {"agent": 1, "patience": 0}),
 )
 """Ada has a child, which completes; then there are more agents than slots."""
 

@@ -58,20 +58,43 @@ def test_others_run_before_and_after_a_call_and_never_within_it() -> None:
     assert log == ["asked", "other", "begun", "ended", "other", "answered", "other"]
 
 
-def test_a_call_that_was_handed_over_ends_though_its_caller_was_cancelled() -> None:
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_caller_that_is_cancelled_hears_of_it_when_its_call_has_ended(
+    seed: int, times: int
+) -> None:
     world, log = World(PlainChoices()), list[str]()
+    world.schedule = SeededChoices(seed)
     workers = world.boot().workers
 
     async def work() -> None:
         try:
             await workers.run(lambda: log.append("written"))
-        finally:
-            log.append("gone")
+        except asyncio.CancelledError:
+            log.append("cancelled")
+            raise
 
     async def main() -> None:
         task = asyncio.create_task(work())
-        asyncio.get_running_loop().call_soon(task.cancel)
+        await asyncio.sleep(0)
+        for _ in range(times):
+            asyncio.get_running_loop().call_soon(task.cancel)
         await asyncio.wait([task])
 
     world.loop.run_until_complete(main())
-    assert sorted(log) == ["gone", "written"]
+    assert log in (["written"], ["written", "cancelled"], [])
+
+
+def test_what_a_call_raises_after_its_caller_was_cancelled_is_nobodys() -> None:
+    world = World(PlainChoices())
+    workers = world.boot().workers
+
+    async def main() -> None:
+        task = asyncio.create_task(workers.run(lambda: 1 // 0))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    world.loop.run_until_complete(main())
+    world.loop.raise_unhandled()

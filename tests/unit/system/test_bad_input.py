@@ -221,7 +221,9 @@ def test_a_line_that_says_something_else_than_ours_stays_in_its_session_and_is_t
 
     report = room.open(start=False).report
 
-    assert [(told.session_id, told.problem) for told in report.problems] == [(ONE, Problem.NEWER)]
+    assert [(told.session_id, told.problem) for told in report.problems] == [
+        (ONE, Problem.LOG_NEWER)
+    ]
     assert room.read(log_of(ONE)) == before
     assert room.named("Bob").pending == ("m2",)
 

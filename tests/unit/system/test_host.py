@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
 
-from system.host import real_host
+from system.host import THREADS, real_host, run
 from system.ports import Host, Kind, OpenMode
 
 
@@ -149,3 +151,46 @@ def test_a_database_is_in_wal_mode_fully_synchronous_and_exclusive(host: Host) -
     # The shared-memory file would be there if WAL had been entered before exclusive mode.
     assert sorted(host.files.listdir("")) == ["state.db", "state.db-wal"]
     connection.close()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_caller_that_is_cancelled_hears_of_it_when_its_call_has_ended(
+    host: Host, times: int
+) -> None:
+    begun, go_on, log = threading.Event(), threading.Event(), list[str]()
+
+    def work() -> None:
+        begun.set()
+        assert go_on.wait(10)
+        log.append("written")
+
+    async def main() -> None:
+        task = asyncio.create_task(host.workers.run(work))
+        assert await asyncio.to_thread(begun.wait, 10)
+        for _ in range(times):
+            task.cancel()
+            await asyncio.sleep(0.01)
+        assert not task.done()
+        go_on.set()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    run(main())
+    assert log == ["written"]
+
+
+def test_a_call_that_had_not_begun_when_its_caller_was_cancelled_is_dropped(host: Host) -> None:
+    go_on, log = threading.Event(), list[str]()
+
+    async def main() -> None:
+        busy = [asyncio.create_task(host.workers.run(go_on.wait)) for _ in range(THREADS)]
+        await asyncio.sleep(0.01)
+        last = asyncio.create_task(host.workers.run(lambda: log.append("written")))
+        await asyncio.sleep(0.01)
+        last.cancel()
+        await asyncio.wait([last])
+        go_on.set()
+        await asyncio.gather(*busy)
+
+    run(main())
+    assert log == []

@@ -142,11 +142,37 @@ def test_an_agent_that_has_ended_for_good_becomes_nothing_else() -> None:
         room.run(agent.save(SessionState.ACTIVE, b""))
 
 
-def test_an_agent_without_a_record_saves_nothing(room: Room) -> None:
+def test_a_record_that_the_disk_had_refused_is_written_with_the_next_state(room: Room) -> None:
+    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA)], state=None)
+    room.files.fail("replace", record_of(ONE), errno.ENOSPC)
+    room.open(start=False)
+    assert not room.exists(record_of(ONE))
+
+    room.run(room.agent(ADA).save(SessionState.ACTIVE, b"blob"))
+
+    assert room.state(ONE) == "ACTIVE"
+
+
+def test_two_states_of_one_record_are_written_one_after_the_other(room: Room) -> None:
+    room.put_session(ONE, born(ADA, "Ada"), SessionState.SUSPENDED)
+    room.open(start=False)
+    agent = room.agent(ADA)
+
+    async def both() -> None:
+        await asyncio.gather(
+            agent.save(SessionState.ACTIVE, b""), agent.save(SessionState.SUSPENDED, b"")
+        )
+
+    room.run(both())
+
+    assert room.state(ONE) == "SUSPENDED"
+
+
+def test_the_record_of_a_newer_version_is_left_as_it_is(room: Room) -> None:
     room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA)])
     room.open(start=False)
     agent = room.agent(ADA)
-    agent.record = None
+    agent.record, agent.foreign_record = None, True
     before = room.read(record_of(ONE))
 
     room.run(agent.save(SessionState.TERMINATED, b""))

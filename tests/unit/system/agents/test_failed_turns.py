@@ -168,9 +168,8 @@ def test_a_turn_that_the_disk_has_no_room_for_runs_again_and_counts_as_not_shown
 
 def test_a_start_that_cannot_be_noted_asks_nobody() -> None:
     room, ada = opened()
-    message_id = room.run(room.runtime.send(ada, "hello"))
-    room.files.fail("append", log_of(room.session(ada)), errno.ENOSPC)
-    room.settle()
+    room.files.fail("append", log_of(room.session(ada)), errno.ENOSPC, nth=2)
+    message_id = room.say(ada, "hello")
     assert room.provider.prompts == []
     assert room.named("Ada").pending == (message_id,)
 

@@ -6,7 +6,7 @@ import pytest
 
 from system.agents import event
 from system.agents.history import AgentFacts, History, SessionFacts
-from system.ports import Exchange, JsonObject
+from system.ports import Exchange, Json, JsonObject
 from system.storage.line import Line
 from tests.unit.system.agents.room import (
     ADA,
@@ -28,8 +28,8 @@ def folded(*events: tuple[str, JsonObject]) -> History:
     )
 
 
-def said(message_id: str, kind: str = "text") -> tuple[str, JsonObject]:
-    return enqueued(message_id, BOB, ADA, kind)
+def said(message_id: str, kind: str = "text", payload: Json = None) -> tuple[str, JsonObject]:
+    return enqueued(message_id, BOB, ADA, kind, payload)
 
 
 def control(name: str, control_id: str) -> tuple[str, JsonObject]:
@@ -106,11 +106,11 @@ def test_every_start_of_a_turn_counts_as_a_presentation() -> None:
 
 
 def test_a_presentation_can_be_taken_back() -> None:
-    history = folded(said("m"), started("t", "m"))
-
-    history.not_presented(["m", "never presented"])
+    failed: JsonObject = {"turn_id": "t", "reason": "no space", "uncounted": True}
+    history = folded(said("m"), started("t", "m"), (event.TURN_FAILED, failed))
 
     assert history.presentations == {"m": 0}
+    assert history.open_turns == {}
 
 
 def test_a_failed_turn_is_not_open_and_its_messages_stay() -> None:
@@ -211,7 +211,12 @@ def test_permits_end_with_the_gate_and_never_fall_below_none() -> None:
 
 
 def test_the_notice_of_a_recovery_settles_the_turns_that_were_lost() -> None:
-    assert folded(started("t"), said("t.lost", "system")).open_turns == {}
+    payload: Json = {"notice": "recovery", "lost_turns": ["t"]}
+
+    history = folded(started("t"), started("later"), said("t.lost", "system", payload))
+
+    # The other one has begun before the notice could be written.
+    assert list(history.open_turns) == ["later"]
 
 
 def test_a_completing_turn_ends_the_agent_and_returns_what_it_names() -> None:

@@ -72,10 +72,9 @@ def test_a_message_to_an_agent_that_has_ended_is_refused() -> None:
 def test_a_message_that_meets_the_end_of_its_recipient_is_refused() -> None:
     room, ada = opened()
 
-    async def both() -> tuple[BaseException | None, str | BaseException]:
-        return await asyncio.gather(
-            room.runtime.terminate(ada), room.runtime.send(ada, "hello"), return_exceptions=True
-        )
+    async def both() -> list[object]:
+        calls = room.runtime.terminate(ada), room.runtime.send(ada, "hello")
+        return list(await asyncio.gather(*calls, return_exceptions=True))
 
     ended, refused = room.run(both())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 
+from system.agents.agent import Agent
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.family import parent_and_child
 
@@ -94,11 +95,13 @@ def test_an_end_whose_record_the_disk_refuses_is_finished_at_the_next_boot() -> 
 
 def test_a_failure_that_nobody_expected_is_kept_for_whoever_asks() -> None:
     room, ada, _ = parent_and_child()
-    room.provider.fail("send", error=KeyError("a bug of the provider"))
+
+    async def broken(_agent: Agent) -> None:
+        raise KeyError("a bug of ours")
+
+    room.runtime._orchestrator.take_turns = broken
 
     room.say(ada, "hello")
 
-    assert [repr(failure) for failure in room.runtime.failures] == [
-        "KeyError('a bug of the provider')"
-    ]
+    assert [repr(failure) for failure in room.runtime.failures] == ["KeyError('a bug of ours')"]
     assert not room.named("Ada").running

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 
+from system.agents.session import SessionState
 from system.agents.store_report import Problem
 from tests.unit.system.agents.boot import problems, recovered
 from tests.unit.system.agents.room import (
@@ -20,7 +21,7 @@ from tests.unit.system.agents.room import (
 
 
 def test_a_session_that_never_became_an_agent_is_removed_and_its_name_is_free(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada")[:1])
+    room.put_session(ONE, born(ADA, "Ada")[:1], SessionState.ACTIVE)
 
     recovered(room)
 
@@ -30,7 +31,7 @@ def test_a_session_that_never_became_an_agent_is_removed_and_its_name_is_free(ro
 
 
 def test_a_record_without_a_log_is_removed(room: Room) -> None:
-    room.put_session(ONE, [])
+    room.put_session(ONE, [], SessionState.ACTIVE)
     room.host.files.unlink(log_of(ONE))
 
     recovered(room)
@@ -40,7 +41,7 @@ def test_a_record_without_a_log_is_removed(room: Room) -> None:
 
 
 def test_an_orphan_that_cannot_be_removed_is_told(room: Room) -> None:
-    room.put_session(ONE, [])
+    room.put_session(ONE, [], SessionState.ACTIVE)
     room.files.fail("rmdir", ONE, errno.EIO)
 
     recovered(room)
@@ -49,7 +50,7 @@ def test_an_orphan_that_cannot_be_removed_is_told(room: Room) -> None:
 
 
 def test_an_empty_directory_is_an_orphan_as_well(room: Room) -> None:
-    room.put_session(ONE, [])
+    room.put_session(ONE, [], SessionState.ACTIVE)
     room.host.files.unlink(log_of(ONE))
     room.host.files.unlink(record_of(ONE))
 
@@ -66,13 +67,13 @@ def test_what_damage_has_left_of_a_session_is_kept(room: Room) -> None:
 
     recovered(room)
 
-    assert problems(room) == [(ONE, Problem.DAMAGED)]
+    assert problems(room) == [(ONE, Problem.LOG_DAMAGED)]
     assert room.runtime.report.orphans == []
     assert room.exists(log_of(ONE))
     assert room.runtime.view().agents == ()
     # Not only at the boot that met it.
     room.reopen(start=False)
-    assert problems(room) == [(ONE, Problem.DAMAGED)]
+    assert problems(room) == [(ONE, Problem.LOG_DAMAGED)]
 
 
 def test_a_damaged_record_without_an_agent_is_no_orphan(room: Room) -> None:
@@ -81,7 +82,7 @@ def test_a_damaged_record_without_an_agent_is_no_orphan(room: Room) -> None:
 
     recovered(room)
 
-    assert problems(room) == [(ONE, Problem.DAMAGED)]
+    assert problems(room) == [(ONE, Problem.LOG_DAMAGED)]
     assert room.exists(f"agents/{ONE}")
 
 

@@ -79,7 +79,7 @@ def test_a_log_of_a_newer_format_is_left_alone_and_the_others_are_served(room: R
 
     recovered(room)
 
-    assert problems(room) == [(ONE, Problem.NEWER)]
+    assert problems(room) == [(ONE, Problem.LOG_NEWER)]
     assert room.read(log_of(ONE)) == newer
     assert [agent.name for agent in room.runtime.view().agents] == ["Bob"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from asyncio import sleep, wait_for
 
 import pytest
 
@@ -10,6 +11,7 @@ from system.agents.provider_state import ProviderState
 from system.agents.session import SessionState
 from system.errors import NewerFormat
 from system.ports import ProviderError
+from system.runtime import Runtime
 from tests.unit.system.agents.boot import END, recovered
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.room import (
@@ -73,9 +75,14 @@ def test_a_boot_that_fails_lets_nobody_write_after_it(room: Room) -> None:
     room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA), started("s", "m"), turn])
     # The promise to USER is refused and would be kept later; then the boot itself breaks off.
     room.files.fail("append", "user/events.jsonl", errno.ENOSPC)
-    room.provider.fail("identities", error=KeyError("a bug of the provider"))
-    with pytest.raises(KeyError):
-        recovered(room)
+
+    async def never() -> None:
+        await sleep(3600)
+
+    room.provider.hooks["identities"] = never
+    with pytest.raises(TimeoutError):
+        room.run(wait_for(Runtime.recover(room.host, room.providers, room.options), 0.5))
+    room.provider.hooks.clear()
     before = room.read("user/events.jsonl")
 
     room.settle(60)

@@ -1,0 +1,65 @@
+"""The operator's calls that are under way: each goes on to its end, whatever its caller does.
+
+A caller may be cancelled, or wait no longer than it likes (``asyncio.timeout``). Half a call
+would be nobody's: a line that is durable and that no memory has folded, a name that is kept
+for an agent that nobody creates. So a call is a task of its own, and ``close`` waits for it.
+"""
+
+from __future__ import annotations
+
+from asyncio import Task, create_task, current_task, shield
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Calls:
+    """The calls of one runtime that have not ended."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[Task[Any], None] = {}
+
+    def begin(self, work: Coroutine[Any, Any, T], name: str) -> Task[T]:
+        """Start a call; whoever waits for it does so with ``shield``."""
+        task = create_task(work, name=f"the operator's {name}")
+        self._under_way[task] = None
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: Task[Any]) -> None:
+        del self._under_way[task]
+        if not task.cancelled():
+            # Its caller may have gone, and then nobody asks for what it raises.
+            task.exception()
+
+    def others(self) -> list[Task[Any]]:
+        """Return the calls that are under way, but for the one that asks."""
+        asking = current_task()
+        return [call for call in self._under_way if call is not asking and not call.done()]
+
+
+class HasCalls(Protocol):
+    """What has methods that are calls of the operator."""
+
+    @property
+    def calls(self) -> Calls:
+        """Those that are under way."""
+        ...
+
+
+S = TypeVar("S", bound=HasCalls)
+
+
+def whole(
+    call: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Let a method go on to its end also when its caller gives it up."""
+
+    @wraps(call)
+    async def begun(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await shield(self.calls.begin(call(self, *args, **kwargs), call.__name__))
+
+    return begun
