@@ -45,7 +45,8 @@ class Birth:
 
 
 class Agent:
-    """``log`` is None until the agent is born. ``stopped`` says why it takes nothing more.
+    """``log`` is None until the agent is born. ``stopped`` says why it takes nothing more,
+    ``trouble`` why its last turn has not happened.
 
     ``owed`` are lines that are due in its log, by their key. ``turn`` is locked while a turn,
     or its end by the operator, is under way, ``lock`` during one append; ``running`` takes
@@ -70,7 +71,7 @@ class Agent:
         self.log: EventLog | None = None
         self.birth: Birth | None = None
         self.owed: dict[str, Owed] = {}
-        self.stopped = ""
+        self.stopped = self.trouble = ""
         self.running: Task[None] | None = None
         self.retrying: Task[None] | None = None
         self.pausing = False

@@ -60,7 +60,8 @@ class Turns:
             try:
                 async with agent.turn:
                     await self._take_one(agent)
-            except (TurnFailed, ProviderError, OSError, StorageError):
+            except (TurnFailed, ProviderError, OSError, StorageError) as failure:
+                agent.trouble = str(failure)
                 await agent.rest()
                 if not (agent.stopped or self._orchestrator.closing):
                     agent.pausing = True
@@ -73,6 +74,7 @@ class Turns:
                 await agent.rest()
                 return
             else:
+                agent.trouble = ""
                 pause_ns = SECOND_NS
 
     async def _take_one(self, agent: Agent) -> None:

@@ -13,7 +13,8 @@ from system.ports import JsonObject
 class AgentView:
     """One agent. ``turns`` are the ids of its committed turns, ``pending`` of its messages.
 
-    ``stopped`` says why it takes nothing more until the next boot, or is empty.
+    ``stopped`` says why it takes nothing more until the next boot, or is empty. ``trouble``
+    says why its last turn has not happened, and is empty when it has; the turn is tried again.
     """
 
     agent_id: str
@@ -27,6 +28,7 @@ class AgentView:
     permits: int
     metadata: JsonObject
     stopped: str
+    trouble: str
     running: bool
 
 
@@ -59,7 +61,7 @@ def view_of(orchestrator: Orchestrator) -> RuntimeView:
             AgentView(
                 node.agent_id, node.session_id, node.name, node.parent_id, agent.alive,
                 tuple(history.turns), tuple(history.pending), history.gated, history.permits,
-                dict(history.metadata), agent.stopped, agent.running is not None,
+                dict(history.metadata), agent.stopped, agent.trouble, agent.running is not None,
             )
         )  # fmt: skip
     user = orchestrator.user

@@ -56,7 +56,7 @@ def test_a_created_agent_is_shown_with_everything_it_has() -> None:
     assert room.runtime.view().agents == (
         AgentView(
             ada, room.session(ada), "Ada", None, alive=True, turns=(), pending=(),
-            gated=False, permits=0, metadata={}, stopped="", running=False,
+            gated=False, permits=0, metadata={}, stopped="", trouble="", running=False,
         ),
     )  # fmt: skip
 

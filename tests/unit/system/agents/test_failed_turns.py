@@ -241,3 +241,15 @@ def test_a_failure_of_a_stopped_agent_is_not_written_down() -> None:
     assert room.events(room.session(ada)).count("turn.failed") == 0
     assert not room.named("Ada").running
     room.calm()
+
+
+def test_what_keeps_an_agent_from_its_turn_is_shown_until_the_turn_has_happened() -> None:
+    room, ada = opened()
+    room.files.fail("append", log_of(room.session(ada)), errno.ENOSPC, nth=3)
+    room.say(ada, "hello")
+    assert "no space left" in room.named("Ada").trouble
+
+    room.settle(1)
+
+    assert room.named("Ada").trouble == ""
+    assert len(room.named("Ada").turns) == 1
