@@ -1,0 +1,379 @@
+"""S-04, S-05: the data of every event is what the table of docs/runtime.md says, and no more.
+
+Each line is provoked through the real runtime, and read as any outside tool would read it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from errno import ENOSPC
+from typing import Any, Final
+
+import pytest
+
+from system.agents import event
+from system.ports import JsonObject
+from tests.meta.source_tree import ROOT
+from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.family import parent_and_child
+from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
+
+# -- what the page says ------------------------------------------------------------------
+
+ROW: Final = re.compile(r"\| (?P<first>[^|]+) \| (?P<second>[^|]*) \| (?P<third>[^|]*)\|")
+WORDS: Final = re.compile(r"`(?P<members>[^`]+)`|\((?P<note>[^()]*)\)")
+VALUES: Final = re.compile(r"`\w+`( or `\w+`)+")
+NESTED: Final = re.compile(r"`[^`]+`")
+ONLY: Final = {"null": (None,), "true": (True,)}
+
+
+@dataclass
+class Member:
+    """One member, and what the page says about it in brackets."""
+
+    optional: bool = False
+    note: str = ""
+
+    @property
+    def nested(self) -> dict[str, Member]:
+        """The members of the object, or of the objects, that it holds."""
+        if self.note == "messages":
+            return message()
+        return members_of(self.note) if NESTED.fullmatch(self.note) else {}
+
+    @property
+    def values(self) -> Sequence[object]:
+        """All that it can be, if the page says that."""
+        if VALUES.fullmatch(self.note):
+            return re.findall(r"\w+", self.note.replace(" or ", " "))
+        return ONLY.get(self.note, ())
+
+    @property
+    def nullable(self) -> bool:
+        return "null" in self.note
+
+
+Members = Mapping[str, Member]
+
+
+def section(title: str) -> str:
+    page = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
+    return page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def rows(title: str) -> Iterator[re.Match[str]]:
+    found = map(ROW.match, section(title).splitlines())
+    return (row for row in found if row and row["first"].startswith("`"))
+
+
+def members_of(cell: str) -> dict[str, Member]:
+    """What stands in backquotes, with the brackets behind it; after "; and" it is optional."""
+    members: dict[str, Member] = {}
+    always, _, sometimes = cell.partition("; and")
+    for part, optional in (always, False), (sometimes, True):
+        for word in WORDS.finditer(part):
+            if word["note"] is not None:
+                members[list(members)[-1]].note = word["note"]
+            else:
+                members |= {name: Member(optional) for name in re.findall(r"\w+", word["members"])}
+    return members
+
+
+def message() -> dict[str, Member]:
+    return members_of(section("Messages").strip().partition("\n\n")[0])
+
+
+def table() -> dict[str, Members]:
+    """The members of the data of every event, in the order of the page."""
+    return {
+        name: message() if row["second"] == "the message" else members_of(row["second"])
+        for row in rows("Lines")
+        for name in re.findall(r"[\w.]+", row["first"].replace("°", ""))
+    }
+
+
+def payloads() -> dict[str, list[str]]:
+    """The members of the payload of every kind of message for which the page tells them."""
+    found = {row["first"].strip("`"): row["third"] for row in rows("Messages")}
+    return {
+        kind: re.findall(r'(?<!:)"(\w+)"', text.partition("{")[2].partition("}")[0])
+        for kind, text in found.items()
+    }
+
+
+# -- what a member is --------------------------------------------------------------------
+
+Is = Callable[[Any], bool]
+
+
+def matching(pattern: str) -> Is:
+    return lambda value: type(value) is str and re.fullmatch(pattern, value) is not None
+
+
+def several(kind: Is) -> Is:
+    return lambda value: type(value) is list and all(kind(item) for item in value)
+
+
+TEXT: Final = matching(r"(?s).*")
+UUID: Final = matching("[0-9a-f]{32}")
+MESSAGE_ID: Final = matching(r"[0-9a-f]{32}(\.(error|notice|lost))?")
+MOMENT: Final = matching(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+ADDRESS: Final = matching("[0-9a-f]{32}|USER|RUNTIME")
+
+
+def number(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def truth(value: object) -> bool:
+    return type(value) is bool
+
+
+def plain_object(value: object) -> bool:
+    return type(value) is dict
+
+
+def anything(_value: object) -> bool:
+    return True
+
+
+TYPES: Final[dict[str, Is]] = {
+    **dict.fromkeys(("provider", "model", "system_prompt", "identity", "name"), TEXT),
+    **dict.fromkeys(("instructions", "prompt", "response", "reason", "kind"), TEXT),
+    **dict.fromkeys(("agent_id", "session_id", "turn_id", "target", "control_id", "by"), UUID),
+    **dict.fromkeys(("subscription_id", "reminder_id", "parent_session_id"), UUID),
+    **dict.fromkeys(("message_id", "bootstrap_id", "reply_to"), MESSAGE_ID),
+    **dict.fromkeys(("presented", "returned"), several(MESSAGE_ID)),
+    **dict.fromkeys(("unsubscribed", "cancelled"), several(UUID)),
+    **dict.fromkeys(("sender", "recipient"), ADDRESS),
+    **dict.fromkeys(("terminate", "permitted"), truth),
+    **dict.fromkeys(("due_ns", "state_size"), number),
+    "op": matching("gate|ungate|permit_turn"),
+    "timestamp": MOMENT,
+    "metadata": plain_object,
+    "payload": anything,
+    # Nobody has asked for the child of an agent.
+    "request_id": lambda value: value is None or TEXT(value),
+}
+
+
+def mistakes(data: object, members: Members) -> list[str]:
+    """What is in ``data`` and not on the page, the other way round, or of another type."""
+    if not isinstance(data, dict):
+        return [f"{data!r} is no object"]
+    always = {name for name, member in members.items() if not member.optional}
+    found = [f"{name} is missing" for name in sorted(always - set(data))]
+    for name, value in data.items():
+        if name not in members:
+            found.append(f"{name} is not on the page")
+        else:
+            found += [f"{name}: {mistake}" for mistake in _mistakes(name, value, members[name])]
+    return found
+
+
+def _mistakes(name: str, value: Any, member: Member) -> list[str]:
+    if member.values:
+        return [] if value in member.values else [f"{value!r} is none of {member.values}"]
+    if value is None and member.nullable:
+        return []
+    if member.nested:
+        # Where the page shows braces, there is one object.
+        items = [value] if "{" in member.note else value
+        return [mistake for item in items for mistake in mistakes(item, member.nested)]
+    return [] if TYPES[name](value) else [f"{value!r}"]
+
+
+# -- how every line comes about ----------------------------------------------------------
+
+
+def family() -> Room:
+    """A root, and a child of it."""
+    return parent_and_child()[0]
+
+
+def everything_said() -> Room:
+    """A message of every kind."""
+    room, ada, bob = parent_and_child()
+    room.say(ada, play(
+        ("poke", {"to": "Bob"}), ("subscribe", {"name": "Bob"}),
+        ("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"}),
+    ))  # fmt: skip
+    room.settle(1)
+    end(room, bob)
+    room.provider.hooks["send"] = asyncio.Event().wait
+    room.say(ada, "what no turn survives")
+    room.provider.hooks.clear()
+    room.reopen()
+    room.settle()
+    return room
+
+
+def end(room: Room, agent_id: str) -> None:
+    """Let an agent complete while a message is on its way to it."""
+    gate = asyncio.Event()
+    room.provider.hooks["send"] = gate.wait
+    room.say(agent_id, play(("complete", {"result": 42})))
+    room.say(agent_id, "too late")
+    gate.set()
+    room.settle()
+
+
+def turns() -> Room:
+    """Turns that do everything that one can do."""
+    room, ada, bob = parent_and_child()
+    subscribed, reminded, *_ = results(room, ada, play(
+        ("subscribe", {"name": "Bob"}),
+        ("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"}),
+        ("set_agent_metadata", {"key": "mood", "value": None}),
+        ("gate", {"name": "Bob"}),
+        ("spawn_agent", {"name": "Kim", "instructions": "work"}),
+        ("send_message", {"to": "USER", "payload": ["hello"]}),
+    ))  # fmt: skip
+    room.say(bob, "when you may")
+    room.say(ada, play(
+        ("unsubscribe", subscribed), ("cancel_reminder", reminded),
+        ("permit_turn", {"name": "Bob"}),
+    ))  # fmt: skip
+    end(room, room.named("Kim").agent_id)
+    return room
+
+
+def results(room: Room, agent_id: str, payload: Any) -> list[JsonObject]:
+    room.provider.results.clear()
+    room.say(agent_id, payload)
+    return list(room.provider.results)
+
+
+def failures() -> Room:
+    """A turn that the provider breaks off, and one that the disk has no room for."""
+    room, ada = opened()
+    room.provider.fail("send")
+    room.say(ada, "hello")
+
+    async def full() -> None:
+        room.files.fail("append", log_of(room.session(ada)), ENOSPC)
+
+    room.provider.hooks["sent"] = full
+    room.settle(1)
+    return room
+
+
+def death() -> Room:
+    """A message that no turn survives."""
+    room, ada = opened()
+    room.provider.fail("sent", 5)
+    room.say(ada, "poison")
+    room.settle(60)
+    return room
+
+
+def delivery() -> Room:
+    """A message that an agent was shown, and one that the operator has read."""
+    room, ada = opened()
+    room.say(ada, play(("send_message", {"to": "USER", "payload": "hello"})))
+    room.run(room.runtime.acknowledge(room.runtime.view().user[0].message_id))
+    return room
+
+
+def endings() -> Room:
+    """One agent completes, the other one is terminated before it has seen all."""
+    room, ada, bob = parent_and_child()
+    room.say(ada, play(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})))
+    end(room, bob)
+    room.run(room.runtime.terminate(room.named("Kim").agent_id))
+    return room
+
+
+def controls() -> Room:
+    """A child that is gated, permitted a turn, and set free."""
+    room, ada, _ = parent_and_child()
+    bob: JsonObject = {"name": "Bob"}
+    room.say(ada, play(("gate", bob), ("permit_turn", bob), ("ungate", bob)))
+    return room
+
+
+def restored() -> Room:
+    """A conversation that is closed and taken up again."""
+    room, ada = opened()
+    room.run(room.runtime.suspend(ada))
+    room.say(ada, "hello")
+    return room
+
+
+PROVOKED: Final[dict[str, Callable[[], Room]]] = {
+    "session.created": family,
+    "agent.created": family,
+    "message.enqueued": everything_said,
+    "turn.start": restored,
+    "turn.complete": turns,
+    "turn.failed": failures,
+    "message.delivered": delivery,
+    "message.dead": death,
+    "agent.terminated": endings,
+    "tool.gate": controls,
+    "tool.ungate": controls,
+    "tool.permit_turn": controls,
+    "suspend.result": restored,
+    "session.restored": restored,
+}
+
+
+def all_lines(room: Room) -> list[dict[str, Any]]:
+    """The lines of all logs, that of USER among them."""
+    sessions = sorted(room.host.files.listdir("agents"))
+    logs = [*map(log_of, sessions), "user/events.jsonl"]
+    return [json.loads(line) for log in logs for line in room.read(log).splitlines()]
+
+
+def data_of(room: Room, name: str) -> list[dict[str, Any]]:
+    return [line["data"] for line in all_lines(room) if line["event"] == name]
+
+
+# -- both of them ------------------------------------------------------------------------
+
+
+def test_every_event_of_the_table_is_provoked_and_the_runtime_knows_no_other() -> None:
+    known = [value for name, value in vars(event).items() if name.isupper()]
+    assert list(table()) == list(PROVOKED)
+    assert sorted(known) == sorted(PROVOKED)
+
+
+@pytest.mark.parametrize("name", PROVOKED)
+def test_the_data_of_an_event_is_what_the_table_says(name: str) -> None:
+    members = table()[name]
+    found = data_of(PROVOKED[name](), name)
+    assert [mistake for data in found for mistake in mistakes(data, members)] == []
+    # Each case of the table has been there: what is optional, what may be null, each value.
+    assert {member for data in found for member in data} == set(members)
+    for member, told in members.items():
+        values = [data[member] for data in found if member in data]
+        assert all(value in values for value in told.values)
+        assert not told.nullable or None in values
+        assert told.values or not (told.nullable or told.nested) or any(values)
+
+
+@pytest.mark.parametrize("provoke", dict.fromkeys(PROVOKED.values()))
+def test_every_line_has_the_members_of_a_line_and_data_that_the_table_knows(
+    provoke: Callable[[], Room],
+) -> None:
+    members = re.findall(r'"(\w+)"', section("Lines").partition("{")[2].partition("}")[0])
+    for line in all_lines(provoke()):
+        assert set(line) - {"durable"} == set(members)
+        assert MOMENT(line["ts"])
+        assert ADDRESS(line["session_id"])
+        assert (type(line["seq"]), type(line["v"]), type(line["crc"])) == (int, int, str)
+        assert mistakes(line["data"], table()[line["event"]]) == []
+
+
+def test_there_is_a_message_of_every_kind_and_the_runtimes_own_carry_what_the_page_says() -> None:
+    said = data_of(everything_said(), "message.enqueued")
+    told = payloads()
+    assert {one["kind"] for one in said} == set(told)
+    assert {kind for kind, members in told.items() if members} == {"error", "notice", "system"}
+    for one in said:
+        if told[one["kind"]]:
+            assert sorted(one["payload"]) == sorted(told[one["kind"]])
