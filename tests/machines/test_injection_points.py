@@ -7,7 +7,7 @@ both framings. What must be found is written out.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -49,6 +49,15 @@ def after(operation: int) -> Moment:
     return Moment(operation, Phase.AFTER)
 
 
+def crashes(act: Act, framing: Framing) -> Iterator[Stage]:
+    """The stages of an act: at least one moment, with a kill and a power cut."""
+    crashed = 0
+    for stage in act.crashes(framing):
+        crashed += 1
+        yield stage
+    assert crashed >= 2, "no moment: nothing was crashed"
+
+
 # -- F-1, F-2, F-3: the birth of an agent ------------------------------------------------
 
 
@@ -73,7 +82,7 @@ def born_and_not_told(operations: Sequence[Operation]) -> Sequence[Moment]:
 def test_f_1_crash_after_create_and_before_the_record_leaves_nothing_but_a_leak_that_is_listed(
     framing: Framing,
 ) -> None:
-    for stage in Act(nothing, Stage.create, without_a_record).crashes(framing):
+    for stage in crashes(Act(nothing, Stage.create, without_a_record), framing):
         assert stage.runtime.view().agents == ()
         assert stage.sessions() == []
         assert stage.runtime.report.leaks == ["agentic: conversation-1"]
@@ -84,7 +93,7 @@ def test_f_1_crash_after_create_and_before_the_record_leaves_nothing_but_a_leak_
 def test_f_2_crash_after_the_record_and_before_agent_created_leaves_an_orphan_that_is_removed(
     framing: Framing,
 ) -> None:
-    for stage in Act(nothing, Stage.create, with_a_record_only).crashes(framing):
+    for stage in crashes(Act(nothing, Stage.create, with_a_record_only), framing):
         assert stage.runtime.view().agents == ()
         assert len(stage.runtime.report.orphans) == 1
         assert stage.sessions() == []
@@ -101,7 +110,7 @@ def test_f_2_crash_after_the_record_and_before_agent_created_leaves_an_orphan_th
 def test_f_3_crash_after_agent_created_leaves_the_agent_and_the_same_request_makes_no_twin(
     framing: Framing,
 ) -> None:
-    for stage in Act(nothing, Stage.create, born_and_not_told).crashes(framing):
+    for stage in crashes(Act(nothing, Stage.create, born_and_not_told), framing):
         (found,) = stage.runtime.view().agents
         assert (found.name, found.alive, found.pending) == ("Ada", True, ())
         assert stage.runtime.report.leaks == []
@@ -136,7 +145,7 @@ def test_f_4_crash_before_the_answer_is_logged_loses_the_turn_and_keeps_its_mess
         hello: JsonObject = {"to": "USER", "payload": "hello"}
         stage.say(stage.named("Ada").agent_id, ["send_message", hello], message_id=MESSAGE)
 
-    for stage in Act(Stage.create, say, answered_and_not_logged).crashes(framing):
+    for stage in crashes(Act(Stage.create, say, answered_and_not_logged), framing):
         ada = stage.named("Ada")
         assert (ada.turns, ada.pending[0]) == ((), MESSAGE)
         assert stage.runtime.view().user == ()
@@ -163,7 +172,7 @@ def test_f_5_crash_after_the_answer_is_logged_and_before_the_reply_is_there_deli
         reply: JsonObject = {"to": "Ada", "payload": "the answer"}
         stage.say(stage.named("Bob").agent_id, ["send_message", reply], message_id=MESSAGE)
 
-    for stage in Act(two_agents, ask, logged_and_not_told).crashes(framing):
+    for stage in crashes(Act(two_agents, ask, logged_and_not_told), framing):
         ada, bob = stage.named("Ada"), stage.named("Bob")
         assert (len(bob.turns), bob.pending) == (2, ())
         assert (len(ada.turns), len(ada.pending)) == (1, 1)
@@ -185,7 +194,7 @@ def test_f_6_crash_after_enqueueing_and_before_delivery_presents_the_message_aga
     def say(stage: Stage) -> None:
         stage.say(stage.named("Ada").agent_id, message_id=MESSAGE)
 
-    for stage in Act(Stage.create, say, enqueued_and_not_delivered).crashes(framing):
+    for stage in crashes(Act(Stage.create, say, enqueued_and_not_delivered), framing):
         ada = stage.named("Ada")
         assert (ada.turns, ada.pending[0]) == ((), MESSAGE)
 
@@ -229,7 +238,7 @@ def complete_bob(stage: Stage) -> None:
 def test_f_7_crash_after_the_end_is_logged_leaves_no_agent_and_no_dangling_child(
     framing: Framing, end: Callable[[Stage], None], moments: Moments, responses: list[int]
 ) -> None:
-    for stage in Act(two_agents, end, moments).crashes(framing):
+    for stage in crashes(Act(two_agents, end, moments), framing):
         ada, bob = stage.named("Ada"), stage.named("Bob")
         assert (ada.alive, bob.alive) == (True, False)
         told = stage.data(ada.session_id, "message.enqueued")
