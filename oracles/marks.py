@@ -46,6 +46,7 @@ class Mark(StrEnum):
     PERMITTED_TURN = "a gated agent was permitted a turn"
     REMINDER_AFTER_CRASH = "a reminder came after a crash"
     STOPPED_SESSION_BACK = "a session that a barrier had stopped came back"
+    PROVIDER_FAULT = "a fault of a provider struck"
     CALL_GIVEN_UP = "the operator gave up a call, which went on"
 
 

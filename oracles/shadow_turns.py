@@ -29,17 +29,24 @@ from oracles.violation import (
 
 
 class Call(NamedTuple):
-    """One call of a tool, and what the runtime answered."""
+    """One call of a tool, and what the runtime answered; ``at_ns`` is the wall clock, if known."""
 
     name: str
     arguments: Mapping[str, Any]
     result: Mapping[str, Any]
+    at_ns: int | None = None
+
+    def is_like(self, other: Call) -> bool:
+        """Whether it is the same call with the same result, at whatever time."""
+        return self[:3] == other[:3]
 
 
 @dataclass(slots=True)
 class _Attempt:
     prompt: str
     history: tuple[tuple[str, str], ...] | None
+    session: str
+    ghosts: bool
     calls: dict[str, Call] = field(default_factory=dict)
     answer: str | None = None
 
@@ -55,14 +62,22 @@ class ShadowTurns:
         self._judged: dict[str, bytes] = {}
 
     def asked(
-        self, turn_id: str, prompt: str, history: Sequence[tuple[str, str]] | None = None
+        self,
+        turn_id: str,
+        prompt: str,
+        history: Sequence[tuple[str, str]] | None = None,
+        session: str = "",
+        *,
+        ghosts: bool = False,
     ) -> None:
-        """A provider was asked; ``history`` is what a bare model was told before, as pairs.
+        """A provider was asked, in the conversation of ``session``, which is judged if given.
 
-        Without a history (an agentic provider keeps its own) the conversation is not judged.
+        ``history`` is what it was told before, or remembers, as pairs; without one it is not
+        judged. With ``ghosts`` it may remember turns that the log has lost.
         """
         told = None if history is None else tuple(history)
-        self._attempts.setdefault(turn_id, []).append(_Attempt(prompt, told))
+        attempt = _Attempt(prompt, told, session, ghosts)
+        self._attempts.setdefault(turn_id, []).append(attempt)
 
     def called(
         self,
@@ -71,11 +86,12 @@ class ShadowTurns:
         name: str,
         arguments: Mapping[str, Any],
         result: Mapping[str, Any],
+        at_ns: int | None = None,
     ) -> None:
         """A tool was called in the last attempt; raise when a repeated call gets another result."""
         calls = self._attempts[turn_id][-1].calls
-        call = Call(name, arguments, result)
-        if calls.setdefault(call_id, call) != call:
+        call = Call(name, arguments, result, at_ns)
+        if not calls.setdefault(call_id, call).is_like(call):
             raise TornRecord(
                 "a repeated call got another result", turn_id=turn_id, call=call,
                 before=calls[call_id],
@@ -128,8 +144,14 @@ class ShadowTurns:
 def _check_attempt(seen: Seen, fold: Fold, turn: Turn, attempt: _Attempt) -> None:
     _check_prompt(seen, fold, turn, attempt)
     check_effects(seen, fold, turn, tuple(attempt.calls.values()))
+    if attempt.session and attempt.session != fold.session_id:
+        raise WrongConversation(
+            "a turn was asked for in the conversation of another session", turn_id=turn.turn_id,
+            session=attempt.session, expected=fold.session_id,
+        )  # fmt: skip
     if attempt.history is not None:
-        check_conversation(fold, turn, attempt.history)
+        judge = check_memory if attempt.ghosts else check_conversation
+        judge(fold, turn, attempt.history)
 
 
 def _check_prompt(seen: Seen, fold: Fold, turn: Turn, attempt: _Attempt) -> None:
@@ -184,4 +206,18 @@ def check_conversation(fold: Fold, turn: Turn, history: Sequence[tuple[str, str]
             raise WrongConversation(
                 "a model was told another turn than the log's", turn_id=turn.turn_id,
                 told=(prompt, response), log=(known, earlier.response),
+            )  # fmt: skip
+
+
+def check_memory(fold: Fold, turn: Turn, memory: Sequence[tuple[str, str]]) -> None:
+    """A service remembers all of the log's committed turns before this one, in their order."""
+    remembered = iter(memory)
+    for earlier in list(fold.turns.values())[: turn.number]:
+        if not any(
+            response == earlier.response and (not earlier.start or prompt == earlier.start.prompt)
+            for prompt, response in remembered
+        ):
+            raise WrongConversation(
+                "a service does not remember a turn that the log has", turn_id=turn.turn_id,
+                missing=earlier.turn_id, memory=memory,
             )  # fmt: skip

@@ -7,12 +7,14 @@ what the table "Tools" of the contract says.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from oracles.runtime.fact import USER, Message, Spawn, Turn
 from oracles.runtime.fold import Fold
 from oracles.runtime.seen import Seen
 from oracles.violation import Invented, WrongEffects
+
+MOMENT_NS: Final = 1_000_000
 
 
 class CallLook(Protocol):
@@ -24,6 +26,8 @@ class CallLook(Protocol):
     def arguments(self) -> Mapping[str, Any]: ...
     @property
     def result(self) -> Mapping[str, Any]: ...
+    @property
+    def at_ns(self) -> int | None: ...
 
 
 def check_effects(seen: Seen, fold: Fold, turn: Turn, calls: Sequence[CallLook]) -> None:
@@ -49,6 +53,7 @@ class _Expectation:
         self._controls: list[tuple[str, str]] = []
         self._metadata: dict[str, Any] = {}
         self._reminders: dict[str, Any] = {}
+        self._due_ns: dict[str, int] = {}
         self._cancelled: set[str] = set()
         self._subscribed: dict[str, str] = {}
         self._unsubscribed: set[str] = set()
@@ -84,6 +89,8 @@ class _Expectation:
                 self._metadata[arguments["key"]] = arguments["value"]
             case "remind_me":
                 self._reminders[result["reminder_id"]] = arguments["payload"]
+                if call.at_ns is not None:
+                    self._due_ns[result["reminder_id"]] = call.at_ns + arguments["delay_ns"]
             case "cancel_reminder":
                 self._cancelled.add(arguments["reminder_id"])
             case "subscribe":
@@ -144,6 +151,13 @@ class _Expectation:
         }
         expected = {k: v for k, v in self._reminders.items() if k not in self._cancelled}
         self._equal("reminders", lasting, expected)
+        for reminder in turn.reminders:
+            asked_ns = self._due_ns.get(reminder.reminder_id, reminder.due_ns)
+            # The call took a moment.
+            if not 0 <= asked_ns - reminder.due_ns < MOMENT_NS:
+                raise WrongEffects(
+                    "a reminder is due at another time", asked_ns=asked_ns, due_ns=reminder.due_ns
+                )
         if not cancelled <= self._cancelled:
             raise WrongEffects("a turn cancels what nobody cancelled", turn=turn)
         for key in self._cancelled - cancelled - self._reminders.keys():

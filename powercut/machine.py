@@ -25,6 +25,7 @@ from powercut.subject import MakeSubject
 from powercut.tally import Tally
 from sim.choices import Choices, Diverged, PlainChoices, RecordingChoices
 from sim.disk.persistence import POSIX, PersistenceModel
+from sim.fence import FENCE
 from sim.trace import Trace
 from sim.world import World
 
@@ -66,7 +67,8 @@ class Machine:
         self._wrapped = tuple(self.subject.kinds())
         self.kinds = (*self._wrapped, *(() if self.subject.calm else self._disturbances()))
         self._by_name = {kind.name: kind for kind in self.kinds}
-        self.lifetimes.boot()
+        with FENCE:
+            self.lifetimes.boot()
 
     @property
     def features(self) -> Mapping[str, int]:
@@ -92,7 +94,8 @@ class Machine:
         self.subject.step(self.lifetimes.choices)
         if self.trace is not None:
             self.trace.note(f"step {step.number} {action.plain()}")
-        step.outcome = self._kind_of(action).perform(action.arguments)
+        with FENCE:
+            step.outcome = self._kind_of(action).perform(action.arguments)
         if self.trace is not None:
             self.trace.note(f"outcome {step.outcome} choices {step.chosen}")
 
@@ -100,8 +103,9 @@ class Machine:
         """Lift all faults: all that was accepted must be done. Restart: it must be there."""
         self.faults.lift()
         self.lifetimes.choices = PlainChoices()
-        self.subject.rest()
-        self.lifetimes.recover_twice()
+        with FENCE:
+            self.subject.rest()
+            self.lifetimes.recover_twice()
         self.lifetimes.world.kill()
 
     def _disturbances(self) -> Sequence[Kind]:

@@ -51,6 +51,7 @@ _RUNTIME: Final = (
     Mark.PERMITTED_TURN,
     Mark.REMINDER_AFTER_CRASH,
     Mark.STOPPED_SESSION_BACK,
+    Mark.PROVIDER_FAULT,
     Mark.CALL_GIVEN_UP,
 )
 _MARKS: Final[Mapping[str, tuple[Mark, ...]]] = MappingProxyType(

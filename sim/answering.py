@@ -14,7 +14,7 @@ Brain: TypeAlias = Callable[[str, Tools], str]
 """What answers a prompt, and calls tools meanwhile."""
 
 PIECES: Final = 3
-SLOW_SECONDS: Final = 300
+SLOW_SECONDS: Final = 60
 
 _SURROGATE: Final = "\x00 \ud800 half an answer"
 

@@ -30,6 +30,11 @@ class SimulatedClock:
     def wall_ns(self) -> int:
         """Return nanoseconds since 1970 in UTC."""
         self.now_ns += TICK_NS
+        return self.wall_now_ns
+
+    @property
+    def wall_now_ns(self) -> int:
+        """The wall clock without a look."""
         return self._wall_offset_ns + self.now_ns
 
     def monotonic_ns(self) -> int:

@@ -16,6 +16,10 @@ class SimulatedIds:
     __slots__ = ("_source",)
 
     def __init__(self, choices: Choices) -> None:
+        self.choose(choices)
+
+    def choose(self, choices: Choices) -> None:
+        """Choose the ids that come from now on."""
         self._source = SeededChoices(choices.integer("ids", 0, _SEEDS))
 
     def uuid_hex(self) -> str:

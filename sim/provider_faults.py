@@ -26,6 +26,8 @@ class ProviderFault(Enum):
     """A service no longer knows the conversation that is taken up again."""
     REFUSED = "refused"
     """A conversation is not created."""
+    STALLED = "stalled"
+    """A call that opens, closes or lists conversations is never answered."""
 
 
 IN_A_REQUEST = (

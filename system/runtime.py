@@ -13,7 +13,7 @@ end of a call (it is cancelled, or a timeout comes) does not stop it: the call g
 
 from __future__ import annotations
 
-from asyncio import Task, shield, wait
+from asyncio import Future, shield, wait
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,6 +39,7 @@ from system.errors import (
     Closed,
     HasChildren,
     MayBeThere,
+    NotPlainJson,
     StorageError,
     StorageFull,
     UnknownAgent,
@@ -90,7 +91,7 @@ class Runtime:
         self._turns = turns
         self._resume = resume
         self.calls = Calls()
-        self._creating: dict[str, Task[str]] = {}
+        self._creating: dict[str, Future[str]] = {}
         self._by_request = {
             facts.request_id: facts.agent_id
             for agent in orchestrator.agents.values()
@@ -156,9 +157,12 @@ class Runtime:
         ``ProviderError``, ``StorageError`` or ``OSError``.
         """
         orchestrator = self._open()
-        check_payload([name, instructions, model, request_id])
-        if not 0 < len(name) <= LONGEST_NAME or name == USER:
+        if not _is_name(name):
             raise BadName(name, LONGEST_NAME)
+        _check_texts(instructions=instructions, provider=provider, model=model)
+        if request_id is not None:
+            _check_texts(request_id=request_id)
+        check_payload([name, instructions, model, request_id])
         if request_id is not None and request_id in self._by_request:
             return self._by_request[request_id]
         if request_id is not None and request_id in self._creating:
@@ -184,8 +188,7 @@ class Runtime:
             if request_id is not None:
                 del self._creating[request_id]
             raise
-        node = Node(agent.agent_id, agent.session_id, name, None)
-        orchestrator.tree.add(node)
+        orchestrator.tree.add(Node(agent.agent_id, agent.session_id, name, None))
         if request_id is not None:
             self._by_request[request_id] = agent.agent_id
             del self._creating[request_id]
@@ -215,6 +218,7 @@ class Runtime:
             raise
         except BaseException:
             # Whether it exists, the next boot will know; until then its name is taken.
+            orchestrator.tree.add(Node(agent_id, session_id, name, None))
             pool.give_up()
             with suppress(ProviderError):
                 await conversation.stop()
@@ -244,7 +248,9 @@ class Runtime:
         orchestrator = self._open()
         agent = self._living(agent_id)
         check_payload(payload)
-        check_payload(message_id)
+        if message_id is not None:
+            _check_texts(message_id=message_id)
+            check_payload(message_id)
         key = message_id if message_id is not None else self._host.ids.uuid_hex()
         message = Message(key, USER, agent_id, Kind.TEXT, payload, orchestrator.now())
 
@@ -307,7 +313,7 @@ class Runtime:
         user = self._open().user
 
         def make() -> list[Event]:
-            if message_id not in user.history.enqueued:
+            if not _is_text(message_id) or message_id not in user.history.enqueued:
                 raise UnknownMessage(message_id)
             if message_id not in user.history.pending:
                 return []
@@ -360,9 +366,26 @@ class Runtime:
         return self._orchestrator
 
     def _living(self, agent_id: str) -> Agent:
-        node = self._orchestrator.tree.nodes.get(agent_id)
+        node = self._orchestrator.tree.nodes.get(agent_id) if _is_text(agent_id) else None
         if node is None:
             raise UnknownAgent(agent_id)
         if not node.alive:
             raise UnknownAgent(agent_id, "it has ended")
         return self._orchestrator.agents[agent_id]
+
+
+# Callers may have no type checker, and what is no text would come back from a log as one.
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value != USER
+
+
+def _check_texts(**values: object) -> None:
+    for place, value in values.items():
+        if not _is_text(value):
+            raise NotPlainJson(place, f"{value!r:.200} is not a text")

@@ -40,7 +40,9 @@ class Asked(NamedTuple):
         call = create_task(self.work)
         for _ in range(patience):
             await sleep(0)
-        if not call.done():
+            if call.done():
+                break
+        else:
             call.cancel()
             await wait([call])
         if call.cancelled():

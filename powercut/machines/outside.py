@@ -7,13 +7,14 @@ from there what a turn may commit. The providers outlive every crash.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from asyncio import Event
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from oracles.shadow_turns import ShadowTurns
-from oracles.violation import LeakedConversation
+from oracles.violation import LeakedConversation, Violation
 from powercut.machines.play import TOOLS, Player
 from sim.agent_service import SimulatedAgentService
 from sim.model import SimulatedModel
@@ -37,13 +38,17 @@ class MachineOutside:
     """``providers`` are what the runtime is opened with.
 
     ``open`` are the conversations that it has not stopped, with the names of their providers.
+    ``now_ns`` tells the wall clock, since 1970, without looking at it; without it, no reminder's
+    time is judged.
     """
 
     names: Final = ("bare", "caching", "agentic", "caching")
 
-    def __init__(self, turns: ShadowTurns) -> None:
+    def __init__(self, turns: ShadowTurns, now_ns: Callable[[], int] | None = None) -> None:
         self.ledger = Outside()
         self._turns = turns
+        self._now_ns = now_ns
+        self._violation: Violation | None = None
         self.open: dict[WatchedConversation, str] = {}
         self._asked = self._answered = 0
         player = Player()
@@ -75,8 +80,18 @@ class MachineOutside:
         """Lift all faults."""
         self.ledger.faults.lift()
 
-    def check_open(self, slots: int) -> None:
-        """Raise when more conversations of a provider are open than it has slots (S-25, R20)."""
+    async def stall(self) -> None:
+        """Wait for ever, when that fault is on."""
+        if self.ledger.faults.strike(ProviderFault.STALLED):
+            await Event().wait()
+
+    def check(self, slots: int) -> None:
+        """Raise what a provider has met, which its caller may have taken for a failure of it.
+
+        Raises also when more conversations of one are open than it has slots (S-25, R20).
+        """
+        if self._violation is not None:
+            raise self._violation
         providers = list(self.open.values())
         for name in self.providers:
             if (there := providers.count(name)) > slots:
@@ -86,9 +101,11 @@ class MachineOutside:
         """Tell the shadow what the ledger has that it was not told yet."""
         ledger = self.ledger
         for asked in ledger.asked[self._asked :]:
-            # A service keeps its own history, ghosts of lost turns included.
+            # A service keeps its own history, with ghosts of lost turns.
             history = [(said.prompt, said.response) for said in asked.history]
-            self._turns.asked(asked.key, asked.prompt, None if asked.identity else history)
+            self._turns.asked(
+                asked.key, asked.prompt, history, asked.session, ghosts=bool(asked.identity)
+            )
         for answered in ledger.answered[self._answered :]:
             self._turns.answered(answered.key, answered.text)
         self._asked, self._answered = len(ledger.asked), len(ledger.answered)
@@ -97,8 +114,13 @@ class MachineOutside:
         self, key: str, call_id: str, name: str, arguments: JsonObject, result: JsonObject
     ) -> None:
         """Tell the shadow of a call of a tool, after what was asked before it."""
-        self.tell()
-        self._turns.called(key, call_id, name, arguments, result)
+        try:
+            self.tell()
+            at_ns = self._now_ns() if self._now_ns is not None else None
+            self._turns.called(key, call_id, name, arguments, result, at_ns)
+        except Violation as violation:
+            self._violation = violation
+            raise
 
 
 class WatchedTools:
@@ -123,7 +145,6 @@ class WatchedConversation:
         self._inner = inner
         self._outside = outside
         self.identity = inner.identity
-        self.suspend = inner.suspend
         outside.open[self] = provider
 
     async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
@@ -133,9 +154,15 @@ class WatchedConversation:
             self._outside.tell()
             yield piece
 
+    async def suspend(self) -> bytes:
+        """Pass the call on."""
+        await self._outside.stall()
+        return await self._inner.suspend()
+
     async def stop(self) -> None:
         """Stop it; it counts as closed, whatever comes of that."""
         self._outside.open.pop(self, None)
+        await self._outside.stall()
         await self._inner.stop()
 
 
@@ -146,17 +173,23 @@ class WatchedProvider:
         self._name = name
         self._inner = inner
         self._outside = outside
-        self.identities = inner.identities
 
     async def create(self, opening: Opening) -> WatchedConversation:
         """Open a new conversation."""
+        await self._outside.stall()
         conversation = await self._inner.create(opening)
         return WatchedConversation(self._name, conversation, self._outside)
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> WatchedConversation:
         """Take up a conversation again."""
+        await self._outside.stall()
         conversation = await self._inner.restore(opening, identity, blob)
         return WatchedConversation(self._name, conversation, self._outside)
+
+    async def identities(self) -> Sequence[str]:
+        """Pass the call on."""
+        await self._outside.stall()
+        return await self._inner.identities()
 
 
 class CachingConversation(BareConversation):

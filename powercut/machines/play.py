@@ -6,7 +6,8 @@ shown again, after a crash took the turn, makes the agent do the same again.
 
 An argument ``"$2"`` stands for the id in the result of the second call of this play, and
 ``"$"`` for the last id of its kind that any earlier play was given. Where an agent is meant,
-``"$child"`` is the one that was spawned last, and ``"$sender"`` whoever sent the message.
+``"$child"`` is the one that was spawned last, and ``"$sender"`` whoever sent the message;
+``"$message"`` is the id of that message.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ TOOLS: Final = (
     "list_children",
 )  # fmt: skip
 _IDS: Final = ("reminder_id", "subscription_id", "agent_id", "message_id")
+_LEFT_OUT: Final = None
+_PROVIDERS: Final = (_LEFT_OUT, _LEFT_OUT, _LEFT_OUT, "bare", "caching", "agentic")
 _DELAYS: Final = (0, SECOND_NS, 60 * SECOND_NS)
 
 
@@ -71,12 +74,13 @@ _AFTER: Final[Mapping[str, tuple[str, ...]]] = {
 
 def _arguments(choices: Choices, tool: str, depth: int) -> dict[str, Json]:
     parameters = _PARAMETERS.get(tool, ("near",))
-    return {
+    chosen = {
         "name" if parameter in ("near", "child") else parameter: _ARGUMENTS[parameter](
             choices, depth
         )
         for parameter in parameters
     }
+    return {name: value for name, value in chosen.items() if value is not _LEFT_OUT}
 
 
 _ARGUMENTS: Final[Mapping[str, Callable[[Choices, int], Json]]] = {
@@ -87,6 +91,9 @@ _ARGUMENTS: Final[Mapping[str, Callable[[Choices, int], Json]]] = {
     "name": lambda choices, _: choices.pick("name", NAMES),
     "near": lambda choices, _: _near(choices),
     "payload": lambda choices, depth: propose_play(choices, depth + 1),
+    "model": lambda choices, _: choices.pick("model", (_LEFT_OUT, "small")),
+    "provider": lambda choices, _: choices.pick("its provider", _PROVIDERS),
+    "reply_to": lambda choices, _: choices.pick("reply to", (_LEFT_OUT, "$message")),
     "reminder_id": lambda choices, _: choices.pick("id", ("$", "$1", "$2")),
     "result": lambda choices, _: text(choices),
     "subscription_id": lambda choices, _: choices.pick("id", ("$", "$1", "$2")),
@@ -105,9 +112,9 @@ _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "list_children": (),
     "poke": ("to",),
     "remind_me": ("delay_ns", "payload"),
-    "send_message": ("to", "payload"),
+    "send_message": ("to", "payload", "reply_to"),
     "set_agent_metadata": ("key", "value"),
-    "spawn_agent": ("name", "instructions"),
+    "spawn_agent": ("name", "instructions", "provider", "model"),
     "unsubscribe": ("subscription_id",),
 }
 """What each tool is given; the others are given the name of an agent."""
@@ -142,7 +149,7 @@ class Player:
             for number, (tool, arguments) in enumerate(play.get("do", ()), 1):
                 call_id = f"{message['message_id']} {number}"
                 if call_id not in self._given:
-                    around = _Around(message["sender"], results, tools)
+                    around = _Around(message["message_id"], message["sender"], results, tools)
                     self._given[call_id] = self._meant(arguments, around)
                 # A model that runs twice makes the same call under the same id.
                 result = tools.call(call_id, tool, self._given[call_id])
@@ -157,6 +164,8 @@ class Player:
     def _value(self, name: str, value: Any, around: _Around) -> Any:
         if name in ("to", "name"):
             return around.agent(value)
+        if value == "$message":
+            return around.message_id
         if name not in _IDS or not isinstance(value, str) or not value.startswith("$"):
             return value
         if value == "$":
@@ -169,6 +178,7 @@ class Player:
 class _Around(NamedTuple):
     """What a call of a play can refer to."""
 
+    message_id: str
     sender: str
     results: list[dict[str, Any]]
     tools: Tools

@@ -45,7 +45,8 @@ from system.storage.framing import Framing
 
 T = TypeVar("T")
 
-SLOTS: Final = 1
+SLOTS: Final = (1, 3)
+"""Of each provider, in one boot after the other: agents wait for each other, or overlap."""
 SECOND_NS: Final = 1_000_000_000
 HOUR_NS: Final = 3600 * SECOND_NS
 MOST_ROUNDS: Final = 64
@@ -68,9 +69,11 @@ class RuntimeSubject(Subject):
         self.marks = Marks()
         self.fault_plan = ""
         turns = ShadowTurns()
-        self.outside = MachineOutside(turns)
+        self.outside = MachineOutside(turns, lambda: self._world.clock.wall_now_ns)
         self._shadow = ShadowRuntime(turns)
-        self._options = Options(slots=SLOTS, framing=framing)
+        self._framing = framing
+        self._boots = 0
+        self._stepped = self._met_fault = False
         self._recover = recover
         self._operator = Operator(self._shadow.operator)
         self._awaited: frozenset[str] = frozenset()
@@ -84,7 +87,10 @@ class RuntimeSubject(Subject):
         self._world = world
 
     def step(self, choices: Choices) -> None:
-        """Choose the schedule of this step."""
+        """Choose the schedule of this step, and before the first one the ids of the run."""
+        if not self._stepped:
+            self._stepped = True
+            self._world.ids.choose(choices)
         self._world.schedule = schedule(choices)
 
     def kinds(self) -> Sequence[Kind]:
@@ -112,7 +118,10 @@ class RuntimeSubject(Subject):
         self._host = host
         self._found = self._shadow.look(self._files())
         self.outside.open.clear()
-        recover = self._recover(host, self.outside.providers, self._options)
+        self._boots += 1
+        self._met_fault = False
+        options = Options(slots=self._slots, framing=self._framing)
+        recover = self._recover(host, self.outside.providers, options)
         try:
             self._runtime = self._world.loop.run_until_complete(recover)
         except (SimulatedCrash, PowerOff):
@@ -123,6 +132,10 @@ class RuntimeSubject(Subject):
         if self.fault_plan and (report.problems or report.unkept or is_stopped(self._runtime)):
             # It goes on with what it has, which is right; but only a whole one can be judged.
             raise OSError(EIO, "a fault has kept the recovery from doing everything")
+
+    @property
+    def _slots(self) -> int:
+        return SLOTS[(self._boots - 1) % len(SLOTS)]
 
     def settle(self) -> None:
         """Look at everything that recovery left on the disk; then let the agents run."""
@@ -143,7 +156,7 @@ class RuntimeSubject(Subject):
     def _judge_report(self) -> None:
         report = self._runtime.report
         damaged = [damage for damage in report.damaged if not damage.tail]
-        if damaged or report.missing or report.problems or report.detached:
+        if damaged or report.missing or report.problems or report.detached or report.vanished:
             raise FalseAlarm("recovery reports damage that no crash can do", report=report)
 
     def _mark_recovery(self, seen: Seen, *, happened: bool) -> None:
@@ -176,6 +189,8 @@ class RuntimeSubject(Subject):
             self.marks.reach(mark)
         if self._awaited - seen.active_reminders:
             self.marks.reach(Mark.REMINDER_AFTER_CRASH)
+        if self.outside.was_ill:
+            self.marks.reach(Mark.PROVIDER_FAULT)
 
     # -- the operator --------------------------------------------------------------------
 
@@ -208,6 +223,7 @@ class RuntimeSubject(Subject):
             answer = self._call(asked.answer(arguments["patience"]))
         except GivenUp:
             self.marks.reach(Mark.CALL_GIVEN_UP)
+            self._met_fault |= bool(self.fault_plan)
             return "given up"
         except _REFUSED as refused:
             if isinstance(refused, asked.refusals):
@@ -220,8 +236,13 @@ class RuntimeSubject(Subject):
     def _refused(self, refused: Exception) -> str:
         if isinstance(refused, LogStopped):
             self.marks.reach(Mark.STOPPED_BY_SYNC)
-        ill = bool(self.fault_plan)
-        if not (ill or is_plausible(refused, self._runtime, provider_was_ill=self.outside.was_ill)):
+        # A call that was given up may have met a fault that is over; its repetition hears of it.
+        late = self._met_fault and isinstance(refused, OSError | StorageError)
+        if not (
+            self.fault_plan
+            or late
+            or is_plausible(refused, self._runtime, provider_was_ill=self.outside.was_ill)
+        ):
             raise FalseAlarm("the runtime refused, and nothing is wrong", raised=repr(refused))
         return f"refused: {type(refused).__name__}"
 
@@ -313,7 +334,7 @@ class RuntimeSubject(Subject):
         for failure in self._runtime.failures:
             raise failure
         self._world.loop.raise_unhandled()
-        self.outside.check_open(SLOTS)
+        self.outside.check(self._slots)
 
     def _saw(self) -> None:
         self._shadow.saw(self._view())

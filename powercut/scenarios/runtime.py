@@ -8,7 +8,7 @@ crash is told the moments before it, and so knows exactly what was known then.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, TypeVar
@@ -98,20 +98,11 @@ class _ToldTurns(ShadowTurns):
         super().__init__()
         self._say = story.begin
 
-    def asked(
-        self, turn_id: str, prompt: str, history: Sequence[tuple[str, str]] | None = None
-    ) -> None:
-        self._say(lambda _, turns: turns.asked(turn_id, prompt, history))
+    def asked(self, *told: Any, **more: Any) -> None:
+        self._say(lambda _, turns: turns.asked(*told, **more))
 
-    def called(
-        self,
-        turn_id: str,
-        call_id: str,
-        name: str,
-        arguments: Mapping[str, Any],
-        result: Mapping[str, Any],
-    ) -> None:
-        self._say(lambda _, turns: turns.called(turn_id, call_id, name, arguments, result))
+    def called(self, *told: Any, **more: Any) -> None:
+        self._say(lambda _, turns: turns.called(*told, **more))
 
     def answered(self, turn_id: str, response: str) -> None:
         self._say(lambda _, turns: turns.answered(turn_id, response))

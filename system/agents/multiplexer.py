@@ -136,7 +136,7 @@ class Pool:
             if slot is None and agent.session_id not in self._entering:
                 break
             await self._wait()
-        if agent.record is not None and agent.record.state is SessionState.ACTIVE:
+        if agent.alive and agent.record is not None and agent.record.state is SessionState.ACTIVE:
             # It was dropped after a failed turn, without a word to the record.
             await agent.save(SessionState.SUSPENDED, agent.record.provider_state_blob)
 

@@ -128,6 +128,7 @@ def test_a_request_whose_fate_is_unknown_says_so_again() -> None:
     for _ in range(2):
         with pytest.raises(LogStopped):
             room.run(room.runtime.create_agent("Ada", request_id="r"))
+    assert room.runtime.view().unborn == ("Ada",)
 
     room.reopen()
     assert room.run(room.runtime.create_agent("Ada", request_id="r"))
