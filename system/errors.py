@@ -1,7 +1,8 @@
 """What can go wrong with durable data, beyond a plain ``OSError``.
 
-Each docstring is the user's help: the cause, then the cure. An ``OSError`` that is not
-translated here passes through as the host gave it.
+Each docstring is the user's help: the cause, then the cure; each message says what is wrong
+with what, and what to do. An ``OSError`` that is not translated here passes through as the
+host gave it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 
 class NotPlainJson(ValueError):
@@ -20,7 +22,8 @@ class NotPlainJson(ValueError):
     """
 
     def __init__(self, place: str, reason: str) -> None:
-        super().__init__(f"{place}: {reason}")
+        cure = "convert it to plain JSON first, or keep it in a file and hand over its name"
+        super().__init__(f"{place}: {reason}; {cure}")
         self.place = place
         self.reason = reason
 
@@ -34,10 +37,12 @@ class BadSeal(ValueError):
 
 
 class StorageError(Exception):
-    """Something is wrong with the durable data at ``path``."""
+    """Something is wrong with the durable data at ``path``; ``cure`` ends the message."""
+
+    cure: ClassVar[str]
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+        super().__init__(f"{path}: {reason}; {self.cure}")
         self.path = path
         self.reason = reason
 
@@ -49,6 +54,8 @@ class StorageFull(StorageError):
     Cure: make room and repeat the call; everything acknowledged before is intact.
     """
 
+    cure = "make room and repeat the call"
+
 
 @contextmanager
 def told_when_full(path: str) -> Iterator[None]:
@@ -57,8 +64,7 @@ def told_when_full(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            reason = f"no space left ({error.strerror}); make room and repeat the call"
-            raise StorageFull(path, reason) from error
+            raise StorageFull(path, f"no space left ({error.strerror})") from error
         raise
 
 
@@ -69,6 +75,8 @@ class LineTooLarge(StorageError):
     Cure: keep the large thing in a file of its own, and log its name.
     """
 
+    cure = "keep the large thing in a file of its own, and log its name"
+
 
 class LogStopped(StorageError):
     """The log takes no more lines; whether the last one was kept is not known.
@@ -78,6 +86,8 @@ class LogStopped(StorageError):
     Cure: look after the disk, close the log and open it again; recovery says what is there.
     """
 
+    cure = "see to the disk, close the log and open it again"
+
 
 class LogDamaged(StorageError):
     """A line that was good when the log was opened is not what it was.
@@ -85,6 +95,8 @@ class LogDamaged(StorageError):
     Cause: the disk or another program changed the file while it was in use.
     Cure: close the log and open it again; recovery puts the bad bytes aside and reports.
     """
+
+    cure = "close the log and open it again; recovery puts the bad bytes aside"
 
 
 class RecordDamaged(StorageError):
@@ -94,13 +106,17 @@ class RecordDamaged(StorageError):
     Cure: ``scan()`` puts it aside and reports; the session's log still has its history.
     """
 
+    cure = "recovery puts it aside; the session's log still has its history"
+
 
 class NewerFormat(StorageError):
     """The file was written by a later version of this program; it was left as it is.
 
     Cause: an older version was started on the data of a newer one.
-    Cure: start a version that knows the format number in the message.
+    Cure: start the newer version; it knows what the message names.
     """
+
+    cure = "start the newer version that has written it"
 
 
 class SessionNotFound(StorageError):
@@ -110,6 +126,8 @@ class SessionNotFound(StorageError):
     Cure: take the ids from ``recover()``.
     """
 
+    cure = "take the ids from recover()"
+
 
 class IllegalTransition(StorageError):
     """A session cannot go from the state it is in to the one that was asked for.
@@ -117,6 +135,8 @@ class IllegalTransition(StorageError):
     Cause: two owners of one session, or a session that was terminated before.
     Cure: load the record again and start from its state.
     """
+
+    cure = "load the record again and start from its state"
 
 
 class RuntimeRefused(Exception):
@@ -232,7 +252,10 @@ class PayloadTooLarge(RuntimeRefused):
     """
 
     def __init__(self, size_bytes: int, most_bytes: int) -> None:
-        super().__init__(f"a payload of size_bytes={size_bytes} is over the limit of {most_bytes}")
+        super().__init__(
+            f"a payload of size_bytes={size_bytes} is over the limit of {most_bytes};"
+            " keep it in a file of its own, and send its name"
+        )
         self.size_bytes = size_bytes
 
 
@@ -241,9 +264,16 @@ class Closed(RuntimeRefused):
 
 
 class BadName(RuntimeRefused):
-    """No agent can have this name. Cure: a text that is not empty, not too long, not USER."""
+    """No agent can have this name.
 
-    def __init__(self, name: str, most_characters: int) -> None:
-        shown = name[:most_characters]
-        super().__init__(f"name={shown!r} must have 1 to {most_characters} characters, not USER")
+    Cause: what was given is no text, is empty, too long, or ``USER``, which is the operator.
+    Cure: choose another name.
+    """
+
+    def __init__(self, name: object, most_characters: int) -> None:
+        shown = name[:most_characters] if isinstance(name, str) else name
+        super().__init__(
+            f"name={shown!r:.1000} is no name for an agent; choose a text of 1 to"
+            f" {most_characters} characters, not USER"
+        )
         self.name = name

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -52,6 +53,11 @@ from tests.unit.system.agents.room import (
 )
 
 NEWER = seal({"format": 2, "v": 2}) + b"\n"
+
+ROOT_CURE = "name an empty directory, or a root of this runtime"
+NEWER_CURE = "start the newer version that has written it"
+PLAIN_CURE = "convert it to plain JSON first, or keep it in a file and hand over its name"
+LARGE_CURE = "keep it in a file of its own, and send its name"
 
 
 @pytest.fixture(autouse=True)
@@ -97,10 +103,14 @@ def nested(levels: int) -> Json:
 @pytest.mark.parametrize(
     ("files", "error", "told"),
     [
-        ({"root.json": NEWER}, NewerFormat, "root.json: it has format=2, known is format=1"),
-        ({"root.json": b"{}"}, NotARoot, "name an empty directory, or a root of this runtime"),
-        ({"notes.txt": b"mine"}, NotARoot, "it holds 'notes.txt' and no root.json"),
-        ({"agents/x/y": b"mine"}, NotARoot, "it holds 'agents' and no root.json"),
+        (
+            {"root.json": NEWER},
+            NewerFormat,
+            f"root.json: it has format=2, known is format=1; {NEWER_CURE}",
+        ),
+        ({"root.json": b"{}"}, NotARoot, f"root.json: it cannot be read: .*; {ROOT_CURE}"),
+        ({"notes.txt": b"mine"}, NotARoot, f"it holds 'notes.txt' and no root.json; {ROOT_CURE}"),
+        ({"agents/x/y": b"mine"}, NotARoot, f"it holds 'agents' and no root.json; {ROOT_CURE}"),
     ],
 )
 def test_a_directory_that_cannot_be_served_is_left_as_it_is(
@@ -121,7 +131,7 @@ def test_a_root_with_a_database_is_refused_before_anything_of_it_is_touched(room
     room.write("state.db", b"rows")
     before = everything(room)
 
-    with pytest.raises(NewerFormat, match=r"state\.db: it schedules work"):
+    with pytest.raises(NewerFormat, match=rf"state\.db: it schedules work that .*; {NEWER_CURE}"):
         room.open()
 
     assert everything(room) == before
@@ -234,7 +244,7 @@ def test_a_line_to_the_operator_that_is_not_ours_stops_the_boot_and_is_left(room
     content = encode_line(strange, "")
     room.write("user/events.jsonl", content)
 
-    with pytest.raises(NewerFormat, match=r"user/events\.jsonl: a line of its log has data"):
+    with pytest.raises(NewerFormat, match=rf"user/events\.jsonl: a line of .*; {NEWER_CURE}"):
         room.open()
 
     assert room.read("user/events.jsonl") == content
@@ -273,13 +283,13 @@ def test_an_agent_whose_record_knows_of_an_end_that_its_log_has_lost_does_not_ru
 @pytest.mark.parametrize(
     ("payload", "error", "told"),
     [
-        (float("nan"), NotPlainJson, "value.*: nan is not a finite number"),
-        ({1: 2}, NotPlainJson, "the key 1 is not a str"),
-        ("\ud800", NotPlainJson, "lone surrogate"),
-        (b"bytes", NotPlainJson, "bytes is not plain JSON data"),
-        (nested(99), NotPlainJson, "nested deeper"),
-        (10**5000, NotPlainJson, "4300"),
-        ("x" * (1 << 20), PayloadTooLarge, "is over the limit of 1048576"),
+        ([1, float("nan")], NotPlainJson, r"value\[1\]: nan is not a finite number"),
+        ({"a": {1: 2}}, NotPlainJson, r"value\['a'\]: the key 1 is not a str"),
+        ("\ud800", NotPlainJson, "value: lone surrogate '.ud800' at character 0"),
+        (b"bytes", NotPlainJson, "value: bytes is not plain JSON data"),
+        (nested(99), NotPlainJson, r"value(\[0\])+: nested deeper than 96 levels"),
+        (10**5000, NotPlainJson, "value: Exceeds the limit .4300 digits.*"),
+        ("x" * (1 << 20), PayloadTooLarge, "size_bytes=1048578 is over the limit of 1048576"),
     ],
     ids=["nan", "key", "surrogate", "bytes", "deep", "digits", "large"],
 )
@@ -290,7 +300,8 @@ def test_a_payload_that_cannot_be_kept_is_refused_and_nothing_is_written(
     ada = room.create()
     before = everything(room)
 
-    with pytest.raises(error, match=told):
+    cure = LARGE_CURE if error is PayloadTooLarge else PLAIN_CURE
+    with pytest.raises(error, match=f"{told}; {cure}$"):
         room.run(room.runtime.send(ada, payload))
 
     assert everything(room) == before
@@ -307,19 +318,46 @@ def test_a_refused_call_writes_nothing(room: Room) -> None:
 
     for call, error, told in [
         (runtime.send("nobody", 1), UnknownAgent, "'nobody': no agent has this id; take the ids"),
-        (runtime.send(eve, 1), UnknownAgent, "it has ended"),
+        (runtime.send(eve, 1), UnknownAgent, "it has ended; take the ids from view"),
         (runtime.terminate("nobody"), UnknownAgent, "take the ids from view"),
-        (runtime.terminate(eve), UnknownAgent, "it has ended"),
+        (runtime.terminate(eve), UnknownAgent, "it has ended; take the ids from view"),
         (runtime.terminate(ada), HasChildren, "let them end first"),
         (runtime.suspend("nobody"), UnknownAgent, "take the ids from view"),
         (runtime.acknowledge("nothing"), UnknownMessage, "see view"),
         (runtime.create_agent("Ada"), NameTaken, "choose another one"),
         (runtime.create_agent("Bob"), NameTaken, "choose another one"),
-        (runtime.create_agent(""), BadName, "must have 1 to 200 characters"),
-        (runtime.create_agent("USER"), BadName, "not USER"),
-        (runtime.create_agent("\ud800"), NotPlainJson, "lone surrogate"),
+        (runtime.create_agent(""), BadName, "name='' is no name .*; choose a text of 1 to 200"),
+        (runtime.create_agent("x" * 201), BadName, "'x{200}' is no name .*; choose a text"),
+        (runtime.create_agent("USER"), BadName, "choose a text of 1 to 200 characters, not USER"),
+        (runtime.create_agent("\ud800"), NotPlainJson, f"lone surrogate .*; {PLAIN_CURE}"),
         (runtime.create_agent("Kim", provider="x"), UnknownProvider, "known are scripted"),
-        (runtime.create_agent("Kim", "x" * (1 << 20)), PayloadTooLarge, "over the limit"),
+        (runtime.create_agent("Kim", "x" * (1 << 20)), PayloadTooLarge, LARGE_CURE),
+    ]:
+        with pytest.raises(error, match=told):
+            room.run(call)
+
+    assert everything(room) == before
+    room.calm()
+
+
+def test_what_is_no_text_where_a_text_belongs_is_refused_by_name(room: Room) -> None:
+    room.open()
+    ada = room.create("Ada")
+    runtime, before = cast("Any", room.runtime), everything(room)
+
+    for call, error, told in [
+        (runtime.create_agent(5), BadName, "name=5 is no name for an agent; choose a text"),
+        (runtime.create_agent(None), BadName, "name=None is no name .*; choose a text"),
+        (runtime.create_agent(["a"]), BadName, r"name=\['a'\] is no name .*; choose a text"),
+        (runtime.create_agent("Kim", 5), NotPlainJson, f"instructions: 5 is no.*; {PLAIN_CURE}"),
+        (runtime.create_agent("Kim", "", []), NotPlainJson, "provider: .. is not a text; convert"),
+        (runtime.create_agent("Kim", model=5), NotPlainJson, "model: 5 is not a text; convert"),
+        (runtime.create_agent("Kim", request_id=5), NotPlainJson, "request_id: 5 is not a text"),
+        (runtime.send(ada, 1, message_id=5), NotPlainJson, "message_id: 5 is not a text; convert"),
+        (runtime.send(ada, 1, message_id=b"5"), NotPlainJson, "message_id: b'5' is not a text"),
+        (runtime.send([], 1), UnknownAgent, "take the ids from view"),
+        (runtime.terminate({}), UnknownAgent, "take the ids from view"),
+        (runtime.acknowledge([]), UnknownMessage, "see view"),
     ]:
         with pytest.raises(error, match=told):
             room.run(call)

@@ -65,7 +65,10 @@ def test_a_payload_over_the_limit_is_refused_with_both_sizes() -> None:
         check_payload("x" * (MOST_PAYLOAD_BYTES - 1))
 
     assert refused.value.size_bytes == 1_048_577
-    assert str(refused.value) == "a payload of size_bytes=1048577 is over the limit of 1048576"
+    assert str(refused.value) == (
+        "a payload of size_bytes=1048577 is over the limit of 1048576;"
+        " keep it in a file of its own, and send its name"
+    )
 
 
 def test_a_payload_that_is_not_plain_json_is_refused() -> None:

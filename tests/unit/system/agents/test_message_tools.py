@@ -8,6 +8,8 @@ from system.ports import JsonObject
 from tests.unit.system.agents.family import NEAR, Family
 from tests.unit.system.agents.room import Room
 
+PLAIN = "convert it to plain JSON first, or keep it in a file and hand over its name"
+
 
 @pytest.mark.parametrize("to", ["Ada", "Eve", "Zoe"])
 def test_a_message_goes_to_the_parent_a_sibling_or_a_child(family: Family, to: str) -> None:
@@ -49,10 +51,13 @@ def test_a_message_to_anybody_else_is_refused(family: Family, to: str) -> None:
         ({"payload": 1}, "to=None is not a text"),
         ({"to": 7, "payload": 1}, "to=7 is not a text"),
         ({"to": "Eve", "payload": 1, "reply_to": 7}, "reply_to=7 is not a message id"),
-        ({"to": "Eve", "payload": float("inf")}, "value: inf is not a finite number"),
+        ({"to": "Eve", "payload": float("inf")}, f"value: inf is not a finite number; {PLAIN}"),
         (
             {"to": "Eve", "payload": "x" * (1 << 20)},
-            "a payload of size_bytes=1048578 is over the limit of 1048576",
+            (
+                "a payload of size_bytes=1048578 is over the limit of 1048576;"
+                " keep it in a file of its own, and send its name"
+            ),
         ),
     ],
 )

@@ -7,6 +7,8 @@ import pytest
 from system.ports import JsonObject
 from tests.unit.system.agents.family import NEAR, Family
 
+PLAIN = "convert it to plain JSON first, or keep it in a file and hand over its name"
+
 # -- the tree ----------------------------------------------------------------------------
 
 
@@ -56,7 +58,7 @@ def test_a_spawned_child_can_be_addressed_in_the_same_turn(family: Family) -> No
         ({"name": "Kim", "instructions": 7}, "instructions=7 is not a text"),
         ({"name": "Kim", "model": None}, "model=None is not a text"),
         ({"name": "Kim", "provider": "none"}, "there is no provider 'none'"),
-        ({"name": "\ud800"}, "value[0]: lone surrogate '\\ud800' at character 0"),
+        ({"name": "\ud800"}, f"value[0]: lone surrogate '\\ud800' at character 0; {PLAIN}"),
     ],
 )
 def test_a_spawn_that_cannot_be_is_refused(
@@ -136,8 +138,8 @@ def test_metadata_is_kept_under_its_key(family: Family) -> None:
     ("arguments", "refusal"),
     [
         ({"value": 1}, "key=None is not a text"),
-        ({"key": "\udfff", "value": 1}, "value: lone surrogate '\\udfff' at character 0"),
-        ({"key": "k", "value": float("nan")}, "value: nan is not a finite number"),
+        ({"key": "\udfff", "value": 1}, f"value: lone surrogate '\\udfff' at character 0; {PLAIN}"),
+        ({"key": "k", "value": float("nan")}, f"value: nan is not a finite number; {PLAIN}"),
     ],
 )
 def test_metadata_that_cannot_be_written_down_is_refused(
