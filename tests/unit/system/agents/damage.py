@@ -1,0 +1,12 @@
+"""What a disk does to the logs of the tests in this room, besides refusing them."""
+
+from __future__ import annotations
+
+from tests.unit.system.agents.room import Room, log_of
+
+
+def spoil(room: Room, session_id: str, word: str) -> None:
+    """Change one byte of the first line that holds ``word``."""
+    content = room.read(log_of(session_id))
+    at = content.index(word.encode())
+    room.write(log_of(session_id), content[:at] + b"?" + content[at + 1 :])

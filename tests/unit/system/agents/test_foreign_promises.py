@@ -1,0 +1,72 @@
+"""Turns of another version: what they promise cannot be kept, and nobody else is hindered."""
+
+from __future__ import annotations
+
+import pytest
+
+from system.agents.store_report import Problem
+from system.ports import JsonObject
+from tests.unit.system.agents.boot import problems, recovered
+from tests.unit.system.agents.room import (
+    ADA,
+    BOB,
+    EVE,
+    ONE,
+    TWO,
+    Room,
+    born,
+    completed,
+    enqueued,
+    log_of,
+)
+
+CONTROL: JsonObject = {"control_id": "c", "target": BOB, "op": "pause"}
+CHILD: JsonObject = {"agent_id": EVE, "name": "Eve"}
+LETTER: JsonObject = {"message_id": "m", "to": [BOB]}
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [{"controls": [CONTROL]}, {"spawned": [CHILD]}, {"outbox": [LETTER]}],
+    ids=["controls", "spawned", "outbox"],
+)
+def test_a_turn_that_promises_what_nobody_here_knows_stops_its_agent_only(
+    turn: JsonObject, room: Room
+) -> None:
+    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", **turn)])
+    room.put_session(TWO, born(BOB, "Bob"))
+    before = room.read(log_of(ONE))
+
+    recovered(room)
+
+    assert problems(room) == [(ONE, Problem.LOG_NEWER)]
+    assert room.named("Ada").stopped.startswith("a turn promises what this version does not know")
+    assert room.read(log_of(ONE)) == before
+    assert (room.named("Bob").alive, room.named("Bob").stopped) == (True, "")
+
+
+@pytest.mark.parametrize("missing", ["spawned", "outbox"])
+def test_a_turn_without_a_part_that_every_turn_has_stops_its_agent_only(
+    missing: str, room: Room
+) -> None:
+    name, turn = completed("t")
+    del turn[missing]
+    room.put_session(ONE, [*born(ADA, "Ada"), (name, turn)])
+    room.put_session(TWO, born(BOB, "Bob"))
+
+    recovered(room)
+
+    assert problems(room) == [(ONE, Problem.LOG_NEWER)]
+    assert room.named("Bob").stopped == ""
+
+
+def test_an_agent_with_such_a_turn_runs_nothing_more(room: Room) -> None:
+    turn = completed("t", controls=[{"control_id": "c"}])
+    room.put_session(ONE, [*born(ADA, "Ada"), turn, enqueued("m", "USER", ADA)])
+
+    room.open()
+    room.settle(10)
+
+    assert room.provider.prompts == []
+    assert room.named("Ada").pending == ("m",)
+    room.calm()
