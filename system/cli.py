@@ -55,6 +55,8 @@ def demo(root: str, jobs: int, framing: str) -> None:
 
     Each line says one thing that is durable from then on.
     """
+    if not root:
+        raise Mistake("--root is empty; name a directory, '.' is the one you are in")
     # JSON, so that no name can make two lines of it.
     click.echo(f"root {json.dumps(root)}")
     try:

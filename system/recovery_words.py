@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
 
+from system.agents.orchestrator import USER_SESSION
 from system.agents.recovery_report import RecoveryReport
+from system.agents.store_report import Problem, SessionProblem
+from system.errors import NewerFormat
+
+_WRITTEN_AGAIN: Final = "it was written again"
+_OUTCOMES: Final[Mapping[Problem, str]] = MappingProxyType(
+    {
+        Problem.NO_RECORD: _WRITTEN_AGAIN,
+        Problem.DAMAGED: _WRITTEN_AGAIN,
+        Problem.LOG_NEWER: NewerFormat.cure,
+    }
+)
+"""What a recovery makes of a problem, or leaves to its reader."""
 
 
 def recovery_in_words(report: RecoveryReport) -> Iterator[str]:
@@ -32,17 +47,46 @@ def recovery_in_words(report: RecoveryReport) -> Iterator[str]:
             f"  {damage.path}: {damage.size_bytes} damaged bytes at offset {damage.offset} "
             f"were put aside in {damage.quarantine}: {damage.reason}"
         )
-    for session_id, gaps in sorted(report.missing.items()):
-        yield f"  session {session_id}: lines are missing: {_spans(gaps)}"
-    for told in report.problems:
-        yield f"  session {told.session_id}: {told.problem.value} ({told.detail})"
+    for line in (*_missing(report), *map(_problem, report.problems)):
+        yield f"  {line}"
     for session_id in report.detached:
         yield f"  session {session_id}: its parent cannot be found; it counts as a root"
+    for line in (*_vanished(report), *_leaks(report)):
+        yield f"  {line}"
+
+
+def losses_in_words(report: RecoveryReport) -> Iterator[str]:
+    """Yield what keeps an agent from its work: it is not served, or has lost lines."""
+    for told in report.problems:
+        if _OUTCOMES.get(told.problem) != _WRITTEN_AGAIN:
+            yield _problem(told)
+    yield from _vanished(report)
+    yield from _missing(report)
+
+
+def spans_in_words(spans: Iterable[tuple[int, int]]) -> str:
+    """Return firsts and lasts in words: ``3, 5 to 8``."""
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)
+
+
+def _missing(report: RecoveryReport) -> Iterator[str]:
+    for session_id, gaps in sorted(report.missing.items()):
+        whose = "the log of USER" if session_id == USER_SESSION else f"session {session_id}"
+        yield f"{whose}: lines are missing: {spans_in_words(gaps)}"
+
+
+def _problem(told: SessionProblem) -> str:
+    problem = "it had no record" if told.problem is Problem.NO_RECORD else told.problem.value
+    where = f" in {told.quarantine}" if told.quarantine else ""
+    outcome = f"; {_OUTCOMES[told.problem]}" if told.problem in _OUTCOMES else ""
+    return f"session {told.session_id}: {problem}{where}{outcome} ({told.detail})"
+
+
+def _vanished(report: RecoveryReport) -> Iterator[str]:
     for agent_id in report.vanished:
-        yield f"  agent {agent_id}: it has said something, and nothing of its session is left"
+        yield f"agent {agent_id}: it has said something, and nothing of its session is left"
+
+
+def _leaks(report: RecoveryReport) -> Iterator[str]:
     for leak in report.leaks:
-        yield f"  a conversation is kept that no session knows: {leak}"
-
-
-def _spans(gaps: tuple[tuple[int, int], ...]) -> str:
-    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in gaps)
+        yield f"a conversation is kept that no session knows: {leak}"

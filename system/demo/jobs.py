@@ -54,5 +54,14 @@ def result(number: int) -> JsonObject:
     return {"job": number}
 
 
+def job_of(payload: Json) -> int | None:
+    """Return the number of the job whose result this is; None if it is no result."""
+    match payload:
+        case {"job": int(number)}:
+            return number
+        case _:
+            return None
+
+
 def _play(*calls: Json, say: str = "done") -> JsonObject:
     return {"do": list(calls), "say": say}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from system import cli as command
 from system.agents.recovery_report import RecoveryReport
@@ -24,37 +24,8 @@ from system.root import Root
 from system.storage.codec import seal
 from system.storage.log_report import Damage
 from tests.meta.source_tree import ROOT, run_python
+from tests.unit.system.demos import contents, demo, facts, log_of, told_jobs
 from tests.unit.system.faulty_files import FaultyFiles
-
-
-def demo(root: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(command.cli, ["demo", "--root", str(root), *arguments])
-
-
-def facts(result: Result) -> list[str]:
-    return [line for line in result.stdout.splitlines() if line.startswith(("ack", "told"))]
-
-
-def told_jobs(result: Result) -> list[int]:
-    told = [line.split(" ", 2)[2] for line in facts(result) if line.startswith("told")]
-    return sorted(json.loads(payload)["job"] for payload in told)
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    """Every file but the lock, which counts the boots."""
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file() and path.name != "runtime.lock"
-    }
-
-
-def log_of(root: Path, name: str) -> Path:
-    """The path of an agent's log, from the root on."""
-    made = f'"name":"{name}"'.encode()
-    logs = root.glob("agents/*/events.jsonl")
-    found = next(log for log in logs if made in log.read_bytes().splitlines()[1])
-    return found.relative_to(root)
 
 
 def refused(root: Path, *arguments: str) -> str:
@@ -153,6 +124,20 @@ def test_a_wrong_argument_is_a_usage_mistake(tmp_path: Path, arguments: tuple[st
     assert not (tmp_path / "root").exists()
 
 
+def test_an_empty_root_is_a_usage_mistake_and_not_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    result = CliRunner().invoke(command.cli, ["demo", "--root", ""])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "Error: --root is empty; name a directory, '.' is the one you are in\n"
+    )
+    assert os.listdir(tmp_path) == []
+
+
 @pytest.fixture
 def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultyFiles:
     """The files of every demo on ``tmp_path``, which can be told to fail."""
@@ -184,8 +169,46 @@ def test_what_a_stopped_agent_leaves_undone_is_told_and_done_next_time(
     again = demo(tmp_path, "--jobs", "2")
 
     assert (result.exit_code, told_jobs(result)) == (1, [])
-    assert result.stderr.startswith("agent 'writer' is stopped until the next start: ")
+    assert result.stderr == (
+        "jobs of which USER has no result: 2, because agent 'writer' is stopped until the next "
+        "start: its barrier failed ([Errno 5] Input/output error: "
+        f"'{log_of(tmp_path, 'writer')}'); see to that and start again\n"
+    )
     assert (again.exit_code, told_jobs(again)) == (0, [2])
+
+
+def test_a_lead_that_is_stopped_at_its_birth_leaves_every_job_and_is_told(
+    tmp_path: Path, faulty: FaultyFiles
+) -> None:
+    faulty.fail("fdatasync", "events.jsonl", errno.EIO)
+
+    result = demo(tmp_path, "--jobs", "6")
+    again = demo(tmp_path, "--jobs", "6")
+
+    assert (result.exit_code, facts(result)) == (1, [])
+    assert result.stderr == (
+        "jobs of which USER has no result: 1 to 6, because whether agent 'lead' exists, the next "
+        "start will know; see to that and start again\n"
+    )
+    assert (again.exit_code, told_jobs(again)) == (0, [1, 2, 3, 4, 5, 6])
+
+
+def test_what_the_disk_refuses_at_the_end_is_told_beside_what_was_done(
+    tmp_path: Path, faulty: FaultyFiles
+) -> None:
+    demo(tmp_path, "--jobs", "1")
+    # Taking up the conversation of each of the three replaces its record, closing it again.
+    faulty.fail("replace", "session.json", errno.ENOSPC, nth=7, sticky=True)
+
+    result = demo(tmp_path, "--jobs", "2")
+
+    assert (result.exit_code, told_jobs(result)) == (1, [2])
+    assert result.stderr.startswith(
+        "not everything could be written at the end, the next start does it: agents/"
+    )
+    assert result.stderr.endswith("make room and repeat the call\n")
+    faulty.faults.clear()
+    assert demo(tmp_path, "--jobs", "2").exit_code == 0
 
 
 def test_that_user_cannot_be_reached_is_told(tmp_path: Path, faulty: FaultyFiles) -> None:
@@ -195,7 +218,10 @@ def test_that_user_cannot_be_reached_is_told(tmp_path: Path, faulty: FaultyFiles
     again = demo(tmp_path, "--jobs", "1")
 
     assert (result.exit_code, told_jobs(result)) == (1, [])
-    assert result.stderr.startswith("nothing more reaches USER until the next start: ")
+    assert result.stderr.startswith(
+        "jobs of which USER has no result: 1, because nothing more reaches USER until the next "
+        "start: its barrier failed"
+    )
     assert (again.exit_code, told_jobs(again)) == (0, [1])
 
 
@@ -251,9 +277,17 @@ def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
     report = RecoveryReport(
         epoch=2, sessions=1, living=1, lines=5, unknown_lines=4, torn_bytes=17, redone=3, unkept=2,
         damaged=[Damage("agents/a/events.jsonl", 40, 9, "no seal", tail=False, quarantine="q")],
-        missing={"a": ((3, 3), (5, 8))},
-        problems=[SessionProblem("b", Problem.FAILED, "EIO")],
-        detached=["c"], orphans=["d", "e"], swept=["f"], suspended=["g"], ended=["h"],
+        missing={"a": ((3, 3), (5, 8)), "0" * 32: ((2, 2),)},
+        problems=[
+            SessionProblem("b", Problem.FAILED, "EIO"),
+            SessionProblem("l", Problem.NO_RECORD, "there is no record of this session"),
+            SessionProblem("m", Problem.DAMAGED, "no seal", "agents/m/session.json.quarantine.1"),
+            SessionProblem("n", Problem.NEWER, "v=9"),
+            SessionProblem("o", Problem.LOG_DAMAGED, "it does not say which agent it is"),
+            SessionProblem("p", Problem.LOG_NEWER, "v=9"),
+        ],
+        detached=["c"], vanished=["q"],
+        orphans=["d", "e"], swept=["f"], suspended=["g"], ended=["h"],
         lost_turns={"i": ("t1", "t2"), "j": ("t3",)}, leaks=["agentic: k"],
     )  # fmt: skip
 
@@ -269,8 +303,24 @@ def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
         "  sessions that never became agents, removed: 2",
         "  temporary files, removed: 1",
         "  agents/a/events.jsonl: 9 damaged bytes at offset 40 were put aside in q: no seal",
+        "  the log of USER: lines are missing: 2",
         "  session a: lines are missing: 3, 5 to 8",
         "  session b: the disk refused to read or write it; recover again (EIO)",
+        "  session l: it had no record; it was written again (there is no record of this session)",
+        (
+            "  session m: its record was damaged, and was put aside in "
+            "agents/m/session.json.quarantine.1; it was written again (no seal)"
+        ),
+        "  session n: its record is of a newer format, and was left as it is (v=9)",
+        (
+            "  session o: too little of its log is left; what there is was kept, and is not served "
+            "(it does not say which agent it is)"
+        ),
+        (
+            "  session p: its log is of a newer format, and was left as it is; "
+            "start the newer version that has written it (v=9)"
+        ),
         "  session c: its parent cannot be found; it counts as a root",
+        "  agent q: it has said something, and nothing of its session is left",
         "  a conversation is kept that no session knows: agentic: k",
     ]

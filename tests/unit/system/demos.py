@@ -1,0 +1,40 @@
+"""Runs of the demo in this process, and what is read from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from system import cli as command
+
+
+def demo(root: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(command.cli, ["demo", "--root", str(root), *arguments])
+
+
+def facts(result: Result) -> list[str]:
+    return [line for line in result.stdout.splitlines() if line.startswith(("ack", "told"))]
+
+
+def told_jobs(result: Result) -> list[int]:
+    told = [line.split(" ", 2)[2] for line in facts(result) if line.startswith("told")]
+    return sorted(json.loads(payload)["job"] for payload in told)
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Every file but the lock, which counts the boots."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and path.name != "runtime.lock"
+    }
+
+
+def log_of(root: Path, name: str) -> Path:
+    """The path of an agent's log, from the root on."""
+    made = f'"name":"{name}"'.encode()
+    logs = root.glob("agents/*/events.jsonl")
+    found = next(log for log in logs if made in log.read_bytes().splitlines()[1])
+    return found.relative_to(root)
