@@ -129,7 +129,7 @@ def reduced(trial: Trial, start: Callable[[], Machine], deadline: float) -> Tria
     """Leave out steps as long as the run fails in the same way: many at once, then single ones.
 
     The rule is that of delta debugging (Zeller, Hildebrandt, TSE 2002). ``start`` makes a
-    fresh machine; ``deadline`` is when to stop, as ``time.monotonic()`` tells it.
+    fresh machine; ``deadline`` is when to stop, as ``time.process_time()`` tells it.
     """
     assert trial.failure is not None
     broken = name_of(trial.failure)
@@ -137,14 +137,14 @@ def reduced(trial: Trial, start: Callable[[], Machine], deadline: float) -> Tria
     while width:
         before = trial
         end = len(trial.steps)
-        while end > 0 and time.monotonic() < deadline:
+        while end > 0 and time.process_time() < deadline:
             steps = trial.steps
             kept = (*steps[: max(0, end - width)], *steps[end:])
             attempt = witnessed(start(), (Retelling(step.told) for step in kept))
             if attempt.fails_as(broken) and len(attempt.steps) < len(steps):
                 trial = attempt
             end = min(end - width, len(trial.steps))
-        if time.monotonic() >= deadline:
+        if time.process_time() >= deadline:
             break
         width = width // 2 if width > 1 else int(trial is not before)
     return trial

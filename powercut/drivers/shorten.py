@@ -7,7 +7,9 @@ is that of delta debugging (Zeller, Hildebrandt, TSE 2002): wide gaps first, the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from math import inf
 
 from powercut.drivers.replay_driver import recorded, run_recorded
 from powercut.finding import name_of
@@ -18,18 +20,19 @@ from sim.choices import Diverged
 
 
 def shorten(
-    machine: Machine, make_subject: MakeSubject, failure: Exception
+    machine: Machine, make_subject: MakeSubject, failure: Exception, deadline: float = inf
 ) -> tuple[Machine, Exception]:
     """Return a run with as few of the steps of ``machine`` as still fail, and what it raised.
 
-    A run that does not even repeat its own failure is returned as it is.
+    A run that does not even repeat its own failure is returned as it is. ``deadline`` is when
+    to stop, as ``time.process_time()`` tells it.
     """
     shortest, told = machine, failure
     steps = recorded(machine)
     width = max(1, len(steps) // 2)
     while width:
         start = len(steps) - width
-        while start >= 0:
+        while start >= 0 and time.process_time() < deadline:
             fewer = (*steps[:start], *steps[start + width :])
             attempt = _fails(fewer, machine, make_subject, failure)
             if attempt is not None:

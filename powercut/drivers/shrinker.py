@@ -2,8 +2,13 @@
 
 Whole steps are left out first. The answers that the rest was given are handed to Hypothesis
 as a choice sequence, so nothing is searched for twice: its shrinker begins at a run that
-fails. All of it is deterministic, as long as there is time. Hypothesis's engine is a private
-door, which the pinned version keeps open (``tests/unit/cli/test_shrinker.py``).
+fails. In the end, whole steps are left out of what it gives back.
+
+Hypothesis has so many runs, and all of it so many seconds of this process, whatever else the
+machine does. The runs are bounded so that the result is the same every time; the clock has a
+say only where runs are long or the machine is slow.
+Hypothesis's engine is a private door, which the pinned version keeps open
+(``tests/unit/cli/test_shrinker.py``).
 """
 
 from __future__ import annotations
@@ -29,9 +34,14 @@ from powercut.finding import failure_of, name_of
 from powercut.machine import Machine
 from sim.errors import HarnessError
 
-SECONDS: Final = 15
-"""Shrinking one failure stops after so long, with the smallest run found by then."""
+SECONDS: Final = 10
+"""Shrinking one failure stops after so much of the processor, with the smallest run found then."""
 
+MOST_RUNS: Final = 500
+"""Hypothesis may do so many; half of the failures of the runtime need fewer."""
+
+_REDUCING: Final = 0.5
+_SHORTENING: Final = 0.1
 _STEP: Final = 1
 _STOPPING: Final = 2**-16
 _SETTINGS: Final = settings(
@@ -45,9 +55,10 @@ _SETTINGS: Final = settings(
 def shrink(run: SeededRun, seconds: float = SECONDS) -> tuple[Machine, Exception]:
     """Return the smallest run like ``run`` that was found, and what it raised.
 
-    Steps are left out first, for half of ``seconds`` at most, so that Hypothesis is given
-    something that it can handle, however long the run was. With no ``seconds`` it is given
-    back as it is. Raises ``HarnessError`` if ``run`` does not fail.
+    It takes ``seconds`` at most, beside doing ``run`` once more. Steps are left out first, for
+    half of them, so that Hypothesis is given something that it can handle, however long the
+    run was. With no ``seconds`` it is given back as it is. Raises ``HarnessError`` if ``run``
+    does not fail.
     """
     machine = run.start()
     trial = witnessed(machine, run.sources(machine))
@@ -55,17 +66,17 @@ def shrink(run: SeededRun, seconds: float = SECONDS) -> tuple[Machine, Exception
         raise HarnessError(f"only a failing run can be shrunk, and seed={run.seed} passes")
     if not seconds:
         return trial.machine, trial.failure
-    started = time.monotonic()
-    trial = reduced(trial, run.start, started + seconds / 2)
+    deadline = time.process_time() + seconds
+    trial = reduced(trial, run.start, deadline - seconds * (1 - _REDUCING))
     assert trial.failure is not None
     machine, failure = trial.machine, trial.failure
-    smallest = _smallest(run, trial, started + seconds - time.monotonic())
+    smallest = _smallest(run, trial, deadline - seconds * _SHORTENING)
     if smallest is not None:
         attempt = _Attempt(run, len(trial.steps))
         attempt.perform(ConjectureData.for_choices(smallest))
         assert attempt.failure is not None
         machine, failure = attempt.machine, attempt.failure
-    return shorten(machine, run.make_subject, failure)
+    return shorten(machine, run.make_subject, failure, deadline)
 
 
 class _Attempt:
@@ -99,24 +110,28 @@ def _answers(trial: Trial) -> Sequence[int | bool]:
     return [answer for step in trial.steps for answer in (False, *step.drawn)]
 
 
-def _smallest(run: SeededRun, trial: Trial, seconds: float) -> Sequence[ChoiceT] | None:
-    """Let Hypothesis shrink ``trial``; None if it cannot repeat the failure."""
+def _smallest(run: SeededRun, trial: Trial, deadline: float) -> Sequence[ChoiceT] | None:
+    """Let Hypothesis shrink ``trial``; None if it cannot repeat the failure, or has no time."""
+    if time.process_time() >= deadline:
+        return None
     assert trial.failure is not None
     broken = name_of(trial.failure)
     origin = InterestingOrigin(Exception, broken, None, (), ())
 
     def attempt(data: ConjectureData) -> None:
+        if runner.call_count >= MOST_RUNS or time.process_time() >= deadline:
+            # This is the last run: its engine stops after one that ends too late.
+            runner.finish_shrinking_deadline = 0
         tried = _Attempt(run, len(trial.steps))
         tried.perform(data)
         if tried.failure is not None and name_of(tried.failure) == broken:
             data.mark_interesting(origin)
 
     runner = ConjectureRunner(attempt, settings=_SETTINGS, random=Random(0))
-    first = runner.cached_test_function(_answers(trial))
-    if not isinstance(first, ConjectureResult) or first.status is not Status.INTERESTING:
-        return None
-    runner.finish_shrinking_deadline = time.perf_counter() + seconds
     # What Hypothesis says when its time is up is no news to the user.
     with suppress(RunIsComplete), with_reporter(lambda _: None):
-        runner.new_shrinker(first, lambda data: data.status is Status.INTERESTING).shrink()
-    return runner.interesting_test_cases[origin].choices
+        first = runner.cached_test_function(_answers(trial))
+        if isinstance(first, ConjectureResult) and first.status is Status.INTERESTING:
+            runner.new_shrinker(first, lambda data: data.status is Status.INTERESTING).shrink()
+    found = runner.interesting_test_cases.get(origin)
+    return None if found is None else found.choices

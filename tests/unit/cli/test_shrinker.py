@@ -2,32 +2,126 @@
 
 from __future__ import annotations
 
-import pytest
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
 
+import pytest
+from hypothesis.internal.conjecture.choice import ChoiceT
+from hypothesis.internal.conjecture.data import ConjectureData
+
+from faults.specimens.registry import specimen_named
+from powercut.action import Action
+from powercut.drivers import shrinker
 from powercut.drivers.replay_driver import record
+from powercut.drivers.retelling import Trial, reduced, witnessed
 from powercut.drivers.seeded_run import SeededRun
-from powercut.drivers.shrinker import shrink
+from powercut.drivers.shorten import shorten
+from powercut.drivers.shrinker import _answers, _Attempt, _smallest, shrink
 from powercut.finding import name_of
+from powercut.machine import Machine
 from powercut.machines.atomic_file import atomic_file
+from powercut.specimens import subject_of
+from powercut.subject import Subject
+from sim.choices import PlainChoices
 from sim.disk.persistence import POSIX
 from sim.errors import HarnessError
 from tests.unit.cli.command_line import careless_file
 
+PATIENCE = 600
+"""Seconds: in no test does the clock decide."""
 
+
+@cache
 def failing_runs() -> list[SeededRun]:
     runs = (SeededRun(careless_file, POSIX, seed, 30) for seed in range(10))
     return [run for run in runs if run.run()[1] is not None]
 
 
+@cache
+def shrunk_runs() -> list[tuple[SeededRun, Machine, Exception]]:
+    return [(run, *shrink(run, PATIENCE)) for run in failing_runs()]
+
+
+def told(run: SeededRun) -> Trial:
+    machine = run.start()
+    return witnessed(machine, run.sources(machine))
+
+
+def performed(run: SeededRun, trial: Trial, choices: Sequence[ChoiceT]) -> _Attempt:
+    attempt = _Attempt(run, len(trial.steps))
+    attempt.perform(ConjectureData.for_choices(choices))
+    return attempt
+
+
+def shortlex(choices: Sequence[ChoiceT]) -> tuple[int, Sequence[ChoiceT]]:
+    """What Hypothesis makes smaller: shorter ones first, then those with lower answers."""
+    return len(choices), tuple(choices)
+
+
+def actions(machine: Machine) -> list[Action]:
+    return [step.action for step in machine.steps]
+
+
+# -- what is handed over -----------------------------------------------------------------
+
+
+def test_answers_that_are_handed_to_hypothesis_repeat_the_failure() -> None:
+    for run in failing_runs():
+        trial = told(run)
+        attempt = performed(run, trial, _answers(trial))
+        assert actions(attempt.machine) == actions(trial.machine)
+        assert str(attempt.failure) == str(trial.failure)
+
+
+def test_hypothesis_gives_back_a_smaller_run_that_fails_in_the_same_way() -> None:
+    for run in failing_runs()[:3]:
+        trial = reduced(told(run), run.start, time.process_time() + PATIENCE)
+        smallest = _smallest(run, trial, time.process_time() + PATIENCE)
+        assert smallest is not None
+        assert shortlex(smallest) < shortlex(_answers(trial))
+        attempt = performed(run, trial, smallest)
+        assert attempt.failure is not None
+        assert trial.fails_as(name_of(attempt.failure))
+
+
+def test_hypothesis_has_so_many_runs_and_gives_back_the_smallest_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = longest_failing_run()
+    trial = told(run)
+    made: list[Subject] = []
+
+    def counted() -> Subject:
+        made.append(careless_file())
+        return made[-1]
+
+    monkeypatch.setattr(shrinker, "MOST_RUNS", 20)
+    smallest = _smallest(replace(run, make_subject=counted), trial, time.process_time() + PATIENCE)
+
+    assert len(made) == 20
+    assert smallest is not None
+    assert shortlex(smallest) < shortlex(_answers(trial))
+
+
+# -- what comes of it --------------------------------------------------------------------
+
+
 def test_every_failing_run_shrinks_to_a_few_steps_that_fail_in_the_same_way() -> None:
-    runs = failing_runs()
-    assert runs
-    for run in runs:
-        failure = run.run()[1]
-        assert failure is not None
-        machine, shrunk = shrink(run)
-        assert name_of(shrunk) == name_of(failure)
+    assert shrunk_runs()
+    for run, machine, failure in shrunk_runs():
+        assert told(run).fails_as(name_of(failure))
         assert len(machine.steps) <= 3
+
+
+def test_in_a_shrunk_run_a_text_that_does_not_matter_is_the_simplest() -> None:
+    # Steps are left out without Hypothesis; texts of thousands of characters would stay.
+    simplest = Machine(careless_file).propose(PlainChoices())
+    assert simplest.name == "write"
+    for _, machine, _ in shrunk_runs():
+        first = machine.steps[0].action
+        assert simplest.plain() in (first.plain(), first.arguments.get("action"))
 
 
 def test_shrinking_is_deterministic() -> None:
@@ -45,15 +139,22 @@ def test_without_time_the_run_is_told_as_it_was() -> None:
     run = longest_failing_run()
     machine, failure = run.run()
     hurried, told = shrink(run, seconds=0)
-    assert [step.action for step in hurried.steps] == [step.action for step in machine.steps]
+    assert actions(hurried) == actions(machine)
     assert str(told) == str(failure)
+
+
+def test_when_time_is_up_nothing_more_is_tried() -> None:
+    run = longest_failing_run()
+    machine, failure = shrink(run, seconds=1e-9)
+    assert actions(machine) == actions(run.run()[0])
+    assert shorten(machine, careless_file, failure, time.process_time()) == (machine, failure)
 
 
 def test_run_longer_than_hypothesis_takes_is_shortened_at_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = longest_failing_run()
-    monkeypatch.setattr("powercut.drivers.shrinker._answers", lambda _: [False])
+    monkeypatch.setattr(shrinker, "_answers", lambda _: [False])
     machine, failure = shrink(run)
     assert name_of(failure) == name_of(run.run()[1] or failure)
     assert len(machine.steps) < len(run.run()[0].steps)
@@ -62,3 +163,25 @@ def test_run_longer_than_hypothesis_takes_is_shortened_at_least(
 def test_run_that_passes_cannot_be_shrunk() -> None:
     with pytest.raises(HarnessError, match="only a failing run can be shrunk, and seed=3 passes"):
         shrink(SeededRun(atomic_file, POSIX, 3, 5))
+
+
+def test_hole_in_the_runtime_that_the_swarm_finds_becomes_a_story_of_a_few_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_subject = partial(subject_of, specimen_named("R7"))
+    runs = (SeededRun(make_subject, POSIX, seed, 30, swarm=True) for seed in range(20))
+    run = next(run for run in runs if run.run()[1] is not None)
+    handed: list[tuple[Trial, Sequence[ChoiceT] | None]] = []
+
+    def noted(run: SeededRun, trial: Trial, deadline: float) -> Sequence[ChoiceT] | None:
+        handed.append((trial, _smallest(run, trial, deadline)))
+        return handed[-1][1]
+
+    monkeypatch.setattr(shrinker, "_smallest", noted)
+    machine, failure = shrink(run, PATIENCE)
+
+    ((trial, smallest),) = handed
+    assert smallest is not None
+    assert shortlex(smallest) < shortlex(_answers(trial))
+    assert told(run).fails_as(name_of(failure))
+    assert len(machine.steps) <= 8
