@@ -6,9 +6,8 @@ fails. In the end, whole steps are left out of what it gives back.
 
 Hypothesis has so many runs, and all of it so many seconds of this process, whatever else the
 machine does. The runs are bounded so that the result is the same every time; the clock has a
-say only where runs are long or the machine is slow.
-Hypothesis's engine is a private door, which the pinned version keeps open
-(``tests/unit/cli/test_shrinker.py``).
+say only where runs are long or the machine is slow. Hypothesis's engine is a private door,
+which the pinned version keeps open (``tests/unit/cli/test_shrinker.py``).
 """
 
 from __future__ import annotations
@@ -55,10 +54,10 @@ _SETTINGS: Final = settings(
 def shrink(run: SeededRun, seconds: float = SECONDS) -> tuple[Machine, Exception]:
     """Return the smallest run like ``run`` that was found, and what it raised.
 
-    It takes ``seconds`` at most, beside doing ``run`` once more. Steps are left out first, for
-    half of them, so that Hypothesis is given something that it can handle, however long the
-    run was. With no ``seconds`` it is given back as it is. Raises ``HarnessError`` if ``run``
-    does not fail.
+    It takes ``seconds`` of the processor, beside doing ``run`` once more; what is being tried
+    when they are over comes to its end. Steps are left out first, for half of them, so that
+    Hypothesis is given something that it can handle, however long the run was. With no
+    ``seconds`` it is given back as it is. Raises ``HarnessError`` if ``run`` does not fail.
     """
     machine = run.start()
     trial = witnessed(machine, run.sources(machine))
