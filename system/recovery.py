@@ -23,7 +23,7 @@ from system.agents.orchestrator import USER_LOG, USER_SESSION, Orchestrator
 from system.agents.placing import placed
 from system.agents.provider_state import ProviderState
 from system.agents.recovery_report import RecoveryReport
-from system.agents.remains import Fate, Remains, Witnesses
+from system.agents.remains import Fate, Remains, Witnesses, is_damaged
 from system.agents.session import SessionRecord, SessionState
 from system.agents.store_report import Problem, ReportBuilder, SessionProblem
 from system.agents.tree import Node
@@ -155,6 +155,9 @@ class Recovery:
         user = self.orchestrator.new_agent(USER, USER_SESSION)
         user.adopt(self._logs[USER_SESSION], self._histories.pop(USER_SESSION))
         witnesses = Witnesses({USER_SESSION: user.history, **self._histories})
+        for session_id in witnesses.promised:
+            if session_id not in self._histories and session_id not in self.orchestrator.unserved:
+                self._without_directory(session_id, witnesses)
         for session_id, history in list(self._histories.items()):
             if history.agent is None:
                 self._without_agent(session_id, history, witnesses)
@@ -173,7 +176,7 @@ class Recovery:
             session_id,
             Remains(
                 history,
-                log is not None and _is_damaged(log),
+                log is not None and is_damaged(log.report),
                 self._records.get(session_id),
                 problem is not None and problem.problem is not Problem.NO_RECORD,
             ),
@@ -190,6 +193,13 @@ class Recovery:
             self._tell(session_id, Problem.LOG_DAMAGED, "it does not say which agent it is")
         elif fate is Fate.ORPHAN:
             self._remove(session_id)
+
+    def _without_directory(self, session_id: str, witnesses: Witnesses) -> None:
+        """Deal with a promised session of which nothing is there: unborn, unless it has lived."""
+        nothing = Remains(History(), log_is_damaged=False, record=None, record_is_damaged=False)
+        if witnesses.fate_of(session_id, nothing) is Fate.LOST:
+            self.orchestrator.lost.add(session_id)
+            self._tell(session_id, Problem.LOG_DAMAGED, "nothing of it is left")
 
     def _remove(self, session_id: str) -> None:
         try:
@@ -264,8 +274,10 @@ class Recovery:
                 self.report.ended.append(agent.agent_id)
             if history.ended:
                 await self.orchestrator.retire(agent)
-        except (OSError, StorageError, RuntimeRefused) as error:
+        except (OSError, StorageError) as error:
             self._tell(agent.session_id, Problem.FAILED, f"it could not be repaired ({error})")
+        except RuntimeRefused as refused:
+            self._tell(agent.session_id, Problem.LOG_DAMAGED, str(refused))
 
     async def _write_record(self, agent: Agent) -> None:
         problem = self._record_problems.get(agent.session_id)
@@ -381,9 +393,3 @@ PASSES: Final[tuple[Callable[[Recovery], Awaitable[None] | None], ...]] = (
     Recovery.publish,
 )
 """In their order; the numbers are those of the specification."""
-
-
-def _is_damaged(log: EventLog) -> bool:
-    """Say whether bytes are gone that no crash can have taken."""
-    told = log.report
-    return bool(told.missing) or any(not damage.tail for damage in told.damaged)

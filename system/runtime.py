@@ -21,11 +21,11 @@ from enum import Enum
 from typing import Final
 
 from system.agents import event
-from system.agents.agent import Agent, Event
+from system.agents.agent import Agent, Event, birth
 from system.agents.history import OPERATOR
 from system.agents.message import USER, Kind, Message, check_payload
 from system.agents.multiplexer import Multiplexer, Pool
-from system.agents.orchestrator import SECOND_NS, Orchestrator, birth
+from system.agents.orchestrator import SECOND_NS, Orchestrator
 from system.agents.session import SessionState
 from system.agents.session_store import SessionStore
 from system.agents.tools import LONGEST_NAME

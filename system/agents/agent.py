@@ -13,8 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from system.agents import event
 from system.agents.history import History
 from system.agents.message import Kind
+from system.agents.provider_state import ProviderState
 from system.agents.session import SessionRecord, SessionState
 from system.agents.session_store import SessionStore
 from system.errors import AgentStopped, LogStopped, StorageError, UnknownAgent
@@ -42,6 +44,22 @@ class Birth:
     record: SessionRecord
     lines: tuple[Event, Event]
     """``session.created`` and ``agent.created``."""
+
+
+def birth(
+    session_id: str, provider: str, model: str, identity: str, state: SessionState,
+    agent_created: JsonObject,
+) -> Birth:  # fmt: skip
+    """Return what a session is made from."""
+    blob = ProviderState(identity).encoded() if identity else b""
+    session_created: JsonObject = {
+        "provider": provider,
+        "model": model,
+        "system_prompt": agent_created["instructions"],
+        "identity": identity,
+    }
+    lines = ((event.SESSION_CREATED, session_created), (event.AGENT_CREATED, agent_created))
+    return Birth(SessionRecord(session_id, provider, model, state, blob), lines)
 
 
 class Agent:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from system.agents import event
 from system.agents.message import UNANSWERED, Kind, Message
@@ -40,11 +40,13 @@ class SessionFacts:
     system_prompt: str
 
 
-class OpenTurn(NamedTuple):
-    """What ``turn.start`` says."""
+@dataclass(slots=True)
+class OpenTurn:
+    """What ``turn.start`` says; ``ungated``: the gate was opened since, which ended all permits."""
 
     prompt: str
     presented: Sequence[str]
+    ungated: bool = False
 
 
 class History:
@@ -54,15 +56,17 @@ class History:
     be presented, in order, ``presentations`` how often each was; ``senders`` are the agents
     that have said something of their own in them. ``open_turns`` have a
     ``turn.start`` and no end. ``completed`` are the data of all
-    ``turn.complete`` lines: what was promised. ``ended`` is empty while the agent lives.
+    ``turn.complete`` lines: what was promised; ``completed_children`` are the agents whose
+    response is here. ``ended`` is empty while the agent lives.
     ``unkept`` are messages of which their senders must be told that nobody will see them,
     with the reason. ``ignored`` counts lines of unknown events; ``last_ts`` is the time of
     the last line.
     """
 
     __slots__ = (
-        "agent", "completed", "controls", "ended", "enqueued", "exchanges", "gated",
-        "identity", "ignored", "last_ts", "metadata", "open_turns", "pending", "permits",
+        "agent", "completed", "completed_children", "controls", "ended", "enqueued",
+        "exchanges", "gated", "identity", "ignored", "last_ts", "metadata", "open_turns",
+        "pending", "permits",
         "presentations", "reminders", "senders", "session", "subscriptions",
         "termination_logged", "turns",
         "unkept",
@@ -80,6 +84,7 @@ class History:
         self.turns: list[str] = []
         self.exchanges: list[Exchange] = []
         self.completed: list[JsonObject] = []
+        self.completed_children: set[str] = set()
         self.controls: set[str] = set()
         self.subscriptions: dict[str, str] = {}
         self.reminders: dict[str, tuple[int, Json]] = {}
@@ -154,7 +159,9 @@ class History:
         self.pending[message.message_id] = message
         if message.kind not in UNANSWERED:
             self.senders.add(message.sender)
-        if message.kind is Kind.REMINDER:
+        if message.kind is Kind.RESPONSE:
+            self.completed_children.add(message.sender)
+        elif message.kind is Kind.REMINDER:
             self.reminders.pop(message.message_id, None)
         elif message.kind is Kind.SYSTEM:
             # The notice of a recovery. Another turn may have begun before it could be written.
@@ -213,6 +220,8 @@ class History:
     def _ungate(self, data: JsonObject) -> None:
         self.gated = False
         self.permits = 0
+        for turn in self.open_turns.values():
+            turn.ungated = True
         self.controls.add(str(data["control_id"]))
 
     def _permit_turn(self, data: JsonObject) -> None:

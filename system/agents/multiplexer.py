@@ -182,12 +182,11 @@ class Pool:
         agent = slot.agent
         slot.held = True
         try:
-            blob = b""
+            blob, identity = b"", agent.history.identity
             with suppress(ProviderError):
+                identity = slot.conversation.identity()
                 blob = await slot.conversation.suspend()
-            state = ProviderState(
-                slot.conversation.identity(), len(agent.history.turns), blob
-            ).encoded()
+            state = ProviderState(identity, len(agent.history.turns), blob).encoded()
             # Only when the record says so is the slot given up: hole R20.
             await agent.save(SessionState.SUSPENDED, state)
             if agent.alive:

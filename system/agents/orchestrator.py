@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from system.agents import event
-from system.agents.agent import Agent, Birth, Owed
+from system.agents.agent import Agent, Owed, birth
 from system.agents.effects import Spawn
 from system.agents.history import objects
 from system.agents.message import (
@@ -24,9 +24,8 @@ from system.agents.message import (
     error_about,
 )
 from system.agents.multiplexer import Multiplexer
-from system.agents.provider_state import ProviderState
 from system.agents.reminders import Reminders
-from system.agents.session import SessionRecord, SessionState
+from system.agents.session import SessionState
 from system.agents.session_store import SessionStore
 from system.agents.tree import Node, Tree
 from system.errors import RuntimeRefused, StorageError, UnknownAgent
@@ -226,7 +225,8 @@ class Orchestrator:
             if spawn.session_id in self.lost:
                 return
             if spawn.session_id in self.unserved:
-                self.tree.hide(parent.agent_id, spawn.name)
+                if spawn.agent_id not in parent.history.completed_children:
+                    self.tree.hide(parent.agent_id, spawn.name)
                 return
             child = self._unborn(parent, spawn)
         if not child.alive:
@@ -271,7 +271,10 @@ class Orchestrator:
             return
         if recipient.history.ended:
             self._owe_error(Message.of_data(data), "the recipient has ended", touched)
-        elif self.owe(recipient, [Owed(str(data["message_id"]), event.MESSAGE_ENQUEUED, data)]):
+            return
+        # A line that is not ours would spoil the log of the recipient: this raises for one.
+        Message.of_data(data)
+        if self.owe(recipient, [Owed(str(data["message_id"]), event.MESSAGE_ENQUEUED, data)]):
             touched[recipient.agent_id] = recipient
 
     def owe_errors(self, agent: Agent, touched: dict[str, Agent]) -> None:
@@ -375,22 +378,6 @@ class Orchestrator:
             tasks += [task for task in (agent.running, agent.retrying) if task is not None]
         # One that is cancelled before its first step never gets to strike itself off.
         return [task for task in tasks if not task.done()]
-
-
-def birth(
-    session_id: str, provider: str, model: str, identity: str, state: SessionState,
-    agent_created: JsonObject,
-) -> Birth:  # fmt: skip
-    """Return what a session is made from."""
-    blob = ProviderState(identity).encoded() if identity else b""
-    session_created: JsonObject = {
-        "provider": provider,
-        "model": model,
-        "system_prompt": agent_created["instructions"],
-        "identity": identity,
-    }
-    lines = ((event.SESSION_CREATED, session_created), (event.AGENT_CREATED, agent_created))
-    return Birth(SessionRecord(session_id, provider, model, state, blob), lines)
 
 
 def _enqueued(message: Message) -> Owed:

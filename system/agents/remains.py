@@ -15,6 +15,7 @@ from enum import Enum, auto
 from system.agents.history import AgentFacts, History, objects
 from system.agents.provider_state import ProviderState
 from system.agents.session import SessionRecord, SessionState
+from system.storage.log_report import LogReport
 
 
 class Fate(Enum):
@@ -82,6 +83,13 @@ def _has_been_used(record: SessionRecord | None, promised: AgentFacts | None) ->
     """Whether a record is no longer as it was at the birth of its agent."""
     if record is None:
         return False
-    at_birth = SessionState.ACTIVE if promised is None else SessionState.SUSPENDED
+    if promised is not None:
+        # A child has no conversation before its first turn.
+        return bool(record.provider_state_blob) or record.state is not SessionState.SUSPENDED
     turns = ProviderState.of_encoded(record.provider_state_blob).turns
-    return bool(turns) or record.state is not at_birth
+    return bool(turns) or record.state is not SessionState.ACTIVE
+
+
+def is_damaged(told: LogReport) -> bool:
+    """Say whether bytes of a log are gone that no crash can have taken."""
+    return bool(told.missing) or any(not damage.tail for damage in told.damaged)

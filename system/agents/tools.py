@@ -29,6 +29,7 @@ class Surroundings(Protocol):
     host: Host
     tree: Tree
     agents: dict[str, Agent]
+    unserved: set[str]
 
     @property
     def provider_names(self) -> Sequence[str]: ...
@@ -181,6 +182,9 @@ class TurnTools:
         ]
         if children:
             raise Refused(f"there are living children: {', '.join(children)}")
+        facts = self._agent.history.agent
+        if facts is not None and facts.parent_session_id in self._around.unserved:
+            raise Refused("the parent of this agent cannot be read, and would not be told")
         result = arguments.get("result")
         check_payload(result)
         to = node.parent_id if node.parent_id is not None else USER

@@ -23,6 +23,7 @@ from system.errors import (
     StorageError,
 )
 from system.ports import Conversation, Json, JsonObject, ProviderError
+from system.providers.bounded import was_cancelled
 from system.storage.line import LARGEST_BYTES
 
 MOST_PROMPT_BYTES: Final = LARGEST_BYTES // 4
@@ -134,7 +135,7 @@ class Turns:
         try:
             response = await self._answer(conversation, prompt, turn_id, tools)
             turn = await self._commit(
-                agent, pool.name, conversation.identity(), turn_id, response, tools,
+                agent, pool.name, _identity_of(conversation), turn_id, response, tools,
                 permitted=permitted,
             )  # fmt: skip
         except (Exception, CancelledError) as failure:
@@ -174,7 +175,9 @@ class Turns:
             raise TurnFailed(f"no answer within {self._timeout_ns // SECOND_NS} s") from None
         except (ProviderError, TurnFailed) as error:
             raise TurnFailed(str(error)) from error
-        except Exception as error:
+        except (Exception, CancelledError) as error:
+            if was_cancelled(error):
+                raise
             # A mistake of the provider: to the turn it is like any other answer that is none.
             raise TurnFailed(f"the provider failed: {error!r}") from error
         finally:
@@ -192,8 +195,9 @@ class Turns:
             ends = effects.completion is not None
             returned = [key for key in history.pending if key not in effects.presented]
             by: JsonObject = {"name": provider, "identity": identity}
+            uses_permit = permitted and not history.open_turns[turn_id].ungated
             line.update(
-                effects.line(turn_id, response, by, returned if ends else [], permitted=permitted)
+                effects.line(turn_id, response, by, returned if ends else [], permitted=uses_permit)
             )
             return [(event.TURN_COMPLETE, line)]
 
@@ -211,6 +215,13 @@ class Turns:
         except (NotPlainJson, LineTooLarge) as error:
             raise TurnFailed(f"what the provider answered cannot be kept: {error}") from error
         return line
+
+
+def _identity_of(conversation: Conversation) -> str:
+    try:
+        return conversation.identity()
+    except ProviderError as error:
+        raise TurnFailed(str(error)) from error
 
 
 def _turn_start(turn_id: str, prompt: str, shown: Sequence[Message]) -> Event:

@@ -6,7 +6,8 @@ runtime. Only ``send`` passes through as it is: a turn looks after that itself.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from asyncio import CancelledError, current_task
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from system.ports import Clock, Conversation, Opening, Provider, ProviderError, Tools
@@ -22,17 +23,25 @@ class Patience:
         self._clock = clock
         self._limit_ns = limit_ns
 
-    async def wait_for(self, call: Coroutine[Any, Any, T], what: str) -> T:
+    async def wait_for(self, call: Callable[[], Coroutine[Any, Any, T]], what: str) -> T:
         """Return what the call returns; ``ProviderError`` when it does not come to its end."""
         try:
             async with self._clock.timeout(self._limit_ns):
-                return await call
+                return await call()
         except ProviderError:
             raise
         except TimeoutError:
             raise ProviderError(f"{what} took more than {self._limit_ns / 1e9:.0f} s") from None
-        except Exception as failure:
+        except (Exception, CancelledError) as failure:
+            if was_cancelled(failure):
+                raise
             raise ProviderError(f"{what} failed: {failure!r}") from failure
+
+
+def was_cancelled(failure: BaseException) -> bool:
+    """Whether this is the end of the task that runs, not of one inside the provider."""
+    task = current_task()
+    return isinstance(failure, CancelledError) and task is not None and task.cancelling() > 0
 
 
 def bounded(
@@ -52,7 +61,14 @@ class BoundedConversation:
 
     def identity(self) -> str:
         """Return the provider's name for it."""
-        return self._inner.identity()
+        try:
+            identity = self._inner.identity()
+            canonical(identity)
+        except Exception as failure:
+            raise ProviderError(f"a conversation has no identity: {failure!r}") from failure
+        if not isinstance(identity, str):
+            raise ProviderError(f"the identity of a conversation is no text: {identity!r}")
+        return identity
 
     def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
         """Yield the answer in pieces."""
@@ -60,11 +76,16 @@ class BoundedConversation:
 
     async def suspend(self) -> bytes:
         """Return the blob."""
-        return await self._patience.wait_for(self._inner.suspend(), "suspending a conversation")
+        blob: object = await self._patience.wait_for(
+            self._inner.suspend, "suspending a conversation"
+        )
+        if not isinstance(blob, bytes):
+            raise ProviderError(f"what a conversation is suspended with is no bytes: {blob!r}")
+        return blob
 
     async def stop(self) -> None:
         """Close it at this end."""
-        await self._patience.wait_for(self._inner.stop(), "closing a conversation")
+        await self._patience.wait_for(self._inner.stop, "closing a conversation")
 
 
 class BoundedProvider:
@@ -76,21 +97,30 @@ class BoundedProvider:
 
     async def create(self, opening: Opening) -> BoundedConversation:
         """Open a new conversation."""
-        call = self._inner.create(opening)
-        return self._bounded(await self._patience.wait_for(call, "creating a conversation"))
+        create = self._inner.create
+        return self._bounded(
+            await self._patience.wait_for(lambda: create(opening), "creating a conversation")
+        )
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> BoundedConversation:
         """Take up a conversation again."""
-        call = self._inner.restore(opening, identity, blob)
-        return self._bounded(await self._patience.wait_for(call, "taking up a conversation"))
+        restore = self._inner.restore
+        return self._bounded(
+            await self._patience.wait_for(
+                lambda: restore(opening, identity, blob), "taking up a conversation"
+            )
+        )
 
     async def identities(self) -> Sequence[str]:
         """Return the names of the conversations that the provider keeps."""
-        return await self._patience.wait_for(self._inner.identities(), "listing conversations")
+        kept: object = await self._patience.wait_for(
+            self._inner.identities, "listing conversations"
+        )
+        if not isinstance(kept, Sequence) or not all(isinstance(name, str) for name in kept):
+            raise ProviderError(f"the names of conversations are no texts: {kept!r}")
+        return kept
 
     def _bounded(self, conversation: Conversation) -> BoundedConversation:
-        try:
-            canonical(conversation.identity())
-        except Exception as failure:
-            raise ProviderError(f"a conversation has no identity: {failure!r}") from failure
-        return BoundedConversation(conversation, self._patience)
+        bounded = BoundedConversation(conversation, self._patience)
+        bounded.identity()
+        return bounded

@@ -129,6 +129,9 @@ def call(perform: Callable[[Bench], Awaitable[object]], children: int = 0) -> Op
     return measured
 
 
+send = call(lambda bench: bench.runtime.send(bench.child(), "hello"), children=1)
+
+
 async def completion(new_bench: NewBench) -> int:
     """The turn in which a child completes, and that its parent is told."""
     bench = new_bench()
@@ -145,14 +148,16 @@ async def completion(new_bench: NewBench) -> int:
 
 
 async def restore(new_bench: NewBench) -> int:
-    """What it costs, besides the turn, that its conversation is not open."""
+    """From a message to the question to the provider, besides what the message costs."""
     bench = new_bench()
     await bench.with_ada()
     await bench.runtime.suspend(bench.ada)
-    await bench.runtime.send(bench.ada, "hello")
     bench.start_counting()
+    await bench.show(bench.ada, "hello")
+    barriers = bench.barriers()
+    bench.answer.set()
     await bench.runtime.idle()
-    return bench.barriers() - await turn()(new_bench)
+    return barriers - await send(new_bench)
 
 
 async def acknowledgement(new_bench: NewBench) -> int:
@@ -212,7 +217,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "boot, for each session that a crash left ACTIVE, besides": boot_after_a_kill,
     "`create_agent`": call(lambda bench: bench.runtime.create_agent("Bob")),
     "`create_agent` again, with the same `request_id`": call(lambda bench: bench.again()),
-    "`send`": call(lambda bench: bench.runtime.send(bench.child(), "hello"), children=1),
+    "`send`": send,
     "`acknowledge`": acknowledgement,
     "`terminate` of a leaf whose conversation is not open": call(
         lambda bench: bench.runtime.terminate(bench.child()), children=1

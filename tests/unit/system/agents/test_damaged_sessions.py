@@ -217,6 +217,6 @@ def test_an_end_that_cannot_be_finished_keeps_nobody_else_from_being_served(room
 
     recovered(room)
 
-    assert problems(room) == [(ONE, Problem.FAILED)]
+    assert problems(room) == [(ONE, Problem.LOG_DAMAGED)]
     assert room.named("Bob").alive
     assert not room.named("Ada").alive
