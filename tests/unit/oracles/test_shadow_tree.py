@@ -12,12 +12,17 @@ from oracles.violation import (
     BrokenTree,
     Duplicated,
     FalseAlarm,
+    InvalidState,
     NameTwice,
     OutOfSync,
     Starved,
     Violation,
 )
+from tests.unit.oracles.runtime.story import Story, hexed, message
+from tests.unit.oracles.runtime.team import spawn, spawning
+from tests.unit.oracles.runtime.view import view_of
 
+ADA, BOB, EVE, FAY = (hexed(f"a-{name}") for name in ("ada", "bob", "eve", "fay"))
 EMPTY = Registries({}, {}, {}, {}, (), ())
 
 
@@ -102,3 +107,147 @@ def test_a_registry_that_has_more_than_the_tree_is_named(registries: Registries,
 def test_nothing_is_at_work_when_all_is_idle() -> None:
     with pytest.raises(Starved):
         ShadowTree(slots=3).check(View(), Seen.of_files({}), replace(EMPTY, at_work=("turns",)))
+
+
+def family() -> Story:
+    """Ada's child Bob has given her its result, Eve has given USER hers; Fay has nothing to do."""
+    story = Story()
+    for name in ("ada", "eve", "fay"):
+        story.root(name)
+    story.send("m1", "ada", "go")
+    story.turn("ada", "t1", "m1", spawned=[spawn("bob")], calls=[spawning("bob")])
+    story.create("bob", "ada")
+    bootstrap = message("boot-bob", ADA, BOB, "bootstrap", "be bob")
+    story.add("bob", "message.enqueued", **bootstrap)
+    complete(story, "bob", "boot-bob", message("m2", BOB, ADA, "response", "done"))
+    story.add("ada", "message.enqueued", **message("m2", BOB, ADA, "response", "done"))
+    story.turn("ada", "t3", "m2")
+    story.send("m3", "eve", "go")
+    complete(story, "eve", "m3", message("m4", EVE, "USER", "response", "done"))
+    story.add("user", "message.enqueued", **message("m4", EVE, "USER", "response", "done"))
+    return story
+
+
+def complete(story: Story, name: str, shown: str, response: dict[str, object]) -> None:
+    story.turn(
+        name, f"end of {name}", shown, outbox=[response], terminate=True,
+        calls=[("complete", {"result": "done"}, {})],
+    )  # fmt: skip
+    agent_id = hexed(f"a-{name}")
+    story.add(name, "agent.terminated", agent_id=agent_id, reason="completed", returned=[])
+    story.records[name]["state"] = "TERMINATED"
+
+
+def told(slots: int = 1, turns_of_fay: int = 0, responded: bool = True) -> ShadowTree:
+    """Return the tree that was told what the family has done."""
+    shadow = ShadowTree(slots)
+    for agent_id, name in ((ADA, "ada"), (EVE, "eve"), (FAY, "fay")):
+        shadow.born(agent_id, name, None)
+    shadow.took_turn(ADA)
+    shadow.born(BOB, "bob", ADA)
+    for agent_id in (BOB, EVE):
+        shadow.took_turn(agent_id)
+        shadow.ended(agent_id)
+        if responded or agent_id != EVE:
+            shadow.responded(agent_id)
+    for _ in range(turns_of_fay):
+        shadow.took_turn(FAY)
+    return shadow
+
+
+SESSIONS = {hexed(f"a-{name}"): hexed(name) for name in ("ada", "bob", "eve", "fay")}
+REGISTRIES = Registries(
+    handlers=SESSIONS,
+    sessions={session_id: agent_id for agent_id, session_id in SESSIONS.items()},
+    names={ADA: "ada", BOB: "bob", EVE: "eve", FAY: "fay"},
+    children=dict.fromkeys(SESSIONS, ()),
+    taken=("fay", "ada"),
+    at_work=(),
+)
+
+
+@pytest.mark.parametrize("state", ["ACTIVE", "SUSPENDED"])
+def test_the_tree_is_what_the_system_shows(state: str) -> None:
+    story = family()
+    story.records["ada"]["state"] = state
+    seen = story.seen()
+    told().check(view_of(seen), seen, REGISTRIES)
+
+
+def test_a_child_that_lives_is_its_parents() -> None:
+    story = Story()
+    story.root("ada")
+    story.create("bob", "ada")
+    shadow = ShadowTree(slots=1)
+    shadow.born(ADA, "ada", None)
+    shadow.born(BOB, "bob", ADA)
+    sessions = {ADA: hexed("ada"), BOB: hexed("bob")}
+    registries = Registries(
+        handlers=sessions,
+        sessions={session_id: agent_id for agent_id, session_id in sessions.items()},
+        names={ADA: "ada", BOB: "bob"},
+        children={ADA: (BOB,), BOB: ()},
+        taken=("ada", "bob"),
+        at_work=(),
+    )
+    seen = story.seen()
+    shadow.check(view_of(seen), seen, registries)
+    with pytest.raises(OutOfSync, match="children"):
+        shadow.check(view_of(seen), seen, replace(registries, children={ADA: (), BOB: ()}))
+
+
+@pytest.mark.parametrize("change", [{"gated": True}, {"stopped": "EIO"}])
+def test_nobody_is_kept_from_running(change: dict[str, object]) -> None:
+    seen = family().seen()
+    with pytest.raises(OutOfSync, match="may not run"):
+        told().check(view_of(seen, fay=change), seen, REGISTRIES)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "eva"},
+        {"parent_id": ADA},
+        {"alive": False},
+        {"turns": ("t9",)},
+        {"pending": ("m9",)},
+    ],
+)
+def test_a_view_that_shows_an_agent_otherwise_is_noticed(change: dict[str, object]) -> None:
+    seen = family().seen()
+    with pytest.raises(OutOfSync, match="the view and the tree"):
+        told().check(view_of(seen, fay=change), seen, REGISTRIES)
+
+
+def test_a_turn_that_the_logs_do_not_have_is_noticed() -> None:
+    seen = family().seen()
+    view = view_of(seen, fay={"turns": ("t9",)})
+    with pytest.raises(OutOfSync, match="the logs and the tree"):
+        told(turns_of_fay=1).check(view, seen, REGISTRIES)
+
+
+@pytest.mark.parametrize(("name", "state"), [("ada", "TERMINATED"), ("bob", "SUSPENDED")])
+def test_a_record_says_whether_its_agent_lives(name: str, state: str) -> None:
+    story = family()
+    story.records[name]["state"] = state
+    seen = story.seen()
+    with pytest.raises(InvalidState):
+        told().check(view_of(seen), seen, REGISTRIES)
+
+
+def test_no_more_sessions_are_active_than_there_are_slots() -> None:
+    story = family()
+    for name in ("ada", "fay"):
+        story.records[name]["state"] = "ACTIVE"
+    seen = story.seen()
+    told(slots=2).check(view_of(seen), seen, REGISTRIES)
+    with pytest.raises(InvalidState, match="slots"):
+        told(slots=1).check(view_of(seen), seen, REGISTRIES)
+
+
+def test_user_has_every_result_once() -> None:
+    seen = family().seen()
+    with pytest.raises(OutOfSync, match="USER"):
+        told(responded=False).check(view_of(seen), seen, REGISTRIES)
+    with pytest.raises(OutOfSync, match="USER"):
+        told().check(view_of(seen, user=()), seen, REGISTRIES)

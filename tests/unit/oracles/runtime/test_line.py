@@ -11,7 +11,7 @@ from tests.unit.oracles.runtime.story import hexed, sealed
 from tests.unit.oracles.runtime.team import team
 
 
-def line(seq: int, session_id: str = "s", **members: object) -> bytes:
+def line(seq: object, session_id: str = "s", **members: object) -> bytes:
     plain = {"v": 1, "seq": seq, "ts": "", "session_id": session_id, "event": "e", "data": {}}
     return sealed({**plain, **members}) + b"\n"
 
@@ -43,6 +43,10 @@ def test_a_line_of_the_runtime_is_read() -> None:
         line(2, v=2),
         line(2, durable=2),
         line(2, durable=-1),
+        line(2, durable="0"),
+        line("2"),
+        line(2.0, durable=1),
+        line(2).replace(b',"crc":', b',"crb":'),
         line(2, more=0),
         line(2, event=2),
         line(2, data=[]),
@@ -56,6 +60,11 @@ def test_what_is_no_line_ends_the_log(bad: bytes) -> None:
     assert log.reason
 
 
+def test_a_line_without_its_end_is_none() -> None:
+    for torn in (line(2)[:-1], line(2)[:-1] + b"x"):
+        assert read_log(line(1) + torn).rest == torn
+
+
 def test_a_second_reading_keeps_what_has_not_changed() -> None:
     first = read_log(line(1) + line(2))
     assert read_log(line(1), first).lines == first.lines[:1]
@@ -64,6 +73,9 @@ def test_a_second_reading_keeps_what_has_not_changed() -> None:
     assert len(longer.lines) == 3
     other = read_log(line(1) + line(2, event="f"), longer)
     assert [each.event for each in other.lines] == ["e", "f"]
+    changed = read_log(line(1) + line(2) + line(3, event="f"), longer)
+    assert [each.event for each in changed.lines] == ["e", "e", "f"]
+    assert changed.lines[1] is longer.lines[1]
 
 
 def test_a_look_that_was_taken_stays_as_it_is() -> None:
@@ -75,3 +87,25 @@ def test_a_look_that_was_taken_stays_as_it_is() -> None:
     assert list(before.agents[hexed("a-boss")].pending) == pending
     assert list(after.agents[hexed("a-boss")].pending) == [*pending, "m9"]
     assert after.agents[hexed("a-idle")] is before.agents[hexed("a-idle")]
+
+
+def test_a_log_that_has_changed_is_folded_anew() -> None:
+    story, reader = team(), Reader()
+    before = reader.look(story.files()).agents[hexed("a-idle")]
+    story.at("idle", "message.enqueued")["payload"] = "be somebody"
+    story.send("m9", "idle", 1)
+    after = reader.look(story.files()).agents[hexed("a-idle")]
+    assert before.enqueued["boot-idle"].payload == "be idle"
+    assert after.enqueued["boot-idle"].payload == "be somebody"
+
+
+def test_a_reminder_is_active_until_it_has_come_or_nobody_waits_for_it() -> None:
+    story = team()
+    assert story.seen().active_reminders == set()
+    story.drop("boss", "message.enqueued", 4)
+    assert story.seen().active_reminders == {"r1"}
+    story.at("boss", "turn.complete", 1)["cancelled"] = ["r1"]
+    assert story.seen().active_reminders == set()
+    del story.at("boss", "turn.complete", 1)["cancelled"]
+    story.terminate("boss")
+    assert story.seen().active_reminders == set()

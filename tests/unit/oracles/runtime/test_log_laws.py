@@ -346,7 +346,12 @@ def test_files_that_nobody_reads_are_garbage() -> None:
     read = [
         "root.json", "runtime.lock", "user/events.jsonl", f"{session}/events.jsonl",
         f"{session}/events.pending", f"{session}/session.json", "root.json.quarantine.1",
-        f"{session}/events.jsonl.quarantine.12",
+        f"{session}/events.jsonl.quarantine.12", "user/", "agents/", f"{session}/",
     ]  # fmt: skip
-    left = ["agents/boss/session.json", f"{session}/session.json.tmp.00000000", "state.db"]
+    left = [
+        "agents/boss/session.json",
+        f"{session}/session.json.tmp.00000000",
+        "state.db",
+        "other/",
+    ]
     assert garbage([*read, *left]) == sorted(left)

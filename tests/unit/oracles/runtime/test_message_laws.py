@@ -263,6 +263,108 @@ def response_goes_to_a_sibling(story: Story) -> None:
     story.at("worker", "turn.complete")["outbox"][0]["recipient"] = IDLE
 
 
+@WRONG.caught_by(OutOfReach)
+def agent_writes_to_itself(story: Story) -> None:
+    note = message("m9", WORKER, WORKER, "text", 0)
+    story.at("worker", "turn.complete")["outbox"].insert(0, note)
+
+
+@WRONG.caught_by(OutOfReach)
+def root_writes_to_a_root(story: Story) -> None:
+    story.root("other")
+    note = message("m9", BOSS, hexed("a-other"), "text", 0)
+    story.at("boss", "turn.complete", 1)["outbox"].append(note)
+    story.add("other", "message.enqueued", **note)
+
+
+@WRONG.caught_by(OutOfReach)
+def child_is_gated_by_what_was_for_its_sibling(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["controls"][0]["target"] = WORKER
+
+
+@WRONG.caught_by(OutOfReach)
+def child_is_gated_by_a_stranger(story: Story) -> None:
+    story.root("other")
+    story.send("m9", "other", 0)
+    story.turn(
+        "other", "t9", "m9", calls=[("gate", {"name": "idle"}, {})],
+        controls=[{"control_id": "c9", "target": IDLE, "op": "gate"}],
+    )  # fmt: skip
+    story.add("idle", "tool.gate", control_id="c9", by=hexed("a-other"))
+
+
+@WRONG.caught_by(OutOfReach)
+def turn_gates_somebody_who_never_was(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["controls"][0]["target"] = hexed("a-nobody")
+    story.drop("idle", "tool.gate")
+
+
+@WRONG.caught_by(TornRecord)
+def child_has_another_provider(story: Story) -> None:
+    story.at("idle", "session.created")["provider"] = "other"
+
+
+def write_to_a_sibling(story: Story) -> None:
+    note = message("m9", WORKER, IDLE, "text", 0)
+    story.at("worker", "turn.complete")["outbox"].insert(0, note)
+    call = ("send_message", {"to": "idle", "payload": 0}, {"message_id": "m9"})
+    story.asked["t2"].calls.insert(0, call)
+    story.add("idle", "message.enqueued", **note)
+
+
+def end_before_a_permit(story: Story) -> None:
+    story.drop("idle", "tool.permit_turn")
+    story.terminate("idle", "boot-idle")
+
+
+def write_and_end(story: Story) -> None:
+    bounce(story)
+    story.logs["boss"].pop()
+    story.terminate("idle", "boot-idle")
+    story.terminate("boss")
+
+
+def subscribe(story: Story) -> None:
+    """The boss subscribes to its idle child."""
+    story.turn(
+        "boss", "t4", "r1", subscribed=[{"subscription_id": "s2", "target": IDLE}],
+        calls=[("subscribe", {"name": "idle"}, {"subscription_id": "s2"})],
+    )  # fmt: skip
+
+
+def subscribe_and_end(story: Story) -> None:
+    subscribe(story)
+    story.terminate("idle", "boot-idle")
+    story.terminate("boss")
+
+
+def unsubscribe_in_time(story: Story) -> None:
+    subscribe(story)
+    story.send("m9", "boss", 0)
+    story.turn(
+        "boss", "t5", "m9", unsubscribed=["s2"],
+        calls=[("unsubscribe", {"subscription_id": "s2"}, {})],
+    )  # fmt: skip
+    story.terminate("idle", "boot-idle")
+
+
+RIGHT: dict[str, Break] = {
+    "a sibling was written to": write_to_a_sibling,
+    "an agent ended before a permit came": end_before_a_permit,
+    "nobody told an agent of its error that has ended": write_and_end,
+    "nobody told a subscriber of an end that has not come": subscribe,
+    "nobody told a subscriber that has ended": subscribe_and_end,
+    "nobody told a subscriber that has unsubscribed": unsubscribe_in_time,
+}
+
+
+@pytest.mark.parametrize("change", RIGHT.values(), ids=RIGHT.keys())
+def test_what_may_happen_is_right(change: Break) -> None:
+    story = team()
+    change(story)
+    story.settle()
+
+
 @pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
 def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
     WRONG.judge(change, violation)
@@ -273,4 +375,15 @@ def test_a_due_reminder_must_come() -> None:
     story.drop("boss", "message.enqueued", 4)
     check_due(story.seen(), NOW_NS - 6)
     with pytest.raises(LateReminder):
+        check_due(story.seen(), NOW_NS - 5)
+    check_due(story.seen(), NOW_NS, excused=[hexed("boss")])
+
+
+def test_a_reminder_that_was_cancelled_or_whose_agent_has_ended_need_not_come() -> None:
+    cancelled, ended = team(), team()
+    cancelled.drop("boss", "message.enqueued", 4)
+    cancelled.at("boss", "turn.complete", 1)["cancelled"] = ["r1"]
+    ended.drop("boss", "message.enqueued", 4)
+    ended.terminate("boss")
+    for story in (cancelled, ended):
         check_due(story.seen(), NOW_NS)

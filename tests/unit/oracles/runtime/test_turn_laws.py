@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 import pytest
 
 from oracles.violation import (
@@ -19,7 +22,7 @@ from tests.unit.oracles.runtime.story import Break, Story, hexed, message
 from tests.unit.oracles.runtime.team import Wrong, name_of, team
 
 WRONG = Wrong()
-BOSS = hexed("a-boss")
+BOSS, IDLE = hexed("a-boss"), hexed("a-idle")
 
 
 @WRONG.caught_by(UnfinishedTurn)
@@ -128,6 +131,11 @@ def bare_model_is_told_another_answer(story: Story) -> None:
     story.asked["t3"].history[0] = (story.asked["t1"].prompt, "no")
 
 
+@WRONG.caught_by(WrongConversation)
+def bare_model_is_told_another_prompt(story: Story) -> None:
+    story.asked["t3"].history[0] = ("[]", "answer of t1")
+
+
 @pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
 def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
     WRONG.judge(change, violation)
@@ -141,15 +149,43 @@ def test_a_checked_inbox_counts_as_shown() -> None:
     story.settle()
 
 
-def test_what_was_set_and_taken_back_in_one_turn_may_leave_no_trace() -> None:
+@pytest.mark.parametrize(
+    "changes", [{"sender": IDLE}, {"kind": "poke"}, {"reply_to": "m1"}, {"sender_name": "chef"}]
+)
+def test_a_prompt_shows_a_message_as_it_is(changes: Mapping[str, object]) -> None:
     story = team()
-    story.asked["t3"].calls += [
-        ("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r9"}),
-        ("cancel_reminder", {"reminder_id": "r9"}, {}),
-        ("subscribe", {"name": "idle"}, {"subscription_id": "s9"}),
-        ("unsubscribe", {"subscription_id": "s9"}, {}),
-    ]
+    start = story.at("boss", "turn.start", 1)
+    shown = json.loads(start["prompt"])
+    shown[1].update(changes)
+    start["prompt"] = story.asked["t3"].prompt = json.dumps(shown)
+    with pytest.raises(TornRecord, match="otherwise than it was sent"):
+        story.settle()
+
+
+def test_nobody_knows_what_a_service_remembers() -> None:
+    story = team()
+    asked = story.asked.pop("t3")
+    shadow = story.shadow()
+    assert shadow.turns is not None
+    shadow.turns.asked("t3", asked.prompt)
+    for number, (name, arguments, result) in enumerate(asked.calls):
+        shadow.turns.called("t3", str(number), name, arguments, result)
+    shadow.turns.answered("t3", "answer of t3")
+    shadow.settle(shadow.look(story.files()))
+
+
+def test_nobody_knows_the_prompt_of_a_turn_whose_beginning_was_damaged() -> None:
+    story = team()
+    story.drop("boss", "turn.start")
     story.settle()
+
+
+def test_without_a_witness_the_turns_are_not_judged() -> None:
+    story = team()
+    story.asked.clear()
+    shadow = story.shadow()
+    shadow.turns = None
+    shadow.settle(shadow.look(story.files()))
 
 
 def test_a_turn_that_a_crash_has_taken_never_comes_back() -> None:

@@ -1,0 +1,221 @@
+"""What a turn's line says of its tools' calls: all that they did, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from oracles.violation import Invented, TornRecord, Violation, WrongEffects
+from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
+from tests.unit.oracles.runtime.team import Wrong, name_of, spawn, spawning, team
+
+WRONG = Wrong()
+BOSS, WORKER, IDLE = hexed("a-boss"), hexed("a-worker"), hexed("a-idle")
+
+
+def check_inbox(story: Story) -> None:
+    """The boss looks into its inbox during its last turn."""
+    new = {"messages": story.prompt_of("boss", ["r1"])}
+    story.asked["t3"].calls.append(("check_inbox", {}, new))
+    story.at("boss", "turn.complete", 1)["presented"].append("r1")
+
+
+def wait(story: Story) -> None:
+    """The boss asks for a reminder and a notice, and takes both back in its next turn."""
+    story.turn(
+        "boss", "t4", "r1", subscribed=[{"subscription_id": "s2", "target": IDLE}],
+        reminders=[{"reminder_id": "r2", "due_ns": NOW_NS + 1, "payload": 0}],
+        calls=[
+            ("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r2"}),
+            ("subscribe", {"name": "idle"}, {"subscription_id": "s2"}),
+        ],
+    )  # fmt: skip
+    story.send("m9", "boss", 0)
+    story.turn(
+        "boss", "t5", "m9", cancelled=["r2"], unsubscribed=["s2"],
+        calls=[
+            ("cancel_reminder", {"reminder_id": "r2"}, {}),
+            ("unsubscribe", {"subscription_id": "s2"}, {}),
+        ],
+    )  # fmt: skip
+
+
+def poke(story: Story, to: str, payload: object) -> None:
+    """The boss wants to poke its idle child; ``to`` and ``payload`` are what its line says."""
+    note = message("m9", BOSS, to, "poke", payload)
+    call = ("poke", {"to": "idle"}, {"message_id": "m9"})
+    story.turn("boss", "t4", "r1", outbox=[note], calls=[call])
+    story.add("user" if to == "USER" else "idle", "message.enqueued", **note)
+
+
+def _readdress(story: Story, to: str) -> None:
+    story.at("boss", "turn.complete", 1)["outbox"][0]["recipient"] = to
+    note = story.drop("user", "message.enqueued").data
+    story.add("idle", "message.enqueued", **note | {"recipient": to})
+
+
+@WRONG.caught_by(TornRecord)
+def inbox_shows_a_message_otherwise_than_it_was_sent(story: Story) -> None:
+    check_inbox(story)
+    story.asked["t3"].calls[-1][2]["messages"][0]["payload"] = "tock"
+
+
+@WRONG.caught_by(WrongEffects)
+def line_spawns_whom_nobody_spawned(story: Story) -> None:
+    story.asked["t1"].calls.pop(1)
+
+
+@WRONG.caught_by(WrongEffects)
+def line_gates_another_child(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["controls"][0]["target"] = WORKER
+    story.drop("idle", "tool.gate")
+
+
+@WRONG.caught_by(WrongEffects)
+def line_reaches_an_agent_and_not_user(story: Story) -> None:
+    _readdress(story, IDLE)
+
+
+@WRONG.caught_by(WrongEffects)
+def line_reaches_user_and_not_an_agent(story: Story) -> None:
+    story.asked["t3"].calls[-1][1]["to"] = "idle"
+
+
+@WRONG.caught_by(WrongEffects)
+def line_subscribes_to_another_agent(story: Story) -> None:
+    story.asked["t1"].calls[5][1]["name"] = "idle"
+
+
+@WRONG.caught_by(WrongEffects)
+def line_cancels_what_nobody_cancelled(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["cancelled"] = ["r1"]
+
+
+@WRONG.caught_by(WrongEffects)
+def line_unsubscribes_what_nobody_unsubscribed(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["unsubscribed"] = ["s1"]
+
+
+@WRONG.caught_by(WrongEffects)
+def cancellation_is_not_in_the_line(story: Story) -> None:
+    wait(story)
+    del story.at("boss", "turn.complete", 3)["cancelled"]
+
+
+@WRONG.caught_by(WrongEffects)
+def end_of_a_subscription_is_not_in_the_line(story: Story) -> None:
+    wait(story)
+    del story.at("boss", "turn.complete", 3)["unsubscribed"]
+
+
+@WRONG.caught_by(WrongEffects)
+def message_is_sent_as_a_poke(story: Story) -> None:
+    story.at("boss", "turn.complete", 1)["outbox"][0]["kind"] = "poke"
+    story.at("user", "message.enqueued")["kind"] = "poke"
+
+
+@WRONG.caught_by(WrongEffects)
+def message_replies_to_nothing(story: Story) -> None:
+    story.asked["t3"].calls[-1][1]["reply_to"] = "m5"
+
+
+@WRONG.caught_by(WrongEffects)
+def poke_says_something(story: Story) -> None:
+    poke(story, IDLE, "psst")
+
+
+@WRONG.caught_by(WrongEffects)
+def poke_is_not_in_the_line(story: Story) -> None:
+    poke(story, IDLE, None)
+    story.at("boss", "turn.complete", 2)["outbox"].clear()
+    story.logs["idle"].pop()
+
+
+@WRONG.caught_by(WrongEffects)
+def poke_wakes_somebody_else(story: Story) -> None:
+    poke(story, "USER", None)
+
+
+@pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
+def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
+    WRONG.judge(change, violation)
+
+
+@pytest.mark.parametrize("key", ["name", "instructions", "provider", "model"])
+def test_a_child_is_spawned_as_it_was_asked_for(key: str) -> None:
+    story = team()
+    spawn_call = story.asked["t1"].calls[1][1]
+    spawn_call.update(provider="scripted", model="m")
+    story.settle()
+    spawn_call[key] = "other"
+    with pytest.raises(WrongEffects, match=f"another {key} "):
+        story.settle()
+
+
+def test_what_is_taken_back_leaves_its_trace() -> None:
+    story = team()
+    wait(story)
+    story.settle()
+
+
+def test_what_is_taken_back_when_it_has_come_may_leave_no_trace() -> None:
+    story = team()
+    story.asked["t3"].calls += [
+        ("cancel_reminder", {"reminder_id": "r1"}, {}),
+        ("unsubscribe", {"subscription_id": "s1"}, {}),
+    ]
+    story.settle()
+
+
+def test_no_tool_is_accepted_that_does_not_exist() -> None:
+    story = team()
+    story.asked["t3"].calls.append(("fly", {}, {}))
+    with pytest.raises(Invented):
+        story.settle()
+
+
+def test_a_poke_says_nothing() -> None:
+    story = team()
+    poke(story, IDLE, None)
+    story.settle()
+
+
+def test_a_question_leaves_no_trace() -> None:
+    story = team()
+    story.asked["t3"].calls += [
+        ("list_children", {}, {"children": []}),
+        ("inspect_agent", {"name": "idle"}, {"name": "idle"}),
+        ("check_inbox", {}, {"error": "the turn is over"}),
+    ]
+    story.settle()
+
+
+@pytest.mark.parametrize(("name", "is_right"), [("kid", True), ("worker", False)])
+def test_a_child_that_is_not_born_yet_is_known_by_its_promise(name: str, is_right: bool) -> None:
+    story = team()
+    story.turn("boss", "t4", "r1", spawned=[spawn("kid")], calls=[spawning("kid")])
+    story.send("m9", "boss", 0)
+    note = message("m10", BOSS, hexed("a-kid"), "text", 0)
+    call = ("send_message", {"to": name, "payload": 0}, {"message_id": "m10"})
+    story.turn("boss", "t5", "m9", outbox=[note], calls=[call])
+    shadow = story.shadow()
+    if is_right:
+        shadow.check(story.seen())
+    else:
+        with pytest.raises(WrongEffects):
+            shadow.check(story.seen())
+
+
+def test_what_was_set_and_taken_back_in_one_turn_may_leave_no_trace_or_both() -> None:
+    story = team()
+    story.asked["t3"].calls += [
+        ("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r9"}),
+        ("cancel_reminder", {"reminder_id": "r9"}, {}),
+        ("subscribe", {"name": "idle"}, {"subscription_id": "s9"}),
+        ("unsubscribe", {"subscription_id": "s9"}, {}),
+    ]
+    story.settle()
+    line = story.at("boss", "turn.complete", 1)
+    line["reminders"] = [{"reminder_id": "r9", "due_ns": NOW_NS + 1, "payload": 0}]
+    line["subscribed"] = [{"subscription_id": "s9", "target": IDLE}]
+    line["cancelled"], line["unsubscribed"] = ["r9"], ["s9"]
+    story.settle()

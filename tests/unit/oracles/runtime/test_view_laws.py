@@ -1,0 +1,167 @@
+"""What a view may leave out, and what it must say when nothing is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from oracles.violation import (
+    Invented,
+    LateReminder,
+    LostAck,
+    LostMessage,
+    OutOfSync,
+    Starved,
+    Violation,
+)
+from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
+from tests.unit.oracles.runtime.team import team
+from tests.unit.oracles.runtime.view import view_of
+
+BOSS, WORKER, IDLE = hexed("a-boss"), hexed("a-worker"), hexed("a-idle")
+
+Changes = Mapping[str, Any]
+
+
+def ended() -> Story:
+    """Return the story in which the operator ended the idle child, that had a permit left."""
+    story = team()
+    story.terminate("idle", "boot-idle")
+    return story
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"worker": {"gated": True}},
+        {"idle": {"permits": 0}},
+        {"idle": {"pending": ()}},
+        {"boss": {"stopped": "EIO", "name": "chef", "turns": ("t1",)}},
+    ],
+)
+def test_at_rest_neither_the_ended_are_ready_to_run_nor_the_stopped_up_to_date(
+    changes: Changes,
+) -> None:
+    story = ended()
+    seen = story.seen()
+    story.settle().check_view(view_of(seen, **changes), seen, at_rest=True)
+
+
+def test_at_rest_no_permit_outlives_its_gate() -> None:
+    story = team()
+    control = {"control_id": "c3", "target": IDLE, "op": "ungate"}
+    story.turn("boss", "t4", "r1", controls=[control], calls=[("ungate", {"name": "idle"}, {})])
+    story.add("idle", "tool.ungate", control_id="c3", by=BOSS)
+    seen = story.seen()
+    story.settle().check_view(view_of(seen, idle={"permits": 0}), seen, at_rest=True)
+
+
+def test_at_rest_a_view_may_forget_who_has_ended() -> None:
+    story = team()
+    seen = story.seen()
+    story.settle().check_view(view_of(seen, hidden=("worker",)), seen, at_rest=True)
+
+
+def test_at_rest_a_view_does_not_show_what_user_has_acknowledged() -> None:
+    story = team()
+    story.add("user", "message.delivered", message_id="m6")
+    seen = story.seen()
+    shadow = team().shadow()
+    shadow.check_view(view_of(seen, user=()), seen, at_rest=True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"boss": {"agent_id": "nobody"}},
+        {"boss": {"stopped": "EIO", "pending": ("m99",)}},
+    ],
+)
+def test_at_rest_a_view_invents_nothing(changes: Changes) -> None:
+    story = team()
+    seen = story.seen()
+    with pytest.raises(Invented):
+        story.settle().check_view(view_of(seen, **changes), seen, at_rest=True)
+
+
+def test_a_violation_names_what_the_view_shows_otherwise() -> None:
+    story = team()
+    seen = story.seen()
+    view = view_of(seen, boss={"name": "chef", "pending": ()})
+    with pytest.raises(OutOfSync, match="the view and the log differ in name, pending "):
+        story.settle().check_view(view, seen, at_rest=True)
+
+
+def test_a_view_of_what_was_damaged_is_not_compared() -> None:
+    story = team()
+    shadow = story.shadow()
+    for session_id in (hexed("boss"), hexed("worker"), hexed("idle"), "user"):
+        shadow.excuse(session_id)
+    seen = story.seen()
+    view = view_of(
+        seen, hidden=("idle",), user=(), boss={"turns": ("t3",)}, worker={"agent_id": "nobody"}
+    )
+    shadow.check_view(view, seen, at_rest=False)
+    shadow.check_view(view, seen, at_rest=True)
+    shadow.check_quiet(view, seen, NOW_NS)
+
+
+def _sends(story: Story) -> None:
+    note = message("m9", BOSS, IDLE, "text", "hey")
+    call = ("send_message", {"to": "idle", "payload": "hey"}, {"message_id": "m9"})
+    story.turn("boss", "t4", "r1", outbox=[note], calls=[call])
+
+
+def _forgets_its_reminder(story: Story) -> None:
+    story.drop("boss", "message.enqueued", 4)
+
+
+def _is_not_run(story: Story) -> None:
+    story.terminate("idle", "boot-idle")
+
+
+def _says_what_nobody_asked(story: Story) -> None:
+    story.add("boss", "message.enqueued", **message("m9", IDLE, BOSS, "text", 0))
+
+
+@pytest.mark.parametrize(
+    ("change", "violation"),
+    [
+        (_sends, LostMessage),
+        (_forgets_its_reminder, LateReminder),
+        (_is_not_run, Starved),
+        (_says_what_nobody_asked, Invented),
+    ],
+)
+def test_when_all_is_quiet_all_is_done(change: Break, violation: type[Violation]) -> None:
+    story = team()
+    change(story)
+    seen = story.seen()
+    with pytest.raises(Violation) as caught:
+        story.shadow().check_quiet(view_of(seen), seen, NOW_NS)
+    assert type(caught.value) is violation, str(caught.value)
+
+
+def test_what_a_view_has_shown_is_there() -> None:
+    story = team()
+    shadow = story.shadow()
+    shadow.saw(view_of(story.seen()))
+    shadow.check(story.seen())
+
+
+def test_an_end_that_a_view_has_shown_is_durable() -> None:
+    shadow = team().shadow()
+    shadow.saw(view_of(ended().seen()))
+    with pytest.raises(LostAck, match="an end that was shown"):
+        shadow._check_shown(team().seen())
+
+
+def test_a_message_to_user_that_a_view_has_shown_is_durable() -> None:
+    story = team()
+    shadow = story.shadow()
+    shadow.saw(view_of(story.seen()))
+    story.drop("user", "message.enqueued")
+    with pytest.raises(LostAck, match="a message that was shown"):
+        shadow.check(story.seen())
