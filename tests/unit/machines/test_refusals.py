@@ -1,0 +1,94 @@
+"""Which refusals have a reason, when no fault is on; all others are false alarms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from errno import EIO
+from typing import cast
+
+import pytest
+
+from powercut.machines.refusals import is_plausible, is_stopped
+from system.errors import (
+    AgentStopped,
+    BadName,
+    Closed,
+    HasChildren,
+    NameTaken,
+    StorageFull,
+    UnknownAgent,
+    UnknownMessage,
+)
+from system.ports import ProviderError
+from system.runtime import Runtime
+
+
+@dataclass(frozen=True)
+class Look:
+    stopped: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A runtime that shows this, and in which the name Ada is taken."""
+
+    agents: tuple[Look, ...] = (Look(),)
+    user_stopped: str = ""
+    unborn: tuple[str, ...] = ()
+
+    def is_taken(self, name: str) -> bool:
+        return name == "Ada"
+
+    def view(self) -> Shown:
+        return self
+
+
+WELL = Shown()
+STOPPED = (
+    Shown(agents=(Look(), Look("EIO"))),
+    Shown(user_stopped="EIO"),
+    Shown(unborn=("Bob",)),
+)
+
+
+def judged(refused: Exception, shown: Shown = WELL, *, ill: bool = False) -> bool:
+    return is_plausible(refused, cast("Runtime", shown), provider_was_ill=ill)
+
+
+@pytest.mark.parametrize("shown", STOPPED)
+def test_what_is_stopped_may_say_so(shown: Shown) -> None:
+    assert is_stopped(cast("Runtime", shown))
+    assert judged(AgentStopped("Ada", "EIO"), shown)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [UnknownAgent("a"), NameTaken("Ada"), HasChildren("Eve", "Bob, Ada")],
+    ids=lambda refused: type(refused).__name__,
+)
+def test_a_refusal_with_a_reason_is_plausible(refused: Exception) -> None:
+    assert judged(refused)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        AgentStopped("Ada", "EIO"),
+        NameTaken("Bob"),
+        HasChildren("Ada", "Bob, Eve"),
+        ProviderError("no answer"),
+        UnknownMessage("m1"),
+        BadName("", 200),
+        Closed("closed"),
+        StorageFull("/agents", "no space left"),
+        OSError(EIO, "input/output error"),
+    ],
+    ids=lambda refused: type(refused).__name__,
+)
+def test_a_refusal_without_a_reason_is_none(refused: Exception) -> None:
+    assert not is_stopped(cast("Runtime", WELL))
+    assert not judged(refused)
+
+
+def test_a_provider_that_was_ill_may_fail() -> None:
+    assert judged(ProviderError("no answer"), ill=True)
