@@ -103,6 +103,18 @@ def test_a_note_whose_remains_cannot_be_removed_stops_the_agent() -> None:
     assert "a partial line could not be removed" in agent.stopped
 
 
+def test_the_log_of_an_agent_that_is_stopped_is_closed_as_it_is() -> None:
+    room, ada = opened()
+    agent = room.agent(ada)
+    room.run(agent.note([(event.SUSPEND_RESULT, {"state_size": 0})]))
+    agent.stopped = "its barrier failed"
+    room.files.calls.clear()
+
+    room.run(agent.rest())
+
+    assert [call for call in room.files.calls if "sync" in call] == []
+
+
 def test_lines_that_turn_out_to_be_there_already_cost_nothing() -> None:
     room, ada = opened()
     room.files.calls.clear()

@@ -51,6 +51,20 @@ def test_a_message_to_an_agent_that_ended_meanwhile_comes_back_as_an_error() -> 
     room.calm()
 
 
+def test_after_a_crash_nobody_is_told_of_a_message_that_was_read_before_its_reader_ended() -> None:
+    room, ada, bob = parent_and_child()
+    room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
+    room.run(room.runtime.terminate(bob))
+    room.settle()
+    before = room.events(room.session(ada))
+
+    room.reopen()
+    room.settle()
+
+    assert room.events(room.session(ada)) == before
+    room.calm()
+
+
 def test_messages_that_an_ended_agent_never_saw_come_back_to_their_senders() -> None:
     room, ada, bob = parent_and_child()
     room.say(ada, play(("gate", {"name": "Bob"})))

@@ -96,6 +96,21 @@ def test_a_slot_in_which_a_conversation_is_being_created_is_not_free() -> None:
     assert room.provider.asked[2:] == ["suspend c1", "stop c1", "create c2"]
 
 
+def test_a_slot_in_which_a_conversation_is_being_taken_up_is_not_free() -> None:
+    room, (ada, bob, _) = three_roots(slots=1)
+    gate = asyncio.Event()
+    room.provider.hooks["restore"] = gate.wait
+    room.say(ada, "hello")
+    room.say(bob, "hello")
+    assert room.provider.asked == ["suspend c3", "stop c3", "restore c1"]
+
+    gate.set()
+    room.settle()
+
+    assert [len(room.named(name).turns) for name in ("Ada", "Bob")] == [1, 1]
+    room.calm()
+
+
 def test_when_one_record_cannot_be_written_another_conversation_makes_room() -> None:
     room, (ada, bob, cleo) = three_roots(slots=2)
     room.files.fail("replace", record_of(room.session(bob)), errno.ENOSPC)
@@ -163,6 +178,7 @@ def test_a_conversation_that_was_taken_while_another_failed_to_close_is_not_susp
     gate.set()
     room.settle()
     assert room.provider.asked[:2] == ["suspend c2", "send c3"]
+    assert "suspend c3" not in room.provider.asked
     held.set()
     room.settle(1)
 

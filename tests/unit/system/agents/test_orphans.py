@@ -40,6 +40,16 @@ def test_a_record_without_a_log_is_removed(room: Room) -> None:
     assert not room.exists(f"agents/{ONE}")
 
 
+def test_an_orphan_is_removed_durably(room: Room) -> None:
+    room.put_session(ONE, [])
+    room.files.calls.clear()
+
+    recovered(room)
+
+    removed = room.files.calls.index(f"rmdir agents/{ONE}")
+    assert room.files.calls[removed + 1] == "sync_dir agents"
+
+
 def test_an_orphan_that_cannot_be_removed_is_told(room: Room) -> None:
     room.put_session(ONE, [], SessionState.ACTIVE)
     room.files.fail("rmdir", ONE, errno.EIO)

@@ -7,6 +7,7 @@ from asyncio import sleep, wait_for
 
 import pytest
 
+from system.agents import event
 from system.agents.provider_state import ProviderState
 from system.agents.session import SessionState
 from system.errors import NewerFormat
@@ -95,8 +96,10 @@ def test_a_boot_that_fails_lets_nobody_write_after_it(room: Room) -> None:
 def test_a_root_whose_database_schedules_work_is_refused_and_its_lock_is_free(room: Room) -> None:
     room.put_session(ONE, born(ADA, "Ada"))
     room.write("state.db", b"")
+    epoch = room.read("runtime.lock")
     with pytest.raises(NewerFormat, match="it schedules work that this version cannot do"):
         recovered(room)
+    assert room.read("runtime.lock") == epoch
     room.host.files.unlink("state.db")
 
     assert recovered(room).report.sessions == 1
@@ -120,6 +123,16 @@ def test_conversations_that_no_session_knows_are_listed(room: Room) -> None:
     room.provider.kept = ["known from the log", "known from the record", "leaked"]
 
     assert recovered(room).report.leaks == ["scripted: leaked"]
+
+
+def test_a_conversation_may_belong_to_a_session_that_cannot_be_read(room: Room) -> None:
+    room.put_session(ONE, [(event.SESSION_CREATED, {"of": "a later version"})])
+    room.provider.kept = ["perhaps its own"]
+
+    report = recovered(room).report
+
+    assert [told.session_id for told in report.problems] == [ONE]
+    assert report.leaks == []
 
 
 def test_a_provider_that_does_not_say_what_it_keeps_hinders_nobody(room: Room) -> None:

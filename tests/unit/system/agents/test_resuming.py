@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from system.agents.session import SessionState
+from system.ports import JsonObject
 from system.runtime import Options, Resume
 from tests.unit.system.agents.boot import END, recovered
 from tests.unit.system.agents.room import (
@@ -14,7 +15,9 @@ from tests.unit.system.agents.room import (
     TWO,
     Room,
     born,
+    completed,
     enqueued,
+    message,
     started,
 )
 
@@ -36,6 +39,18 @@ def test_an_agent_whose_turns_were_lost_is_told_once(room: Room) -> None:
     room.reopen(start=False)
     assert room.runtime.report.lost_turns == {}
     assert room.events(ONE).count("message.enqueued") == 2
+
+
+def test_the_notice_of_a_recovery_counts_what_the_recovery_has_redelivered(room: Room) -> None:
+    promised: JsonObject = message("m2", BOB, ADA)
+    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m1", "USER", ADA), started("t1", "m1")])
+    room.put_session(TWO, [*born(BOB, "Bob"), completed("t2", outbox=[promised])])
+
+    recovered(room)
+
+    told = room.lines(ONE)[-1].data["payload"]
+    assert isinstance(told, dict)
+    assert (told["notice"], told["pending"]) == ("recovery", 2)
 
 
 def test_an_agent_that_has_ended_is_told_of_nothing(room: Room) -> None:

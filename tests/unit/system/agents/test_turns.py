@@ -36,6 +36,16 @@ def test_a_turn_is_one_line_between_its_start_and_what_it_delivered(framing: Fra
     assert room.named("Ada").turns == (turn_id,)
 
 
+def test_a_call_that_comes_after_the_answer_is_refused() -> None:
+    room, ada = opened()
+    room.say(ada, "hello")
+    assert room.provider.tools is not None
+
+    late = room.provider.tools.call("late", "poke", {"to": "USER"})
+
+    assert late == {"error": "the turn is over; nothing may follow"}
+
+
 def test_everything_that_is_pending_is_shown_at_once_oldest_first(room: Room) -> None:
     room.open(start=False)
     ada = room.create("Ada")
