@@ -53,7 +53,7 @@ def cli() -> None:
 def demo(root: str, jobs: int, framing: str) -> None:
     """Let a small team of agents work; kill it at any moment, and start it again.
 
-    Each line says one thing that is durable from then on.
+    Each line says one thing that is durable from then on, or who waits for the disk.
     """
     if not root:
         raise Mistake("--root is empty; name a directory, '.' is the one you are in")
