@@ -11,6 +11,7 @@ from system.agents.session_store import SessionStore
 from system.agents.tools import TurnTools
 from system.agents.turns import Turns
 from system.ports import Host, Provider
+from system.providers.bounded import bounded
 from system.recovery import Recovery
 from system.runtime import Options, Runtime
 
@@ -30,7 +31,8 @@ class RuntimeParts:
         self, host: Host, providers: Mapping[str, Provider], options: Options
     ) -> Runtime:
         """Recover a runtime that is made of these parts, as ``Runtime.recover`` does."""
-        multiplexer = Multiplexer(providers, options.slots, self.pool)
+        patient = bounded(providers, host.clock, options.provider_timeout_ns)
+        multiplexer = Multiplexer(patient, options.slots, self.pool)
         orchestrator = self.orchestrator(host, self.store(host), multiplexer, options.framing)
         recovery = self.recovery(orchestrator)
         await recovery.run()

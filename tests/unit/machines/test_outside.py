@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,20 +30,11 @@ class Noted(ShadowTurns):
         super().__init__()
         self.notes: list[tuple[Any, ...]] = []
 
-    def asked(
-        self, turn_id: str, prompt: str, history: Sequence[tuple[str, str]] | None = None
-    ) -> None:
-        self.notes.append(("asked", turn_id, prompt, history))
+    def asked(self, *told: Any, **more: Any) -> None:
+        self.notes.append(("asked", *told, more["ghosts"]))
 
-    def called(
-        self,
-        turn_id: str,
-        call_id: str,
-        name: str,
-        arguments: Mapping[str, Any],
-        result: Mapping[str, Any],
-    ) -> None:
-        self.notes.append(("called", turn_id, call_id, name, arguments, result))
+    def called(self, *told: Any, **_more: Any) -> None:
+        self.notes.append(("called", *told[:-1]))
 
     def answered(self, turn_id: str, response: str) -> None:
         self.notes.append(("answered", turn_id, response))
@@ -86,7 +76,7 @@ def test_what_is_asked_called_and_answered_is_told_once_and_in_its_order(name: s
     scene.outside.tell()
     notes = scene.turns.notes
     assert [note[:2] for note in notes] == [("asked", "t1"), ("called", "t1"), ("answered", "t1")]
-    assert notes[0][2:] == (prompt, None if name == "agentic" else [])
+    assert notes[0][2:] == (prompt, [], OPENING.key, name == "agentic")
     assert notes[1][3:] == ("poke", {"to": "Ada"}, {"number": 0})
     assert notes[2][2] == answer
 
@@ -101,27 +91,27 @@ def test_what_a_bare_model_is_told_of_the_past_is_told_as_well() -> None:
 def test_a_conversation_is_open_until_it_is_stopped(name: str) -> None:
     scene = Scene()
     first, second = scene.opened(name), scene.opened(name)
-    scene.outside.check_open(2)
+    scene.outside.check(2)
     with pytest.raises(LeakedConversation):
-        scene.outside.check_open(1)
+        scene.outside.check(1)
     scene.world.loop.run_until_complete(first.stop())
-    scene.outside.check_open(1)
+    scene.outside.check(1)
     scene.world.loop.run_until_complete(second.stop())
-    scene.outside.check_open(0)
+    scene.outside.check(0)
 
 
 def test_the_slots_of_one_provider_are_not_those_of_another() -> None:
     scene = Scene()
     scene.opened("bare")
     scene.opened("caching")
-    scene.outside.check_open(1)
+    scene.outside.check(1)
 
 
 def test_a_conversation_that_is_taken_up_again_is_open() -> None:
     scene = Scene()
     scene.restored("caching", OPENING, b"")
     with pytest.raises(LeakedConversation):
-        scene.outside.check_open(0)
+        scene.outside.check(0)
 
 
 def test_a_conversation_keeps_its_own_name() -> None:

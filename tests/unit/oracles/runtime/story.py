@@ -58,12 +58,19 @@ class Entry:
 
 @dataclass
 class Asked:
-    """What the outside world did in one turn; ``calls`` are name, arguments, result."""
+    """What the outside world did in one turn; ``calls`` are name, arguments, result.
+
+    ``session`` is whose conversation it was; a service may remember ``ghosts``. ``at_ns`` is
+    the wall clock of the calls.
+    """
 
     prompt: str
     history: list[tuple[str, str]]
     calls: list[tuple[str, Data, Data]]
     answer: str | None
+    session: str = ""
+    ghosts: bool = False
+    at_ns: int | None = None
 
 
 @dataclass
@@ -199,9 +206,11 @@ class Story:
         """Return a shadow that was told all that the operator and the providers know."""
         turns = ShadowTurns()
         for turn_id, asked in self.asked.items():
-            turns.asked(turn_id, asked.prompt, asked.history)
+            turns.asked(
+                turn_id, asked.prompt, asked.history, asked.session, ghosts=asked.ghosts
+            )
             for number, (name, arguments, result) in enumerate(asked.calls):
-                turns.called(turn_id, str(number), name, arguments, result)
+                turns.called(turn_id, str(number), name, arguments, result, asked.at_ns)
             if asked.answer is not None:
                 turns.answered(turn_id, asked.answer)
         shadow = ShadowRuntime(turns)

@@ -62,6 +62,42 @@ def message_is_shown_otherwise_than_it_was_sent(story: Story) -> None:
     start["prompt"] = story.asked["t3"].prompt = start["prompt"].replace('"soon"', '"never"')
 
 
+@WRONG.caught_by(WrongConversation)
+def turn_is_asked_for_in_the_conversation_of_another_session(story: Story) -> None:
+    story.asked["t3"].session = hexed("s-idle")
+
+
+@WRONG.caught_by(WrongConversation)
+def service_has_forgotten_a_turn(story: Story) -> None:
+    story.asked["t3"].ghosts = True
+    story.asked["t3"].history.pop()
+
+
+@WRONG.caught_by(WrongConversation)
+def service_remembers_the_turns_in_another_order(story: Story) -> None:
+    story.asked["t4"].ghosts = True
+    story.asked["t4"].history.reverse()
+
+
+@WRONG.caught_by(WrongEffects)
+def reminder_is_due_later_than_it_was_asked_for(story: Story) -> None:
+    remind(story, due_ns=NOW_NS + 10)
+
+
+@WRONG.caught_by(WrongEffects)
+def reminder_is_due_earlier_than_it_was_asked_for(story: Story) -> None:
+    remind(story, due_ns=NOW_NS - 1_000_000)
+
+
+def remind(story: Story, due_ns: int) -> None:
+    """Let the boss ask for a reminder in a nanosecond, which comes at another moment."""
+    asked = story.asked["t3"]
+    asked.at_ns = NOW_NS
+    asked.calls.append(("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r9"}))
+    line = story.at("boss", "turn.complete", 1)
+    line["reminders"] = [{"reminder_id": "r9", "due_ns": due_ns, "payload": 0}]
+
+
 @WRONG.caught_by(WrongEffects)
 def message_was_sent_and_is_not_in_the_line(story: Story) -> None:
     call = ("send_message", {"to": "idle", "payload": 0}, {"message_id": "m9"})

@@ -41,7 +41,7 @@ def test_a_record_without_a_log_is_removed(room: Room) -> None:
 
 
 def test_an_orphan_is_removed_durably(room: Room) -> None:
-    room.put_session(ONE, [])
+    room.put_session(ONE, [], SessionState.ACTIVE)
     room.files.calls.clear()
 
     recovered(room)
