@@ -1,4 +1,4 @@
-"""What a disk does to the logs of the tests in this room, besides refusing them."""
+"""What a disk does to the sessions of the tests in this room, besides refusing them."""
 
 from __future__ import annotations
 
@@ -10,3 +10,11 @@ def spoil(room: Room, session_id: str, word: str) -> None:
     content = room.read(log_of(session_id))
     at = content.index(word.encode())
     room.write(log_of(session_id), content[:at] + b"?" + content[at + 1 :])
+
+
+def remove(room: Room, session_id: str) -> None:
+    """Remove the directory of a session, with all that is in it."""
+    path, files = f"agents/{session_id}", room.host.files
+    for name in files.listdir(path):
+        files.unlink(f"{path}/{name}")
+    files.rmdir(path)

@@ -31,11 +31,11 @@ class FakeProvider:
         self.blobs: list[bytes] = []
         self.kept: list[str] = []
         self.hooks: dict[str, Hook] = {}
-        self.failures: dict[str, list[Exception]] = {}
+        self.failures: dict[str, list[BaseException]] = {}
         self.pieces: list[Any] = []
         self.tools: Tools | None = None
 
-    def fail(self, call: str, times: int = 1, error: Exception | None = None) -> None:
+    def fail(self, call: str, times: int = 1, error: BaseException | None = None) -> None:
         self.failures[call] = [error or ProviderError(f"{call} failed")] * times
 
     async def enter(self, call: str, who: str) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from system.agents.provider_state import ProviderState
 from system.agents.session import SessionState
 from system.agents.store_report import Problem
 from tests.unit.system.agents.boot import END, problems, recovered
-from tests.unit.system.agents.damage import spoil
+from tests.unit.system.agents.damage import remove, spoil
+from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import (
     ADA,
     BOB,
@@ -108,6 +112,47 @@ def test_a_child_whose_result_is_there_is_not_born_again(room: Room) -> None:
 
     assert problems(room) == [(TWO, Problem.LOG_DAMAGED)]
     assert [look.name for look in room.runtime.view().agents] == ["Ada"]
+
+
+def test_a_child_whose_log_is_zeroed_after_a_reboot_is_not_born_again() -> None:
+    room, _ada, bob = parent_and_child()
+    child = room.session(bob)
+    room.reopen(start=False)
+    assert room.state(child) == "SUSPENDED"
+    room.kill()
+    room.write(log_of(child), bytes(len(room.read(log_of(child)))))
+
+    recovered(room)
+
+    assert problems(room) == [(child, Problem.LOG_DAMAGED)]
+    assert [look.name for look in room.runtime.view().agents] == ["Ada"]
+
+
+def test_a_child_whose_directory_is_gone_does_not_complete_a_second_time(room: Room) -> None:
+    room.open()
+    ada = room.create("Ada")
+    work = json.dumps(play(("complete", {"result": "done"})))
+    room.say(ada, play(("spawn_agent", {"name": "Bob", "instructions": work})))
+    child = room.named("Bob").session_id
+    room.kill()
+    remove(room, child)
+
+    room.open()
+    room.settle(5)
+
+    assert problems(room) == [(child, Problem.LOG_DAMAGED)]
+    assert not room.exists(f"agents/{child}")
+    told = [line.data for line in room.lines(room.session(ada)) if "payload" in line.data]
+    assert [data["payload"] for data in told if data["kind"] == "response"] == ["done"]
+
+
+def test_a_child_whose_directory_is_gone_and_that_has_said_nothing_is_born(room: Room) -> None:
+    put_parent(room)
+
+    recovered(room)
+
+    assert problems(room) == []
+    assert (room.named("Bob").session_id, room.named("Bob").pending) == (TWO, ("boot",))
 
 
 def test_the_parent_of_a_child_that_cannot_be_served_any_more_may_end(room: Room) -> None:

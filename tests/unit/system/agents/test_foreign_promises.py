@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from system.agents import event
 from system.agents.store_report import Problem
 from system.ports import JsonObject
 from tests.unit.system.agents.boot import problems, recovered
@@ -18,9 +19,13 @@ from tests.unit.system.agents.room import (
     completed,
     enqueued,
     log_of,
+    message,
 )
 
 CONTROL: JsonObject = {"control_id": "c", "target": BOB, "op": "pause"}
+ENDED: tuple[str, JsonObject] = (
+    event.AGENT_TERMINATED, {"agent_id": BOB, "reason": "completed", "returned": []},
+)  # fmt: skip
 CHILD: JsonObject = {"agent_id": EVE, "name": "Eve"}
 LETTER: JsonObject = {"message_id": "m", "to": [BOB]}
 
@@ -58,6 +63,25 @@ def test_a_turn_without_a_part_that_every_turn_has_stops_its_agent_only(
 
     assert problems(room) == [(ONE, Problem.LOG_NEWER)]
     assert room.named("Bob").stopped == ""
+
+
+@pytest.mark.parametrize("member", [{"kind": "alarm"}, {"metadata": None}, {"kind": None}])
+@pytest.mark.parametrize("lives", [True, False], ids=["lives", "has ended"])
+def test_a_message_that_nobody_here_knows_stops_its_sender_and_spoils_no_other_log(
+    member: JsonObject, lives: bool, room: Room
+) -> None:
+    foreign: JsonObject = {**message("m", ADA, BOB), **member}
+    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", outbox=[foreign])])
+    room.put_session(TWO, [*born(BOB, "Bob"), *([] if lives else [ENDED])])
+    before = room.read(log_of(TWO))
+
+    recovered(room)
+
+    assert problems(room) == [(ONE, Problem.LOG_NEWER)]
+    assert room.read(log_of(TWO)) == before
+    room.reopen(start=False)
+    assert problems(room) == [(ONE, Problem.LOG_NEWER)]
+    assert (room.named("Bob").alive, room.named("Bob").stopped) == (lives, "")
 
 
 def test_an_agent_with_such_a_turn_runs_nothing_more(room: Room) -> None:

@@ -1,4 +1,4 @@
-"""Children that cannot be read in this lifetime: they may live, and their parent must not end."""
+"""Agents that cannot be read in this lifetime: who needs them to be told, or gone, must not end."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ from tests.unit.system.agents.room import (
 )
 
 
-def put_parent_and_unreadable_child(room: Room) -> None:
+def put_parent_and_child(room: Room) -> None:
     promise = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
     room.put_session(ONE, [*born(ADA, "Ada"), promise])
     room.put_session(TWO, [*born(BOB, "Bob", ONE), enqueued("boot", ADA, BOB, "bootstrap")])
+
+
+def put_parent_and_unreadable_child(room: Room) -> None:
+    put_parent_and_child(room)
     room.files.fail("pread", log_of(TWO), errno.EIO)
 
 
@@ -78,3 +82,30 @@ def test_a_child_that_can_be_read_again_stands_below_its_parent(room: Room) -> N
     room.reopen(start=False)
 
     assert (room.named("Bob").parent_id, room.named("Bob").pending) == (ADA, ("boot",))
+
+
+def test_a_parent_may_end_whose_unreadable_child_has_completed(room: Room) -> None:
+    promise = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
+    result = enqueued("m", BOB, ADA, "response", "done")
+    room.put_session(ONE, [*born(ADA, "Ada"), promise, result])
+    room.put_session(TWO, born(BOB, "Bob", ONE))
+    room.files.fail("pread", log_of(TWO), errno.EIO)
+    recovered(room)
+    assert not room.runtime.is_taken("Bob")
+
+    room.run(room.runtime.terminate(ADA))
+
+    assert not room.named("Ada").alive
+
+
+def test_a_child_whose_parent_cannot_be_read_cannot_complete(room: Room) -> None:
+    put_parent_and_child(room)
+    room.files.fail("pread", log_of(ONE), errno.EIO)
+    room.open()
+
+    room.say(BOB, play(("complete", {"result": 1})))
+
+    assert room.provider.results == [
+        {"error": "the parent of this agent cannot be read, and would not be told"}
+    ]
+    assert room.named("Bob").alive

@@ -11,6 +11,7 @@ from system.storage.line import Line
 from tests.unit.system.agents.room import (
     ADA,
     BOB,
+    EVE,
     ONE,
     Events,
     born,
@@ -208,6 +209,20 @@ def test_permits_end_with_the_gate_and_never_fall_below_none() -> None:
     below = folded(completed("t", permitted=True))
 
     assert (over.permits, below.permits) == (0, 0)
+
+
+def test_an_open_turn_knows_whether_the_gate_was_opened_since_it_began() -> None:
+    history = folded(started("before"), control(event.UNGATE, "u"), started("after"))
+
+    assert {key: turn.ungated for key, turn in history.open_turns.items()} == {
+        "before": True, "after": False,
+    }  # fmt: skip
+
+
+def test_the_children_whose_responses_are_here_have_completed() -> None:
+    history = folded(said("m1", "response"), enqueued("m2", EVE, ADA))
+
+    assert history.completed_children == {BOB}
 
 
 def test_the_notice_of_a_recovery_settles_the_turns_that_were_lost() -> None:

@@ -1,25 +1,31 @@
-"""Providers that are wrong: whatever they raise or answer is a failure of one call of theirs."""
+"""Providers that are wrong: whatever they raise is a failure of one call of theirs.
+
+A ``CancelledError`` that nobody of the runtime has asked for is a mistake like any other.
+What they answer is looked at in ``test_provider_answers.py``.
+"""
 
 from __future__ import annotations
 
+from asyncio import CancelledError, Event
+
 import pytest
 
-from system.ports import Opening, ProviderError
+from system.ports import ProviderError
 from system.runtime import Options
-from tests.unit.system.agents.fake_provider import FakeConversation, FakeProvider
+from tests.unit.system.agents.fake_provider import FakeConversation
 from tests.unit.system.agents.room import Room, opened
 
 MISTAKES = pytest.mark.parametrize(
     "mistake",
-    [ValueError("no JSON"), ConnectionResetError("reset"), KeyError("choices")],
-    ids=["value", "connection", "key"],
+    [ValueError("no JSON"), ConnectionResetError("reset"), KeyError("choices"), CancelledError()],
+    ids=["value", "connection", "key", "cancelled"],
 )
 
 
 @MISTAKES
 @pytest.mark.parametrize("call", ["send", "sent"])
 def test_a_turn_in_which_the_provider_is_wrong_has_failed_and_is_repeated(
-    call: str, mistake: Exception
+    call: str, mistake: BaseException
 ) -> None:
     room, ada = opened()
     room.provider.fail(call, error=mistake)
@@ -48,7 +54,7 @@ def test_a_message_that_makes_the_provider_go_wrong_dies_as_any_other() -> None:
 
 @MISTAKES
 def test_a_conversation_that_cannot_be_taken_up_by_mistake_is_tried_again(
-    mistake: Exception,
+    mistake: BaseException,
 ) -> None:
     room, ada = opened()
     room.run(room.runtime.suspend(ada))
@@ -63,7 +69,9 @@ def test_a_conversation_that_cannot_be_taken_up_by_mistake_is_tried_again(
 
 
 @MISTAKES
-def test_a_creation_in_which_the_provider_is_wrong_leaves_the_name_free(mistake: Exception) -> None:
+def test_a_creation_in_which_the_provider_is_wrong_leaves_the_name_free(
+    mistake: BaseException,
+) -> None:
     room = Room(Options(slots=1))
     room.open()
     room.provider.fail("create", error=mistake)
@@ -77,7 +85,7 @@ def test_a_creation_in_which_the_provider_is_wrong_leaves_the_name_free(mistake:
 
 @MISTAKES
 @pytest.mark.parametrize("call", ["suspend", "stop"])
-def test_a_runtime_closes_whatever_a_conversation_raises(call: str, mistake: Exception) -> None:
+def test_a_runtime_closes_whatever_a_conversation_raises(call: str, mistake: BaseException) -> None:
     room = Room()
     room.open()
     agents = [room.create(name) for name in ("Ada", "Bob")]
@@ -91,7 +99,7 @@ def test_a_runtime_closes_whatever_a_conversation_raises(call: str, mistake: Exc
 
 @MISTAKES
 def test_a_provider_that_cannot_say_what_it_keeps_does_not_stop_the_boot(
-    mistake: Exception,
+    mistake: BaseException,
 ) -> None:
     room, ada = opened()
     room.kill()
@@ -103,45 +111,48 @@ def test_a_provider_that_cannot_say_what_it_keeps_does_not_stop_the_boot(
     assert room.named("Ada").agent_id == ada
 
 
-class Unnamed(FakeConversation):
-    """Has an identity that no line can hold."""
-
-    def identity(self) -> str:
-        return "\ud800"
-
-
-class Broken(FakeConversation):
-    """Does not know its identity."""
-
-    def identity(self) -> str:
-        raise KeyError("id")
-
-
-class Careless(FakeProvider):
-    """Its first conversation is of the kind ``first``, the others are good."""
-
-    def __init__(self, first: type[FakeConversation]) -> None:
-        super().__init__()
-        self.first = first
-
-    async def create(self, opening: Opening) -> FakeConversation:
-        conversation = await super().create(opening)
-        if len(self.kept) == 1:
-            return self.first(self, conversation.identity())
-        return conversation
-
-
-@pytest.mark.parametrize("first", [Unnamed, Broken])
-def test_a_conversation_whose_identity_cannot_be_kept_leaves_name_and_slot_free(
-    first: type[FakeConversation],
-) -> None:
-    room = Room(Options(slots=1), {"scripted": Careless(first)})
-    room.open()
-
-    with pytest.raises(ProviderError, match="a conversation has no identity"):
-        room.create("Ada", request_id="r")
-
-    ada = room.create("Ada", request_id="r")
+@pytest.mark.parametrize("call", ["send", "restore"])
+def test_the_end_of_the_task_that_asks_a_provider_is_no_mistake_of_it(call: str) -> None:
+    room, ada = opened()
+    room.run(room.runtime.suspend(ada))
+    room.provider.hooks[call] = Event().wait
     room.say(ada, "hello")
-    assert len(room.named("Ada").turns) == 1
+    turns = room.agent(ada).running
+    assert turns is not None
+
+    turns.cancel()
+    room.settle()
+
+    assert turns.cancelled()
+    assert room.named("Ada").trouble == ""
+    assert room.named("Ada").pending != ()
+
+
+def test_a_provider_that_raises_before_it_can_be_waited_for_leaves_the_name_free(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.open()
+    with monkeypatch.context() as wrong:
+        wrong.setattr(room.provider, "create", refuse)
+        with pytest.raises(ProviderError, match="creating a conversation failed: ValueError"):
+            room.create("Ada", request_id="r")
+
+    assert room.create("Ada", request_id="r")
     room.calm()
+
+
+@pytest.mark.parametrize("call", ["suspend", "stop"])
+def test_a_runtime_closes_though_a_conversation_raises_before_it_can_be_waited_for(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room, ada = opened()
+    monkeypatch.setattr(FakeConversation, call, refuse)
+
+    room.run(room.runtime.close())
+
+    assert room.state(room.session(ada)) == "SUSPENDED"
+    room.calm()
+
+
+def refuse(*_arguments: object) -> object:
+    raise ValueError("no connection")

@@ -34,6 +34,7 @@ def folded(events: Events) -> History:
 
 
 def record(state: SessionState, turns: int = 0) -> SessionRecord:
+    """A record of session TWO, which has had a conversation."""
     blob = ProviderState("c", turns).encoded()
     return SessionRecord(TWO, "scripted", "", state, blob)
 
@@ -133,3 +134,8 @@ def test_a_root_whose_record_has_moved_on_has_stood_as_an_agent(state: SessionSt
 
 def test_a_record_that_counts_turns_is_that_of_an_agent() -> None:
     assert fate(remains(found=record(SessionState.SUSPENDED, turns=3)), [PROMISE]) is Fate.LOST
+
+
+def test_a_child_that_has_had_a_conversation_has_stood_as_an_agent() -> None:
+    # Its first conversation is of its first turn; a boot wrote the state back to SUSPENDED.
+    assert fate(remains(found=record(SessionState.SUSPENDED)), [PROMISE]) is Fate.LOST

@@ -127,6 +127,32 @@ def test_a_gated_child_takes_one_turn_for_each_permit() -> None:
     assert (room.named("Bob").gated, len(room.named("Bob").turns)) == (False, 3)
 
 
+def test_a_permit_of_a_gate_that_was_closed_during_a_permitted_turn_is_not_used_up_by_it() -> None:
+    room, ada, bob = parent_and_child()
+    name: JsonObject = {"name": "Bob"}
+    room.say(ada, play(("gate", name), ("permit_turn", name)))
+    answer = asyncio.Event()
+
+    async def once() -> None:
+        del room.provider.hooks["send"]
+        await answer.wait()
+
+    room.provider.hooks["send"] = once
+    room.say(bob, "one")
+    room.say(ada, play(("ungate", name), ("gate", name), ("permit_turn", name)))
+    assert (room.named("Bob").running, room.named("Bob").permits) == (True, 1)
+
+    answer.set()
+    room.settle()
+
+    assert (room.named("Bob").gated, room.named("Bob").permits) == (True, 1)
+    assert "permitted" not in room.lines(room.session(bob))[-2].data
+    room.reopen()
+    assert room.named("Bob").permits == 1
+    room.say(bob, "two")
+    assert (len(room.named("Bob").turns), room.named("Bob").permits) == (3, 0)
+
+
 def test_an_agent_that_is_gated_while_it_waits_for_a_slot_takes_no_turn() -> None:
     room = Room(Options(slots=1))
     room.open()
