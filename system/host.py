@@ -6,6 +6,7 @@ The only module of ``system`` that imports them; the simulated machine has its o
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import os
 import stat
@@ -80,7 +81,13 @@ class RealFileSystem:
         return join(self._root, path)
 
     def open(self, path: str, mode: OpenMode) -> File:
-        return RealFile(os.open(self._path(path), _FLAGS[mode] | os.O_CLOEXEC, 0o644))
+        # Without O_NONBLOCK a FIFO would keep us until somebody writes; no file heeds it.
+        flags = _FLAGS[mode] | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(self._path(path), flags, 0o644)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is no regular file", self._path(path))
+        return RealFile(descriptor)
 
     def replace(self, source: str, target: str) -> None:
         os.replace(self._path(source), self._path(target))

@@ -282,7 +282,9 @@ class Recovery:
     async def _write_record(self, agent: Agent) -> None:
         problem = self._record_problems.get(agent.session_id)
         facts = agent.history.session
-        agent.foreign_record = problem is not None and problem.problem is Problem.NEWER
+        if problem is not None and problem.problem is Problem.NEWER:
+            agent.foreign_record = True
+            self.report.problems.append(problem)
         if facts is None or agent.foreign_record:
             return
         state = SessionState.TERMINATED if agent.history.ended else SessionState.SUSPENDED

@@ -331,10 +331,13 @@ class Runtime:
 
     async def idle(self) -> None:
         """Return when no agent has anything to do; what only waits for a time does not count."""
-        while running := [
-            agent.running for agent in self._orchestrator.agents.values() if agent.running
+        while busy := [
+            task
+            for agent in self._orchestrator.agents.values()
+            for task in (agent.running, agent.retrying)
+            if task is not None
         ]:
-            await wait(running)
+            await wait(busy)
 
     @whole
     async def close(self) -> None:

@@ -168,7 +168,8 @@ class Orchestrator:
             return
         try:
             await agent.tell()
-        except (OSError, StorageError):
+        except (OSError, StorageError) as refused:
+            agent.trouble = str(refused)
             self._tell_later(agent)
         except UnknownAgent:
             await self._bounce(agent)
@@ -209,8 +210,12 @@ class Orchestrator:
                 finally:
                     agent.awaits_retry = False
                 pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)
-                with suppress(OSError, StorageError, RuntimeRefused):
+                try:
                     await agent.tell()
+                except (OSError, StorageError, RuntimeRefused) as refused:
+                    agent.trouble = str(refused)
+                else:
+                    agent.trouble = ""
                 if self.closing:
                     return
         finally:

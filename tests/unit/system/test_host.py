@@ -194,3 +194,12 @@ def test_a_call_that_had_not_begun_when_its_caller_was_cancelled_is_dropped(host
 
     run(main())
     assert log == []
+
+
+def test_a_fifo_in_place_of_a_file_is_refused_and_keeps_nobody_waiting(
+    host: Host, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "f")
+    for mode in (OpenMode.READ, OpenMode.WRITE, OpenMode.APPEND):
+        with pytest.raises(OSError, match="it is no regular file|No such device"):
+            host.files.open("f", mode)

@@ -206,9 +206,7 @@ class Story:
         """Return a shadow that was told all that the operator and the providers know."""
         turns = ShadowTurns()
         for turn_id, asked in self.asked.items():
-            turns.asked(
-                turn_id, asked.prompt, asked.history, asked.session, ghosts=asked.ghosts
-            )
+            turns.asked(turn_id, asked.prompt, asked.history, asked.session, ghosts=asked.ghosts)
             for number, (name, arguments, result) in enumerate(asked.calls):
                 turns.called(turn_id, str(number), name, arguments, result, asked.at_ns)
             if asked.answer is not None:

@@ -18,8 +18,8 @@ from oracles.violation import (
     WrongEffects,
     WrongPresented,
 )
-from tests.unit.oracles.runtime.story import Break, Story, hexed, message
-from tests.unit.oracles.runtime.team import Wrong, name_of, team
+from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
+from tests.unit.oracles.runtime.team import Wrong, bounce, name_of, team
 
 WRONG = Wrong()
 BOSS, IDLE = hexed("a-boss"), hexed("a-idle")
@@ -75,6 +75,7 @@ def service_has_forgotten_a_turn(story: Story) -> None:
 
 @WRONG.caught_by(WrongConversation)
 def service_remembers_the_turns_in_another_order(story: Story) -> None:
+    bounce(story)
     story.asked["t4"].ghosts = True
     story.asked["t4"].history.reverse()
 
