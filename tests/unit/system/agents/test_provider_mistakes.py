@@ -141,6 +141,34 @@ def test_a_provider_that_raises_before_it_can_be_waited_for_leaves_the_name_free
     room.calm()
 
 
+def test_a_conversation_that_refuses_before_it_can_be_waited_for_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room, ada = opened()
+    room.run(room.runtime.suspend(ada))
+    with monkeypatch.context() as wrong:
+        wrong.setattr(room.provider, "restore", refuse)
+        room.say(ada, "hello")
+    assert room.named("Ada").trouble.startswith("taking up a conversation failed: ValueError")
+
+    room.settle(1)
+
+    assert len(room.named("Ada").turns) == 1
+    room.calm()
+
+
+def test_a_list_of_names_that_is_refused_before_it_can_be_waited_for_does_not_stop_the_boot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room, ada = opened()
+    room.kill()
+    monkeypatch.setattr(room.provider, "identities", refuse)
+
+    room.open()
+
+    assert (room.named("Ada").agent_id, room.runtime.report.leaks) == (ada, [])
+
+
 @pytest.mark.parametrize("call", ["suspend", "stop"])
 def test_a_runtime_closes_though_a_conversation_raises_before_it_can_be_waited_for(
     call: str, monkeypatch: pytest.MonkeyPatch
