@@ -247,7 +247,7 @@ class Recovery:
             try:
                 for turn in agent.history.completed:
                     orchestrator.promise(agent, turn, touched)
-            except (KeyError, ValueError) as error:
+            except (KeyError, TypeError, ValueError) as error:
                 agent.stopped = f"a turn promises what this version does not know: {error!r}"
                 self._tell(agent.session_id, Problem.LOG_NEWER, agent.stopped)
             agent.history.completed.clear()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from system.errors import AgentStopped, HasChildren, LogStopped, NameTaken, UnknownAgent
 from system.ports import ProviderError
 from system.runtime import Runtime
@@ -13,19 +15,23 @@ def is_stopped(runtime: Runtime) -> bool:
     return bool(view.user_stopped or view.unborn) or any(look.stopped for look in view.agents)
 
 
-def is_plausible(refused: Exception, runtime: Runtime, *, provider_was_ill: bool) -> bool:
-    """Whether ``runtime`` has a reason to refuse with ``refused`` at this moment.
+def is_plausible(
+    refused: Exception, runtime: Runtime, taken: Collection[str], *, provider_was_ill: bool
+) -> bool:
+    """Whether ``runtime`` had a reason to refuse with ``refused``.
 
-    A name may be taken by an agent that is promised and not born: then nobody is shown
-    who has it. When all is quiet the machine sees to it that no such name is left.
+    ``taken`` are the names that somebody had when the call began. Who had one meanwhile may
+    have ended by now, or was promised and is not born: then nobody is shown who has it. When
+    all is quiet the machine sees to it that no name is left without an agent.
     """
+    names = {*taken, *(look.name for look in runtime.view().agents)}
     match refused:
         case UnknownAgent():
             return True
         case NameTaken(name=name):
-            return runtime.is_taken(name)
+            return name in names or runtime.is_taken(name)
         case HasChildren(children=children):
-            return any(runtime.is_taken(name) for name in children.split(", "))
+            return any(child in names or runtime.is_taken(child) for child in children.split(", "))
         case AgentStopped() | LogStopped():
             return is_stopped(runtime)
         case ProviderError():

@@ -7,7 +7,7 @@ needs, and what is under way then waits for the next one, or for a crash.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from errno import EIO
 from typing import Any, Final, TypeVar
 
@@ -45,7 +45,7 @@ from system.storage.framing import Framing
 
 T = TypeVar("T")
 
-SLOTS: Final = (1, 3)
+SLOTS: Final = (1, 1, 3)
 """Of each provider, in one boot after the other: agents wait for each other, or overlap."""
 SECOND_NS: Final = 1_000_000_000
 HOUR_NS: Final = 3600 * SECOND_NS
@@ -219,6 +219,7 @@ class RuntimeSubject(Subject):
         return self._ask(self._operator.acknowledge(self._runtime, message_id), arguments)
 
     def _ask(self, asked: Asked, arguments: Arguments) -> str:
+        taken = [name for name in NAMES if self._runtime.is_taken(name)]
         try:
             answer = self._call(asked.answer(arguments["patience"]))
         except GivenUp:
@@ -228,12 +229,12 @@ class RuntimeSubject(Subject):
         except _REFUSED as refused:
             if isinstance(refused, asked.refusals):
                 asked.refuse()
-            return self._refused(refused)
+            return self._refused(refused, taken)
         asked.acknowledge(answer)
         self._saw()
         return "ack"
 
-    def _refused(self, refused: Exception) -> str:
+    def _refused(self, refused: Exception, taken: Collection[str]) -> str:
         if isinstance(refused, LogStopped):
             self.marks.reach(Mark.STOPPED_BY_SYNC)
         # A call that was given up may have met a fault that is over; its repetition hears of it.
@@ -241,7 +242,7 @@ class RuntimeSubject(Subject):
         if not (
             self.fault_plan
             or late
-            or is_plausible(refused, self._runtime, provider_was_ill=self.outside.was_ill)
+            or is_plausible(refused, self._runtime, taken, provider_was_ill=self.outside.was_ill)
         ):
             raise FalseAlarm("the runtime refused, and nothing is wrong", raised=repr(refused))
         return f"refused: {type(refused).__name__}"

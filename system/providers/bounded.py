@@ -64,7 +64,8 @@ class BoundedConversation:
         try:
             identity = self._inner.identity()
             canonical(identity)
-        except Exception as failure:
+        except (Exception, CancelledError) as failure:
+            # Nothing is awaited here, so that nobody can have cancelled it but itself.
             raise ProviderError(f"a conversation has no identity: {failure!r}") from failure
         if not isinstance(identity, str):
             raise ProviderError(f"the identity of a conversation is no text: {identity!r}")

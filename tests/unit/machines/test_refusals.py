@@ -26,6 +26,7 @@ from system.runtime import Runtime
 @dataclass(frozen=True)
 class Look:
     stopped: str = ""
+    name: str = "Zoe"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ STOPPED = (
 
 
 def judged(refused: Exception, shown: Shown = WELL, *, ill: bool = False) -> bool:
-    return is_plausible(refused, cast("Runtime", shown), provider_was_ill=ill)
+    """``Kim`` had a name when the call began."""
+    return is_plausible(refused, cast("Runtime", shown), ["Kim"], provider_was_ill=ill)
 
 
 @pytest.mark.parametrize("shown", STOPPED)
@@ -63,8 +65,12 @@ def test_what_is_stopped_may_say_so(shown: Shown) -> None:
 
 @pytest.mark.parametrize(
     "refused",
-    [UnknownAgent("a"), NameTaken("Ada"), HasChildren("Eve", "Bob, Ada")],
-    ids=lambda refused: type(refused).__name__,
+    [
+        UnknownAgent("a"),
+        *(NameTaken(name) for name in ("Ada", "Kim", "Zoe")),
+        *(HasChildren("Eve", f"Bob, {name}") for name in ("Ada", "Kim", "Zoe")),
+    ],
+    ids=lambda refused: f"{type(refused).__name__}: {str(refused)[:40]}",
 )
 def test_a_refusal_with_a_reason_is_plausible(refused: Exception) -> None:
     assert judged(refused)

@@ -65,7 +65,9 @@ def test_a_turn_without_a_part_that_every_turn_has_stops_its_agent_only(
     assert room.named("Bob").stopped == ""
 
 
-@pytest.mark.parametrize("member", [{"kind": "alarm"}, {"metadata": None}, {"kind": None}])
+@pytest.mark.parametrize(
+    "member", [{"kind": "alarm"}, {"metadata": None}, {"kind": None}, {"message_id": ["m"]}]
+)
 @pytest.mark.parametrize("lives", [True, False], ids=["lives", "has ended"])
 def test_a_message_that_nobody_here_knows_stops_its_sender_and_spoils_no_other_log(
     member: JsonObject, lives: bool, room: Room

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable
 
 import pytest
@@ -94,7 +95,11 @@ def forgotten(_conversation: FakeConversation) -> object:
     raise KeyError("id")
 
 
-IDENTITIES = pytest.mark.parametrize("identity", [of_no_line, of_no_text, forgotten])
+def cancelled(_self: FakeConversation) -> str:
+    raise CancelledError
+
+
+IDENTITIES = pytest.mark.parametrize("identity", [of_no_line, of_no_text, forgotten, cancelled])
 
 
 @IDENTITIES
