@@ -153,8 +153,7 @@ class Runtime:
         The same ``request_id`` gives the same agent, also after a crash, and while the first
         call with it is under way; what that one raises, this one does too. Raises
         ``NameTaken``, ``MayBeThere``, ``BadName``, ``UnknownProvider``, ``NotPlainJson``,
-        ``PayloadTooLarge``,
-        ``ProviderError``, ``StorageError`` or ``OSError``.
+        ``PayloadTooLarge``, ``ProviderError``, ``StorageError`` or ``OSError``.
         """
         orchestrator = self._open()
         if not _is_name(name):
@@ -208,12 +207,11 @@ class Runtime:
             "request_id": request_id,
         }
         agent = orchestrator.new_agent(agent_id, session_id)
-        agent.birth = birth(
-            session_id, pool.name, model, conversation.identity(), SessionState.ACTIVE, facts
-        )
         try:
+            identity = conversation.identity()
+            agent.birth = birth(session_id, pool.name, model, identity, SessionState.ACTIVE, facts)
             await agent.tell()
-        except (StorageFull, OSError):
+        except (ProviderError, StorageFull, OSError):
             await self._not_created(pool, agent, conversation)
             raise
         except BaseException:

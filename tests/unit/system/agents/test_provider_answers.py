@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
@@ -156,3 +157,22 @@ def kept(room: Room, agent_id: str) -> ProviderState:
     record = room.agent(agent_id).record
     assert record is not None
     return ProviderState.of_encoded(record.provider_state_blob)
+
+
+def test_a_conversation_that_loses_its_identity_at_birth_leaves_no_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room = Room(Options(slots=1))
+    room.open()
+    names = iter(["c1"])
+
+    def once(_self: FakeConversation) -> str:
+        return next(names, cast("str", 7))
+
+    with monkeypatch.context() as wrong:
+        wrong.setattr(FakeConversation, "identity", once)
+        with pytest.raises(ProviderError):
+            room.create("Ada")
+
+    assert room.run(room.runtime.create_agent("Ada"))
+    assert [look.name for look in room.runtime.view().agents] == ["Ada"]
