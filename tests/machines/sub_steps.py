@@ -69,7 +69,7 @@ def must_be_tried(steps: Sequence[SubStep], coverage: Coverage) -> None:
 
 WORK: Final[Mapping[str, Sequence[SubStep]]] = {
     "atomic write": of("atomic write", ATOMIC_WRITE),
-    "create": of("create", BIRTH, "create_agent"),
+    "create": of("create", BIRTH, "Runtime._created"),
     "spawn": of("spawn", BIRTH, "Orchestrator._told"),
     "send": of("send", LINE, "Runtime.send"),
     "turn": [
