@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from asyncio import Future, Task, create_task, current_task, get_running_loop, shield
 from collections.abc import Callable, Coroutine
-from functools import wraps
+from functools import partial, wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -23,10 +23,10 @@ class Calls:
     def __init__(self) -> None:
         self._under_way: dict[Task[Any], None] = {}
 
-    def begin(self, work: Coroutine[Any, Any, T], name: str) -> Future[T]:
+    def begin(self, call: Callable[[], Coroutine[Any, Any, T]], name: str) -> Future[T]:
         """Start a call, and return its outcome; whoever waits for that does so with ``shield``."""
         outcome: Future[T] = get_running_loop().create_future()
-        task = create_task(_run(work, outcome), name=f"the operator's {name}")
+        task = create_task(_run(call, outcome), name=f"the operator's {name}")
         self._under_way[task] = None
         task.add_done_callback(self._under_way.pop)
         return outcome
@@ -37,9 +37,9 @@ class Calls:
         return [call for call in self._under_way if call is not asking and not call.done()]
 
 
-async def _run(work: Coroutine[Any, Any, T], outcome: Future[T]) -> None:
+async def _run(call: Callable[[], Coroutine[Any, Any, T]], outcome: Future[T]) -> None:
     with _Telling(outcome):
-        outcome.set_result(await work)
+        outcome.set_result(await call())
 
 
 class _Telling:
@@ -84,6 +84,7 @@ def whole(
 
     @wraps(call)
     async def begun(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await shield(self.calls.begin(call(self, *args, **kwargs), call.__name__))
+        work = partial(call, self, *args, **kwargs)
+        return await shield(self.calls.begin(work, call.__name__))
 
     return begun

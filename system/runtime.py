@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from system.agents import event
@@ -170,7 +171,7 @@ class Runtime:
             raise MayBeThere(request_id, ", ".join(sorted(orchestrator.unserved)))
         pool = orchestrator.multiplexer.pool(provider)
         orchestrator.tree.reserve(name)
-        creation = self._create(pool, name, instructions, model, request_id)
+        creation = partial(self._create, pool, name, instructions, model, request_id)
         creating = self.calls.begin(creation, "create_agent")
         if request_id is not None:
             self._creating[request_id] = creating

@@ -27,7 +27,7 @@ class Asked(NamedTuple):
     stays in flight.
     """
 
-    work: Coroutine[Any, Any, Any]
+    work: Callable[[], Coroutine[Any, Any, Any]]
     acknowledge: Callable[[Any], None]
     refuse: Callable[[], None]
     refusals: tuple[type[Exception], ...] = _NOT_HAPPENED
@@ -36,8 +36,8 @@ class Asked(NamedTuple):
         """Return or raise what the call does, ``GivenUp`` after ``patience`` steps; 0 waits."""
         assert isinstance(patience, int)
         if not patience:
-            return await self.work
-        call = create_task(self.work)
+            return await self.work()
+        call = create_task(self.work())
         for _ in range(patience):
             await sleep(0)
             if call.done():
@@ -69,7 +69,7 @@ class Operator:
         name, instructions, provider = asked
         self._shadow.begin_create(request_id, name, instructions, provider, "")
         return Asked(
-            runtime.create_agent(name, instructions, provider, request_id=request_id),
+            lambda: runtime.create_agent(name, instructions, provider, request_id=request_id),
             lambda agent_id: self._shadow.acknowledge_create(request_id, agent_id),
             lambda: self._shadow.refuse_create(request_id),
             (RuntimeRefused, ProviderError),
@@ -86,7 +86,7 @@ class Operator:
         agent_id, payload = asked
         self._shadow.begin_send(message_id, agent_id, payload)
         return Asked(
-            runtime.send(agent_id, _plain(payload), message_id),
+            lambda: runtime.send(agent_id, _plain(payload), message_id),
             lambda _: self._shadow.acknowledge_send(message_id),
             lambda: self._shadow.refuse_send(message_id),
         )
@@ -95,20 +95,20 @@ class Operator:
         """End an agent."""
         self._shadow.begin_terminate(agent_id)
         return Asked(
-            runtime.terminate(agent_id),
+            lambda: runtime.terminate(agent_id),
             lambda _: self._shadow.acknowledge_terminate(agent_id),
             lambda: self._shadow.refuse_terminate(agent_id),
         )
 
     def suspend(self, runtime: Runtime, agent_id: str) -> Asked:
         """Let an agent's conversation be closed; the shadow has nothing to remember of it."""
-        return Asked(runtime.suspend(agent_id), lambda _: None, lambda: None)
+        return Asked(lambda: runtime.suspend(agent_id), lambda _: None, lambda: None)
 
     def acknowledge(self, runtime: Runtime, message_id: str) -> Asked:
         """Say that a message to USER was read."""
         self._shadow.begin_acknowledge(message_id)
         return Asked(
-            runtime.acknowledge(message_id),
+            lambda: runtime.acknowledge(message_id),
             lambda _: self._shadow.acknowledge_acknowledge(message_id),
             lambda: self._shadow.refuse_acknowledge(message_id),
         )

@@ -245,9 +245,9 @@ class Agent:
         async with self._saving:
             before, store, facts = self.record, self._store, self.history.session
             assert store is not None
-            if self.foreign_record or facts is None:
-                return
             if before is None:
+                if self.foreign_record or facts is None:
+                    return
                 # The disk has refused it so far.
                 after = SessionRecord(
                     self.session_id, facts.provider, facts.model, state, provider_state_blob
