@@ -160,18 +160,34 @@ def test_a_root_may_not_lose_the_agents_of_which_one_was_damaged() -> None:
         settle(excusing(team().settle(), "worker"), Story())
 
 
+def test_a_log_that_was_durable_is_not_empty() -> None:
+    story = team()
+    shadow = story.settle()
+    path = f"agents/{hexed('idle')}/events.jsonl"
+    with pytest.raises(SilentEmpty):
+        shadow.check(shadow.look(story.files() | {path: b""}))
+
+
 def test_a_root_that_never_had_an_agent_is_empty() -> None:
     shadow = Story().shadow()
     settle(shadow, Story())
     settle(shadow, Story())
 
 
-def test_what_was_shown_of_a_damaged_session_may_be_gone() -> None:
-    story = team()
-    for name in ("worker", "idle"):
-        shadow = story.shadow()
-        shadow.saw(view_of(story.seen()))
-        settle(excusing(shadow, name), forget(team(), name))
+def _cut(story: Story, name: str) -> None:
+    del story.logs[name][3:]
+
+
+@pytest.mark.parametrize("damage", [forget, _cut])
+@pytest.mark.parametrize("name", ["worker", "idle"])
+def test_what_was_shown_of_a_damaged_session_may_be_gone(
+    name: str, damage: Callable[[Story, str], object]
+) -> None:
+    before, after = team(), team()
+    shadow = before.shadow()
+    shadow.saw(view_of(before.seen()))
+    damage(after, name)
+    settle(excusing(shadow, name), after)
 
 
 def test_damage_elsewhere_does_not_excuse_what_was_shown_to_user() -> None:

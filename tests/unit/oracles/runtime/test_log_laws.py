@@ -329,6 +329,17 @@ def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation
     WRONG.judge(change, violation)
 
 
+def test_a_gate_that_is_the_last_that_a_boot_has_found_holds_as_well() -> None:
+    story = team()
+    story.at("boss", "turn.complete", 1)["controls"].pop()
+    story.asked["t3"].calls.pop(1)
+    story.drop("idle", "tool.permit_turn")
+    shadow = story.settle()
+    story.start("idle", "g0", "boot-idle")
+    with pytest.raises(GateIgnored):
+        shadow.check(story.seen())
+
+
 def test_a_gate_that_a_boot_has_found_holds_from_the_first_turn_on() -> None:
     story = team()
     run_gated(story, 0)
