@@ -30,7 +30,7 @@ from powercut.machines.session_store import SessionStoreSubject
 from powercut.reproducer import FAILURES
 from powercut.subject import Subject
 
-SHRINKING_SECONDS: Final = 20
+SHRINKING_SECONDS: Final = 60
 """So long Hypothesis makes the arguments of a story simpler; then whole steps are left out."""
 
 
