@@ -128,7 +128,13 @@ LOGS: Final[dict[str, Events]] = {
     "Kai": born("Kai"),
     "orphan": born("Ada")[:1],
 }  # fmt: skip
-STATES: Final = {"Ada": SessionState.ACTIVE, "Eve": SessionState.ACTIVE, "Dan": None, "Gus": None}
+STATES: Final = {
+    "Ada": SessionState.ACTIVE,
+    "orphan": SessionState.ACTIVE,
+    "Eve": SessionState.ACTIVE,
+    "Dan": None,
+    "Gus": None,
+}
 ENTRIES: Final = {"Hal": (3, "replayed"), "Ida": (3, "known"), "Jan": (5, "ahead")}
 """Pending entries: the seq of their line, and its message."""
 
