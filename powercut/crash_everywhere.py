@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
@@ -87,7 +88,14 @@ class CrashEverywhere:
 
     def _sites(self) -> list[Sequence[Site]]:
         """Run the script whole; return the sites of each of its actions."""
-        machine, watch = self._machine()
+        subjects: list[WatchedRuntime] = []
+
+        def make() -> WatchedRuntime:
+            subjects.append(WatchedRuntime(self._framing))
+            return subjects[-1]
+
+        machine = Machine(make, self._model)
+        watch = subjects[0].watch
         found: list[Sequence[Site]] = []
         for action in self._script:
             before = len(watch.sites)
@@ -96,18 +104,8 @@ class CrashEverywhere:
         machine.finish()
         return found
 
-    def _machine(self) -> tuple[Machine, Watch]:
-        subjects: list[WatchedRuntime] = []
-
-        def make() -> WatchedRuntime:
-            subjects.append(WatchedRuntime(self._framing))
-            return subjects[-1]
-
-        machine = Machine(make, self._model)
-        return machine, subjects[0].watch
-
     def _crash(self, place: int, crash: PlannedCrash, site: Site) -> None:
-        machine, _ = self._machine()
+        machine = Machine(partial(RuntimeSubject, "runtime", self._framing), self._model)
         for action in self._script[:place]:
             machine.perform(action, PlainChoices())
         crashed = self._script[place]

@@ -6,16 +6,13 @@ that has it. A specimen that survives is a blind spot of the harness.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, assert_never
+from typing import assert_never
 
 from hypothesis import settings
-from hypothesis.internal.conjecture import engine
-from hypothesis.reporting import with_reporter
 from rich import box
 from rich.table import Table
 
@@ -29,9 +26,6 @@ from powercut.machines.runtime import RuntimeSubject
 from powercut.machines.session_store import SessionStoreSubject
 from powercut.reproducer import FAILURES
 from powercut.subject import Subject
-
-SHRINKING_SECONDS: Final = 60
-"""So long Hypothesis makes the arguments of a story simpler; then whole steps are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +73,11 @@ def find_specimen(
     for an identity that is not known.
     """
     specimen = specimen_named(identity)
-    # One story is enough to be found, and shrinking each of several takes as long again.
-    budget = settings(budget or settings(), report_multiple_bugs=False)
     start = clock()
-    with _shrinking_at_most(SHRINKING_SECONDS):
-        campaign = fuzz(partial(subject_of, specimen), budget=budget, folder=folder)
+    campaign = fuzz(partial(subject_of, specimen), budget=budget, folder=folder)
     finding = campaign.findings[0] if campaign.findings else None
     examples = campaign.runs_to_failure or campaign.tally.runs
     return Search(specimen, examples, clock() - start, finding)
-
-
-@contextmanager
-def _shrinking_at_most(seconds: int) -> Iterator[None]:
-    """Bound what Hypothesis spends on one failure, by a private name of the pinned version.
-
-    Five minutes are its own bound, which two dozen specimens in one gate cannot have.
-    """
-    usual = engine.MAX_SHRINKING_SECONDS
-    engine.MAX_SHRINKING_SECONDS = seconds
-    try:
-        with with_reporter(lambda _: None):
-            yield
-    finally:
-        engine.MAX_SHRINKING_SECONDS = usual
 
 
 @dataclass(frozen=True, slots=True)

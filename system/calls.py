@@ -7,10 +7,9 @@ for an agent that nobody creates. So a call is a task of its own, and ``close`` 
 
 from __future__ import annotations
 
-from asyncio import Future, Task, create_task, current_task, get_running_loop, shield
+from asyncio import Task, create_task, current_task, shield
 from collections.abc import Callable, Coroutine
-from functools import partial, wraps
-from types import TracebackType
+from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
@@ -23,46 +22,23 @@ class Calls:
     def __init__(self) -> None:
         self._under_way: dict[Task[Any], None] = {}
 
-    def begin(self, call: Callable[[], Coroutine[Any, Any, T]], name: str) -> Future[T]:
-        """Start a call, and return its outcome; whoever waits for that does so with ``shield``."""
-        outcome: Future[T] = get_running_loop().create_future()
-        task = create_task(_run(call, outcome), name=f"the operator's {name}")
+    def begin(self, call: Coroutine[Any, Any, T], name: str) -> Task[T]:
+        """Start a call; whoever waits for its end does so with ``shield``."""
+        task = create_task(call, name=f"the operator's {name}")
         self._under_way[task] = None
-        task.add_done_callback(self._under_way.pop)
-        return outcome
+        task.add_done_callback(self._ended)
+        return task
 
     def others(self) -> list[Task[Any]]:
         """Return the calls that are under way, but for the one that asks."""
         asking = current_task()
         return [call for call in self._under_way if call is not asking and not call.done()]
 
-
-async def _run(call: Callable[[], Coroutine[Any, Any, T]], outcome: Future[T]) -> None:
-    with _Telling(outcome):
-        outcome.set_result(await call())
-
-
-class _Telling:
-    """Keeps what is raised inside for whoever waits for ``outcome``, who may have gone."""
-
-    def __init__(self, outcome: Future[Any]) -> None:
-        self._outcome = outcome
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        failure: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
-        if not isinstance(failure, Exception):
-            return False
-        self._outcome.set_exception(failure)
-        # Now asyncio does not miss anybody who asks.
-        self._outcome.exception()
-        return True
+    def _ended(self, task: Task[Any]) -> None:
+        del self._under_way[task]
+        # Its caller may have gone; asyncio would complain that nobody has asked what it raised.
+        if not task.cancelled():
+            task.exception()
 
 
 class HasCalls(Protocol):
@@ -84,7 +60,6 @@ def whole(
 
     @wraps(call)
     async def begun(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        work = partial(call, self, *args, **kwargs)
-        return await shield(self.calls.begin(work, call.__name__))
+        return await shield(self.calls.begin(call(self, *args, **kwargs), call.__name__))
 
     return begun

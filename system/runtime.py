@@ -13,12 +13,11 @@ end of a call (it is cancelled, or a timeout comes) does not stop it: the call g
 
 from __future__ import annotations
 
-from asyncio import Future, shield, wait
+from asyncio import Task, shield, wait
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from typing import Final
 
 from system.agents import event
@@ -92,7 +91,7 @@ class Runtime:
         self._turns = turns
         self._resume = resume
         self.calls = Calls()
-        self._creating: dict[str, Future[str]] = {}
+        self._creating: dict[str, Task[str]] = {}
         self._by_request = {
             facts.request_id: facts.agent_id
             for agent in orchestrator.agents.values()
@@ -171,7 +170,7 @@ class Runtime:
             raise MayBeThere(request_id, ", ".join(sorted(orchestrator.unserved)))
         pool = orchestrator.multiplexer.pool(provider)
         orchestrator.tree.reserve(name)
-        creation = partial(self._create, pool, name, instructions, model, request_id)
+        creation = self._create(pool, name, instructions, model, request_id)
         creating = self.calls.begin(creation, "create_agent")
         if request_id is not None:
             self._creating[request_id] = creating

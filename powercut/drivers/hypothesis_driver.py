@@ -5,20 +5,20 @@ through ``Choices``, and performs it with more of the same. The class that pytes
 must be an empty leaf below a class that names its subject, because Hypothesis derives its
 database key and its derandomized seed from the source of the leaf alone.
 
-Choices are drawn from ``ConjectureData`` directly: a strategy per integer would cost ten
-times as much. That is a private door, which the pinned version keeps open
-(``tests/unit/machines/test_hypothesis_driver.py``).
+What fails is made small by the shrinker of this house, which leaves out whole steps before
+Hypothesis has its say: a step of the runtime is up to a hundred draws, and nested.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis.control import current_build_context
 from hypothesis.internal.conjecture.data import ConjectureData
+from hypothesis.reporting import with_reporter
 from hypothesis.stateful import (
     Rule,
     RuleBasedStateMachine,
@@ -29,33 +29,18 @@ from hypothesis.stateful import (
 from hypothesis.strategies import nothing
 
 from powercut.action import Action
+from powercut.drivers.drawn import DrawnChoices
 from powercut.drivers.replay_driver import record
-from powercut.drivers.shorten import shorten
+from powercut.drivers.retelling import Trial, Witness
+from powercut.drivers.shrinker import smallest
 from powercut.machine import Machine
 from powercut.reproducer import FAILURES, Reproducer, write_reproducer
 from powercut.story import story
 from powercut.subject import MakeSubject, Subject
 from powercut.tally import Tally
-from sim.choices import Choices, PlainChoices
+from sim.choices import Choices
 from sim.disk.persistence import POSIX, PersistenceModel
 from sim.errors import HarnessError
-
-_PLAIN: Final = PlainChoices()
-
-
-class DrawnChoices(Choices):
-    """Choices that Hypothesis makes, and shrinks towards the low end."""
-
-    __slots__ = ("_data",)
-
-    def __init__(self, data: ConjectureData) -> None:
-        self._data = data
-
-    def integer(self, label: str, low: int, high: int) -> int:
-        """Draw a number; one that has no alternative costs nothing."""
-        if low >= high:
-            return _PLAIN.integer(label, low, high)
-        return self._data.draw_integer(low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +65,7 @@ class _Turns(RuleStrategy):
     def do_draw(self, data: ConjectureData) -> tuple[Rule, dict[str, Any]]:
         machine_rules = data.hypothesis_runner
         assert isinstance(machine_rules, MachineRules)
-        choices = DrawnChoices(data)
+        choices = machine_rules.choices(data)
         turn = Turn(machine_rules.machine.propose(choices), choices)
         return self.rules[0], {"turn": turn}
 
@@ -128,7 +113,8 @@ class MachineRules(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.machine = Machine(self.make_subject, self.model)
+        self.machine = self._start()
+        self._told: list[Witness] = []
         self._rules_strategy = _Turns(self)
         # Only a run that stands between two steps can finish.
         self._between_steps = True
@@ -137,6 +123,14 @@ class MachineRules(RuleBasedStateMachine):
     def make_subject() -> Subject:
         """Return a fresh subject."""
         raise NotImplementedError
+
+    def choices(self, data: ConjectureData) -> Choices:
+        """Return what the next step has its choices from; the last run of a failure is told."""
+        drawn = DrawnChoices(data)
+        if not current_build_context().is_final:
+            return drawn
+        self._told.append(Witness(drawn))
+        return self._told[-1]
 
     @rule(turn=nothing())
     def step(self, turn: Turn) -> None:
@@ -165,11 +159,15 @@ class MachineRules(RuleBasedStateMachine):
         finally:
             self.machine.abandon()
 
+    def _start(self) -> Machine:
+        return Machine(self.make_subject, self.model)
+
     def _report(self, failure: Exception) -> None:
-        """Keep a failure once it is shrunk, and let whoever prints it print its story."""
+        """Shrink a failure and keep it, and let whoever prints it print its story."""
         if isinstance(failure, HarnessError) or not current_build_context().is_final:
             return
-        machine, told = shorten(self.machine, self.make_subject, failure)
+        trial = Trial(self.machine, failure, self._told)
+        machine, told = smallest(trial, self._start, self.make_subject)
         reproducer = record(machine, self.make_subject, told)
         path = write_reproducer(reproducer, self.campaign.folder)
         finding = Finding(told, machine, reproducer, path)
@@ -196,8 +194,13 @@ def fuzz(
         "campaign": campaign,
     }
     leaf = type("MachineUnderTest", (MachineRules,), namespace)
+    # Hypothesis would shrink first, for minutes, what is shrunk here anyway.
+    phases = [phase for phase in (budget or settings()).phases if phase is not Phase.shrink]
+    budget = settings(budget, report_multiple_bugs=False, phases=phases)
     try:
-        run_state_machine_as_test(leaf, settings=settings(budget, report_multiple_bugs=False))
+        # What Hypothesis would print is in the findings.
+        with with_reporter(lambda _: None):
+            run_state_machine_as_test(leaf, settings=budget)
     except Exception:
         if not campaign.findings:
             raise

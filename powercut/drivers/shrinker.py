@@ -1,4 +1,4 @@
-"""The shrinker: a failing seeded run becomes the smallest run that fails in the same way.
+"""The shrinker: a failing run becomes the smallest run that fails in the same way.
 
 Whole steps are left out first. The answers that the rest was given are handed to Hypothesis
 as a choice sequence, so nothing is searched for twice: its shrinker begins at a run that
@@ -13,7 +13,7 @@ which the pinned version keeps open (``tests/unit/cli/test_shrinker.py``).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Final
@@ -25,12 +25,13 @@ from hypothesis.internal.conjecture.engine import ConjectureRunner, RunIsComplet
 from hypothesis.internal.escalation import InterestingOrigin
 from hypothesis.reporting import with_reporter
 
-from powercut.drivers.hypothesis_driver import DrawnChoices
+from powercut.drivers.drawn import DrawnChoices
 from powercut.drivers.retelling import Trial, reduced, witnessed
 from powercut.drivers.seeded_run import SeededRun
 from powercut.drivers.shorten import shorten
 from powercut.finding import failure_of, name_of
 from powercut.machine import Machine
+from powercut.subject import MakeSubject
 from sim.errors import HarnessError
 
 SECONDS: Final = 10
@@ -54,10 +55,8 @@ _SETTINGS: Final = settings(
 def shrink(run: SeededRun, seconds: float = SECONDS) -> tuple[Machine, Exception]:
     """Return the smallest run like ``run`` that was found, and what it raised.
 
-    It takes ``seconds`` of the processor, beside doing ``run`` once more; what is being tried
-    when they are over comes to its end. Steps are left out first, for half of them, so that
-    Hypothesis is given something that it can handle, however long the run was. With no
-    ``seconds`` it is given back as it is. Raises ``HarnessError`` if ``run`` does not fail.
+    Doing ``run`` once more comes before the ``seconds``, which are as for ``smallest``; with
+    none it is given back as it is. Raises ``HarnessError`` if ``run`` does not fail.
     """
     machine = run.start()
     trial = witnessed(machine, run.sources(machine))
@@ -65,25 +64,41 @@ def shrink(run: SeededRun, seconds: float = SECONDS) -> tuple[Machine, Exception
         raise HarnessError(f"only a failing run can be shrunk, and seed={run.seed} passes")
     if not seconds:
         return trial.machine, trial.failure
+    return smallest(trial, run.start, run.make_subject, seconds)
+
+
+def smallest(
+    trial: Trial,
+    start: Callable[[], Machine],
+    make_subject: MakeSubject,
+    seconds: float = SECONDS,
+) -> tuple[Machine, Exception]:
+    """Return the smallest run like ``trial`` that was found, and what it raised.
+
+    ``start`` makes a fresh machine, around what ``make_subject`` returns. It takes ``seconds``
+    of the processor; what is being tried when they are over comes to its end. Steps are left
+    out first, for half of them, so that Hypothesis is given something that it can handle,
+    however long the run was.
+    """
     deadline = time.process_time() + seconds
-    trial = reduced(trial, run.start, deadline - seconds * (1 - _REDUCING))
+    trial = reduced(trial, start, deadline - seconds * (1 - _REDUCING))
     assert trial.failure is not None
     machine, failure = trial.machine, trial.failure
-    smallest = _smallest(run, trial, deadline - seconds * _SHORTENING)
-    if smallest is not None:
-        attempt = _Attempt(run, len(trial.steps))
-        attempt.perform(ConjectureData.for_choices(smallest))
+    answers = _simplest(trial, start, deadline - seconds * _SHORTENING)
+    if answers is not None:
+        attempt = _Attempt(start(), len(trial.steps))
+        attempt.perform(ConjectureData.for_choices(answers))
         assert attempt.failure is not None
         machine, failure = attempt.machine, attempt.failure
-    return shorten(machine, run.make_subject, failure, deadline)
+    return shorten(machine, make_subject, failure, deadline)
 
 
 class _Attempt:
     """One run whose choices Hypothesis makes."""
 
-    def __init__(self, run: SeededRun, steps: int) -> None:
+    def __init__(self, machine: Machine, steps: int) -> None:
         self.steps = steps
-        self.machine = run.start()
+        self.machine = machine
         self.failure: Exception | None = None
 
     def perform(self, data: ConjectureData) -> None:
@@ -109,7 +124,9 @@ def _answers(trial: Trial) -> Sequence[int | bool]:
     return [answer for step in trial.steps for answer in (False, *step.drawn)]
 
 
-def _smallest(run: SeededRun, trial: Trial, deadline: float) -> Sequence[ChoiceT] | None:
+def _simplest(
+    trial: Trial, start: Callable[[], Machine], deadline: float
+) -> Sequence[ChoiceT] | None:
     """Let Hypothesis shrink ``trial``; None if it cannot repeat the failure, or has no time."""
     if time.process_time() >= deadline:
         return None
@@ -121,7 +138,7 @@ def _smallest(run: SeededRun, trial: Trial, deadline: float) -> Sequence[ChoiceT
         if runner.call_count >= MOST_RUNS or time.process_time() >= deadline:
             # This is the last run: its engine stops after one that ends too late.
             runner.finish_shrinking_deadline = 0
-        tried = _Attempt(run, len(trial.steps))
+        tried = _Attempt(start(), len(trial.steps))
         tried.perform(data)
         if tried.failure is not None and name_of(tried.failure) == broken:
             data.mark_interesting(origin)

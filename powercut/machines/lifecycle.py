@@ -15,6 +15,7 @@ from oracles.shadow_tree import Registries, ShadowTree
 from oracles.violation import Starved
 from powercut.action import Arguments, Kind
 from powercut.machines.play import NAMES, Player
+from powercut.machines.report import check_report
 from powercut.machines.schedule import schedule
 from powercut.subject import Subject
 from sim.agent_service import SimulatedAgentService
@@ -108,6 +109,7 @@ class LifecycleSubject(Subject):
 
     def settle(self) -> None:
         """See that the tree has come back; then let the agents run."""
+        check_report(self._runtime.report)
         self._check()
         self._call(self._started())
 

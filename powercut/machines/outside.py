@@ -30,6 +30,7 @@ from system.ports import (
 )
 from system.providers.agentic import AgenticProvider
 from system.providers.bare import BareConversation, BareProvider, Model
+from system.runtime import Options
 
 PROVIDER_FAULTS: Final = tuple(fault.value for fault in ProviderFault)
 
@@ -49,6 +50,7 @@ class MachineOutside:
         self._turns = turns
         self._now_ns = now_ns
         self._violation: Violation | None = None
+        self._slots = Options().slots
         self.open: dict[WatchedConversation, str] = {}
         self._asked = self._answered = 0
         player = Player()
@@ -85,17 +87,24 @@ class MachineOutside:
         if self.ledger.faults.strike(ProviderFault.STALLED):
             await Event().wait()
 
-    def check(self, slots: int) -> None:
-        """Raise what a provider has met, which its caller may have taken for a failure of it.
+    def boot(self, slots: int) -> None:
+        """Begin a lifetime: no conversation is open yet, and each provider has so many slots."""
+        self.open.clear()
+        self._slots = slots
 
-        Raises also when more conversations of one are open than it has slots (S-25, R20).
-        """
+    def opened(self, conversation: WatchedConversation, provider: str) -> None:
+        """Note that a conversation is open: one too many is one that was forgotten (S-25, R20)."""
+        self.open[conversation] = provider
+        there = list(self.open.values()).count(provider)
+        if there > self._slots:
+            self._violation = LeakedConversation(
+                "more conversations are open than there are slots", provider=provider, open=there
+            )
+
+    def check(self) -> None:
+        """Raise what a provider has met, which its caller may have taken for a failure of it."""
         if self._violation is not None:
             raise self._violation
-        providers = list(self.open.values())
-        for name in self.providers:
-            if (there := providers.count(name)) > slots:
-                raise LeakedConversation("a conversation was forgotten", provider=name, open=there)
 
     def tell(self) -> None:
         """Tell the shadow what the ledger has that it was not told yet."""
@@ -145,7 +154,7 @@ class WatchedConversation:
         self._inner = inner
         self._outside = outside
         self.identity = inner.identity
-        outside.open[self] = provider
+        outside.opened(self, provider)
 
     async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
         """Pass the answer on, piece by piece."""

@@ -63,7 +63,7 @@ def _tool(choices: Choices, last: str) -> str:
 
 
 _AFTER: Final[Mapping[str, tuple[str, ...]]] = {
-    "spawn_agent": ("gate", "subscribe", "send_message", "subscribe"),
+    "spawn_agent": ("gate", "subscribe", "gate", "send_message", "subscribe"),
     "gate": ("permit_turn",),
     "permit_turn": ("permit_turn", "send_message"),
     "remind_me": ("complete", "cancel_reminder"),

@@ -31,6 +31,7 @@ from powercut.machines.proposals import (
     propose_send,
 )
 from powercut.machines.refusals import is_plausible, is_stopped
+from powercut.machines.report import check_report
 from powercut.machines.schedule import schedule
 from powercut.subject import Subject
 from sim.choices import Choices, Diverged, PlainChoices
@@ -100,7 +101,7 @@ class RuntimeSubject(Subject):
             Kind("send", 16, self._send, propose_send, self._has_agents),
             Kind("run", 6, self._run_on, propose_run, self._has_agents),
             Kind("advance", 2, self._advance, propose_advance, self._has_agents),
-            Kind("terminate", 3, self._terminate, propose_agent, self._has_agents),
+            Kind("terminate", 5, self._terminate, propose_agent, self._has_agents),
             Kind("suspend", 2, self._suspend, propose_agent, self._has_agents),
             Kind(
                 "acknowledge", 1, self._acknowledge, propose_call, lambda: bool(self._view().user)
@@ -117,8 +118,8 @@ class RuntimeSubject(Subject):
         """Recover the root; no turn runs yet."""
         self._host = host
         self._found = self._shadow.look(self._files())
-        self.outside.open.clear()
         self._boots += 1
+        self.outside.boot(self._slots)
         self._met_fault = False
         options = Options(slots=self._slots, framing=self._framing)
         recover = self._recover(host, self.outside.providers, options)
@@ -146,18 +147,12 @@ class RuntimeSubject(Subject):
         if asked and not happened:
             self.marks.reach(Mark.IN_FLIGHT_LOST)
         self._awaited |= seen.active_reminders
-        self._judge_report()
+        check_report(self._runtime.report)
         self._shadow.check_view(self._view(), seen, at_rest=True)
         self._call(self._started())
 
     async def _started(self) -> None:
         self._runtime.start()
-
-    def _judge_report(self) -> None:
-        report = self._runtime.report
-        damaged = [damage for damage in report.damaged if not damage.tail]
-        if damaged or report.missing or report.problems or report.detached or report.vanished:
-            raise FalseAlarm("recovery reports damage that no crash can do", report=report)
 
     def _mark_recovery(self, seen: Seen, *, happened: bool) -> None:
         report = self._runtime.report
@@ -335,7 +330,7 @@ class RuntimeSubject(Subject):
         for failure in self._runtime.failures:
             raise failure
         self._world.loop.raise_unhandled()
-        self.outside.check(self._slots)
+        self.outside.check()
 
     def _saw(self) -> None:
         self._shadow.saw(self._view())

@@ -16,9 +16,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 from oracles.history import History, Known
 from oracles.shadow_runtime import ShadowRuntime
 from oracles.shadow_turns import ShadowTurns
-from oracles.violation import FalseAlarm
 from powercut.explore import Check, Limits, Workload
 from powercut.machines.outside import MachineOutside
+from powercut.machines.report import check_report
 from powercut.scenarios.host import host_of
 from powercut.scenarios.scenario import Scenario
 from sim.choices import PlainChoices
@@ -169,6 +169,7 @@ def _working(framing: Framing) -> Workload:
         with _lifetime(disk) as (host, loop):
             recover = Runtime.recover(host, outside.providers, Options(framing=framing))
             _Team(loop, loop.run_until_complete(recover), story).work()
+        outside.check()
 
     return workload
 
@@ -181,10 +182,7 @@ def _recovering(framing: Framing) -> Check:
             recover = Runtime.recover(host, providers, Options(framing=framing))
             runtime = loop.run_until_complete(recover)
             loop.raise_unhandled()
-        report = runtime.report
-        damaged = [damage for damage in report.damaged if not damage.tail]
-        if damaged or report.missing or report.problems or report.detached:
-            raise FalseAlarm("recovery reports damage that no crash can do", report=report)
+        check_report(runtime.report)
         seen = shadow.look({path[1:]: content for path, content in disk.disk.files().items()})
         shadow.settle(seen)
         shadow.check_view(runtime.view(), seen, at_rest=True)

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import islice
 from typing import Any, Final
 
@@ -40,7 +39,7 @@ from tests.machines.wreck import shadow, wreck
 
 PASS_NAMES: Final = tuple(recover.__name__ for recover in PASSES)
 MOST_STATES: Final = 12
-NESTED_EVERY: Final = 12
+NESTED_EVERY: Final = 24
 """The recovery from every so many crashes is crashed again, at every operation."""
 
 _WHEN: Final = frozenset(("timestamp", "downtime_ns"))
@@ -219,11 +218,3 @@ def _images_of(disk: Disk) -> Iterator[Image]:
         yield Image(pending.platter, pending.carried_over(number), kept, disk.next_inode)
         lost = SurvivorSet(lost=tuple(range(len(space.micros))))
         yield Image.of_platter(space.one(lost).inodes, disk.next_inode)
-
-
-@cache
-def crashes(framing: Framing) -> Crashes:
-    """Return all crashes of a recovery under this framing; they are done once."""
-    done = Crashes(framing)
-    done.at_every_operation()
-    return done

@@ -5,8 +5,6 @@ Those of the passes of recovery are in ``test_recovery_passes.py``.
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
 from powercut.action import Action, Json
@@ -14,8 +12,6 @@ from powercut.coverage import Coverage
 from powercut.crash_everywhere import CrashEverywhere
 from system.storage.framing import Framing
 from tests.machines.sub_steps import LOG, WORK, must_be_tried, of
-
-framings = pytest.mark.parametrize("framing", list(Framing), ids=[f.value for f in Framing])
 
 
 def create(name: str) -> Action:
@@ -55,27 +51,14 @@ SCRIPT = (
 """Ada has a child, which completes; then there are more agents than slots."""
 
 
-@cache
-def work(framing: Framing) -> Coverage:
-    """Return what was crashed of the script; it is done once."""
+@pytest.mark.parametrize("framing", list(Framing), ids=[f.value for f in Framing])
+def test_every_sub_step_was_crashed(framing: Framing, subtests: pytest.Subtests) -> None:
     coverage = Coverage()
     CrashEverywhere(framing, SCRIPT, coverage).run()
-    return coverage
-
-
-@pytest.mark.parametrize("name", WORK)
-@framings
-def test_every_sub_step_was_crashed(name: str, framing: Framing) -> None:
-    must_be_tried(WORK[name], work(framing))
-
-
-@framings
-def test_every_sub_step_of_the_log_was_crashed(framing: Framing) -> None:
-    must_be_tried(of(f"log, {framing.value}", LOG[framing]), work(framing))
-
-
-@framings
-def test_no_site_that_the_script_meets_was_left_out(framing: Framing) -> None:
-    coverage = work(framing)
-    assert [str(gap) for gap in coverage.gaps()] == []
-    assert set(coverage.met) == {action.name for action in SCRIPT}
+    log = of(f"log, {framing.value}", LOG[framing])
+    for name, steps in {**WORK, "log": log}.items():
+        with subtests.test(name):
+            must_be_tried(steps, coverage)
+    with subtests.test("no site that the script meets was left out"):
+        assert [str(gap) for gap in coverage.gaps()] == []
+        assert set(coverage.met) == {action.name for action in SCRIPT}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
@@ -18,7 +18,7 @@ from powercut.drivers.replay_driver import record
 from powercut.drivers.retelling import Trial, reduced, witnessed
 from powercut.drivers.seeded_run import SeededRun
 from powercut.drivers.shorten import shorten
-from powercut.drivers.shrinker import _answers, _Attempt, _smallest, shrink
+from powercut.drivers.shrinker import _answers, _Attempt, _simplest, shrink
 from powercut.finding import name_of
 from powercut.machine import Machine
 from powercut.machines.atomic_file import atomic_file
@@ -50,7 +50,7 @@ def told(run: SeededRun) -> Trial:
 
 
 def performed(run: SeededRun, trial: Trial, choices: Sequence[ChoiceT]) -> _Attempt:
-    attempt = _Attempt(run, len(trial.steps))
+    attempt = _Attempt(run.start(), len(trial.steps))
     attempt.perform(ConjectureData.for_choices(choices))
     return attempt
 
@@ -78,7 +78,7 @@ def test_answers_that_are_handed_to_hypothesis_repeat_the_failure() -> None:
 def test_hypothesis_gives_back_a_smaller_run_that_fails_in_the_same_way() -> None:
     for run in failing_runs()[:3]:
         trial = reduced(told(run), run.start, time.process_time() + PATIENCE)
-        smallest = _smallest(run, trial, time.process_time() + PATIENCE)
+        smallest = _simplest(trial, run.start, time.process_time() + PATIENCE)
         assert smallest is not None
         assert shortlex(smallest) < shortlex(_answers(trial))
         attempt = performed(run, trial, smallest)
@@ -86,7 +86,7 @@ def test_hypothesis_gives_back_a_smaller_run_that_fails_in_the_same_way() -> Non
         assert trial.fails_as(name_of(attempt.failure))
 
 
-def test_hypothesis_has_so_many_runs_and_gives_back_the_smallest_of_them(
+def test_hypothesis_has_so_many_runs_and_gives_back_the_simplest_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = longest_failing_run()
@@ -98,7 +98,8 @@ def test_hypothesis_has_so_many_runs_and_gives_back_the_smallest_of_them(
         return made[-1]
 
     monkeypatch.setattr(shrinker, "MOST_RUNS", 20)
-    smallest = _smallest(replace(run, make_subject=counted), trial, time.process_time() + PATIENCE)
+    start = replace(run, make_subject=counted).start
+    smallest = _simplest(trial, start, time.process_time() + PATIENCE)
 
     assert len(made) == 20
     assert smallest is not None
@@ -173,11 +174,13 @@ def test_hole_in_the_runtime_that_the_swarm_finds_becomes_a_story_of_a_few_steps
     run = next(run for run in runs if run.run()[1] is not None)
     handed: list[tuple[Trial, Sequence[ChoiceT] | None]] = []
 
-    def noted(run: SeededRun, trial: Trial, deadline: float) -> Sequence[ChoiceT] | None:
-        handed.append((trial, _smallest(run, trial, deadline)))
+    def noted(
+        trial: Trial, start: Callable[[], Machine], deadline: float
+    ) -> Sequence[ChoiceT] | None:
+        handed.append((trial, _simplest(trial, start, deadline)))
         return handed[-1][1]
 
-    monkeypatch.setattr(shrinker, "_smallest", noted)
+    monkeypatch.setattr(shrinker, "_simplest", noted)
     machine, failure = shrink(run, PATIENCE)
 
     ((trial, smallest),) = handed

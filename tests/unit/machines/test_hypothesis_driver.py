@@ -9,7 +9,8 @@ from hypothesis import settings
 from hypothesis.errors import StopTest
 from hypothesis.internal.conjecture.data import ConjectureData
 
-from powercut.drivers.hypothesis_driver import DrawnChoices, fuzz
+from powercut.drivers.drawn import DrawnChoices
+from powercut.drivers.hypothesis_driver import fuzz
 from powercut.drivers.replay_driver import Verdict, replay
 from powercut.reproducer import read_reproducer
 from sim.errors import HarnessError
