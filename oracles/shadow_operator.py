@@ -232,11 +232,8 @@ class ShadowOperator:
         ends: dict[str, bool] = {}
         for key in self._ends.unsettled:
             target = seen.agents.get(key)
-            impossible = self._ends.by_id[key].standing is Standing.IMPOSSIBLE
-            # An agent may complete by itself before it can be terminated.
-            ends[key] = target is not None and (
-                target.ended == "operator" if impossible else bool(target.ended)
-            )
+            # An agent may complete by itself before it can be terminated: then it was not.
+            ends[key] = target is not None and target.ended == "operator"
         deliveries = {key: key in seen.user.delivered for key in self._deliveries.unsettled}
         if excused:
             self._forget_excused(seen, excused, creates, sends, ends)

@@ -83,6 +83,7 @@ class Fold:
         self.permits = 0
         self.unused_permits = 0
         self.forbidden_starts: list[tuple[int, int]] = []
+        self.gated_starts: dict[str, int] = {}
         self.obeyed: dict[str, tuple[int, str, str]] = {}
         self.metadata: dict[str, Any] = {}
         self.sent: dict[str, tuple[tuple[int, int], Message]] = {}
@@ -221,17 +222,23 @@ class Fold:
     def turn_start(self, line: Line) -> None:
         self._must_live("a turn began")
         turn_id, presented = line.data["turn_id"], tuple(line.data["presented"])
-        if turn_id in self.turns or turn_id in self.open_starts:
+        if turn_id in self.turns or turn_id in self.open_starts or turn_id in self.failed:
             raise Duplicated("two turns have one id")
         self._must_be_oldest(presented)
         start = Start(turn_id, line.seq, line.data["prompt"], presented, len(self.turns))
         self.starts.pop(turn_id, None)
         self.starts[turn_id] = self.open_starts[turn_id] = start
         self.presentations.update(presented)
-        if self.gate_seq and not self.permits:
-            if self.forbidden_starts and self.forbidden_starts[-1][0] == self.gate_seq:
-                raise GateIgnored("a gated agent ran turn after turn")
-            self.forbidden_starts.append((self.gate_seq, line.seq))
+        if self.gate_seq and self.permits:
+            self.gated_starts[turn_id] = self.gate_seq
+        elif self.gate_seq:
+            self._overlook(self.gate_seq, line.seq)
+
+    def _overlook(self, gate_seq: int, start_seq: int) -> None:
+        """Note a turn that a gate forbids: one may have begun while the gate was on its way."""
+        if self.forbidden_starts and self.forbidden_starts[-1][0] == gate_seq:
+            raise GateIgnored("a gated agent ran turn after turn")
+        self.forbidden_starts.append((gate_seq, start_seq))
 
     def turn_failed(self, line: Line) -> None:
         turn_id = line.data["turn_id"]
@@ -250,6 +257,8 @@ class Fold:
         turn_id = line.data["turn_id"]
         if turn_id in self.turns:
             raise Duplicated("a turn was committed twice")
+        if turn_id in self.failed:
+            raise InvalidState("a turn was committed that had failed")
         start = self.starts.get(turn_id)
         if start is not None and next(reversed(self.starts)) != turn_id:
             raise TurnsOverlap("a turn was committed after a later one had begun")
@@ -265,6 +274,9 @@ class Fold:
                 raise GateIgnored("a turn counts as permitted, and nobody permitted it")
             self.permits -= 1
             self.unused_permits = max(0, self.unused_permits - 1)
+        elif start is not None and turn_id in self.gated_starts:
+            # It used up no permit.
+            self._overlook(self.gated_starts[turn_id], start.seq)
         self.turns[turn_id] = turn
         self.open_starts.pop(turn_id, None)
         self._promise(turn)

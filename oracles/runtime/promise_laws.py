@@ -149,6 +149,8 @@ def check_controls_demanded(seen: Seen, excused: Collection[str] = ()) -> None:
     for fold in seen.agents.values():
         for key, (_, op, by) in fold.obeyed.items():
             master = seen.agents.get(by)
+            if master is None and not excused:
+                raise OutOfReach("an agent obeyed somebody who never was", path=fold.path, by=by)
             if master is None or master.session_id in excused:
                 continue
             control = master.controls.get(key)

@@ -26,8 +26,9 @@ def is_plausible(
     """
     names = {*taken, *(look.name for look in runtime.view().agents)}
     match refused:
-        case UnknownAgent():
-            return True
+        case UnknownAgent(agent_id=agent_id):
+            living = [look.agent_id for look in runtime.view().agents if look.alive]
+            return agent_id not in living
         case NameTaken(name=name):
             return name in names or runtime.is_taken(name)
         case HasChildren(children=children):

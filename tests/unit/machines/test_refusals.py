@@ -25,6 +25,8 @@ from system.runtime import Runtime
 
 @dataclass(frozen=True)
 class Look:
+    agent_id: str = "a"
+    alive: bool = True
     stopped: str = ""
     name: str = "Zoe"
 
@@ -46,7 +48,7 @@ class Shown:
 
 WELL = Shown()
 STOPPED = (
-    Shown(agents=(Look(), Look("EIO"))),
+    Shown(agents=(Look(), Look(stopped="EIO"))),
     Shown(user_stopped="EIO"),
     Shown(unborn=("Bob",)),
 )
@@ -66,7 +68,7 @@ def test_what_is_stopped_may_say_so(shown: Shown) -> None:
 @pytest.mark.parametrize(
     "refused",
     [
-        UnknownAgent("a"),
+        UnknownAgent("b"),
         *(NameTaken(name) for name in ("Ada", "Kim", "Zoe")),
         *(HasChildren("Eve", f"Bob, {name}") for name in ("Ada", "Kim", "Zoe")),
     ],
@@ -94,6 +96,11 @@ def test_a_refusal_with_a_reason_is_plausible(refused: Exception) -> None:
 def test_a_refusal_without_a_reason_is_none(refused: Exception) -> None:
     assert not is_stopped(cast("Runtime", WELL))
     assert not judged(refused)
+
+
+def test_who_lives_is_known() -> None:
+    assert not judged(UnknownAgent("a"))
+    assert judged(UnknownAgent("a"), Shown(agents=(Look(alive=False),)))
 
 
 def test_a_provider_that_was_ill_may_fail() -> None:

@@ -186,6 +186,20 @@ def gated_agent_runs_on_when_it_is_gated_once_more(story: Story) -> None:
     story.turn("idle", "g9", "n9")
 
 
+@WRONG.caught_by(GateIgnored)
+def gated_agent_uses_up_no_permit(story: Story) -> None:
+    story.turn("idle", "g0", "boot-idle")
+    story.send("n1", "idle", 1)
+    story.turn("idle", "g1", "n1")
+
+
+@WRONG.caught_by(InvalidState)
+def turn_is_committed_that_has_failed(story: Story) -> None:
+    story.turn("boss", "t4", "r1")
+    story.add("boss", "turn.failed", turn_id="t4", reason="timeout")
+    story.move("boss", "turn.failed", 0, -2)
+
+
 @WRONG.caught_by(Duplicated)
 def two_messages_have_one_id(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["outbox"][0]["message_id"] = "m3"

@@ -294,6 +294,11 @@ def child_is_gated_by_a_stranger(story: Story) -> None:
 
 
 @WRONG.caught_by(OutOfReach)
+def child_is_gated_by_who_never_was(story: Story) -> None:
+    story.add("idle", "tool.gate", control_id="c9", by=hexed("a-nobody"))
+
+
+@WRONG.caught_by(OutOfReach)
 def turn_gates_somebody_who_never_was(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["controls"][0]["target"] = hexed("a-nobody")
     story.drop("idle", "tool.gate")

@@ -44,6 +44,15 @@ def test_a_message_that_was_acknowledged_again_keeps_its_place() -> None:
         settle(shadow, story)
 
 
+def test_an_agent_that_completed_was_not_ended_by_the_operator() -> None:
+    story = team()
+    shadow = story.shadow()
+    shadow.operator.begin_terminate(hexed("a-worker"))
+    shadow.operator.acknowledge_terminate(hexed("a-worker"))
+    with pytest.raises(LostAck):
+        settle(shadow, story)
+
+
 def test_a_child_claims_no_request() -> None:
     story = team()
     story.at("idle", "agent.created")["request_id"] = "r-idle"
