@@ -327,7 +327,7 @@ class SimulatedLoop(Refusals):
 
     def unhandled(self) -> tuple[Unhandled, ...]:
         """Return the failures that reached nobody, those of tasks that ended included; once."""
-        return self._failures.take(self._tasks)
+        return self._failures.take(self._tasks, self._ready)
 
     def raise_unhandled(self) -> None:
         """Raise ``UnhandledFailure`` for the first of them."""
@@ -357,7 +357,7 @@ class SimulatedLoop(Refusals):
                 _set_running_loop(running)
         self._ready.clear()
         self._timers.clear()
-        self._failures.take(())
+        self._failures.take((), ())
 
     def close(self) -> None:
         """End the lifetime as ``abandon`` does; an orderly end has left nothing to drop."""

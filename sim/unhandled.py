@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 Handler: TypeAlias = Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object]
 
 # The method would count as having asked for the exception.
 never_asked: Final = attrgetter("_log_traceback")
+
+
+class Ready(Protocol):
+    """A call that will be made; a task that ended is an argument of those that hear of it."""
+
+    @property
+    def args(self) -> tuple[Any, ...]: ...
+
+
+def _is_awaited(task: asyncio.Task[Any], ready: Sequence[Ready]) -> bool:
+    return any(argument is task for call in ready for argument in call.args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +54,15 @@ class UnhandledFailures:
             Unhandled(str(context.get("message", "")), context.get("exception"), name)
         )
 
-    def take(self, tasks: Iterable[asyncio.Task[Any]]) -> tuple[Unhandled, ...]:
-        """Return all, those of ``tasks`` that ended included, and forget them."""
+    def take(
+        self, tasks: Iterable[asyncio.Task[Any]], ready: Sequence[Ready]
+    ) -> tuple[Unhandled, ...]:
+        """Return all, those of ``tasks`` that ended included, and forget them.
+
+        A task that ended a moment ago has reached nobody yet whose call is among the ``ready``.
+        """
         for task in tasks:
-            if task.done() and never_asked(task):
+            if task.done() and never_asked(task) and not _is_awaited(task, ready):
                 told = Unhandled(
                     "nobody asked for its exception", task.exception(), task.get_name()
                 )

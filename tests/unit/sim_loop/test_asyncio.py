@@ -274,3 +274,25 @@ def test_a_failure_that_reaches_nobody_is_kept_for_the_harness() -> None:
         ("loser", "ValueError('lost')"),
     ]
     assert loop.unhandled() == ()
+
+
+def test_a_failure_that_is_on_its_way_to_somebody_is_not_lost() -> None:
+    loop = new_loop()
+    asked: list[str] = []
+
+    async def fail() -> None:
+        raise ValueError("heard")
+
+    async def main() -> None:
+        task = asyncio.create_task(fail(), name="loser")
+        task.add_done_callback(lambda ended: asked.append(repr(ended.exception())))
+        await asyncio.sleep(0)
+        # The call that hears of it comes next.
+        assert task.done()
+        assert asked == []
+        assert loop.unhandled() == ()
+
+    loop.run_until_complete(main())
+    loop.run_until_idle()
+    assert asked == ["ValueError('heard')"]
+    assert loop.unhandled() == ()
