@@ -19,7 +19,7 @@ from xxhash import xxh3_64
 
 from powercut.drivers.seeded_run import SeededRun
 from powercut.finding import name_of
-from powercut.memory import give_back
+from powercut.memory import give_back, settled
 from powercut.step import Step
 from powercut.tally import Tally
 from powercut.targets import Target
@@ -119,10 +119,11 @@ def _turn(plan: Plan, target: Target, number: int) -> Batch:
 def run_batch(batch: Batch) -> Score:
     """Do the runs of a batch until the time is up; the first of all is done in any case."""
     plan, score = batch.plan, Score(batch.target)
-    for number in range(batch.first, batch.end):
-        if number and plan.is_over:
-            break
-        _run_one(plan, number, score)
+    with settled():
+        for number in range(batch.first, batch.end):
+            if number and plan.is_over:
+                break
+            _run_one(plan, number, score)
     give_back()
     return score
 

@@ -1,9 +1,14 @@
-"""Memory that is free is given back, so that a campaign of hours is as small as one of minutes."""
+"""What a campaign asks of memory: what stays is left alone, and what goes is given back.
+
+A campaign of hours is as small as one of minutes.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def give_back() -> None:
@@ -16,3 +21,17 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """Leave what is there already out of every collection: modules, code, and all that lasts.
+
+    Going through them again and again takes a tenth of a run of the runtime.
+    """
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

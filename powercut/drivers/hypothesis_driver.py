@@ -34,6 +34,7 @@ from powercut.drivers.replay_driver import record
 from powercut.drivers.retelling import Trial, Witness
 from powercut.drivers.shrinker import smallest
 from powercut.machine import Machine
+from powercut.memory import settled
 from powercut.reproducer import FAILURES, Reproducer, write_reproducer
 from powercut.story import story
 from powercut.subject import MakeSubject, Subject
@@ -199,7 +200,7 @@ def fuzz(
     budget = settings(budget, report_multiple_bugs=False, phases=phases)
     try:
         # What Hypothesis would print is in the findings.
-        with with_reporter(lambda _: None):
+        with with_reporter(lambda _: None), settled():
             run_state_machine_as_test(leaf, settings=budget)
     except Exception:
         if not campaign.findings:
