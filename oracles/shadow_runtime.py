@@ -49,12 +49,13 @@ class ShadowRuntime:
     """The specification of one root, run beside it.
 
     ``turns`` is None when nobody watches the providers, as in a test on a real process.
+    ``reader`` is for who judges many disks that are nearly the same, each by a new shadow.
     """
 
-    def __init__(self, turns: ShadowTurns | None = None) -> None:
+    def __init__(self, turns: ShadowTurns | None = None, reader: Reader | None = None) -> None:
         self.operator = ShadowOperator()
         self.turns = turns
-        self._reader = Reader()
+        self._reader = reader or Reader()
         self._durable: dict[str, bytes] = {}
         self._settled_seq: dict[str, int] = {}
         self._shown_turns: dict[str, tuple[str, ...]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -76,6 +76,18 @@ class Kind:
     perform: Callable[[Arguments], str]
     propose: Callable[[Choices], Arguments] = no_arguments
     ready: Callable[[], bool] = always
+
+
+def possible_now(kinds: Iterable[Kind]) -> list[Kind]:
+    """Return those kinds that are ready; a question that several ask is asked once."""
+    answers: dict[Callable[[], bool], bool] = {}
+    possible = []
+    for kind in kinds:
+        if kind.ready not in answers:
+            answers[kind.ready] = kind.ready()
+        if answers[kind.ready]:
+            possible.append(kind)
+    return possible
 
 
 class KindChoices(Choices):

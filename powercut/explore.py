@@ -24,6 +24,7 @@ from oracles.history import History, Known
 from oracles.old_or_new import OldOrNew, paths_of
 from oracles.violation import UnreadableAfterCrash, Violation
 from powercut.crash_words import lost_lines, names_on
+from powercut.memory import settled
 from sim.choices import SeededChoices
 from sim.disk.crash_image import Image
 from sim.disk.disk import Disk
@@ -132,7 +133,8 @@ def explore(
     although nothing was injected.
     """
     model = model_named(disk) if isinstance(disk, str) else disk
-    return _Explorer(workload, check, model, limits or Limits(), image or Image.empty()).run()
+    with settled():
+        return _Explorer(workload, check, model, limits or Limits(), image or Image.empty()).run()
 
 
 def explore_models(
@@ -305,7 +307,7 @@ class _Explorer:
             reason = f"recovery raised {type(error).__name__}: {error}"
             self._fail(visit, UnreadableAfterCrash(reason))
             return
-        if disk.journal and depth <= self.limits.nested:
+        if depth <= self.limits.nested and disk.journal:
             for nested in self._crashes(disk, visit.crashes, visit.said):
                 self._visit(nested)
 

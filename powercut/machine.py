@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from powercut.action import Action, Arguments, Kind, weighted
+from powercut.action import Action, Arguments, Kind, possible_now, weighted
 from powercut.crash_plan import again, planned
 from powercut.disk_faults import DiskFaults
 from powercut.lifetimes import RECOVERY, Lifetimes
@@ -135,7 +135,7 @@ class Machine:
     def _kind_of(self, action: Action) -> Kind:
         kind = self._by_name.get(action.name)
         if kind is None or not kind.ready():
-            possible = ", ".join(kind.name for kind in self.kinds if kind.ready())
+            possible = ", ".join(kind.name for kind in possible_now(self.kinds))
             raise Diverged(0, f"one of {possible}", action.name)
         return kind
 
@@ -175,5 +175,5 @@ class Machine:
 
 
 def _propose_among(choices: Choices, label: str, kinds: Sequence[Kind]) -> Action:
-    kind = weighted(choices, label, [kind for kind in kinds if kind.ready()])
+    kind = weighted(choices, label, possible_now(kinds))
     return Action(kind.name, kind.propose(choices))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, TypeVar
 
 from oracles.history import History, Known
+from oracles.runtime.seen import Reader
 from oracles.shadow_runtime import ShadowRuntime
 from oracles.shadow_turns import ShadowTurns
 from powercut.explore import Check, Limits, Workload
@@ -79,10 +80,10 @@ class _Story:
         return _Said(self._moments, len(self._moments) - 1)
 
 
-def _shadow_of(known: Known) -> ShadowRuntime:
+def _shadow_of(known: Known, reader: Reader) -> ShadowRuntime:
     """Return a shadow that was told everything that came before the crash."""
     turns = ShadowTurns()
-    shadow = ShadowRuntime(turns)
+    shadow = ShadowRuntime(turns, reader)
     # The last one is that which would have come next.
     coming = known.in_flight[-1]
     assert isinstance(coming, _Said)
@@ -175,8 +176,10 @@ def _working(framing: Framing) -> Workload:
 
 
 def _recovering(framing: Framing) -> Check:
+    reader = Reader()
+
     def check(disk: Handle, known: Known) -> None:
-        shadow = _shadow_of(known)
+        shadow = _shadow_of(known, reader)
         providers = MachineOutside(ShadowTurns()).providers
         with _lifetime(disk) as (host, loop):
             recover = Runtime.recover(host, providers, Options(framing=framing))

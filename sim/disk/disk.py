@@ -17,7 +17,7 @@ from typing import Any, Final
 from sim.disk.crash_image import Image
 from sim.disk.inode import ROOT, Inode
 from sim.disk.inode_table import InodeTable
-from sim.disk.journal import CREATE, RENAME, SYNC, WRITE, Journal, recorded
+from sim.disk.journal import CREATE, ENTERED, RENAME, SYNC, WRITE, Journal, recorded
 from sim.disk.locks import LockTable
 from sim.disk.operation import (
     DescriptorInterposer,
@@ -132,6 +132,9 @@ class Disk:
 
     def _leave(self, entry: Any) -> None:
         """Enter an operation that happened in the journal."""
+        if self.calm:
+            self._notes.extend((ENTERED, entry))
+            return
         records = self._journal.records()
         records.append(entry)
         if self._interposer is not None:

@@ -17,9 +17,11 @@ CREATE: Final = 0
 WRITE: Final = 1
 RENAME: Final = 2
 SYNC: Final = 3
+ENTERED: Final = 4
+"""What is noted of all other calls: this, and the operation itself."""
 _KINDS: Final = (Create, Write, Rename, Sync)
 # A birth is noted as its path, the arguments of ``Inode.born``, the directory and the name.
-_LENGTHS: Final = (9, 1 + len(Write._fields), 1 + len(Rename._fields), 1 + len(Sync._fields))
+_LENGTHS: Final = (9, 1 + len(Write._fields), 1 + len(Rename._fields), 1 + len(Sync._fields), 2)
 
 
 class Journal:
@@ -53,6 +55,9 @@ def recorded(entry: Any) -> Operation:
         operation: Operation = entry
         return operation
     kind, path, *fields = entry
+    if kind == ENTERED:
+        entered: Operation = path
+        return entered
     if kind == CREATE:
         number, mode, owner, now_ns, target, directory, name = fields
         return Create(path, Inode.born(number, mode, now_ns, owner, target), directory, name)

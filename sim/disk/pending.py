@@ -8,7 +8,7 @@ legal, and build the crash image of each.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import assert_never
+from typing import Final, assert_never
 
 from sim.disk.crash_image import Image
 from sim.disk.inode import BLOCK_BYTES
@@ -41,6 +41,8 @@ from sim.disk.operation import (
 from sim.disk.ordering import Ordering
 from sim.disk.persistence import PersistenceModel
 from sim.disk.survivors import SurvivorSet, legal
+
+_NAMED: Final = frozenset((LinkName, MoveName, UnlinkName))
 
 
 class Pending:
@@ -107,7 +109,7 @@ class Pending:
                 assert_never(operation)
 
     def _add(self, micro: MicroOperation) -> None:
-        named = isinstance(micro, LinkName | MoveName | UnlinkName)
+        named = type(micro) in _NAMED
         self.ordering.add(micro, is_directory=named and self._is_directory(micro.number))
 
     def _is_directory(self, number: int) -> bool:
@@ -160,6 +162,8 @@ class Pending:
         if not micros:
             return
         covered = (1 << len(micros)) - 1 if not sync.inode else self.covered(sync)
+        if not covered:
+            return
         for index, micro in enumerate(micros):
             if covered >> index & 1:
                 micro.apply(self.table)

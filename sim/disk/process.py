@@ -202,10 +202,11 @@ class Process:
         found = self._quick(path, dir_fd)
         if found is not None:
             directory, name = found
-            if name.last in directory.entries:
-                inode = self._inode(directory.entries[name.last])
-                if not (inode.target and follow):
-                    return inode
+            if name.last not in directory.entries:
+                raise os_error(errno.ENOENT, path, path2)
+            inode = self._inode(directory.entries[name.last])
+            if not (inode.target and follow):
+                return inode
         name = path_name(path, call)
         walk = Walk(self.disk.cache, self._identity, path, path2)
         return walk.resolve(name, self._start(name, dir_fd, path, path2), follow=follow)

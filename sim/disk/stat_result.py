@@ -19,7 +19,9 @@ def stat_result(inode: Inode) -> os.stat_result:
     is one block long.
     """
     is_directory = inode.is_directory
-    times_ns = inode.atime_ns, inode.mtime_ns, inode.ctime_ns
+    accessed, accessed_ns = divmod(inode.atime_ns, _SECOND_NS)
+    modified, modified_ns = divmod(inode.mtime_ns, _SECOND_NS)
+    changed, changed_ns = divmod(inode.ctime_ns, _SECOND_NS)
     return os.stat_result(
         (
             inode.mode,
@@ -29,10 +31,16 @@ def stat_result(inode: Inode) -> os.stat_result:
             inode.uid,
             inode.gid,
             BLOCK_BYTES if is_directory else inode.size,
-            *[time_ns // _SECOND_NS for time_ns in times_ns],
+            accessed,
+            modified,
+            changed,
             # As CPython adds them up, to the last bit.
-            *[time_ns // _SECOND_NS + 1e-9 * (time_ns % _SECOND_NS) for time_ns in times_ns],
-            *times_ns,
+            accessed + 1e-9 * accessed_ns,
+            modified + 1e-9 * modified_ns,
+            changed + 1e-9 * changed_ns,
+            inode.atime_ns,
+            inode.mtime_ns,
+            inode.ctime_ns,
             BLOCK_BYTES,
             _SECTORS if is_directory else len(inode.blocks) * _SECTORS,
             0,

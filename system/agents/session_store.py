@@ -38,11 +38,11 @@ class SessionStore:
 
     def directory_of(self, session_id: str) -> str:
         """Return the directory of a session, where its log stands as well."""
-        return join(self.directory, session_id)
+        return f"{self.directory}/{session_id}"
 
     def path_of(self, session_id: str) -> str:
         """Return the path of a session's record."""
-        return join(self.directory, session_id, "session.json")
+        return f"{self.directory}/{session_id}/session.json"
 
     def create(
         self, provider_name: str, model: str, provider_state_blob: bytes = b""
@@ -154,7 +154,7 @@ class SessionStore:
         """Remove everything of a session that never came to be, durably; or ``OSError``."""
         directory = self.directory_of(session_id)
         for name in self._files.listdir(directory):
-            self._files.unlink(join(directory, name))
+            self._files.unlink(f"{directory}/{name}")
         self._files.rmdir(directory)
         self._files.sync_dir(self.directory)
 
