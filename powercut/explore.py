@@ -24,7 +24,6 @@ from oracles.history import History, Known
 from oracles.old_or_new import OldOrNew, paths_of
 from oracles.violation import UnreadableAfterCrash, Violation
 from powercut.crash_words import lost_lines, names_on
-from powercut.memory import settled
 from sim.choices import SeededChoices
 from sim.disk.crash_image import Image
 from sim.disk.disk import Disk
@@ -133,8 +132,7 @@ def explore(
     although nothing was injected.
     """
     model = model_named(disk) if isinstance(disk, str) else disk
-    with settled():
-        return _Explorer(workload, check, model, limits or Limits(), image or Image.empty()).run()
+    return _Explorer(workload, check, model, limits or Limits(), image or Image.empty()).run()
 
 
 def explore_models(

@@ -170,14 +170,21 @@ class Pending:
         self._keep(self._left_over(covered))
 
     def covered(self, sync: Sync | FailedSync) -> int:
-        """Return the set of micro-operations that this barrier makes durable."""
-        wanted = self._with_earlier_names(self._own_of(sync))
+        """Return the set of micro-operations that this barrier makes durable.
+
+        With the change of a name goes what happened to that name before: it cannot happen
+        after it. A name that went from one directory to another and back must not be lost
+        to the first half of its way, nor come back where it was taken from.
+        """
         ordering = self.ordering
-        closure = ordering.order if self.model.sync_metadata else ordering.needs
-        covered = 0
-        for index in range(len(ordering.micros)):
-            if wanted >> index & 1:
-                covered |= closure[index] | 1 << index
+        before = ordering.order if self.model.sync_metadata else ordering.needs
+        covered = self._own_of(sync)
+        names: set[tuple[int, str]] = set()
+        for index in range(len(ordering.micros) - 1, -1, -1):
+            touched = names_of(ordering.micros[index])
+            if covered >> index & 1 or not names.isdisjoint(touched):
+                covered |= before[index] | 1 << index
+                names.update(touched)
         return covered
 
     def _own_of(self, sync: Sync | FailedSync) -> int:
@@ -211,21 +218,6 @@ class Pending:
         for place in self.ordering.places_of(directory):
             places |= 1 << place
         return places
-
-    def _with_earlier_names(self, wanted: int) -> int:
-        """Add what happened before to the names that ``wanted`` changes.
-
-        It cannot happen after them: a name that went from one directory to another and
-        back must not be lost to the first half of its way.
-        """
-        names: set[tuple[int, str]] = set()
-        for index in range(len(self.ordering.micros) - 1, -1, -1):
-            micro = self.ordering.micros[index]
-            touched = names_of(micro)
-            if touched and (wanted >> index & 1 or not names.isdisjoint(touched)):
-                wanted |= 1 << index
-                names.update(touched)
-        return wanted
 
     def _left_over(self, covered: int) -> Iterator[MicroOperation]:
         """Yield what is still pending; data that a durable truncation cut off is not."""

@@ -229,13 +229,14 @@ class NaiveDisk:
             for index in sorted(covered):
                 piece = self.pending[index]
                 if piece.kind in ("link", "move") and piece.inode == sync.inode:
-                    covered |= self._under_the_name(index)
+                    covered |= set(self._way_to(piece.directories[-1], count))
         for then in range(count - 1, -1, -1):
             if then in covered:
                 covered |= {
                     first for first in range(then)
                     if self.meaning(first, then)
                     or (self.model.sync_metadata and self.ordered(first, then))
+                    or self._same_name(first, then)
                 }  # fmt: skip
         for index in sorted(covered):
             _apply(self.pending[index], self.nodes)
@@ -272,13 +273,9 @@ class NaiveDisk:
         into = piece.directories[-1] == sync.inode
         return into or (own and self.model.sync_names and piece.kind != "unlink")
 
-    def _under_the_name(self, index: int) -> set[int]:
-        """Return what a durable name stands on: its directories, and what it meant before."""
-        directory, name = self.pending[index].names[-1]
-        before = {
-            earlier for earlier in range(index) if (directory, name) in self.pending[earlier].names
-        }
-        return before | set(self._way_to(directory, len(self.pending)))
+    def _same_name(self, first: int, then: int) -> bool:
+        """Whether both change one name: what is durable of it is not undone by what was before."""
+        return not set(self.pending[first].names).isdisjoint(self.pending[then].names)
 
     # -- crashes -------------------------------------------------------------------------
 

@@ -103,6 +103,9 @@ def _trees(pending: Pending) -> set[Tree]:
 @example(
     program=[("write", "f", "C3", 0), ("truncate", "f", 1), ("fsync", "d"), ("truncate", "f", 9)]
 )
+# What a durable rename took away does not come back from before it: of a file, of a directory.
+@example(program=[("mkdir", "e"), ("write", "e/g", "A1", 0), ("rename", "e/g", "f"), ("fsync", "")])
+@example(program=[("mkdir", "h"), ("rename", "h", "e"), ("rename", "f", "e/g"), ("fsync", "e")])
 def test_all_states_are_those_of_a_naive_enumeration(
     model: PersistenceModel, program: Program
 ) -> None:
