@@ -240,9 +240,8 @@ class NaiveDisk:
                 }  # fmt: skip
         for index in sorted(covered):
             _apply(self.pending[index], self.nodes)
-        self.pending = [
-            self._less_cut(index, covered) for index in range(count) if index not in covered
-        ]
+        left = [self._less_cut(index, covered) for index in range(count) if index not in covered]
+        self.pending = [piece for piece in left if piece.data or piece.kind != "data"]
 
     def _less_cut(self, index: int, covered: set[int]) -> Piece:
         """Return a piece without the data that a later, now durable truncation has cut off."""

@@ -45,11 +45,11 @@ _append = st.tuples(st.just("append"), st.sampled_from(FILES), st.sampled_from((
 _truncate = st.tuples(st.just("truncate"), st.sampled_from(FILES), st.sampled_from((0, 1, 4096)))
 _rename = st.tuples(st.just("rename"), st.sampled_from(NAMES), st.sampled_from(NAMES))
 _rename_directory = st.tuples(
-    st.just("rename"), st.sampled_from(("d", "e")), st.sampled_from(("d", "e", "h", "e/h"))
+    st.just("rename"), st.sampled_from(("d", "e", "h")), st.sampled_from(("d", "e", "h", "e/h"))
 )
 _link = st.tuples(st.just("link"), st.sampled_from(NAMES), st.sampled_from(NAMES))
 _unlink = st.tuples(st.just("unlink"), st.sampled_from(NAMES))
-_mkdir = st.tuples(st.just("mkdir"), st.sampled_from(("e", "d/e")))
+_mkdir = st.tuples(st.just("mkdir"), st.sampled_from(("e", "h", "d/e")))
 _rmdir = st.tuples(st.just("rmdir"), st.sampled_from(("e", "d/e")))
 _chmod = st.tuples(st.just("chmod"), st.sampled_from(FILES), st.sampled_from((0o600, 0o640)))
 _fsync = st.tuples(st.just("fsync"), st.sampled_from((*FILES, *DIRECTORIES)))
