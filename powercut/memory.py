@@ -9,6 +9,10 @@ import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+_OBJECTS_OF_LIFETIMES: Final = 10_000
+"""How many new objects call for a collection; a lifetime of the runtime leaves some hundreds."""
 
 
 def give_back() -> None:
@@ -27,11 +31,15 @@ def give_back() -> None:
 def settled() -> Iterator[None]:
     """Leave what is there already out of every collection: modules, code, and all that lasts.
 
-    Going through them again and again takes a tenth of a run of the runtime.
+    Going through them again and again takes a tenth of a run of the runtime, and looking for
+    garbage before a lifetime can have ended another fifteenth.
     """
+    thresholds = gc.get_threshold()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_OBJECTS_OF_LIFETIMES, *thresholds[1:])
     try:
         yield
     finally:
+        gc.set_threshold(*thresholds)
         gc.unfreeze()

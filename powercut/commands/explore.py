@@ -19,6 +19,7 @@ from powercut.exploration_report import (
     verdict_line,
 )
 from powercut.explore import Limits, explore
+from powercut.memory import settled
 from powercut.scenarios.catalogue import SCENARIOS
 from powercut.scenarios.scenario import Scenario
 from powercut.user_scenario import user_scenario
@@ -64,7 +65,8 @@ def command(
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)
-    explored = {scenario.tag: _explore(console, scenario, models, states) for scenario in scenarios}
+    with settled():
+        explored = {each.tag: _explore(console, each, models, states) for each in scenarios}
     safe = all(found.safe for verdicts in explored.values() for found in verdicts.values())
     if json_out is not None:
         write_json(
