@@ -25,6 +25,7 @@ from benchmarks import (
     sqlite,
 )
 from benchmarks.row import Row
+from benchmarks.yardstick import additions_per_second
 
 _ROOMS: Final = (
     atomic_write,
@@ -45,10 +46,12 @@ _PEERS: Final[Mapping[str, str]] = {
 }
 
 
-def rows() -> Iterator[Row]:
-    """Yield every row that this machine can measure."""
+def rows(speeds: list[float]) -> Iterator[Row]:
+    """Yield every row that this machine can measure; tell ``speeds`` how fast it was."""
     for room in _ROOMS:
+        speeds.append(additions_per_second())
         yield from room.rows()
+    speeds.append(additions_per_second())
 
 
 def not_installed() -> list[str]:
@@ -56,8 +59,12 @@ def not_installed() -> list[str]:
     return [name for package, name in _PEERS.items() if find_spec(package) is None]
 
 
-def _table(measured: list[Row]) -> Table:
-    table = Table(title=f"Python {platform.python_version()}, {os.cpu_count()} cores")
+def _table(measured: list[Row], speeds: list[float]) -> Table:
+    slowest, fastest = min(speeds) / 1e6, max(speeds) / 1e6
+    table = Table(
+        title=f"Python {platform.python_version()}, {os.cpu_count()} cores, "
+        f"{slowest:.0f} to {fastest:.0f} million additions a second"
+    )
     for column in ("what", "ours", "beside", "ratio", "goal", "holds", "note"):
         table.add_column(column)
     for row in measured:
@@ -73,7 +80,7 @@ def _table(measured: list[Row]) -> Table:
     return table
 
 
-def _as_json(measured: list[Row]) -> str:
+def _as_json(measured: list[Row], speeds: list[float]) -> str:
     found = [
         {
             "name": row.name,
@@ -86,7 +93,12 @@ def _as_json(measured: list[Row]) -> str:
         }
         for row in measured
     ]
-    told = {"schema": 1, "rows": found, "not_installed": not_installed()}
+    told = {
+        "schema": 1,
+        "additions_per_second": [min(speeds), max(speeds)],
+        "rows": found,
+        "not_installed": not_installed(),
+    }
     return json.dumps(told, indent=2) + "\n"
 
 
@@ -94,16 +106,17 @@ def _as_json(measured: list[Row]) -> str:
 @click.option("--json", "json_path", type=click.Path(), help="Write the rows to FILE, - for here.")
 def main(json_path: str | None) -> None:
     """Measure the disk, the crash engine and the runtime beside their peers."""
-    measured = list(rows())
+    speeds: list[float] = []
+    measured = list(rows(speeds))
     if json_path == "-":
-        click.echo(_as_json(measured), nl=False)
+        click.echo(_as_json(measured, speeds), nl=False)
         return
-    Console().print(_table(measured))
+    Console().print(_table(measured, speeds))
     if missing := not_installed():
         click.echo(f"Not installed, and left out: {', '.join(missing)}.")
     if json_path:
         try:
-            Path(json_path).write_text(_as_json(measured), encoding="utf-8")
+            Path(json_path).write_text(_as_json(measured, speeds), encoding="utf-8")
         except OSError as error:
             message = f"cannot write {json_path}: {error.strerror}; name a writable file"
             raise click.UsageError(message) from None
