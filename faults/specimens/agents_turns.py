@@ -18,12 +18,10 @@ class DrainingTurns(Turns):
 
     async def _commit(
         self, agent: Agent, provider: str, identity: str, turn_id: str, response: str,
-        tools: TurnTools, *, permitted: bool,
+        tools: TurnTools,
     ) -> JsonObject:  # fmt: skip
         tools.effects.presented = list(agent.history.pending)
-        return await super()._commit(
-            agent, provider, identity, turn_id, response, tools, permitted=permitted
-        )
+        return await super()._commit(agent, provider, identity, turn_id, response, tools)
 
 
 class FinallyCompleteTurns(Turns):
@@ -43,13 +41,11 @@ class SpawnlessTurns(Turns):
 
     async def _commit(
         self, agent: Agent, provider: str, identity: str, turn_id: str, response: str,
-        tools: TurnTools, *, permitted: bool,
+        tools: TurnTools,
     ) -> JsonObject:  # fmt: skip
         spawned, tools.effects.spawned = tools.effects.spawned, {}
         try:
-            turn = await super()._commit(
-                agent, provider, identity, turn_id, response, tools, permitted=permitted
-            )
+            turn = await super()._commit(agent, provider, identity, turn_id, response, tools)
         finally:
             tools.effects.spawned = spawned
         return {**turn, "spawned": [spawn.data() for spawn in spawned.values()]}

@@ -83,7 +83,7 @@ class Fold:
         self.permits = 0
         self.unused_permits = 0
         self.forbidden_starts: list[tuple[int, int]] = []
-        self.gated_starts: dict[str, int] = {}
+        self.permitted_starts: set[str] = set()
         self.obeyed: dict[str, tuple[int, str, str]] = {}
         self.metadata: dict[str, Any] = {}
         self.sent: dict[str, tuple[tuple[int, int], Message]] = {}
@@ -230,7 +230,7 @@ class Fold:
         self.starts[turn_id] = self.open_starts[turn_id] = start
         self.presentations.update(presented)
         if self.gate_seq and self.permits:
-            self.gated_starts[turn_id] = self.gate_seq
+            self.permitted_starts.add(turn_id)
         elif self.gate_seq:
             self._overlook(self.gate_seq, line.seq)
 
@@ -269,14 +269,14 @@ class Fold:
         for key in turn.presented:
             self.delivered[key] = turn_id
             del self.pending[key]
+        is_permitted = turn_id in self.permitted_starts if start is not None else self.permits > 0
+        if turn.permitted and not is_permitted:
+            raise GateIgnored("a turn counts as permitted, and nobody permitted it")
         if turn.permitted:
-            if not self.permits:
-                raise GateIgnored("a turn counts as permitted, and nobody permitted it")
             self.permits -= 1
             self.unused_permits = max(0, self.unused_permits - 1)
-        elif start is not None and turn_id in self.gated_starts:
-            # It used up no permit.
-            self._overlook(self.gated_starts[turn_id], start.seq)
+        elif turn_id in self.permitted_starts:
+            raise GateIgnored("a gated agent ran, and used up no permit", turn_id=turn_id)
         self.turns[turn_id] = turn
         self.open_starts.pop(turn_id, None)
         self._promise(turn)
@@ -339,7 +339,9 @@ class Fold:
         if op == "gate":
             self.gate_seq = self.gate_seq or line.seq
         elif op == "ungate":
-            self.gate_seq = self.unused_permits = 0
+            # It ends all permits, that of a turn under way as well.
+            self.gate_seq = self.permits = self.unused_permits = 0
+            self.permitted_starts.clear()
         else:
             self.permits += 1
             # Of a permit that came while nothing was gated, nobody says how long it counts.

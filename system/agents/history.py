@@ -42,11 +42,11 @@ class SessionFacts:
 
 @dataclass(slots=True)
 class OpenTurn:
-    """What ``turn.start`` says; ``ungated``: the gate was opened since, which ended all permits."""
+    """What ``turn.start`` says; ``permitted``: it uses up a permit, for the gate is closed."""
 
     prompt: str
     presented: Sequence[str]
-    ungated: bool = False
+    permitted: bool
 
 
 class History:
@@ -176,7 +176,8 @@ class History:
 
     def _turn_start(self, data: JsonObject) -> None:
         presented = _strings(data["presented"])
-        self.open_turns[str(data["turn_id"])] = OpenTurn(str(data["prompt"]), presented)
+        permitted = self.gated and self.permits > 0
+        self.open_turns[str(data["turn_id"])] = OpenTurn(str(data["prompt"]), presented, permitted)
         for message_id in presented:
             self.presentations[message_id] = self.presentations.get(message_id, 0) + 1
 
@@ -221,7 +222,7 @@ class History:
         self.gated = False
         self.permits = 0
         for turn in self.open_turns.values():
-            turn.ungated = True
+            turn.permitted = False
         self.controls.add(str(data["control_id"]))
 
     def _permit_turn(self, data: JsonObject) -> None:

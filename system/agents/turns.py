@@ -125,7 +125,6 @@ class Turns:
         shown = list(history.pending.values())
         if not agent.runnable or orchestrator.closing:
             return None
-        permitted = history.gated
         turn_id = orchestrator.host.ids.uuid_hex()
         while len(prompt := prompt_of(shown, orchestrator.tree.names)) > MOST_PROMPT_BYTES:
             # The others are shown in a later turn; one message alone always fits.
@@ -135,9 +134,8 @@ class Turns:
         try:
             response = await self._answer(conversation, prompt, turn_id, tools)
             turn = await self._commit(
-                agent, pool.name, _identity_of(conversation), turn_id, response, tools,
-                permitted=permitted,
-            )  # fmt: skip
+                agent, pool.name, _identity_of(conversation), turn_id, response, tools
+            )
         except (Exception, CancelledError) as failure:
             if not agent.stopped:
                 tools.give_up()
@@ -186,7 +184,7 @@ class Turns:
 
     async def _commit(
         self, agent: Agent, provider: str, identity: str, turn_id: str, response: str,
-        tools: TurnTools, *, permitted: bool,
+        tools: TurnTools,
     ) -> JsonObject:  # fmt: skip
         effects, history = tools.effects, agent.history
         line: JsonObject = {}
@@ -195,9 +193,9 @@ class Turns:
             ends = effects.completion is not None
             returned = [key for key in history.pending if key not in effects.presented]
             by: JsonObject = {"name": provider, "identity": identity}
-            uses_permit = permitted and not history.open_turns[turn_id].ungated
+            permitted = history.open_turns[turn_id].permitted
             line.update(
-                effects.line(turn_id, response, by, returned if ends else [], permitted=uses_permit)
+                effects.line(turn_id, response, by, returned if ends else [], permitted=permitted)
             )
             return [(event.TURN_COMPLETE, line)]
 

@@ -70,6 +70,13 @@ def run_ungated(story: Story) -> None:
         story.turn("idle", f"g{number + 1}", f"n{number}")
 
 
+def ungate_during_a_permitted_turn(story: Story) -> None:
+    """Nobody needs the permit any more, and the turn says so."""
+    control(story, "t4", "r1", "ungate")
+    story.turn("idle", "g0", "boot-idle")
+    story.move("idle", "tool.ungate", 0, 6)
+
+
 def end_all(story: Story) -> None:
     story.terminate("idle", "boot-idle")
     story.terminate("boss", "r1")
@@ -100,6 +107,7 @@ RIGHT: dict[str, Break] = {
     "an agent completed, and a message came back": complete_unread,
     "a gate was lifted, closed again, and overlooked once more": gate_again,
     "an agent whose gate was lifted ran and ran": run_ungated,
+    "a gate was lifted during a permitted turn": ungate_during_a_permitted_turn,
     "all agents ended, the children first": end_all,
     "the notes of a turn were lost": lose_notes,
     "the beginning of a turn was damaged": lambda s: s.drop("boss", "turn.start", 1),
@@ -189,8 +197,18 @@ def gated_agent_runs_on_when_it_is_gated_once_more(story: Story) -> None:
 @WRONG.caught_by(GateIgnored)
 def gated_agent_uses_up_no_permit(story: Story) -> None:
     story.turn("idle", "g0", "boot-idle")
-    story.send("n1", "idle", 1)
-    story.turn("idle", "g1", "n1")
+
+
+@WRONG.caught_by(GateIgnored)
+def turn_uses_up_a_permit_that_has_ended_with_its_gate(story: Story) -> None:
+    ungate_during_a_permitted_turn(story)
+    story.at("idle", "turn.complete")["permitted"] = True
+
+
+@WRONG.caught_by(GateIgnored)
+def turn_uses_up_a_permit_that_came_after_it_began(story: Story) -> None:
+    story.turn("idle", "g0", "boot-idle", permitted=True)
+    story.move("idle", "tool.permit_turn", 0, 5)
 
 
 @WRONG.caught_by(InvalidState)

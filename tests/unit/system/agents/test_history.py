@@ -211,12 +211,18 @@ def test_permits_end_with_the_gate_and_never_fall_below_none() -> None:
     assert (over.permits, below.permits) == (0, 0)
 
 
-def test_an_open_turn_knows_whether_the_gate_was_opened_since_it_began() -> None:
-    history = folded(started("before"), control(event.UNGATE, "u"), started("after"))
+def test_an_open_turn_knows_whether_it_will_use_up_a_permit() -> None:
+    history = folded(
+        control(event.PERMIT_TURN, "p1"), started("while the gate is open"),
+        control(event.GATE, "g1"), started("before it is opened"),
+        control(event.UNGATE, "u1"), started("after it was opened"),
+        control(event.GATE, "g2"), started("without a permit"),
+        control(event.PERMIT_TURN, "p2"), started("with a permit"),
+    )  # fmt: skip
 
-    assert {key: turn.ungated for key, turn in history.open_turns.items()} == {
-        "before": True, "after": False,
-    }  # fmt: skip
+    permitted = [key for key, turn in history.open_turns.items() if turn.permitted]
+    assert permitted == ["with a permit"]
+    assert len(history.open_turns) == 5
 
 
 def test_the_children_whose_responses_are_here_have_completed() -> None:
