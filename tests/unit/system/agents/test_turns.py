@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from sim.choices import SeededChoices
 from system.agents import event
 from system.ports import JsonObject
 from system.runtime import Options, Runtime
@@ -125,6 +126,32 @@ def test_a_gated_child_takes_one_turn_for_each_permit() -> None:
     assert len(room.named("Bob").turns) == 2
     room.say(ada, play(("ungate", {"name": "Bob"})))
     assert (room.named("Bob").gated, len(room.named("Bob").turns)) == (False, 3)
+
+
+def test_a_gate_that_is_opened_before_a_permitted_turn_begins_leaves_it_nothing_to_use_up() -> None:
+    """In whatever order the two lines reach the log; the turn may wait for it behind the other."""
+    told = {_ungated_at_once(seed) for seed in range(20)}
+
+    assert told == {("tool.ungate", False), ("turn.start", True)}
+
+
+def _ungated_at_once(seed: int) -> tuple[str, bool]:
+    """Return which line was first, and whether the turn says that it has used up its permit."""
+    room, ada, bob = parent_and_child()
+    name: JsonObject = {"name": "Bob"}
+    room.say(ada, play(("gate", name), ("permit_turn", name)))
+    before = len(room.lines(room.session(bob)))
+    room.world.schedule = SeededChoices(seed)
+
+    async def both() -> None:
+        ungate = room.runtime.send(ada, play(("ungate", name)))
+        await asyncio.gather(ungate, room.runtime.send(bob, "one"))
+
+    room.run(both())
+    room.settle()
+    lines = {line.event: line.data for line in room.lines(room.session(bob))[before:]}
+    first = next(each for each in lines if each in ("tool.ungate", "turn.start"))
+    return first, "permitted" in lines["turn.complete"]
 
 
 def test_a_permit_of_a_gate_that_was_closed_during_a_permitted_turn_is_not_used_up_by_it() -> None:
