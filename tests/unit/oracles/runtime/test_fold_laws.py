@@ -206,6 +206,12 @@ def turn_uses_up_a_permit_that_has_ended_with_its_gate(story: Story) -> None:
 
 
 @WRONG.caught_by(GateIgnored)
+def turn_uses_up_a_permit_of_an_earlier_gate(story: Story) -> None:
+    control(story, "t4", "r1", "ungate", "gate")
+    story.turn("idle", "g0", "boot-idle", permitted=True)
+
+
+@WRONG.caught_by(GateIgnored)
 def turn_uses_up_a_permit_that_came_after_it_began(story: Story) -> None:
     story.turn("idle", "g0", "boot-idle", permitted=True)
     story.move("idle", "tool.permit_turn", 0, 5)
