@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
+from enum import Enum, StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -33,7 +33,7 @@ DATABASE_PRAGMAS: Final = (
 )
 
 
-class OpenMode(Enum):
+class OpenMode(StrEnum):
     """What an opened file is for; each one may be read as well."""
 
     READ = "read"
@@ -208,8 +208,7 @@ class ConversationLost(ProviderError):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(NamedTuple):
     """One completed turn, as a conversation remembers it."""
 
     prompt: str

@@ -45,7 +45,7 @@ class Recovery:
         self.multiplexer = orchestrator.multiplexer
         self.report = RecoveryReport()
         self.root: Root
-        self._session_ids: list[str] = []
+        self._sessions: dict[str, list[str]] = {}
         self._logs: dict[str, EventLog] = {}
         self._histories: dict[str, History] = {}
         self._records: dict[str, SessionRecord] = {}
@@ -87,7 +87,7 @@ class Recovery:
     def sweep(self) -> None:
         """Remove temporary files and empty directories of sessions."""
         told = ReportBuilder()
-        self._session_ids = self.store.tidy(told)
+        self._sessions = self.store.tidy(told)
         self.report.swept += told.swept
         self.report.orphans += told.removed
         self.report.problems += told.problems
@@ -97,7 +97,7 @@ class Recovery:
         """Open every log: cut torn ends, put damage aside, and tell it."""
         opener = LogOpener(self.host, self.orchestrator.log_path, self.orchestrator.framing)
         self._logs[USER_SESSION] = opener.open(USER_SESSION)
-        self._logs.update(await opener.open_all(self._session_ids))
+        self._logs.update(await opener.open_all(self._sessions))
         self.report.problems += opener.problems
 
     def _tell(self, session_id: str, problem: Problem, detail: str) -> None:
@@ -107,7 +107,7 @@ class Recovery:
     def fold(self) -> None:
         """Fold every log, and read every record."""
         unread = {told.session_id for told in self.report.problems}
-        for session_id in (USER_SESSION, *self._session_ids):
+        for session_id in (USER_SESSION, *self._sessions):
             if session_id in unread:
                 continue
             log = self._logs.get(session_id)

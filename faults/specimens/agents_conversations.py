@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 
 from faults.specimens.runtime_parts import RuntimeParts
 from system.agents.agent import Agent
@@ -18,7 +17,7 @@ class TrustingPool(Pool):
     """R15: the blob of the last suspension is believed, however old it is."""
 
     async def _restored(self, opening: Opening, state: ProviderState) -> Conversation | None:
-        return await super()._restored(opening, replace(state, turns=len(opening.history)))
+        return await super()._restored(opening, state._replace(turns=len(opening.history)))
 
 
 class LateIdentities(Pool):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from json import JSONDecodeError
 
 from faults.specimens.careless_files import ForgottenBarriers
@@ -161,4 +160,4 @@ def _appended(files: FileSystem, path: str, recovered: RecoveredLog, data: bytes
         file.fsync()
     finally:
         file.close()
-    return replace(recovered, size_bytes=recovered.size_bytes + len(data))
+    return recovered._replace(size_bytes=recovered.size_bytes + len(data))

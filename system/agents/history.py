@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from system.agents import event
 from system.agents.message import UNANSWERED, Kind, Message
@@ -20,8 +20,7 @@ OPERATOR: Final = "operator"
 COMPLETED: Final = "completed"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFacts:
+class AgentFacts(NamedTuple):
     """What ``agent.created`` says; ``parent_session_id`` is None for a root."""
 
     agent_id: str
@@ -31,8 +30,7 @@ class AgentFacts:
     request_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFacts:
+class SessionFacts(NamedTuple):
     """What ``session.created`` says."""
 
     provider: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from asyncio import gather
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from posixpath import basename
 from typing import Final, TypeAlias
 
 from system.agents.store_report import Problem, SessionProblem
 from system.errors import NewerFormat, StorageError
-from system.ports import Host, Kind
+from system.ports import Host
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
 
@@ -36,9 +36,12 @@ class LogOpener:
         """Open one log; raises as ``EventLog.open``."""
         return EventLog.open(self._host, self._path_of(session_id), session_id, self._framing)
 
-    async def open_all(self, session_ids: Sequence[str]) -> dict[str, EventLog]:
-        """Open the logs of those sessions that have one; return them by session."""
-        read = await self._host.workers.run(lambda: self._read_each(session_ids))
+    async def open_all(self, sessions: Mapping[str, Sequence[str]]) -> dict[str, EventLog]:
+        """Open the logs of those sessions that have one; return them by session.
+
+        ``sessions`` are the names in the directory of each.
+        """
+        read = await self._host.workers.run(lambda: self._read_each(sessions))
         calls = [
             read[start : start + SESSIONS_A_CALL] for start in range(0, len(read), SESSIONS_A_CALL)
         ]
@@ -48,15 +51,19 @@ class LogOpener:
             await self._settle_some(calls[0])
         return self._logs
 
-    def _read_each(self, session_ids: Sequence[str]) -> list[_Read]:
+    def _read_each(self, sessions: Mapping[str, Sequence[str]]) -> list[_Read]:
         """Read the logs in one go: threads that compute get in each other's way."""
         read = []
-        for session_id in session_ids:
+        for session_id, names in sessions.items():
             path = self._path_of(session_id)
-            with self._told(session_id):
-                if self._host.files.kind(path) is Kind.FILE:
-                    log = EventLog.read(self._host, path, session_id, self._framing)
-                    read.append((session_id, log))
+            if basename(path) not in names:
+                continue
+            try:
+                log = EventLog.read(self._host, path, session_id, self._framing, names)
+            except (StorageError, OSError) as error:
+                self._tell(session_id, error)
+            else:
+                read.append((session_id, log))
         return read
 
     async def _settle_some(self, read: Sequence[_Read]) -> None:
@@ -64,15 +71,15 @@ class LogOpener:
 
     def _settle_each(self, read: Sequence[_Read]) -> None:
         for session_id, settle in read:
-            with self._told(session_id):
+            try:
                 self._logs[session_id] = settle()
+            except (StorageError, OSError) as error:
+                self._tell(session_id, error)
 
-    @contextmanager
-    def _told(self, session_id: str) -> Iterator[None]:
+    def _tell(self, session_id: str, error: StorageError | OSError) -> None:
         """Tell what keeps a session from being served."""
-        try:
-            yield
-        except NewerFormat as newer:
-            self.problems.append(SessionProblem(session_id, Problem.LOG_NEWER, newer.reason))
-        except (StorageError, OSError) as error:
-            self.problems.append(SessionProblem(session_id, Problem.FAILED, str(error)))
+        if isinstance(error, NewerFormat):
+            problem = SessionProblem(session_id, Problem.LOG_NEWER, error.reason)
+        else:
+            problem = SessionProblem(session_id, Problem.FAILED, str(error))
+        self.problems.append(problem)

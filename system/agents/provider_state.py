@@ -7,14 +7,13 @@ turns as the log has now (hole R15: an older one would take the conversation bac
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from system.errors import BadSeal
 from system.storage.codec import seal, unseal
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderState:
+class ProviderState(NamedTuple):
     """``turns``: how many completed turns the session had when ``blob`` was taken."""
 
     identity: str

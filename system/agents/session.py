@@ -6,9 +6,8 @@ It is a hint and a fast path; the session's log is the truth (S-02, S-20, Y1).
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from system.errors import BadSeal, IllegalTransition, NewerFormat, RecordDamaged
 from system.ports import JsonObject
@@ -28,6 +27,7 @@ class SessionState(StrEnum):
     """Over for good."""
 
 
+_MEMBERS: Final = {"model", "provider_name", "provider_state_blob", "session_id", "state", "v"}
 _NEXT: Final = {
     SessionState.ACTIVE: (SessionState.SUSPENDED, SessionState.TERMINATED),
     SessionState.SUSPENDED: (SessionState.ACTIVE, SessionState.TERMINATED),
@@ -35,8 +35,7 @@ _NEXT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
+class SessionRecord(NamedTuple):
     """What stands in ``session.json``; ``session_id`` is 32 hex digits."""
 
     session_id: str
@@ -50,7 +49,7 @@ class SessionRecord:
     ) -> SessionRecord:
         """Return this record in another state, with a new blob if one is given."""
         blob = self.provider_state_blob if provider_state_blob is None else provider_state_blob
-        return replace(self, state=state, provider_state_blob=blob)
+        return SessionRecord(self.session_id, self.provider_name, self.model, state, blob)
 
     def check_follows(self, before: SessionRecord, path: str) -> None:
         """Raise ``IllegalTransition`` (it names ``path``) if this cannot come after ``before``."""
@@ -90,17 +89,18 @@ def decode_record(encoded: bytes, session_id: str, path: str) -> SessionRecord:
 
 def _from_members(members: JsonObject, session_id: str, path: str) -> SessionRecord:
     """Raises ``ValueError`` when it is no record: a bad seal, a bad state, bad base64."""
-    match members:
-        case {"v": int(version)} if version > VERSION:
-            raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
-        case {
-            "model": str(model), "provider_name": str(provider_name),
-            "provider_state_blob": str(blob), "session_id": str(owner),
-            "state": str(state), "v": 1, **others,
-        } if not others:  # fmt: skip
-            if owner != session_id:
-                raise BadSeal(f"it belongs to session_id={owner!r}")
-            decoded = b64decode(blob, validate=True)
-            return SessionRecord(owner, provider_name, model, SessionState(state), decoded)
-        case _:
-            raise BadSeal("it is sealed, but it is not a session record")
+    version = members.get("v")
+    if isinstance(version, int) and version > VERSION:
+        raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
+    texts = {name: text for name, text in members.items() if isinstance(text, str)}
+    if version != VERSION or members.keys() != _MEMBERS or len(texts) != len(members) - 1:
+        raise BadSeal("it is sealed, but it is not a session record")
+    if texts["session_id"] != session_id:
+        raise BadSeal(f"it belongs to session_id={texts['session_id']!r}")
+    return SessionRecord(
+        session_id,
+        texts["provider_name"],
+        texts["model"],
+        SessionState(texts["state"]),
+        b64decode(texts["provider_state_blob"], validate=True),
+    )

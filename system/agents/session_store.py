@@ -137,18 +137,19 @@ class SessionStore:
             report.add(found)
         return report.finish()
 
-    def tidy(self, report: ReportBuilder) -> list[str]:
+    def tidy(self, report: ReportBuilder) -> dict[str, list[str]]:
         """Make the directories durable, sweep temporary files, remove empty directories.
 
         What is in the directory of a session becomes durable by a barrier on that directory,
-        which the caller sees to. Returns the sessions that are left and could be tidied;
-        ``report`` is told the rest.
+        which the caller sees to. Returns the sessions that are left and could be tidied, and
+        the names that are left in the directory of each; ``report`` is told the rest.
         """
-        session_ids = self._session_ids()
+        session_ids = self._named_like_sessions()
         if session_ids:
             make_durable_directory(self._files, self.directory)
             self._files.sync_dir(self.directory)
-        return [session_id for session_id in session_ids if self._tidied(session_id, report)]
+        left = {session_id: self._tidied(session_id, report) for session_id in session_ids}
+        return {session_id: names for session_id, names in left.items() if names}
 
     def remove(self, session_id: str) -> None:
         """Remove everything of a session that never came to be, durably; or ``OSError``."""
@@ -158,7 +159,8 @@ class SessionStore:
         self._files.rmdir(directory)
         self._files.sync_dir(self.directory)
 
-    def _tidied(self, session_id: str, report: ReportBuilder) -> bool:
+    def _tidied(self, session_id: str, report: ReportBuilder) -> list[str]:
+        """Return the names that stay; none when there is no session, or it could not be tidied."""
         directory = self.directory_of(session_id)
         try:
             names = self._files.listdir(directory)
@@ -167,11 +169,14 @@ class SessionStore:
             if len(names) == len(swept):
                 self._files.rmdir(directory)
                 report.removed.append(session_id)
-                return False
+        except NotADirectoryError:
+            return []
         except (StorageFull, OSError) as error:
             report.add(SessionProblem(session_id, Problem.FAILED, str(error)))
-            return False
-        return True
+            return []
+        if not swept:
+            return names
+        return [name for name in names if f"{directory}/{name}" not in swept]
 
     def _suspended(
         self, record: SessionRecord, report: ReportBuilder
@@ -185,14 +190,18 @@ class SessionStore:
         return after
 
     def _session_ids(self) -> list[str]:
-        if self._files.kind(self.directory) is None:
-            return []
         return [
             name
-            for name in self._files.listdir(self.directory)
-            if _SESSION_ID.fullmatch(name)
-            and self._files.kind(self.directory_of(name)) is Kind.DIRECTORY
+            for name in self._named_like_sessions()
+            if self._files.kind(self.directory_of(name)) is Kind.DIRECTORY
         ]
+
+    def _named_like_sessions(self) -> list[str]:
+        try:
+            names = self._files.listdir(self.directory)
+        except FileNotFoundError:
+            return []
+        return [name for name in names if _SESSION_ID.fullmatch(name)]
 
     def examine(self, session_id: str) -> SessionRecord | SessionProblem:
         """Load one record; a damaged one is put aside. Raises nothing: the problem is told."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from system.agents.message import Message
 from system.agents.orchestrator import Orchestrator
 from system.ports import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class AgentView:
+class AgentView(NamedTuple):
     """One agent. ``turns`` are the ids of its committed turns, ``pending`` of its messages.
 
     ``stopped`` says why it takes nothing more until the next boot, or is empty. ``trouble``

@@ -58,30 +58,31 @@ def _refusal(value: object, levels: int) -> tuple[str, str] | None:
     The reason is empty when it is nested too deep.
     Subclasses are refused too: they would come back as their base.
     """
-    kind = type(value)
-    if isinstance(value, str) and kind is str:
-        return _text_refusal(value)
-    if value is None or kind is int or kind is bool:
+    if type(value) is str:
+        return None if value.isascii() else _text_refusal(value)
+    if value is None or type(value) is int or type(value) is bool:
         return None
-    if isinstance(value, float) and kind is float:
+    if type(value) is float:
         return None if isfinite(value) else ("", f"{value!r} is not a finite number")
     if not levels:
         return "", ""
-    if isinstance(value, list) and kind is list:
+    if type(value) is list:
         for index, item in enumerate(value):
             refused = _refusal(item, levels - 1)
             if refused is not None:
                 return f"[{index}]{refused[0]}", refused[1]
         return None
-    if isinstance(value, dict) and kind is dict:
+    if type(value) is dict:
         return _members_refusal(value, levels - 1)
-    return "", f"{kind.__name__} is not plain JSON data"
+    return "", f"{type(value).__name__} is not plain JSON data"
 
 
 def _members_refusal(members: dict[object, object], levels: int) -> tuple[str, str] | None:
     for key, item in members.items():
-        if not isinstance(key, str) or type(key) is not str:
+        if type(key) is not str:
             return "", f"the key {key!r} is not a str"
+        if type(item) is str and key.isascii() and item.isascii():
+            continue  # said here again, because nearly all are such
         refused = _text_refusal(key) or _refusal(item, levels)
         if refused is not None:
             return f"[{key!a}]{refused[0]}", refused[1]
@@ -89,12 +90,11 @@ def _members_refusal(members: dict[object, object], levels: int) -> tuple[str, s
 
 
 def _text_refusal(text: str) -> tuple[str, str] | None:
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            found = ascii(text[error.start])
-            return "", f"lone surrogate {found} at character {error.start}"
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        found = ascii(text[error.start])
+        return "", f"lone surrogate {found} at character {error.start}"
     return None
 
 

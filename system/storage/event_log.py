@@ -63,14 +63,20 @@ class EventLog:
 
     @classmethod
     def read(
-        cls, host: Host, path: str, session_id: str, framing: Framing = Framing.FRAMED
+        cls,
+        host: Host,
+        path: str,
+        session_id: str,
+        framing: Framing = Framing.FRAMED,
+        names: Sequence[str] | None = None,
     ) -> Callable[[], EventLog]:
         """Read and judge a log; what is returned settles its end and opens it.
 
-        The first half takes a processor, the second waits for the disk. Both raise as ``open``.
+        ``names`` is the listing of its directory, for who has swept it already. The first half
+        takes a processor, the second waits for the disk. Both raise as ``open``.
         """
         pending = pending_path(path)
-        examined = ExaminedLog.read(host.files, host.ids, path, session_id, pending)
+        examined = ExaminedLog.read(host.files, host.ids, path, session_id, pending, names)
 
         def settled() -> EventLog:
             recovered = examined.settle()

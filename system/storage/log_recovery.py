@@ -21,8 +21,9 @@ as a line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from posixpath import basename, dirname
+from collections.abc import Sequence
+from posixpath import basename, dirname, split
+from typing import NamedTuple
 
 from system.errors import told_when_full
 from system.ports import FileSystem, Ids, OpenMode
@@ -31,13 +32,12 @@ from system.storage.durable_directory import make_durable_directory
 from system.storage.line import Line
 from system.storage.log_report import Damage, LogReport, PendingFate
 from system.storage.log_scan import Scan, scan
-from system.storage.pending_entry import PendingEntry, read_pending_entry
+from system.storage.pending_entry import NO_ENTRY, PendingEntry, read_pending_entry
 from system.storage.quarantine import move_aside, put_aside
 from system.storage.transfer import write_all
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveredLog:
+class RecoveredLog(NamedTuple):
     """A log that is whole and durable: its lines, its size, what was found.
 
     ``last_seq`` is that of the last line, or 0.
@@ -91,20 +91,35 @@ class ExaminedLog:
 
     @classmethod
     def read(
-        cls, files: FileSystem, ids: Ids, path: str, session_id: str, pending_path: str
+        cls,
+        files: FileSystem,
+        ids: Ids,
+        path: str,
+        session_id: str,
+        pending_path: str,
+        names: Sequence[str] | None = None,
     ) -> ExaminedLog:
-        """Read the log and its pending entry; raises as ``recover_log``."""
+        """Read the log and its pending entry; raises as ``recover_log``.
+
+        ``names`` is the listing of its directory, for who has swept it already.
+        """
+        directory, name = split(path)
         with told_when_full(path):
-            if files.kind(path) is None:
-                make_durable_directory(files, dirname(path))
+            swept = []
+            if names is None:
+                names = _names_in(files, directory)
+                swept = sweep_temporaries(files, directory, name, names)
+            if name not in names:
+                make_durable_directory(files, directory)
                 files.open(path, OpenMode.CREATE).close()
-            swept = sweep_temporaries(files, dirname(path), basename(path))
             content = read_whole(files, path)
             found = scan(content, session_id, path)
-            entry = read_pending_entry(files, pending_path, session_id, found.last_seq)
-            if entry.fate is PendingFate.REPLAYED:
-                # What stands at the end is what was appended of this very entry.
-                found = found.with_tail_explained()
+            entry = NO_ENTRY
+            if basename(pending_path) in names:
+                entry = read_pending_entry(files, pending_path, session_id, found.last_seq)
+                if entry.fate is PendingFate.REPLAYED:
+                    # What stands at the end is what was appended of this very entry.
+                    found = found.with_tail_explained()
             return cls(files, ids, path, content, found, entry, pending_path, swept)
 
     def settle(self) -> RecoveredLog:
@@ -152,7 +167,7 @@ class ExaminedLog:
         file = self.files.open(self.path, OpenMode.WRITE)
         try:
             write_all(file, tail, start)
-            if file.size() == size_bytes:
+            if len(content) <= size_bytes:
                 file.truncate(size_bytes + 1)
             file.truncate(size_bytes)
             file.fsync()
@@ -174,3 +189,10 @@ class ExaminedLog:
         reason = f"the log ends at seq={last_seq}, so this entry cannot be its next line"
         size_bytes = len(entry.content)
         return (Damage(self.pending_path, 0, size_bytes, reason, tail=True, quarantine=aside),)
+
+
+def _names_in(files: FileSystem, directory: str) -> Sequence[str]:
+    try:
+        return files.listdir(directory)
+    except FileNotFoundError:
+        return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 
 class PendingFate(Enum):
@@ -33,8 +34,7 @@ class Damage:
     quarantine: str
 
 
-@dataclass(frozen=True, slots=True)
-class LogReport:
+class LogReport(NamedTuple):
     """What stands in a log after it was opened, and what does not.
 
     ``lines`` is how many there are. ``torn_bytes`` were cut off the end: the beginning of

@@ -31,7 +31,6 @@ Neither stops recovery, and neither is dropped without being told.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from system.errors import BadSeal
@@ -42,8 +41,7 @@ BARRIERS_TO_TRUST: Final = 2
 """A journaling ext4 tells of a failed fsync only at the next one."""
 
 
-@dataclass(frozen=True, slots=True)
-class BadSpan:
+class BadSpan(NamedTuple):
     """The bytes from ``start`` to ``end`` are not kept; ``tail``: no line follows that is."""
 
     start: int
@@ -52,8 +50,7 @@ class BadSpan:
     tail: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """The lines that are kept, where they are, what is between them, and behind the last.
 
     ``good`` are the spans of ``lines``, without their line ends. ``torn_bytes`` begin behind
@@ -78,7 +75,7 @@ class Scan:
         """Return this scan, with all that is behind the last good line counted as torn."""
         middle = tuple(bad for bad in self.bad if not bad.tail)
         tail_bytes = sum(bad.end - bad.start for bad in self.bad if bad.tail)
-        return replace(self, bad=middle, torn_bytes=self.torn_bytes + tail_bytes)
+        return self._replace(bad=middle, torn_bytes=self.torn_bytes + tail_bytes)
 
 
 class _Gap(NamedTuple):
@@ -105,21 +102,21 @@ class _Scanner:
         """Look at every byte; ``bad_from`` is then where the bad end begins, if there is one."""
         content, start = self.content, 0
         while (end := content.find(b"\n", start)) >= 0:
-            self._take(start, end)
+            if not self._try_line(start, end):
+                self._take_what_is_left(start, end)
             start = end + 1
         end = len(content)
-        if start < end and not self._try_line(start, end):
-            self._take(start, end - 1)
+        if start < end and not self._try_line(start, end) and not self._try_line(start, end - 1):
+            self._take_what_is_left(start, end - 1)
 
-    def _take(self, start: int, end: int) -> None:
-        """Take what stands before a line end: a line, or several with damage between them."""
-        while not self._try_line(start, end):
-            following = self.content.find(FIRST_BYTES, start + 1, end)
-            if following < 0:
-                return
+    def _take_what_is_left(self, start: int, end: int) -> None:
+        """Take the lines in what is none as a whole: several, with damage between them."""
+        while (following := self.content.find(FIRST_BYTES, start + 1, end)) >= 0:
             if self._try_line(start, following - 1):
                 self._open_bad(following - 1, "a line end is damaged")
             start = following
+            if self._try_line(start, end):
+                return
 
     def _try_line(self, start: int, end: int) -> bool:
         """Take the bytes as the next line if they are one; else note why they are not."""

@@ -7,7 +7,7 @@ one that came back because its removal was not durable is stale (hole R3).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from system.errors import BadSeal
 from system.ports import FileSystem
@@ -17,8 +17,7 @@ from system.storage.log_report import PendingFate
 from system.storage.pending_writer import END_OF_ENTRY
 
 
-@dataclass(frozen=True, slots=True)
-class PendingEntry:
+class PendingEntry(NamedTuple):
     """What was found, and what is to become of it.
 
     ``content`` is the whole file; ``lines`` are those to be appended, and ``encoded`` the
@@ -33,6 +32,9 @@ class PendingEntry:
     missing: tuple[tuple[int, int], ...] = ()
 
 
+NO_ENTRY: Final = PendingEntry(PendingFate.ABSENT)
+
+
 def read_pending_entry(
     files: FileSystem, path: str, session_id: str, last_seq: int
 ) -> PendingEntry:
@@ -40,9 +42,10 @@ def read_pending_entry(
 
     Raises ``OSError`` and ``NewerFormat``.
     """
-    if files.kind(path) is None:
-        return PendingEntry(PendingFate.ABSENT)
-    content = read_whole(files, path)
+    try:
+        content = read_whole(files, path)
+    except FileNotFoundError:
+        return NO_ENTRY
     try:
         lines = _decode(content, session_id, path)
     except BadSeal:

@@ -63,7 +63,7 @@ def put_a_directory_in_its_place(log: Path) -> None:
         (empty, "too little of its log is left"),
         (remove, "it has said something, and nothing of its session is left"),
         (put_a_newer_line_in, "start the newer version that has written it"),
-        (put_a_directory_in_its_place, "too little of its log is left"),
+        (put_a_directory_in_its_place, "it is no regular file"),
     ],
 )
 def test_jobs_that_a_damaged_lead_leaves_undone_are_told_at_every_start(

@@ -96,13 +96,13 @@ def test_a_new_log_is_durable_with_its_way_before_the_first_append(
     opened(here, framing)
 
     assert here.files.calls == [
+        f"listdir {DIRECTORY}",
         "mkdir agents",
         "sync_dir ",
         f"mkdir {DIRECTORY}",
         "sync_dir agents",
         f"open-create {PATH}",
         f"close {PATH}",
-        f"listdir {DIRECTORY}",
         f"open-read {PATH}",
         f"close {PATH}",
         f"open-write {PATH}",
@@ -286,7 +286,7 @@ def test_a_log_in_the_root_needs_no_directory(here: FaultyHost) -> None:
     say(log, "a")
 
     assert here.names() == ["events.jsonl"]
-    assert here.files.calls[:3] == ["open-create events.jsonl", "close events.jsonl", "listdir "]
+    assert here.files.calls[:3] == ["listdir ", "open-create events.jsonl", "close events.jsonl"]
 
 
 def test_the_pending_file_of_a_failed_removal_is_replaced(here: FaultyHost) -> None:

@@ -127,7 +127,9 @@ def test_hole_r18_the_way_to_a_new_log_is_durable_although_its_directories_exist
     opened(here, framing)
 
     created = here.files.calls.index(f"open-create {PATH}")
-    assert here.files.calls[:created] == ["sync_dir ", "sync_dir agents"]
+    assert here.files.calls[:created] == [
+        f"listdir {DIRECTORY}", "sync_dir ", "sync_dir agents",
+    ]  # fmt: skip
     assert f"sync_dir {DIRECTORY}" in here.files.calls[created:]
 
 
