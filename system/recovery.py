@@ -76,10 +76,11 @@ class Recovery:
     # 1
     def lock(self) -> None:
         """Lock the root and begin a new boot epoch."""
-        if self.host.files.kind(MARKER) is not None:
+        names = self.host.files.listdir("")
+        if MARKER in names and DATABASE in names:
             # What cannot be served is refused before anything of it is touched.
             self.reclaim()
-        self.root = Root.open(self.host.files, self.host.ids)
+        self.root = Root.open(self.host.files, self.host.ids, names)
         self.report.epoch = self.root.epoch
         self.report.swept += self.root.swept
 

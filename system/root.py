@@ -9,6 +9,7 @@ slots that are written in turn, so that one of them is always whole.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -35,21 +36,22 @@ class Root:
         self._lock = lock
 
     @classmethod
-    def open(cls, files: FileSystem, ids: Ids) -> Root:
+    def open(cls, files: FileSystem, ids: Ids, names: Sequence[str]) -> Root:
         """Lock the root and begin a new boot epoch, durably; an empty directory becomes a root.
 
-        Raises ``NotARoot``, ``NewerFormat``, ``RootInUse``, ``StorageFull`` or ``OSError``.
+        ``names`` is what the directory holds. Raises ``NotARoot``, ``NewerFormat``,
+        ``RootInUse``, ``StorageFull`` or ``OSError``.
         """
-        names = files.listdir("")
         if MARKER not in names:
             strange = [name for name in names if not _UNFINISHED.fullmatch(name)]
             if strange:
                 raise NotARoot("the directory", f"it holds {strange[0]!r} and no {MARKER}")
         else:
             _check_marker(files)
-        lock = _locked(files)
+        lock = _locked(files, names)
         try:
             with told_when_full(LOCK):
+                # Listed anew: who had the lock until now may have renamed what was there.
                 swept = sweep_temporaries(files, "")
                 if MARKER not in names:
                     marker = seal({"format": FORMAT, "made_by": "powercut"}) + b"\n"
@@ -79,8 +81,8 @@ def _check_marker(files: FileSystem) -> None:
         raise NewerFormat(MARKER, f"it has format={found}, known is format={FORMAT}")
 
 
-def _locked(files: FileSystem) -> File:
-    if files.kind(LOCK) is None:
+def _locked(files: FileSystem, names: Sequence[str]) -> File:
+    if LOCK not in names:
         # Somebody else may be faster; who holds it is about to be seen.
         with suppress(FileExistsError):
             files.open(LOCK, OpenMode.CREATE).close()

@@ -74,7 +74,7 @@ class Orchestrator:
         self.unserved: set[str] = set()
         self.lost: set[str] = set()
         self.framing = framing
-        self.reminders = Reminders(host, self.task, self.deliver)
+        self.reminders = Reminders(host)
 
     @property
     def provider_names(self) -> Sequence[str]:
@@ -339,7 +339,7 @@ class Orchestrator:
     def remind(self, agent: Agent, reminder_id: str) -> None:
         """Start the timer of a reminder, if it is still active."""
         if not self.closing:
-            self.reminders.start(agent, reminder_id)
+            self.reminders.start(agent, reminder_id, self.task, self.deliver)
 
     # -- work ----------------------------------------------------------------------------
 

@@ -16,27 +16,31 @@ Deliver: TypeAlias = Callable[[Agent, Message], Coroutine[None, None, None]]
 
 
 class Reminders:
-    """The reminders of this boot whose time has not come; ``deliver`` brings one to its agent.
+    """The reminders of this boot whose time has not come.
 
     Their due times are wall-clock times; within a boot the monotonic clock counts.
     """
 
-    def __init__(self, host: Host, run_beside: RunBeside, deliver: Deliver) -> None:
+    def __init__(self, host: Host) -> None:
         self._host = host
-        self._run_beside = run_beside
-        self._deliver = deliver
         # Those that are active, and, with their agents, those of them that are still asleep.
         self._tasks: dict[str, Task[None]] = {}
         self._sleeping: dict[str, Agent] = {}
 
-    def start(self, agent: Agent, reminder_id: str) -> None:
-        """Start the timer of a reminder, if it is still active."""
+    def start(
+        self, agent: Agent, reminder_id: str, run_beside: RunBeside, deliver: Deliver
+    ) -> None:
+        """Start the timer of a reminder, if it is still active; ``deliver`` brings it then.
+
+        Only the timer holds the two calls: a runtime that is dropped is gone at once, and
+        leaves nothing to be collected.
+        """
         reminder = agent.history.reminders.get(reminder_id)
         if reminder is None:
             return
         delay_ns = max(0, reminder[0] - self._host.clock.wall_ns())
-        work = self._remind(agent, reminder_id, delay_ns)
-        self._tasks[reminder_id] = self._run_beside(work, f"remind {agent.name()}")
+        work = self._remind(agent, reminder_id, delay_ns, deliver)
+        self._tasks[reminder_id] = run_beside(work, f"remind {agent.name()}")
         self._sleeping[reminder_id] = agent
 
     def stop(self) -> None:
@@ -54,13 +58,15 @@ class Reminders:
         """Return the timers, and those that are on their way."""
         return list(self._tasks.values())
 
-    async def _remind(self, agent: Agent, reminder_id: str, delay_ns: int) -> None:
+    async def _remind(
+        self, agent: Agent, reminder_id: str, delay_ns: int, deliver: Deliver
+    ) -> None:
         try:
             await self._host.clock.sleep(delay_ns)
             del self._sleeping[reminder_id]
             reminder = agent.history.reminders.get(reminder_id)
             if reminder is not None:
-                await self._deliver(agent, self._message(agent, reminder_id, reminder[1]))
+                await deliver(agent, self._message(agent, reminder_id, reminder[1]))
         finally:
             self._sleeping.pop(reminder_id, None)
             del self._tasks[reminder_id]

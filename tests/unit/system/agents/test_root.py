@@ -15,7 +15,7 @@ MARKER = seal({"format": 1, "made_by": "powercut"}) + b"\n"
 
 
 def opened(here: FaultyHost) -> Root:
-    return Root.open(here.host.files, here.host.ids)
+    return Root.open(here.host.files, here.host.ids, here.host.files.listdir(""))
 
 
 def slot(epoch: int) -> bytes:
