@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from system.errors import PayloadTooLarge
 from system.ports import Json, JsonObject
@@ -38,8 +37,11 @@ UNANSWERED: Final = frozenset((Kind.ERROR, Kind.NOTICE, Kind.REMINDER, Kind.SYST
 """Kinds about which no error is ever sent, so that errors end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+_NOTHING: Final[JsonObject] = {}
+"""Never changed, as nothing of a message is."""
+
+
+class Message(NamedTuple):
     """``sender`` and ``recipient`` are agent ids, ``USER`` or ``RUNTIME``.
 
     ``timestamp`` is ISO 8601 in UTC, for people only; ``reply_to`` a message id.
@@ -52,7 +54,7 @@ class Message:
     payload: Json
     timestamp: str
     reply_to: str | None = None
-    metadata: JsonObject = field(default_factory=dict)
+    metadata: JsonObject = _NOTHING
 
     def data(self) -> JsonObject:
         """Return the members of a ``message.enqueued`` line."""

@@ -215,12 +215,13 @@ class _Judge:
 
     def _first_unproven(self) -> int:
         """Return the position behind all lines that two barriers in a row have covered."""
-        position = len(self.scanner.lines)
+        lines = self.scanner.lines
+        position = len(lines)
         for _ in range(BARRIERS_TO_TRUST):
             if not position:
                 break
-            durable = self.scanner.lines[position - 1].known_durable
-            while self._seq_before(position) > durable:
+            durable = lines[position - 1].known_durable
+            while position and lines[position - 1].seq > durable:
                 position -= 1
         return position
 

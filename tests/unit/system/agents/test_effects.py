@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from system.agents.effects import Effects, Spawn
 from system.agents.message import Kind, Message
 
@@ -31,7 +29,7 @@ def test_a_turn_that_does_nothing_leaves_out_everything_that_is_empty() -> None:
 
 
 def test_a_turn_that_does_everything_has_all_of_it_in_its_line() -> None:
-    result = replace(HELLO, message_id="r", kind=Kind.RESPONSE)
+    result = HELLO._replace(message_id="r", kind=Kind.RESPONSE)
     effects = Effects(
         ["m"], [HELLO], {"a": CHILD}, [{"control_id": "c"}], [{"subscription_id": "s"}], ["u"],
         [{"reminder_id": "r"}], ["x"], {"mood": "glad"}, result,
