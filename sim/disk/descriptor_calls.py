@@ -39,7 +39,7 @@ class DescriptorCalls(Process):
         if file is None:
             raise os_error(errno.EBADF)
         disk = self.disk
-        if disk.locks.is_used:
+        if file.number in disk.locks.used:
             self._forget_locks(file)
         if disk.descriptor_interposer is not None:
             disk.descriptor_interposer.closing(file.path, file.number)

@@ -43,11 +43,11 @@ class RecordLock:
 class LockTable:
     """All locks of one disk, by inode number. Owners are compared by identity.
 
-    ``is_used`` says whether anybody ever took one.
+    ``used`` are the inodes on which anybody ever took one: of others there is nothing to forget.
     """
 
     def __init__(self) -> None:
-        self.is_used = False
+        self.used: set[int] = set()
         self._whole: dict[int, list[tuple[object, bool]]] = {}
         self._records: dict[int, list[RecordLock]] = {}
 
@@ -57,7 +57,7 @@ class LockTable:
         A conversion that fails has lost the lock it had, as on Linux. Raises ``OSError``
         (EWOULDBLOCK), or ``UnsupportedOperation`` where the real call would wait.
         """
-        self.is_used = True
+        self.used.add(inode)
         wanted = operation & ~fcntl.LOCK_NB
         if wanted not in {fcntl.LOCK_SH, fcntl.LOCK_EX, fcntl.LOCK_UN}:
             raise os_error(errno.EINVAL)
@@ -78,7 +78,7 @@ class LockTable:
 
         Raises ``OSError`` (EAGAIN), or ``UnsupportedOperation`` where it would wait.
         """
-        self.is_used = True
+        self.used.add(inode)
         if self.is_record_locked(inode, wanted):
             raise _conflict("lockf", waiting=waiting)
         self.unlock_record(inode, wanted)
