@@ -85,8 +85,7 @@ class DirectoryCalls(AttributeCalls):
         if not self._identity.may(inode, SEARCH):
             raise os_error(errno.EACCES, path)
         self._working_directory = inode.number
-        if self._trusted:
-            self._known = self.disk.cache.known_from(inode.number)
+        self._know(inode.number)
 
     def fchdir(self, fd: int) -> None:
         """Make an open directory the one that relative paths start from."""

@@ -17,12 +17,28 @@ from sim.disk.key import entry_key, key_of
 from sim.disk.path_name import PathName
 
 Inodes = Map[int, Inode]
-# By its text: the directory that holds the last component of a path, and the path itself.
-KnownPaths = dict[object, tuple[Inode, PathName]]
 
 # Compared in place: a property or a call costs more than the rest of a link count.
 FORMAT: Final = 0o170000
 REGULAR: Final = stat.S_IFREG
+
+
+class KnownPaths:
+    """What was walked from one directory; all of it is for changing.
+
+    ``places``: by a path's text, the directory that holds its last component, and the path
+    itself. ``directories``: by ``PathName.head``, where that leads to.
+    """
+
+    __slots__ = ("directories", "places")
+
+    def __init__(self) -> None:
+        self.places: dict[object, tuple[Inode, PathName]] = {}
+        self.directories: dict[str, Inode] = {}
+
+    def clear(self) -> None:
+        self.places.clear()
+        self.directories.clear()
 
 
 class InodeTable:
@@ -57,7 +73,7 @@ class InodeTable:
         They are forgotten when a directory or a symbolic link gains or loses a name: until
         then every path leads to the same directory.
         """
-        return self._known.setdefault(directory, {})
+        return self._known.setdefault(directory, KnownPaths())
 
     def _forget_paths(self) -> None:
         for known in self._known.values():

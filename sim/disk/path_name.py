@@ -27,10 +27,12 @@ class PathName:
     """``parents`` and then ``last``, which is empty for a path of slashes only.
 
     ``slash`` says that slashes follow ``last``: it must then name a directory. ``plain``
-    says that nothing in it needs care: no dots, no trailing slash, no name that is too long.
+    says that nothing in it needs care: no dots, no trailing slash, no name that is too long;
+    the text before ``last`` is then its ``head``.
     """
 
     text: str
+    head: str
     parents: tuple[str, ...]
     last: str
     absolute: bool
@@ -59,6 +61,16 @@ def path_name(path: StrOrBytesPath, call: str) -> PathName:
 
 
 @lru_cache(maxsize=8192)
+def plain_name(text: str) -> PathName | None:
+    """Take a path apart that needs no care; None for every other."""
+    try:
+        name = _parsed(text)
+    except (OSError, ValueError):
+        return None
+    return name if name.plain else None
+
+
+@lru_cache(maxsize=8192)
 def _parsed(text: str) -> PathName:
     if not text:
         raise os_error(errno.ENOENT, text)
@@ -72,6 +84,7 @@ def _parsed(text: str) -> PathName:
     careful = slash or last in _DOTS or any(name in _DOTS or is_too_long(name) for name in names)
     return PathName(
         text=text,
+        head=text.removesuffix(last),
         parents=tuple(names),
         last=last,
         absolute=text.startswith("/"),

@@ -16,8 +16,9 @@ from typing import Any, Final, Protocol
 from sim.disk.descriptor import DescriptorTable, OpenFile
 from sim.disk.disk import DEAD, Disk
 from sim.disk.inode import ROOT, Inode
+from sim.disk.inode_table import KnownPaths
 from sim.disk.os_error import os_error
-from sim.disk.path_name import PathName, StrOrBytesPath, path_name
+from sim.disk.path_name import PathName, StrOrBytesPath, path_name, plain_name
 from sim.disk.path_walk import Walk
 from sim.disk.permissions import SEARCH, WRITE, Identity
 from sim.errors import PowerOff
@@ -40,8 +41,8 @@ class Process:
     """One process on a disk. ``poisoned`` tells that it is dead."""
 
     __slots__ = (
-        "_descriptors", "_files", "_identity", "_known", "_owners", "_power", "_trusted",
-        "_unmasked", "_working_directory", "disk",
+        "_descriptors", "_files", "_identity", "_known", "_known_paths", "_owners", "_power",
+        "_trusted", "_unmasked", "_working_directory", "disk",
     )  # fmt: skip
 
     def __init__(
@@ -62,10 +63,7 @@ class Process:
         self._working_directory = ROOT
         self._descriptors = DescriptorTable(descriptor_limit)
         self._files = self._descriptors.files
-        # Paths that ``_quick`` knows; a process that is not trusted learns none.
-        self._known: dict[object, tuple[Inode, PathName]] = {}
-        if self._trusted:
-            self._known = disk.cache.known_from(ROOT)
+        self._know(ROOT)
 
     @property
     def poisoned(self) -> bool:
@@ -144,6 +142,12 @@ class Process:
             raise os_error(errno.ENOTDIR, path, path2)
         return self._inode(file.number)
 
+    def _know(self, directory: int) -> None:
+        """Know the paths that start in this directory; who is not trusted knows none."""
+        trusted = self._trusted
+        self._known_paths = self.disk.cache.known_from(directory) if trusted else KnownPaths()
+        self._known = self._known_paths.places
+
     def _quick(self, path: object, dir_fd: int | None) -> tuple[Inode, PathName] | None:
         """Return the directory, for changing, that holds the last component of a plain path.
 
@@ -158,12 +162,19 @@ class Process:
         """Walk a path, and remember it if nothing on the way needs care."""
         if type(path) is not str or not self._trusted:
             return None
-        try:
-            name = path_name(path, "")
-        except (OSError, ValueError):
+        name = plain_name(path)
+        if name is None:
             return None
-        if not name.plain:
+        directory = self._known_paths.directories.get(name.head) or self._walked(name)
+        if directory is None:
             return None
+        if len(self._known) >= _KNOWN_PATHS:
+            self._known_paths.clear()
+        known = self._known[path] = directory, name
+        return known
+
+    def _walked(self, name: PathName) -> Inode | None:
+        """Return the directory that the parents of a plain path lead to, and remember it."""
         directory = self._inode(ROOT if name.absolute else self._working_directory)
         for part in name.parents:
             number = directory.entries.get(part)
@@ -172,10 +183,8 @@ class Process:
             directory = self._inode(number)
         if not directory.parent:
             return None
-        if len(self._known) >= _KNOWN_PATHS:
-            self._known.clear()
-        known = self._known[path] = self._own(directory), name
-        return known
+        directory = self._known_paths.directories[name.head] = self._own(directory)
+        return directory
 
     def _parent(
         self, name: PathName, dir_fd: int | None, path: object, path2: object = None
