@@ -25,7 +25,6 @@ class OpenCall(Process):
         self, path: StrOrBytesPath, flags: int, mode: int = 0o777, *, dir_fd: int | None = None
     ) -> int:
         """Open or create a file, or open a directory; return a descriptor."""
-        disk = self.disk
         if self._power.off:
             raise PowerOff(DEAD)
         decoded = open_flags(flags)
@@ -35,17 +34,22 @@ class OpenCall(Process):
         if found is None or not decoded.plain:
             return self._open_carefully(path, decoded, mode, dir_fd)
         directory, name = found
+        disk, last = self.disk, name.last
         if len(self._files) >= self._descriptors.limit or disk.descriptor_interposer is not None:
             self._admit(path, name.text)
-        if name.last in directory.entries:
-            number, changed = directory.entries[name.last], disk.cache.changed
-            inode = changed[number] if number in changed else disk.cache.base[number]
+        if last in directory.entries:
+            number, cache = directory.entries[last], disk.cache
+            inode = cache.changed[number] if number in cache.changed else cache.base[number]
             if not inode.target:
+                is_directory = bool(inode.parent)
+                taken = decoded.takes_directory if is_directory else decoded.takes_file
+                if taken and disk.calm:
+                    return self._descriptors.open(number, name.text, decoded, is_directory, 0)
                 return self._open_found(inode, name.text, decoded, path, decoded.directory)
         elif not decoded.create:
             raise os_error(errno.ENOENT, path)
         elif directory.links:
-            return self._open_new(directory, name.last, name.text, decoded, mode)
+            return self._open_new(directory, last, name.text, decoded, mode)
         return self._open_carefully(path, decoded, mode, dir_fd, is_admitted=True)
 
     def _admit(self, path: object, text: str) -> None:
@@ -100,7 +104,7 @@ class OpenCall(Process):
         if flags.create and flags.exclusive:
             raise os_error(errno.EEXIST, given)
         if is_directory:
-            if flags.changes:
+            if not flags.takes_directory:
                 raise os_error(errno.EISDIR, given)
         elif asks_directory:
             raise os_error(errno.ENOTDIR, given)

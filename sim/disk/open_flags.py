@@ -29,8 +29,9 @@ class OpenFlags:
     """What ``flags`` ask for. ``valid`` is False where Linux answers EINVAL at once.
 
     ``sync`` lets a sync follow every write; ``wanted`` are the permission bits that it takes.
-    ``changes`` says that no directory can be opened so, and ``plain`` that neither EINVAL
-    nor ``O_TMPFILE`` is to be thought of.
+    ``takes_directory`` and ``takes_file`` say that such a one can be opened so, if it exists
+    and has the bits, and stays as it is; ``plain`` that neither EINVAL nor ``O_TMPFILE`` is
+    to be thought of.
     """
 
     readable: bool
@@ -47,7 +48,8 @@ class OpenFlags:
     sync_data_only: bool
     plain: bool
     wanted: int
-    changes: bool
+    takes_directory: bool
+    takes_file: bool
     valid: bool
 
 
@@ -63,23 +65,25 @@ def open_flags(flags: int) -> OpenFlags:
     unnamed = bool(flags & _TMPFILE_BIT)
     create = bool(flags & os.O_CREAT)
     truncate = bool(flags & os.O_TRUNC)
+    exclusive, directory = bool(flags & os.O_EXCL), bool(flags & os.O_DIRECTORY)
     wanted = {os.O_RDONLY: READ, os.O_WRONLY: WRITE, os.O_RDWR: READ | WRITE}[access]
     return OpenFlags(
         readable=access != os.O_WRONLY,
         writable=access != os.O_RDONLY,
         create=create,
-        exclusive=bool(flags & os.O_EXCL),
+        exclusive=exclusive,
         truncate=truncate,
         append=bool(flags & os.O_APPEND),
-        directory=bool(flags & os.O_DIRECTORY),
-        follow=not flags & os.O_NOFOLLOW and not (create and flags & os.O_EXCL),
+        directory=directory,
+        follow=not flags & os.O_NOFOLLOW and not (create and exclusive),
         unnamed=unnamed,
         no_access_time=bool(flags & os.O_NOATIME),
         sync=bool(flags & os.O_DSYNC),
         sync_data_only=not flags & _SYNC_BIT,
         plain=not unnamed and _is_valid(flags, unnamed=unnamed),
         wanted=wanted | (WRITE if truncate else 0),
-        changes=create or truncate or access != os.O_RDONLY,
+        takes_directory=not (create or truncate or access != os.O_RDONLY),
+        takes_file=not (directory or truncate or (create and exclusive)),
         valid=_is_valid(flags, unnamed=unnamed),
     )
 
