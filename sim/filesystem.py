@@ -9,16 +9,18 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+from functools import lru_cache
 from typing import Final
 
 from sim.disk.handle import Handle
 from system.ports import Kind, OpenMode
 
+# By value: the hash of a plain enum's member is a call of Python.
 _FLAGS: Final = {
-    OpenMode.READ: os.O_RDONLY | os.O_CLOEXEC,
-    OpenMode.WRITE: os.O_RDWR | os.O_CLOEXEC,
-    OpenMode.CREATE: os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
-    OpenMode.APPEND: os.O_RDWR | os.O_APPEND | os.O_CLOEXEC,
+    OpenMode.READ.value: os.O_RDONLY | os.O_CLOEXEC,
+    OpenMode.WRITE.value: os.O_RDWR | os.O_CLOEXEC,
+    OpenMode.CREATE.value: os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
+    OpenMode.APPEND.value: os.O_RDWR | os.O_APPEND | os.O_CLOEXEC,
 }
 _FILE_MODE: Final = 0o644
 _DIRECTORY_MODE: Final = 0o755
@@ -51,7 +53,7 @@ class SimulatedFile:
 
     def size(self) -> int:
         """Return the size in bytes."""
-        return self._handle.fstat(self._descriptor).st_size
+        return self._handle.size_of(self._descriptor)
 
     def fsync(self) -> None:
         """Make content and attributes durable."""
@@ -83,7 +85,7 @@ class SimulatedFileSystem:
 
     def open(self, path: str, mode: OpenMode) -> SimulatedFile:
         """Open a regular file as ``mode`` says."""
-        descriptor = self._handle.open(_absolute(path), _FLAGS[mode], _FILE_MODE)
+        descriptor = self._handle.open(_absolute(path), _FLAGS[mode._value_], _FILE_MODE)
         return SimulatedFile(self._handle, descriptor)
 
     def replace(self, source: str, target: str) -> None:
@@ -109,7 +111,7 @@ class SimulatedFileSystem:
     def kind(self, path: str) -> Kind | None:
         """Return what is at ``path``, or None when there is nothing."""
         try:
-            mode = self._handle.stat(_absolute(path)).st_mode
+            mode = self._handle.mode_of(_absolute(path))
         except FileNotFoundError:
             return None
         if stat.S_ISREG(mode):
@@ -118,12 +120,10 @@ class SimulatedFileSystem:
 
     def sync_dir(self, path: str) -> None:
         """Make the entries of a directory durable."""
-        descriptor = self._handle.open(_absolute(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            self._handle.fsync(descriptor)
-        finally:
-            self._handle.close(descriptor)
+        self._handle.sync_directory(_absolute(path))
 
 
+# Kept, since the same few paths are asked for over and over.
+@lru_cache(maxsize=8192)
 def _absolute(path: str) -> str:
     return path if path.startswith("/") else f"/{path}"

@@ -9,7 +9,7 @@ import stat
 from typing import Final
 
 from sim.disk.descriptor_calls import DescriptorCalls
-from sim.disk.inode import Inode
+from sim.disk.inode import BLOCK_BYTES, Inode
 from sim.disk.os_error import os_error
 from sim.disk.path_name import FileDescriptorOrPath, StrOrBytesPath
 from sim.disk.permissions import WRITE
@@ -42,6 +42,15 @@ class AttributeCalls(DescriptorCalls):
     def fstat(self, fd: int) -> os.stat_result:
         """Tell the attributes of an open file."""
         return stat_result(self._inode(self._file(fd).number))
+
+    def mode_of(self, path: StrOrBytesPath) -> int:
+        """Return the ``st_mode`` of ``stat``, for those who want no more of it."""
+        return self._resolve(path, "stat").mode
+
+    def size_of(self, fd: int) -> int:
+        """Return the ``st_size`` of ``fstat`` (bytes), for those who want no more of it."""
+        inode = self._inode(self._file(fd).number)
+        return BLOCK_BYTES if inode.parent else inode.size
 
     def access(
         self,

@@ -20,6 +20,7 @@ import os
 from typing import IO, Any, Final
 
 from sim.disk.directory_calls import DirectoryCalls
+from sim.disk.disk import DEAD
 from sim.disk.file_objects import open_file
 from sim.disk.lock_calls import LockCalls
 from sim.disk.name_calls import NameCalls
@@ -27,8 +28,9 @@ from sim.disk.open_call import OpenCall
 from sim.disk.path_name import FileDescriptorOrPath
 from sim.disk.raw_file import Opener
 from sim.disk.transfer_calls import TransferCalls
-from sim.errors import UnsupportedOperation
+from sim.errors import PowerOff, UnsupportedOperation
 
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # What programs call on descriptors through other modules than ``os``.
 _ELSEWHERE: Final = frozenset({"aio_read", "aio_write", "fcntl", "io_uring", "ioctl", "mmap"})
 
@@ -47,6 +49,29 @@ class Handle(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
     def exit(self) -> None:
         """End this process; to the disk an orderly end is the same as a kill."""
         self.poison()
+
+    def sync_directory(self, path: str) -> None:
+        """Open a directory, sync it and close it; in one step, if nobody can tell."""
+        if self._power.off:
+            raise PowerOff(DEAD)
+        disk = self.disk
+        found = self._known.get(path) or self._learn(path)
+        if found is not None and disk.calm and disk.descriptor_interposer is None:
+            directory, name = found
+            number = directory.entries.get(name.last, 0)
+            if (
+                number
+                and self._inode(number).parent
+                and number not in disk.locks.used  # which a close would give up
+                and not self._descriptors.is_full
+            ):
+                disk.sync(number, path)
+                return
+        descriptor = self.open(path, _DIRECTORY)
+        try:
+            self.fsync(descriptor)
+        finally:
+            self.close(descriptor)
 
     def open_file(
         self,

@@ -25,14 +25,15 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "fsync": (DESCRIPTOR,), "ftruncate": (DESCRIPTOR, 0), "getcwd": (), "getcwdb": (),
     "lchown": ("/a", 0, 0), "link": ("/a", "/b"), "listdir": ("/",),
     "lockf": (DESCRIPTOR, os.F_LOCK, 0), "lseek": (DESCRIPTOR, 0, 0), "lstat": ("/a",),
-    "mkdir": ("/d",), "open": ("/a", os.O_RDONLY), "open_file": ("/a",),
+    "mkdir": ("/d",), "mode_of": ("/a",), "open": ("/a", os.O_RDONLY), "open_file": ("/a",),
     "posix_fallocate": (DESCRIPTOR, 0, 1), "pread": (DESCRIPTOR, 1, 0),
     "preadv": (DESCRIPTOR, [bytearray(1)], 0), "pwrite": (DESCRIPTOR, b"x", 0),
     "pwritev": (DESCRIPTOR, [b"x"], 0), "read": (DESCRIPTOR, 1), "readlink": ("/l",),
     "readv": (DESCRIPTOR, [bytearray(1)]), "record_lock": (DESCRIPTOR, 1), "remove": ("/a",),
     "rename": ("/a", "/b"), "replace": ("/a", "/b"), "rmdir": ("/d",), "scandir": ("/",),
-    "sendfile": (DESCRIPTOR, DESCRIPTOR, 0, 1), "stat": ("/a",), "symlink": ("x", "/l"),
-    "sync": (), "truncate": ("/a", 0), "umask": (0,), "unlink": ("/a",), "utime": ("/a",),
+    "sendfile": (DESCRIPTOR, DESCRIPTOR, 0, 1), "size_of": (DESCRIPTOR,), "stat": ("/a",),
+    "symlink": ("x", "/l"), "sync": (), "sync_directory": ("/",), "truncate": ("/a", 0),
+    "umask": (0,), "unlink": ("/a",), "utime": ("/a",),
     "write": (DESCRIPTOR, b"x"), "writev": (DESCRIPTOR, [b"x"]),
 }  # fmt: skip
 NO_CALLS = {"disk", "exit", "poison", "poisoned"}
