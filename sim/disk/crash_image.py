@@ -14,7 +14,7 @@ from typing import Final
 from immutables import Map
 from xxhash import xxh3_128
 
-from sim.disk.inode import ROOT, Inode
+from sim.disk.inode import FORMAT, REGULAR, ROOT, Inode
 from sim.disk.inode_table import Inodes
 from sim.disk.micro_operation import MicroOperation
 
@@ -61,7 +61,18 @@ class Image:
 
     def files(self) -> dict[str, bytes]:
         """Return the content of every regular file by path, for looking at small disks."""
-        return {path: inode.read(0, inode.size) for path, inode in self.tree() if inode.is_file}
+        found: dict[str, bytes] = {}
+        self._collect("/", self.cached[ROOT], found)
+        return found
+
+    def _collect(self, path: str, directory: Inode, found: dict[str, bytes]) -> None:
+        cached = self.cached
+        for name, number in sorted(directory.entries.items()):
+            inode = cached[number]
+            if inode.mode & FORMAT == REGULAR:
+                found[path + name] = inode.read(0, inode.size)
+            elif inode.entries:
+                self._collect(f"{path}{name}/", inode, found)
 
     def digest(self) -> str:
         """Return 32 hex digits that are equal exactly for equal trees.

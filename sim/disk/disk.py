@@ -348,7 +348,7 @@ class Disk:
 
         Cheaper than ``snapshot().files()``: what is pending need not be known for it.
         """
-        return Image.of_platter(self.cache.freeze(), self.next_inode).files()
+        return Image.of_platter(self.cache.view(), self.next_inode).files()
 
     def snapshot(self) -> Image:
         """Return the disk as it is: page cache, pending operations and platter.

@@ -18,6 +18,10 @@ BLOCK_BYTES: Final = 4096
 SECTOR_BYTES: Final = 512
 ROOT: Final = 1
 
+# The type bits of a mode, and those of a file, for where a call costs more than all else.
+FORMAT: Final = 0o170000
+REGULAR: Final = stat.S_IFREG
+
 Blocks = Map[int, bytes]
 Entries = Map[str, int]
 
@@ -124,12 +128,10 @@ class Inode:
         end = min(offset + length, self.size)
         if end <= offset:
             return b""
-        index, start = divmod(offset, BLOCK_BYTES)
-        if end <= (index + 1) * BLOCK_BYTES:
-            wanted = end - offset
-            part = self.blocks.get(index, b"")[start : start + wanted]
-            return part if len(part) == wanted else part.ljust(wanted, b"\0")
-        return self._read_across(offset, end)
+        if end <= BLOCK_BYTES:
+            part = self.blocks.get(0, b"")[offset:end]
+            return part if len(part) == end - offset else part.ljust(end - offset, b"\0")
+        return self.stored(offset, end - offset)
 
     def stored(self, offset: int, length: int) -> bytes:
         """Return what is stored in ``length`` bytes at ``offset``, whatever the size says."""
@@ -143,7 +145,7 @@ class Inode:
         last = (end - 1) // BLOCK_BYTES
         blocks = self.blocks
         whole = b"".join(
-            blocks.get(index, b"").ljust(BLOCK_BYTES, b"\0") for index in range(first, last + 1)
+            [blocks.get(index, b"").ljust(BLOCK_BYTES, b"\0") for index in range(first, last + 1)]
         )
         return whole[start : start + end - offset]
 
@@ -194,6 +196,9 @@ class Inode:
     def cut(self, size: int) -> None:
         """Drop every stored byte at or beyond ``size`` (bytes)."""
         self.content_key = None
+        if not size:
+            self.blocks = NO_BLOCKS
+            return
         keep, rest = divmod(size, BLOCK_BYTES)
         blocks = self.blocks
         gone = [index for index in blocks if index > keep or (index == keep and not rest)]
@@ -214,8 +219,4 @@ def block_key(index: int, block: bytes) -> int:
 
 
 def _patched(old: bytes, start: int, data: bytes) -> bytes:
-    end = start + len(data)
-    if not start and end >= len(old):
-        return data
-    head = old[:start] if len(old) >= start else old.ljust(start, b"\0")
-    return head + data + old[end:]
+    return old[:start].ljust(start, b"\0") + data + old[start + len(data) :]

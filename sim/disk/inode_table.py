@@ -7,20 +7,13 @@ here, for both.
 
 from __future__ import annotations
 
-import stat
-from typing import Final
-
 from immutables import Map
 
-from sim.disk.inode import Inode
+from sim.disk.inode import FORMAT, REGULAR, Inode
 from sim.disk.key import entry_key, key_of
 from sim.disk.path_name import PathName
 
 Inodes = Map[int, Inode]
-
-# Compared in place: a property or a call costs more than the rest of a link count.
-FORMAT: Final = 0o170000
-REGULAR: Final = stat.S_IFREG
 
 
 class KnownPaths:
@@ -173,6 +166,10 @@ class InodeTable:
         else:
             replaced.links -= 1
         return replaced
+
+    def view(self) -> Inodes:
+        """Return everything for a look at once: what changes later may show, or may not."""
+        return self.base.update(self.changed)
 
     def freeze(self) -> Inodes:
         """Return everything as an unchanging base; costs what changed, not what is stored."""
