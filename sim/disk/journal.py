@@ -11,17 +11,18 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sim.disk.inode import Inode
-from sim.disk.operation import Create, Operation, Rename, Sync, Write
+from sim.disk.operation import Create, Operation, Rename, Resize, Sync, Write
 
 CREATE: Final = 0
 WRITE: Final = 1
 RENAME: Final = 2
 SYNC: Final = 3
-ENTERED: Final = 4
+RESIZE: Final = 4
+ENTERED: Final = 5
 """What is noted of all other calls: this, and the operation itself."""
-_KINDS: Final = (Create, Write, Rename, Sync)
+_KINDS: Final = (Create, Write, Rename, Sync, Resize)
 # A birth is noted as its path, the arguments of ``Inode.born``, the directory and the name.
-_LENGTHS: Final = (9, 1 + len(Write._fields), 1 + len(Rename._fields), 1 + len(Sync._fields), 2)
+_LENGTHS: Final = (9, *(1 + len(kind._fields) for kind in _KINDS[1:]), 2)
 
 
 class Journal:
