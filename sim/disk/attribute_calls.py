@@ -83,7 +83,7 @@ class AttributeCalls(DescriptorCalls):
             raise os_error(errno.EISDIR, path)
         if not self._identity.may(inode, WRITE):
             raise os_error(errno.EACCES, path)
-        self._resize(inode, length, _text(path), path)
+        self._resize(inode.number, length, _text(path), path)
 
     def chmod(
         self,

@@ -96,7 +96,12 @@ class DescriptorCalls(Process):
         inode = self._written(file)
         if not data:
             return 0
-        return self._put(file, inode, data, inode.size if file.flags.append else offset)
+        flags = file.flags
+        if flags.append:
+            offset = inode.size
+        if flags.sync or offset > _PLAIN_OFFSET:
+            return self._put(file, inode, data, offset)
+        return self.disk.write(inode, offset, data, file.path)
 
     def lseek(self, fd: int, position: int, how: int, /) -> int:
         """Move the offset, and return it; ``how`` may be ``SEEK_DATA`` and ``SEEK_HOLE``."""
@@ -129,7 +134,7 @@ class DescriptorCalls(Process):
         file = self._file(fd)
         if length < 0 or not file.flags.writable:
             raise os_error(errno.EINVAL)
-        self._resize(self._inode(file.number), length, file.path)
+        self._resize(file.number, length, file.path)
 
     def posix_fallocate(self, fd: int, offset: int, length: int, /) -> None:
         """Let the file reach to ``offset + length`` bytes; it never shrinks.
@@ -141,8 +146,8 @@ class DescriptorCalls(Process):
             raise os_error(errno.EINVAL)
         if not file.flags.writable:
             raise os_error(errno.EBADF)
-        inode = self._inode(file.number)
-        self._resize(inode, max(inode.size, offset + length), file.path)
+        size = self._inode(file.number).size
+        self._resize(file.number, max(size, offset + length), file.path)
 
     # -- barriers ------------------------------------------------------------------------
 
@@ -173,10 +178,10 @@ class DescriptorCalls(Process):
             raise os_error(errno.EBADF)
         if file.is_directory:
             raise os_error(errno.EISDIR)
-        data = self._inode(file.number).read(offset, length)
-        interposer = self.disk.interposer
-        if interposer is not None:
-            data = interposer.reading(file.path, file.number, offset, data)
+        disk, number = self.disk, file.number
+        data = self._inode(number).read(offset, length)
+        if not disk.calm and disk.interposer is not None:
+            data = disk.interposer.reading(file.path, number, offset, data)
         return data
 
     def _written(self, file: OpenFile) -> Inode:
@@ -195,10 +200,11 @@ class DescriptorCalls(Process):
             self._sync(file, file.flags.sync_data_only)
         return count
 
-    def _resize(self, inode: Inode, length: int, text: str, path: object = None) -> None:
+    def _resize(self, number: int, length: int, text: str, path: object = None) -> None:
         if length > FILE_MAX_BYTES:
             raise os_error(errno.EFBIG, path)
-        self.disk.resize(self._own(inode), length, text)
+        disk = self.disk
+        disk.resize(disk.cache.own(number), length, text)
 
     def _sync(self, file: OpenFile, data_only: bool, /) -> None:
         """Sync, and report once an error that another descriptor met since the last time.

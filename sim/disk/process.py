@@ -148,18 +148,12 @@ class Process:
         self._known_paths = self.disk.cache.known_from(directory) if trusted else KnownPaths()
         self._known = self._known_paths.places
 
-    def _quick(self, path: object, dir_fd: int | None) -> tuple[Inode, PathName] | None:
+    def _learn(self, path: object) -> tuple[Inode, PathName] | None:
         """Return the directory, for changing, that holds the last component of a plain path.
 
         None sends the caller to ``Walk``, which starts again and knows every case. A path
         that was walked is known until a directory or a link gains or loses a name.
         """
-        if dir_fd is not None:
-            return None
-        return self._known.get(path) or self._learn(path)
-
-    def _learn(self, path: object) -> tuple[Inode, PathName] | None:
-        """Walk a path, and remember it if nothing on the way needs care."""
         if type(path) is not str or not self._trusted:
             return None
         name = plain_name(path)
@@ -190,9 +184,10 @@ class Process:
         self, name: PathName, dir_fd: int | None, path: object, path2: object = None
     ) -> Inode:
         """Return the directory that holds the last component of a path."""
-        found = self._quick(name.text, dir_fd)
-        if found is not None:
-            return found[0]
+        if dir_fd is None:
+            found = self._known.get(name.text) or self._learn(name.text)
+            if found is not None:
+                return found[0]
         walk = Walk(self.disk.cache, self._identity, path, path2)
         return walk.parent(name, self._start(name, dir_fd, path, path2))
 
@@ -208,12 +203,15 @@ class Process:
         """Return the inode that a path means, for reading."""
         if self._power.off:
             raise PowerOff(DEAD)
-        found = self._quick(path, dir_fd)
+        found = None
+        if dir_fd is None:
+            found = self._known.get(path) or self._learn(path)
         if found is not None:
             directory, name = found
-            if name.last not in directory.entries:
+            number = directory.entries.get(name.last)
+            if number is None:
                 raise os_error(errno.ENOENT, path, path2)
-            inode = self._inode(directory.entries[name.last])
+            inode = self._inode(number)
             if not (inode.target and follow):
                 return inode
         name = path_name(path, call)
