@@ -58,6 +58,8 @@ class InodeTable:
         found = self.changed.get(number)
         if found is None:
             found = self.changed[number] = self.base[number].copy()
+            if self.key is None:
+                found.content_key = None  # what nobody asks for need not be kept right
         return found
 
     def known_from(self, directory: int) -> KnownPaths:
