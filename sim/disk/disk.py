@@ -74,7 +74,7 @@ class Disk:
         self.locks = LockTable()
         self._errors_to_come: set[int] = set()
         self.next_inode = self.image.next_inode
-        self._pending = Pending(model, self.image.platter, self.image.pending)
+        self._pending: Pending | None = None
         self._folded = 0
 
     @property
@@ -334,12 +334,15 @@ class Disk:
         It belongs to the disk: it is brought up to date at every call, and is not to be
         advanced by anyone else.
         """
+        pending = self._pending
+        if pending is None:
+            pending = self._pending = Pending(self.model, self.image.platter, self.image.pending)
         journal = self.journal
         while self._folded < len(journal):
             operation = journal[self._folded]
             self._folded += 1
-            self._pending.advance(operation, self._folded)
-        return self._pending
+            pending.advance(operation, self._folded)
+        return pending
 
     def power_cut(self, survivors: SurvivorSet) -> Image:
         """Return the disk that the next boot finds if the power is cut now.
