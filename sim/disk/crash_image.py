@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from immutables import Map
 from xxhash import xxh3_128
@@ -21,8 +20,7 @@ from sim.disk.micro_operation import MicroOperation
 BIRTH_NS: Final = 1_700_000_000_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """A platter, what is pending above it, and the page cache that both make together.
 
     After a power cut, and on a disk that was cleanly unmounted, nothing is pending and

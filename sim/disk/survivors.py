@@ -8,7 +8,7 @@ micro-operations at the crash, from 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sim.disk.micro_operation import MicroOperation, WriteBlock, stale_bytes
 from sim.disk.ordering import Ordering
@@ -16,8 +16,7 @@ from sim.disk.persistence import StaleBytes
 from sim.errors import HarnessError
 
 
-@dataclass(frozen=True, slots=True)
-class SurvivorSet:
+class SurvivorSet(NamedTuple):
     """``lost``: what did not survive. ``torn``: pairs of a write and how many of its bytes
     did. ``stale``: lost writes whose place shows what was there before it was allocated.
     """
