@@ -9,8 +9,7 @@ real system call fails there with EBADF and touches nothing.
 
 from __future__ import annotations
 
-from bisect import insort
-from operator import neg
+from heapq import heappop, heappush
 from typing import Final
 
 from sim.disk.open_flags import OpenFlags
@@ -25,7 +24,7 @@ class OpenFile:
     bytes. ``sync_errors`` is how many failed syncs of this inode its owner knows of.
     """
 
-    __slots__ = ("flags", "is_directory", "number", "offset", "path", "references", "sync_errors")
+    __slots__ = ("flags", "is_directory", "number", "offset", "path", "sync_errors")
 
     # Without a constructor: its call would cost as much as everything else that ``open`` does.
     flags: OpenFlags
@@ -33,15 +32,13 @@ class OpenFile:
     number: int
     offset: int
     path: str
-    references: int
     sync_errors: int
 
 
 class DescriptorTable:
     """The descriptors of one process; a new one is the lowest that is free.
 
-    ``_free`` is a stack of the free ones, the lowest on top; all above the one at its bottom
-    are free, too.
+    ``_free`` is a heap of those that were given back: with ``files`` it has no gaps.
     """
 
     __slots__ = ("_free", "files", "limit")
@@ -49,7 +46,7 @@ class DescriptorTable:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.files: dict[int, OpenFile] = {}
-        self._free = [FIRST_DESCRIPTOR]
+        self._free: list[int] = []
 
     @property
     def is_full(self) -> bool:
@@ -66,30 +63,21 @@ class DescriptorTable:
         file.is_directory = is_directory
         file.sync_errors = sync_errors
         file.offset = 0
-        file.references = 1
-        free = self._free
-        descriptor = free.pop()
-        if not free:
-            free.append(descriptor + 1)
-        self.files[descriptor] = file
+        free, files = self._free, self.files
+        descriptor = heappop(free) if free else FIRST_DESCRIPTOR + len(files)
+        files[descriptor] = file
         return descriptor
 
     def add_twin(self, file: OpenFile) -> int:
         """Give a description one more descriptor, and return it."""
-        file.references += 1
-        descriptor = self._free.pop()
-        if not self._free:
-            self._free.append(descriptor + 1)
-        self.files[descriptor] = file
+        free, files = self._free, self.files
+        descriptor = heappop(free) if free else FIRST_DESCRIPTOR + len(files)
+        files[descriptor] = file
         return descriptor
 
     def remove(self, descriptor: int) -> OpenFile | None:
         """Close a descriptor, and return its description; None if there is none."""
         file = self.files.pop(descriptor, None)
         if file is not None:
-            file.references -= 1
-            if descriptor < self._free[-1]:
-                self._free.append(descriptor)
-            else:
-                insort(self._free, descriptor, key=neg)
+            heappush(self._free, descriptor)
         return file

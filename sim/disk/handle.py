@@ -55,16 +55,9 @@ class Handle(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
         if self._power.off:
             raise PowerOff(DEAD)
         disk = self.disk
-        found = self._known.get(path) or self._learn(path)
-        if found is not None and disk.calm and disk.descriptor_interposer is None:
-            directory, name = found
-            number = directory.entries.get(name.last, 0)
-            if (
-                number
-                and self._inode(number).parent
-                and number not in disk.locks.used  # which a close would give up
-                and not self._descriptors.is_full
-            ):
+        if disk.calm and disk.descriptor_interposer is None and not self._descriptors.is_full:
+            number = self._known_directory(path)
+            if number and number not in disk.locks.used:  # a close gives locks up
                 disk.sync(number, path)
                 return
         descriptor = self.open(path, _DIRECTORY)

@@ -117,7 +117,7 @@ class Process:
         """Give up the locks that die with a descriptor of ``file`` that was closed."""
         locks = self.disk.locks
         locks.forget_process(file.number, self)
-        if not file.references:
+        if file not in self._files.values():
             locks.forget_description(file.number, file)
 
     def _inode(self, number: int) -> Inode:
@@ -167,6 +167,17 @@ class Process:
         known = self._known[path] = directory, name
         return known
 
+    def _known_directory(self, path: str) -> int:
+        """Return the number of a directory that may be opened, or 0 if that needs care."""
+        if path == "/":
+            return ROOT if self._trusted else 0
+        found = self._known.get(path) or self._learn(path)
+        if found is None:
+            return 0
+        directory, name = found
+        number = directory.entries.get(name.last, 0)
+        return number if number and self._inode(number).parent else 0
+
     def _walked(self, name: PathName) -> Inode | None:
         """Return the directory that the parents of a plain path lead to, and remember it."""
         directory = self._inode(ROOT if name.absolute else self._working_directory)
@@ -214,6 +225,8 @@ class Process:
             inode = self._inode(number)
             if not (inode.target and follow):
                 return inode
+        elif path == "/":
+            return self._inode(ROOT)
         name = path_name(path, call)
         walk = Walk(self.disk.cache, self._identity, path, path2)
         return walk.resolve(name, self._start(name, dir_fd, path, path2), follow=follow)
