@@ -33,6 +33,8 @@ from sim.disk.persistence import (
     TruncateOrder,
 )
 
+_NoData = CreateInode | SetSize | LinkName | UnlinkName | MoveName | ChangeAttributes
+
 
 class Ordering:
     """The predecessors of every pending micro-operation; grows by one at a time.
@@ -68,19 +70,28 @@ class Ordering:
     def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
         """Add the next in program order; ``is_directory``: it names or moves a directory."""
         index = len(self.micros)
-        needs = order = 0
-        for before in self._direct(micro, index, is_directory):
-            needs |= self.needs[before] | 1 << before
-            order |= self.order[before] | 1 << before
-        if self.model.sequential:
-            order = (1 << index) - 1
+        if isinstance(micro, WriteBlock):
+            self._append(micro, self._before_data(micro), 0)
+            self._remember_data(micro, index)
         else:
-            order |= self._by_directory_order(micro)
+            direct = self._direct(micro, index, is_directory)
+            self._append(micro, direct, self._by_directory_order(micro))
+            self._remember(micro, index, is_directory)
+
+    def _append(self, micro: MicroOperation, direct: Iterable[int], order: int) -> None:
+        """Add what comes after the positions ``direct``, and after the set ``order``."""
+        all_needs, all_order = self.needs, self.order
+        needs = 0
+        for before in direct:
+            itself = 1 << before
+            needs |= all_needs[before] | itself
+            order |= all_order[before] | itself
+        if self.model.sequential:
+            order = (1 << len(all_order)) - 1
         self.truncation.append(self._truncations.get(micro.number))
         self.micros.append(micro)
-        self.needs.append(needs)
-        self.order.append(order)
-        self._remember(micro, index, is_directory)
+        all_needs.append(needs)
+        all_order.append(order)
 
     def birth(self, number: int) -> int | None:
         """Return which pending micro-operation made this inode, or None: it is durable."""
@@ -92,14 +103,12 @@ class Ordering:
 
     # -- what a micro-operation needs ------------------------------------------------
 
-    def _direct(self, micro: MicroOperation, index: int, is_directory: bool) -> Iterable[int]:
+    def _direct(self, micro: _NoData, index: int, is_directory: bool) -> Iterable[int]:
         number = micro.number
         for inode in (number, *_directories_of(micro)):
             if inode in self._births:
                 yield self._births[inode]
         match micro:
-            case WriteBlock():
-                yield from self._before_data(micro)
             case SetSize():
                 if number in self._sizes:
                     yield self._sizes[number]
@@ -113,15 +122,17 @@ class Ordering:
             case CreateInode() | LinkName() | UnlinkName():
                 pass
 
-    def _before_data(self, block: WriteBlock) -> Iterable[int]:
-        unit = (block.number, self._unit(block.offset))
+    def _before_data(self, block: WriteBlock) -> list[int]:
+        number = block.number
+        before = []
+        if number in self._births:
+            before.append(self._births[number])
+        unit = self._unit(block)
         if unit in self._units:
-            yield self._units[unit]
-        if (
-            self.model.truncate_order is not TruncateOrder.NONE
-            and block.number in self._truncations
-        ):
-            yield self._truncations[block.number]
+            before.append(self._units[unit])
+        if number in self._truncations and self.model.truncate_order is not TruncateOrder.NONE:
+            before.append(self._truncations[number])
+        return before
 
     def _data_of_append(self, size: SetSize, index: int) -> Iterable[int]:
         """Yield the data that the same call put below this size, if the model waits for it."""
@@ -173,11 +184,10 @@ class Ordering:
 
     # -- what the model keeps in order -------------------------------------------------
 
-    def _by_directory_order(self, micro: MicroOperation) -> int:
+    def _by_directory_order(self, micro: _NoData) -> int:
         order = self.model.directory_order
         if order is DirectoryOrder.ALL:
-            data = isinstance(micro, WriteBlock | CreateInode)
-            return 0 if data else self._metadata
+            return 0 if isinstance(micro, CreateInode) else self._metadata
         if order is DirectoryOrder.SAME:
             before = 0
             for directory in _directories_of(micro):
@@ -185,17 +195,18 @@ class Ordering:
             return before
         return 0
 
-    def _remember(self, micro: MicroOperation, index: int, is_directory: bool) -> None:
+    def _remember_data(self, block: WriteBlock, index: int) -> None:
+        self._units[self._unit(block)] = index
+        if block.fresh:
+            self._fresh.add((block.number, block.offset // BLOCK_BYTES))
+        self._content.setdefault(block.number, []).append(index)
+
+    def _remember(self, micro: _NoData, index: int, is_directory: bool) -> None:
         number = micro.number
         closed = self.order[index] | 1 << index
         match micro:
             case CreateInode():
                 self._births[number] = index
-            case WriteBlock():
-                self._units[number, self._unit(micro.offset)] = index
-                if micro.fresh:
-                    self._fresh.add((number, micro.offset // BLOCK_BYTES))
-                self._content.setdefault(number, []).append(index)
             case SetSize():
                 self._sizes[number] = index
                 self._content.setdefault(number, []).append(index)
@@ -217,8 +228,9 @@ class Ordering:
                     else:
                         self._new.add(number)
 
-    def _unit(self, offset: int) -> int:
-        return offset // self.model.unit_bytes if self.model.unit_bytes else 0
+    def _unit(self, block: WriteBlock) -> tuple[int, int]:
+        unit_bytes = self.model.unit_bytes
+        return block.number, block.offset // unit_bytes if unit_bytes else 0
 
 
 def _holder(place: MicroOperation) -> int:
