@@ -125,7 +125,7 @@ class StateSpace:
             if not (marked or self._may_be_marked(walk, position, inodes)):
                 continue
             if position == count:
-                yield self._state(survived, inodes, key, torn, stale)
+                yield self._state(survived, InodeTable(inodes, key), torn, stale)
             else:
                 branch = (position, survived, inodes, key, torn, stale, marked, None)
                 stack.extend(self._ways(walk, branch))
@@ -222,25 +222,22 @@ class StateSpace:
         return None
 
     def _state(
-        self, survived: int, inodes: Inodes, key: int, torn: _Pairs, stale: tuple[int, ...]
+        self, survived: int, table: InodeTable, torn: _Pairs, stale: tuple[int, ...]
     ) -> State:
-        if self._ends:
-            inodes, key = self._trimmed(inodes, key)
+        self._trim(table)
+        inodes, key = _rebased(table)
         if self._directories:
             key -= unreachable_key(inodes, self._directories)
         for index, _ in torn:
             survived |= 1 << index
         return State(inodes, key, SurvivorSet.of_mask(survived, len(self.micros), torn, stale))
 
-    def _trimmed(self, inodes: Inodes, key: int) -> tuple[Inodes, int]:
+    def _trim(self, table: InodeTable) -> None:
         """Cut off data that became durable before the size that would show it."""
-        table: InodeTable | None = None
         for number, end in self._ends.items():
-            inode = inodes.get(number)
+            inode = table.get(number)
             if inode is not None and inode.size < end and inode.blocks:
-                table = table or InodeTable(inodes, key)
                 table.own(number).trim()
-        return (inodes, key) if table is None else _rebased(table)
 
     # -- chosen states -----------------------------------------------------------------
 
@@ -250,9 +247,8 @@ class StateSpace:
         table = InodeTable(self.base, self.base_key)
         for micro in survivors.applied(self.micros):
             micro.apply(table)
-        inodes, key = _rebased(table)
         survived = survivors.mask(len(self.micros))
-        return self._state(survived, inodes, key, survivors.torn, survivors.stale)
+        return self._state(survived, table, survivors.torn, survivors.stale)
 
     def telling(self) -> Iterator[SurvivorSet]:
         """Yield the survivor sets that find most bugs while there are too many for ``all``.
