@@ -129,7 +129,7 @@ class Pending:
             else:
                 self._write_units(write, number, start, limit, self.model.unit_bytes, grows=0)
                 if limit > write.size:
-                    self._add(SetSize(number, write.inode, limit, append=True))
+                    self.ordering.add(SetSize(number, write.inode, limit, append=True))
             start = limit
 
     def _write_units(
@@ -142,7 +142,7 @@ class Pending:
             limit = min(end, (start // unit + 1) * unit)
             piece = data[start - offset : limit - offset]
             appended = start >= size
-            self._add(WriteBlock(number, inode, start, piece, fresh, appended, grows))
+            self.ordering.add(WriteBlock(number, inode, start, piece, fresh, appended, grows))
             start = limit
 
     def _rename(self, rename: Rename, number: int) -> None:
@@ -161,13 +161,14 @@ class Pending:
         micros = self.ordering.micros
         if not micros:
             return
-        covered = (1 << len(micros)) - 1 if not sync.inode else self.covered(sync)
+        everything = (1 << len(micros)) - 1
+        covered = self.covered(sync) if sync.inode else everything
         if not covered:
             return
         for index, micro in enumerate(micros):
             if covered >> index & 1:
                 micro.apply(self.table)
-        self._keep(self._left_over(covered))
+        self._keep(() if covered == everything else self._left_over(covered))
 
     def covered(self, sync: Sync | FailedSync) -> int:
         """Return the set of micro-operations that this barrier makes durable.
@@ -181,8 +182,9 @@ class Pending:
         covered = self._own_of(sync)
         names: set[tuple[int, str]] = set()
         for index in range(len(ordering.micros) - 1, -1, -1):
-            touched = names_of(ordering.micros[index])
-            if covered >> index & 1 or not names.isdisjoint(touched):
+            micro = ordering.micros[index]
+            touched = names_of(micro) if type(micro) in _NAMED else ()
+            if covered >> index & 1 or (touched and not names.isdisjoint(touched)):
                 covered |= before[index] | 1 << index
                 names.update(touched)
         return covered
