@@ -15,12 +15,11 @@ from typing import Final
 from sim.disk.handle import Handle
 from system.ports import Kind, OpenMode
 
-# By value: the hash of a plain enum's member is a call of Python.
 _FLAGS: Final = {
-    OpenMode.READ.value: os.O_RDONLY | os.O_CLOEXEC,
-    OpenMode.WRITE.value: os.O_RDWR | os.O_CLOEXEC,
-    OpenMode.CREATE.value: os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
-    OpenMode.APPEND.value: os.O_RDWR | os.O_APPEND | os.O_CLOEXEC,
+    OpenMode.READ: os.O_RDONLY | os.O_CLOEXEC,
+    OpenMode.WRITE: os.O_RDWR | os.O_CLOEXEC,
+    OpenMode.CREATE: os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
+    OpenMode.APPEND: os.O_RDWR | os.O_APPEND | os.O_CLOEXEC,
 }
 _FILE_MODE: Final = 0o644
 _DIRECTORY_MODE: Final = 0o755
@@ -85,7 +84,7 @@ class SimulatedFileSystem:
 
     def open(self, path: str, mode: OpenMode) -> SimulatedFile:
         """Open a regular file as ``mode`` says."""
-        descriptor = self._handle.open(_absolute(path), _FLAGS[mode._value_], _FILE_MODE)
+        descriptor = self._handle.open(_absolute(path), _FLAGS[mode], _FILE_MODE)
         return SimulatedFile(self._handle, descriptor)
 
     def replace(self, source: str, target: str) -> None:
