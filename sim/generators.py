@@ -15,13 +15,13 @@ Generator: TypeAlias = AsyncGenerator[Any, Any]
 class LivingGenerators:
     """Those that ``loop`` has started and that still exist; two methods are Python's hooks."""
 
-    __slots__ = ("_ended", "_living", "_loop", "_started")
+    __slots__ = ("_living", "_loop", "_started")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        # None after the end, when the two must not keep each other.
+        self._loop: asyncio.AbstractEventLoop | None = loop
         self._living: dict[int, weakref.ref[Generator]] = {}
         self._started = 0
-        self._ended = False
 
     def started(self, generator: Generator) -> None:
         """Take note of one that begins."""
@@ -31,7 +31,7 @@ class LivingGenerators:
 
     def dropped(self, generator: Generator) -> None:
         """Close one that nobody holds any more, in a task of its own."""
-        if self._ended:
+        if self._loop is None:
             abandon_generator(generator)
         else:
             self._loop.create_task(_closed(generator))
@@ -42,7 +42,7 @@ class LivingGenerators:
 
     def end(self) -> list[Generator]:
         """Return them for the last time: whatever is dropped from now on is closed at once."""
-        self._ended = True
+        self._loop = None
         living = self.living()
         self._living.clear()
         return living

@@ -33,12 +33,11 @@ from system.providers.bare import BareConversation, BareProvider, Model
 from system.runtime import Options
 
 PROVIDER_FAULTS: Final = tuple(fault.value for fault in ProviderFault)
+_SLOTS: Final = Options().slots
 
 
 class MachineOutside:
-    """``providers`` are what the runtime is opened with.
-
-    ``open`` are the conversations that it has not stopped, with the names of their providers.
+    """``open`` are the conversations that it has not stopped, with the names of their providers.
     ``now_ns`` tells the wall clock, since 1970, without looking at it; without it, no reminder's
     time is judged.
     """
@@ -50,19 +49,24 @@ class MachineOutside:
         self._turns = turns
         self._now_ns = now_ns
         self._violation: Violation | None = None
-        self._slots = Options().slots
+        self._slots = _SLOTS
         self.open: dict[WatchedConversation, str] = {}
         self._asked = self._answered = 0
         player = Player()
         model = SimulatedModel(self.ledger, player)
-        inner: dict[str, Provider] = {
+        self._watched: Mapping[str, Provider] = {
             "bare": BareProvider(model),
             "agentic": AgenticProvider(SimulatedAgentService(self.ledger, player)),
             "caching": CachingProvider(model),
         }
-        self.providers: Mapping[str, Provider] = {
-            name: WatchedProvider(name, provider, self) for name, provider in inner.items()
-        }
+
+    @property
+    def providers(self) -> Mapping[str, Provider]:
+        """What the runtime is opened with.
+
+        They are not kept, because they know this object: a circle would wait for the collector.
+        """
+        return {name: WatchedProvider(name, inner, self) for name, inner in self._watched.items()}
 
     @property
     def is_ill(self) -> bool:
