@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from oracles.history import History, Known
 from powercut.explore import Limits, explore
+from powercut.memory import settled
 from powercut.scenarios.runtime import SCENARIOS
 from powercut.scenarios.scenario import Scenario
 from sim.disk.disk import Disk
@@ -91,3 +94,23 @@ def test_one_more_fact_than_there_was_is_a_violation(scenario: Scenario) -> None
     scenario.workload(Handle(disk), history)
     later.append(history.entries[-1].value)
     assert not explore(scenario.workload, check, "scc", SMALL).safe
+
+
+@scenarios
+def test_a_lifetime_leaves_nothing_for_the_garbage_collector(scenario: Scenario) -> None:
+    """What is freed at once is warm when the next state takes it, and needs no collection."""
+    left: list[int] = []
+
+    def check(handle: Handle, known: Known) -> None:
+        gc.collect()
+        gc.disable()
+        try:
+            scenario.check(handle, known)
+            left.append(gc.collect())
+        finally:
+            gc.enable()
+
+    with settled():
+        explore(scenario.workload, check, "posix", Limits(states_per_point=1, samples=1))
+    assert len(left) > 100
+    assert not any(left)
