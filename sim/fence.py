@@ -78,8 +78,8 @@ class Fence:
         self._escape: EscapedSimulation | None = None
         self._surveyed = 0, ""
         self._hooked = False
-        # Namespace, name, original, replacement.
-        self._replaced: list[tuple[dict[str, Any], str, Any, Any]] = []
+        # Namespace, and by name its originals and their replacements.
+        self._replaced: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = []
 
     def __enter__(self) -> None:
         self._depth += 1
@@ -89,8 +89,8 @@ class Fence:
             self._survey()
         self._escape = None
         self._thread = _thread.get_ident()
-        for namespace, name, _, replacement in self._replaced:
-            namespace[name] = replacement
+        for namespace, _, replacements in self._replaced:
+            namespace.update(replacements)
         type.__setattr__(random.Random, "seed", _seed)
 
     def __exit__(
@@ -103,8 +103,8 @@ class Fence:
         if self._depth:
             return
         self._thread = 0
-        for namespace, name, original, _ in self._replaced:
-            namespace[name] = original
+        for namespace, originals, _ in self._replaced:
+            namespace.update(originals)
         type.__setattr__(random.Random, "seed", _REAL_SEED)
         escape, self._escape = self._escape, None
         if escape is not None and escape is not failure:
@@ -136,11 +136,8 @@ class Fence:
             self._hooked = True
         homes = {id(vars(module)) for module, _ in _HOMES}
         self._replaced = []
-        for module, name in _HOMES:
-            original = getattr(module, name, None)
-            if original is not None:
-                replacement = _REPLACEMENTS[id(original)][1]
-                self._replaced.append((vars(module), name, original, replacement))
+        for module in dict.fromkeys(module for module, _ in _HOMES):
+            self._replace(vars(module), [name for home, name in _HOMES if home is module])
         # Programs put all kinds of things there.
         loaded: list[tuple[str, object]] = list(sys.modules.items())
         for title, entry in loaded:
@@ -150,11 +147,16 @@ class Fence:
             namespace = vars(entry)
             if id(namespace) in homes or title == __name__:
                 continue
-            for name, value in list(namespace.items()):
-                known = _REPLACEMENTS.get(id(value))
-                if known is not None:
-                    self._replaced.append((namespace, name, *known))
+            known = [name for name, value in namespace.items() if id(value) in _REPLACEMENTS]
+            self._replace(namespace, known)
         self._surveyed = len(sys.modules), next(reversed(sys.modules))
+
+    def _replace(self, namespace: dict[str, Any], names: list[str]) -> None:
+        """Have those of these names replaced that are there."""
+        originals = {name: namespace[name] for name in names if name in namespace}
+        if originals:
+            replacements = {name: _REPLACEMENTS[id(value)][1] for name, value in originals.items()}
+            self._replaced.append((namespace, originals, replacements))
 
 
 FENCE: Final = Fence()
