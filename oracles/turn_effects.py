@@ -32,10 +32,10 @@ class CallLook(Protocol):
 
 def check_effects(seen: Seen, fold: Fold, turn: Turn, calls: Sequence[CallLook]) -> None:
     """Raise when a committed turn's line is not what its calls demand."""
-    accepted = [call for call in calls if "error" not in call.result]
     expectation = _Expectation(seen, fold, turn)
-    for call in accepted:
-        expectation.add(call)
+    for call in calls:
+        if "error" not in call.result:
+            expectation.add(call)
     expectation.check()
 
 
@@ -108,12 +108,14 @@ class _Expectation:
         self._equal("outbox", [message.message_id for message in turn.outbox], self._sent)
         self._equal("spawned", [spawn.agent_id for spawn in turn.spawned], self._children)
         self._equal("terminate", turn.terminate, self._terminate)
-        self._equal("metadata", dict(turn.metadata), self._metadata)
-        self._equal("ops", [c.op for c in turn.controls], [op for op, _ in self._controls])
-        for control, (_, name) in zip(turn.controls, self._controls, strict=True):
-            self._addressed(control.target, name)
-        self._check_reminders()
-        self._check_subscriptions()
+        self._equal("metadata", turn.metadata, self._metadata)
+        # Few turns have any of these.
+        if turn.controls or self._controls:
+            self._check_controls()
+        if turn.reminders or turn.cancelled or self._reminders or self._cancelled:
+            self._check_reminders()
+        if turn.subscribed or turn.unsubscribed or self._subscribed or self._unsubscribed:
+            self._check_subscriptions()
 
     def _send(self, key: str, kind: str, payload: object) -> Message:
         message = self._outbox.get(key)
@@ -141,6 +143,12 @@ class _Expectation:
         for name in ("name", "instructions", "provider", "model"):
             if name in arguments:
                 self._equal(name, getattr(spawn, name), arguments[name])
+
+    def _check_controls(self) -> None:
+        controls = self._turn.controls
+        self._equal("ops", [c.op for c in controls], [op for op, _ in self._controls])
+        for control, (_, name) in zip(controls, self._controls, strict=True):
+            self._addressed(control.target, name)
 
     def _check_reminders(self) -> None:
         """A reminder that was set and cancelled in one turn may leave both traces, or none."""

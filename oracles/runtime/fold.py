@@ -49,11 +49,14 @@ from oracles.violation import (
 
 MOST_PRESENTATIONS: Final = 5
 
+_GROWING: Final = frozenset((dict, list, set, Counter))
+
 
 class Fold:
     """The state of one session, or of USER; everything in the order of its lines.
 
-    ``session_id`` is the name of the log's directory, so USER's is ``user``.
+    ``session_id`` is the name of the log's directory, so USER's is ``user``; ``agent_id`` is
+    an empty text before ``agent.created``.
 
     ``sent`` maps each message of an outbox to the order in which it was sent;
     ``bootstraps`` the first messages of children to their spawns.
@@ -66,6 +69,7 @@ class Fold:
         self.is_user = self.session_id == "user"
         self.created: Mapping[str, Any] = {}
         self.agent: Agent | None = None
+        self.agent_id = ""
         self.enqueued: dict[str, Message] = {}
         self.positions: dict[str, int] = {}
         self.pending: dict[str, None] = {}
@@ -103,9 +107,9 @@ class Fold:
         if self.violation is not None:
             return self
         grown = copy(self)
-        for name, value in vars(self).items():
-            if isinstance(value, dict | list | set):
-                setattr(grown, name, value.copy())
+        vars(grown).update(
+            (name, value.copy()) for name, value in vars(self).items() if type(value) in _GROWING
+        )
         grown.log = log
         grown.take(log.lines[len(self.log.lines) :])
         return grown
@@ -114,11 +118,6 @@ class Fold:
     def gated(self) -> bool:
         """Whether the last word on the gate was to close it."""
         return self.gate_seq > 0
-
-    @property
-    def agent_id(self) -> str:
-        """The agent's id, or an empty text before ``agent.created``."""
-        return self.agent.agent_id if self.agent else ""
 
     def take(self, lines: Iterable[Line]) -> None:
         """Fold in the next lines, up to the first that breaks a law."""
@@ -151,6 +150,7 @@ class Fold:
         if line.seq != 2 or not self.created:
             raise InvalidState("an agent was not created right after its session")
         self.agent = agent_of(line.data)
+        self.agent_id = self.agent.agent_id
 
     def terminated(self, line: Line) -> None:
         reason = line.data["reason"]

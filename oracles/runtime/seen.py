@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from oracles.runtime.fold import Fold
 from oracles.runtime.line import read_log, unsealed
@@ -40,8 +39,7 @@ def garbage(paths: Iterable[str]) -> list[str]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """One directory under ``agents``; ``record`` is the object in ``session.json``.
 
     ``record_reason`` says why there is none, and is empty when there is one.
@@ -53,8 +51,7 @@ class Session:
     record_reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """One look at a root. ``sessions`` is by session id, sorted; ``agents`` by agent id.
 
     ``twins`` are sessions that claim an agent id that another one has.
@@ -63,8 +60,8 @@ class Seen:
     files: Mapping[str, bytes]
     user: Fold
     sessions: Mapping[str, Session]
-    agents: Mapping[str, Fold] = field(default_factory=dict)
-    twins: tuple[str, ...] = ()
+    agents: Mapping[str, Fold]
+    twins: tuple[str, ...]
 
     @classmethod
     def of_files(cls, files: Mapping[str, bytes]) -> Seen:
@@ -104,21 +101,23 @@ class Reader:
     def look(self, files: Mapping[str, bytes]) -> Seen:
         """Return what these files say; a path that ends with a slash is an empty directory."""
         ids = {found[1] for path in files if (found := _SESSION_PATH.match(path))}
-        sessions = {session_id: self._session(session_id, files) for session_id in sorted(ids)}
         user = self._fold(USER_LOG, files)
+        folds = {USER_LOG: user}
+        sessions: dict[str, Session] = {}
         agents: dict[str, Fold] = {}
         twins: list[str] = []
-        for session_id, session in sessions.items():
-            agent_id = session.fold.agent_id
-            if agent_id in agents:
+        for session_id in sorted(ids):
+            path = log_path(session_id)
+            folds[path] = fold = self._fold(path, files)
+            sessions[session_id] = self._session(session_id, fold, files)
+            if fold.agent_id in agents:
                 twins.append(session_id)
-            elif agent_id:
-                agents[agent_id] = session.fold
-        self._folds = {fold.path: fold for fold in (user, *(s.fold for s in sessions.values()))}
+            elif fold.agent_id:
+                agents[fold.agent_id] = fold
+        self._folds = folds
         return Seen(files, user, sessions, agents, tuple(twins))
 
-    def _session(self, session_id: str, files: Mapping[str, bytes]) -> Session:
-        fold = self._fold(log_path(session_id), files)
+    def _session(self, session_id: str, fold: Fold, files: Mapping[str, bytes]) -> Session:
         raw = files.get(f"agents/{session_id}/session.json")
         if raw is None:
             return Session(session_id, fold, {}, "it is missing")
