@@ -7,7 +7,7 @@ has not happened. An id that did not happen may be asked for again.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
@@ -47,13 +47,15 @@ class _Call:
     repeated: bool = False
 
 
-@dataclass(slots=True)
 class _Calls:
     """All calls of one kind by their id, and those whose outcome a look must still show."""
 
-    noun: str
-    by_id: dict[str, _Call] = field(default_factory=dict)
-    unsettled: dict[str, None] = field(default_factory=dict)
+    __slots__ = ("by_id", "noun", "unsettled")
+
+    def __init__(self, noun: str) -> None:
+        self.noun = noun
+        self.by_id: dict[str, _Call] = {}
+        self.unsettled: dict[str, None] = {}
 
     def begin(self, key: str, what: tuple[Any, ...], now: int) -> None:
         call = self.by_id.get(key)

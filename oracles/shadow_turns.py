@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 from oracles.runtime.fact import Turn
@@ -91,10 +92,10 @@ class ShadowTurns:
         """A tool was called in the last attempt; raise when a repeated call gets another result."""
         calls = self._attempts[turn_id][-1].calls
         call = Call(name, arguments, result, at_ns)
-        if not calls.setdefault(call_id, call).is_like(call):
+        before = calls.setdefault(call_id, call)
+        if before is not call and not before.is_like(call):
             raise TornRecord(
-                "a repeated call got another result", turn_id=turn_id, call=call,
-                before=calls[call_id],
+                "a repeated call got another result", turn_id=turn_id, call=call, before=before,
             )  # fmt: skip
 
     def answered(self, turn_id: str, response: str) -> None:
@@ -196,7 +197,7 @@ def _check_prompt(seen: Seen, fold: Fold, turn: Turn, attempt: _Attempt) -> None
 
 def check_conversation(fold: Fold, turn: Turn, history: Sequence[tuple[str, str]]) -> None:
     """A bare model was told the log's committed turns before this one, and nothing else (V-6)."""
-    before = list(fold.turns.values())[: turn.number]
+    before = list(islice(fold.turns.values(), turn.number))
     if len(history) != len(before):
         raise WrongConversation(
             "a model was told another number of turns than the log has", turn_id=turn.turn_id,
@@ -214,7 +215,7 @@ def check_conversation(fold: Fold, turn: Turn, history: Sequence[tuple[str, str]
 def check_memory(fold: Fold, turn: Turn, memory: Sequence[tuple[str, str]]) -> None:
     """A service remembers all of the log's committed turns before this one, in their order."""
     remembered = iter(memory)
-    for earlier in list(fold.turns.values())[: turn.number]:
+    for earlier in islice(fold.turns.values(), turn.number):
         if not any(
             response == earlier.response and (not earlier.start or prompt == earlier.start.prompt)
             for prompt, response in remembered

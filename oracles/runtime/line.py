@@ -82,8 +82,7 @@ def read_log(raw: bytes, before: Log | None = None) -> Log:
 
     ``before`` is an earlier reading of the same log: what has not changed is not read again.
     """
-    lines = _unchanged(raw, before) if before else []
-    begin = sum(len(line.raw) + 1 for line in lines)
+    lines, begin = _unchanged(raw, before) if before else ([], 0)
     while begin < len(raw):
         end = raw.find(b"\n", begin)
         if end < 0:
@@ -97,19 +96,18 @@ def read_log(raw: bytes, before: Log | None = None) -> Log:
     return Log(raw, tuple(lines))
 
 
-def _unchanged(raw: bytes, before: Log) -> list[Line]:
-    """Return the lines of an earlier reading with which these bytes begin."""
+def _unchanged(raw: bytes, before: Log) -> tuple[list[Line], int]:
+    """Return the lines of an earlier reading with which these bytes begin, and where they end."""
     if not before.rest and raw.startswith(before.raw):
-        return list(before.lines)
+        return list(before.lines), len(before.raw)
     same: list[Line] = []
     begin = 0
     for line in before.lines:
-        end = begin + len(line.raw)
-        if raw[begin : end + 1] != line.raw + b"\n":
+        if not raw.startswith(line.raw + b"\n", begin):
             break
         same.append(line)
-        begin = end + 1
-    return same
+        begin += len(line.raw) + 1
+    return same, begin
 
 
 def _misplaced(line: Line, lines: list[Line]) -> str:
