@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from enum import Enum
 
 from sim.errors import HarnessError
@@ -43,7 +44,7 @@ class ProviderFaults:
 
     def __init__(self) -> None:
         self._armed: dict[ProviderFault, int] = {}
-        self.fired: dict[ProviderFault, int] = dict.fromkeys(ProviderFault, 0)
+        self.fired: defaultdict[ProviderFault, int] = defaultdict(int)
 
     def arm(self, fault: ProviderFault, times: int = 1) -> None:
         """Let ``fault`` strike the next ``times`` requests that it can strike."""
@@ -62,6 +63,8 @@ class ProviderFaults:
 
     def strike(self, *possible: ProviderFault) -> ProviderFault | None:
         """Return the first of ``possible`` that is on, which has then struck once."""
+        if not self._armed:
+            return None
         for fault in possible:
             left = self._armed.get(fault, 0)
             if left:

@@ -12,11 +12,14 @@ from sim.workers import SimulatedWorkers
 from system.ports import Host
 
 
-def host_of(handle: Handle) -> Host:
-    """Return a host for one lifetime; every lifetime begins with the same clock and ids."""
+def host_of(handle: Handle, clock: SimulatedClock | None = None) -> Host:
+    """Return a host for one lifetime; every lifetime begins with the same clock and ids.
+
+    ``clock`` is for who keeps it, as an event loop does.
+    """
     return Host(
         files=SimulatedFileSystem(handle),
-        clock=SimulatedClock(),
+        clock=clock or SimulatedClock(),
         ids=SimulatedIds(PlainChoices()),
         database=SimulatedDatabase(handle),
         workers=SimulatedWorkers(),

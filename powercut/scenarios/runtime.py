@@ -8,9 +8,8 @@ crash is told the moments before it, and so knows exactly what was known then.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
 from oracles.history import History, Known
@@ -109,16 +108,23 @@ class _ToldTurns(ShadowTurns):
         self._say(lambda _, turns: turns.answered(turn_id, response))
 
 
-@contextmanager
-def _lifetime(disk: Handle) -> Iterator[tuple[Host, SimulatedLoop]]:
-    """Give a host and its event loop; what is left of them at the end is dropped."""
-    clock = SimulatedClock()
-    loop = SimulatedLoop(clock, PlainChoices(), disk.disk)
-    try:
-        yield replace(host_of(disk), clock=clock), loop
-    finally:
-        disk.disk.power_off()
-        loop.abandon()
+class _Lifetime:
+    """A host and its event loop; what is left of them at the end is dropped."""
+
+    __slots__ = ("_disk", "host", "loop")
+
+    def __init__(self, handle: Handle) -> None:
+        clock = SimulatedClock()
+        self._disk = handle.disk
+        self.host = host_of(handle, clock)
+        self.loop = SimulatedLoop(clock, PlainChoices(), handle.disk)
+
+    def __enter__(self) -> tuple[Host, SimulatedLoop]:
+        return self.host, self.loop
+
+    def __exit__(self, *_failure: object) -> None:
+        self._disk.power_off()
+        self.loop.abandon()
 
 
 class _Team:
@@ -167,7 +173,7 @@ def _working(framing: Framing) -> Workload:
     def workload(disk: Handle, ack: History) -> None:
         story = _Story(ack)
         outside = MachineOutside(_ToldTurns(story))
-        with _lifetime(disk) as (host, loop):
+        with _Lifetime(disk) as (host, loop):
             recover = Runtime.recover(host, outside.providers, Options(framing=framing))
             _Team(loop, loop.run_until_complete(recover), story).work()
         outside.check()
@@ -177,12 +183,13 @@ def _working(framing: Framing) -> Workload:
 
 def _recovering(framing: Framing) -> Check:
     reader = Reader()
+    options = Options(framing=framing)
 
     def check(disk: Handle, known: Known) -> None:
         shadow = _shadow_of(known, reader)
         providers = MachineOutside(ShadowTurns()).providers
-        with _lifetime(disk) as (host, loop):
-            recover = Runtime.recover(host, providers, Options(framing=framing))
+        with _Lifetime(disk) as (host, loop):
+            recover = Runtime.recover(host, providers, options)
             runtime = loop.run_until_complete(recover)
             loop.raise_unhandled()
         check_report(runtime.report)
