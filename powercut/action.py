@@ -83,9 +83,10 @@ def possible_now(kinds: Iterable[Kind]) -> list[Kind]:
     answers: dict[Callable[[], bool], bool] = {}
     possible = []
     for kind in kinds:
-        if kind.ready not in answers:
-            answers[kind.ready] = kind.ready()
-        if answers[kind.ready]:
+        ready = kind.ready
+        if ready not in answers:
+            answers[ready] = ready()
+        if answers[ready]:
             possible.append(kind)
     return possible
 
