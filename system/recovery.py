@@ -29,10 +29,8 @@ from system.agents.store_report import Problem, ReportBuilder, SessionProblem
 from system.agents.tree import Node
 from system.errors import NewerFormat, RuntimeRefused, StorageError
 from system.ports import Json, JsonObject, ProviderError
-from system.root import MARKER, Root
+from system.root import Root, check_served
 from system.storage.event_log import EventLog
-
-DATABASE: Final = "state.db"
 
 
 class Recovery:
@@ -76,11 +74,7 @@ class Recovery:
     # 1
     def lock(self) -> None:
         """Lock the root and begin a new boot epoch."""
-        names = self.host.files.listdir("")
-        if MARKER in names and DATABASE in names:
-            # What cannot be served is refused before anything of it is touched.
-            self.reclaim()
-        self.root = Root.open(self.host.files, self.host.ids, names)
+        self.root = Root.open(self.host.files, self.host.ids)
         self.report.epoch = self.root.epoch
         self.report.swept += self.root.swept
 
@@ -299,8 +293,7 @@ class Recovery:
     # 7
     def reclaim(self) -> None:
         """Refuse a root whose ``state.db`` schedules work: this version runs no such work."""
-        if self.host.files.kind(DATABASE) is not None:
-            raise NewerFormat(DATABASE, "it schedules work that this version cannot do")
+        check_served(self.root.names)
 
     # 8
     async def suspend(self) -> None:
@@ -354,19 +347,22 @@ class Recovery:
         report.sessions = len(self.orchestrator.agents) - 1
         report.living = sum(agent.alive for agent in agents) - 1
         report.unkept = sum(len(agent.owed) + (agent.birth is not None) for agent in agents)
-        known = {agent.history.identity for agent in agents}
-        for agent in agents:
-            if agent.record is not None:
-                known.add(ProviderState.of_encoded(agent.record.provider_state_blob).identity)
         if self.orchestrator.unserved:
             # What cannot be read may well be theirs.
             return
+        known = {agent.history.identity for agent in agents}
+        strange: list[tuple[str, str]] = []
         for name, pool in sorted(self.multiplexer.pools.items()):
             with suppress(ProviderError):
                 kept = await pool.identities()
-                report.leaks += [
-                    f"{name}: {identity}" for identity in kept if identity not in known
-                ]
+                strange += [(name, identity) for identity in kept if identity not in known]
+        if strange:
+            # Few boots have to read this of every record.
+            records = [agent.record for agent in agents if agent.record is not None]
+            known = {ProviderState.of_encoded(r.provider_state_blob).identity for r in records}
+        report.leaks += [
+            f"{name}: {identity}" for name, identity in strange if identity not in known
+        ]
 
     async def _let_go(self) -> None:
         orchestrator = self.orchestrator

@@ -22,37 +22,47 @@ from system.storage.transfer import read_all, write_all
 FORMAT: Final = 1
 MARKER: Final = "root.json"
 LOCK: Final = "runtime.lock"
+DATABASE: Final = "state.db"
 
 _UNFINISHED: Final = re.compile(r"runtime\.lock|root\.json\.tmp\.[0-9a-f]{8}")
 _SLOT_BYTES: Final = 512
 
 
 class Root:
-    """A locked root; ``epoch`` counts its boots, ``swept`` are temporaries that were removed."""
+    """A locked root; ``epoch`` counts its boots, ``swept`` are temporaries that were removed.
 
-    def __init__(self, lock: File, epoch: int, swept: tuple[str, ...]) -> None:
+    ``names`` is what it held when it was locked.
+    """
+
+    def __init__(
+        self, lock: File, epoch: int, swept: tuple[str, ...], names: Sequence[str]
+    ) -> None:
         self.epoch = epoch
         self.swept = swept
+        self.names = names
         self._lock = lock
 
     @classmethod
-    def open(cls, files: FileSystem, ids: Ids, names: Sequence[str]) -> Root:
+    def open(cls, files: FileSystem, ids: Ids) -> Root:
         """Lock the root and begin a new boot epoch, durably; an empty directory becomes a root.
 
-        ``names`` is what the directory holds. Raises ``NotARoot``, ``NewerFormat``,
-        ``RootInUse``, ``StorageFull`` or ``OSError``.
+        Raises ``NotARoot``, ``NewerFormat``, ``RootInUse``, ``StorageFull`` or ``OSError``;
+        what cannot be served is refused before anything of it is touched.
         """
+        names = files.listdir("")
         if MARKER not in names:
             strange = [name for name in names if not _UNFINISHED.fullmatch(name)]
             if strange:
                 raise NotARoot("the directory", f"it holds {strange[0]!r} and no {MARKER}")
         else:
+            check_served(names)
             _check_marker(files)
         lock = _locked(files, names)
         try:
             with told_when_full(LOCK):
-                # Listed anew: who had the lock until now may have renamed what was there.
-                swept = sweep_temporaries(files, "")
+                # Anew: who had the lock until now may have made names, and removed some.
+                locked_names = files.listdir("")
+                swept = sweep_temporaries(files, "", names=locked_names)
                 if MARKER not in names:
                     marker = seal({"format": FORMAT, "made_by": "powercut"}) + b"\n"
                     write_atomic(files, MARKER, marker, ids)
@@ -62,11 +72,17 @@ class Root:
         except BaseException:
             lock.close()
             raise
-        return cls(lock, epoch, tuple(swept))
+        return cls(lock, epoch, tuple(swept), locked_names)
 
     def close(self) -> None:
         """Let another runtime have the root."""
         self._lock.close()
+
+
+def check_served(names: Sequence[str]) -> None:
+    """Raise ``NewerFormat`` for a root of these names whose ``state.db`` schedules work."""
+    if DATABASE in names:
+        raise NewerFormat(DATABASE, "it schedules work that this version cannot do")
 
 
 def _check_marker(files: FileSystem) -> None:
@@ -101,6 +117,8 @@ def _next_epoch(lock: File) -> int:
     epoch, slot = 0, 1
     for number in (0, 1):
         stored = content[number * _SLOT_BYTES : (number + 1) * _SLOT_BYTES]
+        if not stored:
+            continue
         try:
             found = unseal(stored.split(b"\n", 1)[0]).get("epoch")
         except BadSeal:

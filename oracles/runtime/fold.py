@@ -49,7 +49,7 @@ from oracles.violation import (
 
 MOST_PRESENTATIONS: Final = 5
 
-_GROWING: Final = frozenset((dict, list, set, Counter))
+_GROWING: Final = (dict, list, set)
 
 
 class Fold:
@@ -108,7 +108,9 @@ class Fold:
             return self
         grown = copy(self)
         vars(grown).update(
-            (name, value.copy()) for name, value in vars(self).items() if type(value) in _GROWING
+            (name, value.copy())
+            for name, value in vars(self).items()
+            if isinstance(value, _GROWING)
         )
         grown.log = log
         grown.take(log.lines[len(self.log.lines) :])

@@ -99,13 +99,15 @@ def test_one_more_fact_than_there_was_is_a_violation(scenario: Scenario) -> None
 @scenarios
 def test_a_lifetime_leaves_nothing_for_the_garbage_collector(scenario: Scenario) -> None:
     """What is freed at once is warm when the next state takes it, and needs no collection."""
+    judge = scenario.check
+    assert judge is not None
     left: list[int] = []
 
     def check(handle: Handle, known: Known) -> None:
         gc.collect()
         gc.disable()
         try:
-            scenario.check(handle, known)
+            judge(handle, known)
             left.append(gc.collect())
         finally:
             gc.enable()

@@ -81,7 +81,7 @@ def test_a_directory_with_other_things_is_refused_and_left_alone(tmp_path: Path)
 
 def test_a_root_in_use_is_refused(tmp_path: Path) -> None:
     host = real_host(str(tmp_path))
-    root = Root.open(host.files, host.ids, host.files.listdir(""))
+    root = Root.open(host.files, host.ids)
 
     assert "another runtime holds it" in refused(tmp_path)
 

@@ -15,7 +15,7 @@ MARKER = seal({"format": 1, "made_by": "powercut"}) + b"\n"
 
 
 def opened(here: FaultyHost) -> Root:
-    return Root.open(here.host.files, here.host.ids, here.host.files.listdir(""))
+    return Root.open(here.host.files, here.host.ids)
 
 
 def slot(epoch: int) -> bytes:
