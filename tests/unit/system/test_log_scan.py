@@ -96,6 +96,14 @@ def test_a_damaged_line_end_in_the_middle_loses_no_line() -> None:
     assert found.bad == (BadSpan(2 * SIZE - 1, 2 * SIZE, "a line end is damaged", False),)
 
 
+def test_what_looks_like_a_line_inside_a_line_is_its_data() -> None:
+    nested = encode_line(Line(2, "2026", OWNER, "e", {"data": {"data": {}}}), "p")
+    found = scan(ONE[:-1] + b"J" + nested + line(3), OWNER, "p")
+
+    assert [each.seq for each in found.lines] == [1, 2, 3]
+    assert found.bad == (BadSpan(SIZE - 1, SIZE, "a line end is damaged", False),)
+
+
 def test_damage_in_the_middle_leaves_the_good_lines() -> None:
     found = scan(ONE + TWO.replace(b'"e"', b'"f"') + THREE, OWNER, "p")
 

@@ -183,6 +183,15 @@ def test_what_is_not_a_session_is_passed_over(here: FaultyHost) -> None:
     assert report.problems == ()
 
 
+def test_a_session_of_which_only_a_temporary_file_is_left_is_removed(here: FaultyHost) -> None:
+    here.write(f"{path_of(ONE)}.tmp.0123abcd", b"never named")
+
+    report = SessionStore(here.host).recover()
+
+    assert (report.removed, report.records, report.problems) == ((ONE,), (), ())
+    assert here.files.listdir("agents") == []
+
+
 def test_each_bad_session_is_told_and_the_others_come_up(here: FaultyHost) -> None:
     damaged, newer, bare, unreadable = "a" * 32, "b" * 32, "c" * 32, "d" * 32
     put(here, record(ONE))

@@ -143,6 +143,11 @@ def gate_is_not_in_the_line(story: Story) -> None:
 
 
 @WRONG.caught_by(WrongEffects)
+def only_gate_of_a_turn_is_not_in_the_line(story: Story) -> None:
+    story.asked["t1"].calls.append(("gate", {"name": "idle"}, {}))
+
+
+@WRONG.caught_by(WrongEffects)
 def reminder_is_not_in_the_line(story: Story) -> None:
     call = ("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r9"})
     story.asked["t3"].calls.append(call)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import errno
 from asyncio import sleep, wait_for
+from collections.abc import Sequence
 
 import pytest
 
+from system import root
 from system.agents import event
 from system.agents.provider_state import ProviderState
 from system.agents.session import SessionState
 from system.errors import NewerFormat
-from system.ports import ProviderError
+from system.ports import File, FileSystem, ProviderError
 from system.runtime import Runtime
 from tests.unit.system.agents.boot import END, recovered
 from tests.unit.system.agents.fake_provider import play
@@ -103,6 +105,29 @@ def test_a_root_whose_database_schedules_work_is_refused_and_its_lock_is_free(ro
     room.host.files.unlink("state.db")
 
     assert recovered(room).report.sessions == 1
+
+
+def test_work_that_was_scheduled_just_before_the_lock_is_refused_as_well(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.put_session(ONE, born(ADA, "Ada"))
+    locked = root._locked
+
+    def late(files: FileSystem, names: Sequence[str]) -> File:
+        room.write("state.db", b"")
+        return locked(files, names)
+
+    monkeypatch.setattr(root, "_locked", late)
+    with pytest.raises(NewerFormat, match="it schedules work that this version cannot do"):
+        recovered(room)
+
+
+def test_no_log_is_made_where_one_was_lost(room: Room) -> None:
+    room.put_session(ONE, born(ADA, "Ada"))
+    room.host.files.unlink(log_of(ONE))
+
+    assert [told.session_id for told in recovered(room).report.problems] == [ONE]
+    assert room.host.files.listdir(f"agents/{ONE}") == ["session.json"]
 
 
 def test_the_report_counts_what_there_is(room: Room) -> None:
