@@ -87,6 +87,10 @@ class SimulatedFileSystem:
         descriptor = self._handle.open(_absolute(path), _FLAGS[mode], _FILE_MODE)
         return SimulatedFile(self._handle, descriptor)
 
+    def read(self, path: str) -> tuple[bytes, int]:
+        """Return what one read gives of a file, from its start, and its size in bytes."""
+        return self._handle.read_file(_absolute(path))
+
     def replace(self, source: str, target: str) -> None:
         """Rename ``source`` over ``target``."""
         self._handle.replace(_absolute(source), _absolute(target))

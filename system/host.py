@@ -89,6 +89,14 @@ class RealFileSystem:
             raise OSError(errno.EINVAL, "it is no regular file", self._path(path))
         return RealFile(descriptor)
 
+    def read(self, path: str) -> tuple[bytes, int]:
+        file = self.open(path, OpenMode.READ)
+        try:
+            size_bytes = file.size()
+            return file.pread(size_bytes, 0), size_bytes
+        finally:
+            file.close()
+
     def replace(self, source: str, target: str) -> None:
         os.replace(self._path(source), self._path(target))
 

@@ -107,6 +107,14 @@ class FileSystem(Protocol):
         """Open a regular file; ``FileNotFoundError`` or ``FileExistsError`` as the mode says."""
         ...
 
+    def read(self, path: str) -> tuple[bytes, int]:
+        """Return what one read gives of a regular file, from its start, and its size in bytes.
+
+        Fewer bytes than that need not be all that can be read. Raises as ``open``, and as
+        ``pread``.
+        """
+        ...
+
     def replace(self, source: str, target: str) -> None:
         """Rename ``source`` over ``target``, at once; durable after ``sync_dir``."""
         ...

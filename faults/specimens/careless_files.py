@@ -21,6 +21,9 @@ class ForgottenBarriers:
     def open(self, path: str, mode: OpenMode) -> File:
         return self._files.open(path, mode)
 
+    def read(self, path: str) -> tuple[bytes, int]:
+        return self._files.read(path)
+
     def replace(self, source: str, target: str) -> None:
         self._files.replace(source, target)
 

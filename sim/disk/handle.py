@@ -30,6 +30,7 @@ from sim.disk.raw_file import Opener
 from sim.disk.transfer_calls import TransferCalls
 from sim.errors import PowerOff, UnsupportedOperation
 
+_FILE: Final = os.O_RDONLY | os.O_CLOEXEC
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # What programs call on descriptors through other modules than ``os``.
 _ELSEWHERE: Final = frozenset({"aio_read", "aio_write", "fcntl", "io_uring", "ioctl", "mmap"})
@@ -63,6 +64,28 @@ class Handle(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
         descriptor = self.open(path, _DIRECTORY)
         try:
             self.fsync(descriptor)
+        finally:
+            self.close(descriptor)
+
+    def read_file(self, path: str) -> tuple[bytes, int]:
+        """Open a file, read once from its start, close it; in one step, if nobody can tell.
+
+        Returns what was read, and the file's size in bytes.
+        """
+        if self._power.off:
+            raise PowerOff(DEAD)
+        disk = self.disk
+        if disk.calm and disk.descriptor_interposer is None and not self._descriptors.is_full:
+            found = self._known.get(path) or self._learn(path)
+            number = found[0].entries.get(found[1].last, 0) if found is not None else 0
+            if number and number not in disk.locks.used:  # a close gives locks up
+                inode = self._inode(number)
+                if not (inode.parent or inode.target):
+                    return inode.read(0, inode.size), inode.size
+        descriptor = self.open(path, _FILE)
+        try:
+            size_bytes = self.size_of(descriptor)
+            return self.pread(descriptor, size_bytes, 0), size_bytes
         finally:
             self.close(descriptor)
 

@@ -23,6 +23,9 @@ _SPARE_NAMES: Final = 8
 
 def read_whole(files: FileSystem, path: str) -> bytes:
     """Return everything in a file; ``OSError`` as from ``open`` and ``pread``."""
+    data, size_bytes = files.read(path)
+    if len(data) == size_bytes:
+        return data
     file = files.open(path, OpenMode.READ)
     try:
         return read_all(file)

@@ -12,7 +12,7 @@ from sim.disk.disk import Disk
 from sim.disk.handle import Handle
 from sim.disk.operation import Operation
 
-Step = Callable[[Handle], None]
+Step = Callable[[Handle], object]
 
 
 class _Watcher:
@@ -39,15 +39,31 @@ class _Watcher:
         self.told.append(("closing", path, inode))
 
 
-def _in_one(path: str) -> Step:
+def _synced_in_one(path: str) -> Step:
     return lambda handle: handle.sync_directory(path)
 
 
-def _in_three(path: str) -> Step:
+def _synced_in_three(path: str) -> Step:
     def step(handle: Handle) -> None:
         descriptor = handle.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             handle.fsync(descriptor)
+        finally:
+            handle.close(descriptor)
+
+    return step
+
+
+def _read_in_one(path: str) -> Step:
+    return lambda handle: handle.read_file(path)
+
+
+def _read_in_four(path: str) -> Step:
+    def step(handle: Handle) -> object:
+        descriptor = handle.open(path, os.O_RDONLY)
+        try:
+            size_bytes = handle.fstat(descriptor).st_size
+            return handle.pread(descriptor, size_bytes, 0), size_bytes
         finally:
             handle.close(descriptor)
 
@@ -59,8 +75,8 @@ def _nothing(handle: Handle) -> None:
 
 
 def _locked(handle: Handle) -> None:
-    directory = handle.open("/d", os.O_RDONLY)
-    handle.record_lock(directory, fcntl.LOCK_SH)
+    for path in ("/d", "/d/file"):
+        handle.record_lock(handle.open(path, os.O_RDONLY), fcntl.LOCK_SH)
 
 
 def _full(handle: Handle) -> None:
@@ -71,6 +87,8 @@ def _full(handle: Handle) -> None:
 def _unlinked(handle: Handle) -> None:
     handle.rmdir("/d/below")
     handle.mkdir("/d/below")
+    handle.unlink("/d/file")
+    handle.close(handle.open("/d/file", os.O_CREAT | os.O_RDWR))
 
 
 DISTURBANCES: dict[str, Step] = {
@@ -84,35 +102,38 @@ def _seen(step: Step, before: Step, watched: str) -> tuple[object, ...]:
     handle.mkdir("/d")
     handle.mkdir("/d/below")
     handle.symlink("d", "/l")
-    handle.close(handle.open("/d/file", os.O_CREAT | os.O_RDWR))
+    handle.symlink("d/file", "/f")
+    descriptor = handle.open("/d/file", os.O_CREAT | os.O_RDWR)
+    handle.write(descriptor, b"nine byte")
+    handle.close(descriptor)
     before(handle)
     watcher = _Watcher()
     if watched == "operations":
         handle.disk.interposer = watcher
     elif watched == "descriptors":
         handle.disk.descriptor_interposer = watcher
-    raised: object = None
+    answers: list[object] = []
     for _ in range(2):
         try:
-            step(handle)
+            answers.append(step(handle))
         except OSError as error:
-            raised = error.errno, str(error)
+            answers.append((error.errno, str(error)))
     handle.disk.interposer = handle.disk.descriptor_interposer = None
     next_free = None if handle._descriptors.is_full else handle.open("/d", os.O_RDONLY)
     pending = [str(micro) for micro in handle.disk.pending().micros]
     return (
-        raised,
-        _is_locked(handle.disk),
+        answers,
+        [_is_locked(handle.disk, path) for path in ("/d", "/d/file")],
         next_free,
         pending,
         [repr(entry) for entry in watcher.told],
     )
 
 
-def _is_locked(disk: Disk) -> bool:
+def _is_locked(disk: Disk, path: str) -> bool:
     other = Handle(disk)
     try:
-        other.lockf(other.open("/d", os.O_RDONLY), os.F_TEST, 0)
+        other.lockf(other.open(path, os.O_RDONLY), os.F_TEST, 0)
     except PermissionError:
         return True
     return False
@@ -124,8 +145,18 @@ def _is_locked(disk: Disk) -> bool:
 def test_a_directory_is_synced_as_by_open_and_fsync_and_close(
     path: str, disturbance: Step, watched: str
 ) -> None:
-    in_one = _seen(_in_one(path), disturbance, watched)
-    assert in_one == _seen(_in_three(path), disturbance, watched)
+    in_one = _seen(_synced_in_one(path), disturbance, watched)
+    assert in_one == _seen(_synced_in_three(path), disturbance, watched)
+
+
+@pytest.mark.parametrize("watched", ["nothing", "operations", "descriptors"])
+@pytest.mark.parametrize("disturbance", DISTURBANCES.values(), ids=DISTURBANCES)
+@pytest.mark.parametrize("path", [*PATHS, "/f", "d/file", "/d/file/"])
+def test_a_file_is_read_as_by_open_and_fstat_and_pread_and_close(
+    path: str, disturbance: Step, watched: str
+) -> None:
+    in_one = _seen(_read_in_one(path), disturbance, watched)
+    assert in_one == _seen(_read_in_four(path), disturbance, watched)
 
 
 @pytest.mark.parametrize("path", ["/", "/d", "/d/", "/d/file", "/l", "/gone", "", "/d/file/x"])

@@ -66,6 +66,14 @@ class FaultyFiles:
         self.enter(f"open-{mode.value}", path)
         return FaultyFile(self, path, self.files.open(path, mode))
 
+    def read(self, path: str) -> tuple[bytes, int]:
+        self.enter("open-read", path)
+        data, size_bytes = self.files.read(path)
+        if size_bytes:
+            data = self.enter("pread", path, data)
+        self.enter("close", path)
+        return data, size_bytes
+
     def replace(self, source: str, target: str) -> None:
         self.enter("replace", target)
         self.files.replace(source, target)

@@ -104,3 +104,16 @@ def test_a_whole_file_is_read(here: FaultyHost) -> None:
     here.write("f", b"x" * 3_000_000)
 
     assert read_whole(here.files, "f") == b"x" * 3_000_000
+
+
+def test_a_read_that_gives_less_than_the_file_has_is_followed_by_others(here: FaultyHost) -> None:
+    here.write("f", b"0123456789")
+    for nth, short_bytes in ((1, 4), (2, 3)):
+        here.files.shorten("pread", "f", short_bytes, nth)
+
+    assert read_whole(here.files, "f") == b"0123456789"
+
+    here.files.fail("pread", "f", errno.EIO, nth=2, sticky=True)
+    here.files.shorten("pread", "f", 4)
+    with pytest.raises(OSError, match="Input/output error"):
+        read_whole(here.files, "f")
