@@ -27,7 +27,8 @@ DEEPEST: Final = 100
 """Levels of nesting; the tools that read our files stop at a few hundred."""
 
 _SEAL: Final = b',"crc":"'
-_SEAL_BYTES: Final = len(_SEAL) + 8 + len(b'"}')
+_SEALED: Final = _SEAL + b'%08x"}'
+_SEAL_BYTES: Final = len(_SEALED % 0)
 _HEX: Final = frozenset(b"0123456789abcdef")
 _FOREIGN: Final = re.compile(rb"[^\x20-\x7e]")
 
@@ -106,24 +107,26 @@ def seal(value: JsonObject) -> bytes:
     assert value
     assert "crc" not in value
     body = canonical(value)
-    return b'%b%b%08x"}' % (body[:-1], _SEAL, crc32(body))
+    return body[:-1] + _SEALED % crc32(body)
 
 
 def unseal(line: bytes) -> JsonObject:
     """Return the object in a sealed line, without its ``crc``; ``BadSeal`` says what is wrong."""
-    actual = crc32(b"}", crc32(line[:-_SEAL_BYTES]))
-    if line[-_SEAL_BYTES:] != b'%b%08x"}' % (_SEAL, actual):
+    body = line[:-_SEAL_BYTES] + b"}"
+    actual = crc32(body)
+    if not line.endswith(_SEALED % actual):
         raise BadSeal(_foreign(line) or _bad_crc(line, actual))
     try:
         # ``decode`` would pass over white space as well, which takes half as long again.
-        value, end = _decoder.raw_decode(line.decode("ascii"))
-        if end < len(line):
+        value, end = _decoder.raw_decode(body.decode("ascii"))
+        if end < len(body):
             raise ValueError(f"extra data at offset {end}")
+        if not value:
+            raise ValueError("it has no members")
     except (ValueError, RecursionError) as error:
         raise BadSeal(f"it is not JSON of ours: {error}") from None
-    # JSON text whose last byte is a brace is an object, and what stands before it is a member.
+    # JSON text whose last byte is a brace is an object.
     assert isinstance(value, dict)
-    del value["crc"]
     return value
 
 

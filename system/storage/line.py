@@ -25,10 +25,10 @@ from system.storage.codec import seal, unseal
 VERSION: Final = 1
 LARGEST_BYTES: Final = 16 << 20
 
-# Beside ``v`` and, sometimes, ``durable``.
-_members_of: Final = itemgetter("seq", "ts", "event", "data", "session_id")
+_members_of: Final = itemgetter("v", "seq", "ts", "event", "data", "session_id")
+_TYPES: Final = (int, int, str, str, dict)
+# Beside ``durable``, which is there sometimes.
 _MEMBERS: Final = 6
-_NO_LINE: Final = "it is sealed, but it is not a line of a log"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -91,28 +91,30 @@ def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
     that names ``path``.
     """
     members = unseal(encoded)
-    version = members.get("v")
-    if isinstance(version, int) and version > VERSION:
-        raise NewerFormat(path, f"it has lines of format v={version}, known is v={VERSION}")
     try:
         # A `match` says all of this in half the lines, and takes half of a recovery's time.
-        seq, ts, event, data, owner = _members_of(members)
+        version, seq, ts, event, data, owner = found = _members_of(members)
     except KeyError:
-        raise BadSeal(_NO_LINE) from None
+        raise _no_line(members, path) from None
     tells_durable = "durable" in members
-    if version != VERSION or len(members) != _MEMBERS + tells_durable:
-        raise BadSeal(_NO_LINE)
-    if not (
-        isinstance(seq, int)
-        and isinstance(ts, str)
-        and isinstance(event, str)
-        and isinstance(data, dict)
+    if (
+        tuple(map(type, found[:-1])) != _TYPES
+        or version != VERSION
+        or len(members) != _MEMBERS + tells_durable
     ):
-        raise BadSeal("it is sealed, but its members are not those of a line")
+        raise _no_line(members, path)
     durable = _durable(members["durable"], seq) if tells_durable else None
     if owner != session_id:
         raise BadSeal(f"it belongs to session_id={owner!r}")
     return Line(seq, ts, session_id, event, data, durable)
+
+
+def _no_line(members: JsonObject, path: str) -> BadSeal | NewerFormat:
+    """Return why these are not the members of a line."""
+    version = members.get("v")
+    if isinstance(version, int) and version > VERSION:
+        return NewerFormat(path, f"it has lines of format v={version}, known is v={VERSION}")
+    return BadSeal("it is sealed, but it is not a line of a log")
 
 
 def _durable(value: Json, seq: int) -> int:

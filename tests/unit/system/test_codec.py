@@ -142,6 +142,7 @@ def test_no_beginning_passes(length: int) -> None:
         (bytes(4096), "NUL byte at offset 0"),
         (sealed_anyway(b'{"a":NaN}'), "it is not JSON of ours: NaN is not a JSON number"),
         (sealed_anyway(b'{"a":\xff}'), "it is not JSON of ours: 'ascii' codec can't decode byte"),
+        (sealed_anyway(b"{}"), "it is not JSON of ours: it has no members"),
         (sealed_anyway(b"{}}"), "it is not JSON of ours: extra data at offset 2"),
         (sealed_anyway(b'{"a":1]}'), "it is not JSON of ours: Expecting ',' delimiter"),
         (sealed_anyway(b'{"a":' + b"[" * 100_000 + b"}"), "it is not JSON of ours: "),
