@@ -147,8 +147,9 @@ class Recovery:
     # 5
     def place(self) -> None:
         """Place the agents, roots first; remove what never became one; repair records."""
-        user = self.orchestrator.new_agent(USER, USER_SESSION)
-        user.adopt(self._logs[USER_SESSION], self._histories.pop(USER_SESSION))
+        history = self._histories.pop(USER_SESSION)
+        user = self.orchestrator.new_agent(USER, USER_SESSION, history)
+        user.log = self._logs[USER_SESSION]
         witnesses = Witnesses({USER_SESSION: user.history, **self._histories})
         for session_id in witnesses.promised:
             if session_id not in self._histories and session_id not in self.orchestrator.unserved:
@@ -216,8 +217,8 @@ class Recovery:
             self._logs.pop(session_id).close()
             self.orchestrator.unserved.add(session_id)
             return
-        agent = self.orchestrator.new_agent(facts.agent_id, session_id)
-        agent.adopt(self._logs[session_id], history)
+        agent = self.orchestrator.new_agent(facts.agent_id, session_id, history)
+        agent.log = self._logs[session_id]
         agent.record = record = self._records.get(session_id)
         if history.session is None:
             if record is not None:

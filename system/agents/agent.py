@@ -23,7 +23,6 @@ from system.errors import AgentStopped, LogStopped, StorageError, UnknownAgent
 from system.ports import Host, JsonObject
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
-from system.storage.line import Line
 
 Event = tuple[str, JsonObject]
 
@@ -81,10 +80,11 @@ class Agent:
         session_id: str,
         path: str,
         framing: Framing,
+        history: History,
     ) -> None:
         self.agent_id = agent_id
         self.session_id = session_id
-        self.history = History()
+        self.history = history
         self.record: SessionRecord | None = None
         self.log: EventLog | None = None
         self.birth: Birth | None = None
@@ -123,10 +123,6 @@ class Agent:
         """Return the agent's name; that of its id before it is born."""
         facts = self.history.agent
         return facts.name if facts is not None else self.agent_id
-
-    def adopt(self, log: EventLog, history: History) -> None:
-        """Take over a log that recovery has opened and folded."""
-        self.log, self.history = log, history
 
     # -- writing -------------------------------------------------------------------------
 
@@ -194,9 +190,9 @@ class Agent:
             await self._host.workers.run(lambda: store.add(record))
             self.record = record
         if self.log is None:
-            log = await self._host.workers.run(self._open_log)
+            self.log = log = await self._host.workers.run(self._open_log)
             # What an interrupted birth has left.
-            self.adopt(log, History.of_lines(log.recovered))
+            self.history = History.of_lines(log.recovered)
             log.recovered = ()
         history = self.history
         there = (history.session is not None, history.agent is not None)
@@ -217,11 +213,11 @@ class Agent:
         except LogStopped as stopped:
             self.stopped = stopped.reason
             raise
-        self._fold(lines)
+        self.history.take(lines)
 
     def _note(self, events: Sequence[Event]) -> None:
         try:
-            self._fold(self._open().note(events))
+            self.history.take(self._open().note(events))
         except LogStopped as stopped:
             self.stopped = stopped.reason
             raise
@@ -230,10 +226,6 @@ class Agent:
         if self.stopped or self.log is None:
             raise AgentStopped(self.name(), self.stopped or "it was never born")
         return self.log
-
-    def _fold(self, lines: Sequence[Line]) -> None:
-        for line in lines:
-            self.history.apply(line)
 
     # -- the record ----------------------------------------------------------------------
 

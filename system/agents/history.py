@@ -99,18 +99,17 @@ class History:
     def of_lines(cls, lines: Iterable[Line]) -> History:
         """Return the fold of all lines of a log."""
         history = cls()
-        for line in lines:
-            history.apply(line)
+        history.take(lines)
         return history
 
-    def apply(self, line: Line) -> None:
-        """Take in the next line; ``KeyError`` or ``ValueError`` if its data are not ours."""
-        self.last_ts = line.ts
-        fold = self._FOLDS.get(line.event)
-        if fold is None:
-            self.ignored += 1
-        else:
-            fold(self, line.data)
+    def take(self, lines: Iterable[Line]) -> None:
+        """Take in the next lines; ``KeyError`` or ``ValueError`` if their data are not ours."""
+        folds = self._FOLDS
+        for _, self.last_ts, _, event_name, data, _ in lines:
+            if event_name in folds:
+                folds[event_name](self, data)
+            else:
+                self.ignored += 1
 
     def knows(self, key: str) -> bool:
         """Whether the line of this id (a message's, or a control's) is there."""

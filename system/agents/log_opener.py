@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from asyncio import gather
 from collections.abc import Callable, Mapping, Sequence
-from posixpath import basename
 from typing import Final, TypeAlias
 
 from system.agents.store_report import Problem, SessionProblem
@@ -12,6 +11,7 @@ from system.errors import NewerFormat, StorageError
 from system.ports import Host
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
+from system.storage.path import name_of
 
 SESSIONS_A_CALL: Final = 8
 """Logs that one worker settles in a row; with many sessions, several do it side by side."""
@@ -56,7 +56,7 @@ class LogOpener:
         read = []
         for session_id, names in sessions.items():
             path = self._path_of(session_id)
-            if basename(path) not in names:
+            if name_of(path) not in names:
                 continue
             try:
                 log = EventLog.read(self._host, path, session_id, self._framing, names)

@@ -37,6 +37,7 @@ UNANSWERED: Final = frozenset((Kind.ERROR, Kind.NOTICE, Kind.REMINDER, Kind.SYST
 """Kinds about which no error is ever sent, so that errors end."""
 
 
+_KINDS: Final = {kind.value: kind for kind in Kind}
 _NOTHING: Final[JsonObject] = {}
 """Never changed, as nothing of a message is."""
 
@@ -72,16 +73,14 @@ class Message(NamedTuple):
     @classmethod
     def of_data(cls, data: Mapping[str, Json]) -> Message:
         """Read what ``data`` gave; ``KeyError`` or ``ValueError`` if it is none."""
-        match data["metadata"]:
-            case dict(metadata):
-                reply_to = data["reply_to"]
-            case other:
-                raise ValueError(f"metadata={other!r} is no object")
+        metadata, reply_to, kind = data["metadata"], data["reply_to"], str(data["kind"])
+        if type(metadata) is not dict:
+            raise ValueError(f"metadata={metadata!r} is no object")
         return cls(
             str(data["message_id"]),
             str(data["sender"]),
             str(data["recipient"]),
-            Kind(str(data["kind"])),
+            _KINDS.get(kind) or Kind(kind),
             data["payload"],
             str(data["timestamp"]),
             None if reply_to is None else str(reply_to),

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from system.agents import event
 from system.agents.agent import Agent, Owed, birth
 from system.agents.effects import Spawn
-from system.agents.history import objects
+from system.agents.history import History, objects
 from system.agents.message import (
     UNANSWERED,
     USER,
@@ -86,11 +86,12 @@ class Orchestrator:
         """The agent that stands for the operator."""
         return self.agents[USER]
 
-    def new_agent(self, agent_id: str, session_id: str) -> Agent:
-        """Return an agent that is known from now on; nothing of it is on the disk yet."""
+    def new_agent(self, agent_id: str, session_id: str, history: History | None = None) -> Agent:
+        """Return an agent that is known from now on; without a history, none of it is durable."""
         path = self.log_path(session_id)
         store = None if agent_id == USER else self.store
-        agent = Agent(self.host, store, agent_id, session_id, path, self.framing)
+        history = History() if history is None else history
+        agent = Agent(self.host, store, agent_id, session_id, path, self.framing, history)
         self.agents[agent_id] = agent
         return agent
 

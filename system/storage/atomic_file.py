@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from posixpath import dirname, join
+from posixpath import join
 from typing import Final
 
 from system.errors import told_when_full
 from system.ports import File, FileSystem, Ids, OpenMode
+from system.storage.path import parent_of
 from system.storage.transfer import read_all, write_all
 
 _TEMPORARY: Final = re.compile(r".+\.tmp\.[0-9a-f]{8}")
@@ -42,7 +43,7 @@ def write_atomic(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
     """
     with told_when_full(path):
         _replace(files, path, data, ids)
-        files.sync_dir(dirname(path))
+        files.sync_dir(parent_of(path))
 
 
 def _replace(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:

@@ -7,9 +7,8 @@ tell (its maker may have been killed before the barrier), so the whole way is co
 
 from __future__ import annotations
 
-from posixpath import dirname
-
 from system.ports import FileSystem, Kind
+from system.storage.path import parent_of
 
 
 def make_durable_directory(files: FileSystem, path: str) -> None:
@@ -18,7 +17,7 @@ def make_durable_directory(files: FileSystem, path: str) -> None:
     The way ends at the root of the host's data, or at ``/`` for an absolute path.
     Raises ``NotADirectoryError`` or another ``OSError``; what was made then stays, empty.
     """
-    parent = dirname(path)
+    parent = parent_of(path)
     if parent == path:
         return
     make_durable_directory(files, parent)

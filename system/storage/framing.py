@@ -7,7 +7,6 @@ JSON with a ``seq``.
 from __future__ import annotations
 
 from enum import Enum
-from posixpath import splitext
 from typing import Protocol
 
 from system.storage.log_file import LogFile
@@ -61,4 +60,4 @@ class FramedWriter:
 
 def pending_path(path: str) -> str:
     """Return where the pending entry of the log at ``path`` stands."""
-    return f"{splitext(path)[0]}.pending"
+    return f"{path.removesuffix('.jsonl')}.pending"

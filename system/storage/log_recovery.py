@@ -22,7 +22,6 @@ as a line.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from posixpath import basename, dirname, split
 from typing import NamedTuple
 
 from system.errors import told_when_full
@@ -32,6 +31,7 @@ from system.storage.durable_directory import make_durable_directory
 from system.storage.line import Line
 from system.storage.log_report import Damage, LogReport, PendingFate
 from system.storage.log_scan import Scan, scan
+from system.storage.path import name_of, parent_of
 from system.storage.pending_entry import NO_ENTRY, PendingEntry, read_pending_entry
 from system.storage.quarantine import move_aside, put_aside
 from system.storage.transfer import write_all
@@ -103,7 +103,7 @@ class ExaminedLog:
 
         ``names`` is the listing of its directory, for who has swept it already.
         """
-        directory, name = split(path)
+        directory, name = parent_of(path), name_of(path)
         with told_when_full(path):
             swept = []
             if names is None:
@@ -115,7 +115,7 @@ class ExaminedLog:
             content = read_whole(files, path)
             found = scan(content, session_id, path)
             entry = NO_ENTRY
-            if basename(pending_path) in names:
+            if name_of(pending_path) in names:
                 entry = read_pending_entry(files, pending_path, session_id, found.last_seq)
                 if entry.fate is PendingFate.REPLAYED:
                     # What stands at the end is what was appended of this very entry.
@@ -160,9 +160,10 @@ class ExaminedLog:
         return len(kept)
 
     def _make_whole(self, content: bytes, found: Scan, replay: bytes) -> int:
-        unproven = found.good[found.unproven :]
-        start = unproven[0][0] if unproven else 0
-        tail = b"".join(content[first:end] + b"\n" for first, end in unproven) + replay
+        start, tail = 0, replay
+        if found.good:  # the last line at least is not proven, and nothing stands between them
+            start, end = found.good[found.unproven][0], found.good[-1][1]
+            tail = content[start:end] + b"\n" + replay
         size_bytes = start + len(tail)
         file = self.files.open(self.path, OpenMode.WRITE)
         try:
@@ -173,7 +174,7 @@ class ExaminedLog:
             file.fsync()
         finally:
             file.close()
-        self.files.sync_dir(dirname(self.path))
+        self.files.sync_dir(parent_of(self.path))
         return size_bytes
 
     def _dismiss(self, entry: PendingEntry, last_seq: int) -> tuple[Damage, ...]:
@@ -183,7 +184,7 @@ class ExaminedLog:
             self.files.unlink(self.pending_path)
             # What is spoilt here may still be whole on the platter, and the next line of
             # the log: it must not come back after recovery has shown a log without it.
-            self.files.sync_dir(dirname(self.pending_path))
+            self.files.sync_dir(parent_of(self.pending_path))
             return ()
         aside = move_aside(self.files, self.pending_path)
         reason = f"the log ends at seq={last_seq}, so this entry cannot be its next line"

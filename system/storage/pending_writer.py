@@ -7,12 +7,12 @@ that, the beginning of an entry could pass for a whole one.
 
 from __future__ import annotations
 
-from posixpath import dirname
 from typing import Final
 
 from system.errors import LogStopped
 from system.ports import File, FileSystem, OpenMode
 from system.storage.log_file import LogFile
+from system.storage.path import parent_of
 from system.storage.transfer import write_all
 
 END_OF_ENTRY: Final = b"\n"
@@ -61,7 +61,7 @@ class PendingWriter:
             raise
         try:
             file.fsync()
-            self._files.sync_dir(dirname(self._path))
+            self._files.sync_dir(parent_of(self._path))
         except OSError as error:
             raise self._stopped("the barrier of its pending entry failed", error) from error
         finally:

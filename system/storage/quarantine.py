@@ -6,10 +6,9 @@ interrupted recovery has put the same bytes aside already.
 
 from __future__ import annotations
 
-from posixpath import dirname
-
 from system.ports import FileSystem, Ids
 from system.storage.atomic_file import read_whole, write_atomic
+from system.storage.path import parent_of
 
 
 def put_aside(files: FileSystem, path: str, data: bytes, ids: Ids) -> str:
@@ -17,7 +16,7 @@ def put_aside(files: FileSystem, path: str, data: bytes, ids: Ids) -> str:
     number = 1
     while files.kind(copy := f"{path}.quarantine.{number}") is not None:
         if read_whole(files, copy) == data:
-            files.sync_dir(dirname(copy))
+            files.sync_dir(parent_of(copy))
             return copy
         number += 1
     write_atomic(files, copy, data, ids)
@@ -30,5 +29,5 @@ def move_aside(files: FileSystem, path: str) -> str:
     while files.kind(aside := f"{path}.quarantine.{number}") is not None:
         number += 1
     files.replace(path, aside)
-    files.sync_dir(dirname(path))
+    files.sync_dir(parent_of(path))
     return aside
