@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from enum import StrEnum
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from system.errors import BadSeal, IllegalTransition, NewerFormat, RecordDamaged
@@ -28,6 +29,9 @@ class SessionState(StrEnum):
 
 
 _MEMBERS: Final = {"model", "provider_name", "provider_state_blob", "session_id", "state", "v"}
+_texts_of: Final = itemgetter(
+    "provider_name", "model", "state", "provider_state_blob", "session_id"
+)
 _NEXT: Final = {
     SessionState.ACTIVE: (SessionState.SUSPENDED, SessionState.TERMINATED),
     SessionState.SUSPENDED: (SessionState.ACTIVE, SessionState.TERMINATED),
@@ -92,15 +96,12 @@ def _from_members(members: JsonObject, session_id: str, path: str) -> SessionRec
     version = members.get("v")
     if isinstance(version, int) and version > VERSION:
         raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
-    texts = {name: text for name, text in members.items() if isinstance(text, str)}
-    if version != VERSION or members.keys() != _MEMBERS or len(texts) != len(members) - 1:
+    is_record = version == VERSION and members.keys() == _MEMBERS
+    if not is_record or set(map(type, _texts_of(members))) != {str}:
         raise BadSeal("it is sealed, but it is not a session record")
-    if texts["session_id"] != session_id:
-        raise BadSeal(f"it belongs to session_id={texts['session_id']!r}")
+    provider_name, model, state, blob, owner = _texts_of(members)
+    if owner != session_id:
+        raise BadSeal(f"it belongs to session_id={owner!r}")
     return SessionRecord(
-        session_id,
-        texts["provider_name"],
-        texts["model"],
-        SessionState(texts["state"]),
-        b64decode(texts["provider_state_blob"], validate=True),
+        session_id, provider_name, model, SessionState(state), b64decode(blob, validate=True)
     )

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from json import JSONDecoder, JSONEncoder
 from math import isfinite
+from types import NoneType
 from typing import Final, NoReturn
 from zlib import crc32
 
@@ -30,6 +31,7 @@ _SEAL: Final = b',"crc":"'
 _SEALED: Final = _SEAL + b'%08x"}'
 _SEAL_BYTES: Final = len(_SEALED % 0)
 _HEX: Final = frozenset(b"0123456789abcdef")
+_ALWAYS_PLAIN: Final = frozenset((NoneType, bool, int))
 _FOREIGN: Final = re.compile(rb"[^\x20-\x7e]")
 
 _encoder: Final = JSONEncoder(
@@ -61,7 +63,7 @@ def _refusal(value: object, levels: int) -> tuple[str, str] | None:
     """
     if type(value) is str:
         return None if value.isascii() else _text_refusal(value)
-    if value is None or type(value) is int or type(value) is bool:
+    if type(value) in _ALWAYS_PLAIN:
         return None
     if type(value) is float:
         return None if isfinite(value) else ("", f"{value!r} is not a finite number")
@@ -82,7 +84,8 @@ def _members_refusal(members: dict[object, object], levels: int) -> tuple[str, s
     for key, item in members.items():
         if type(key) is not str:
             return "", f"the key {key!r} is not a str"
-        if type(item) is str and key.isascii() and item.isascii():
+        is_plain = item.isascii() if type(item) is str else type(item) in _ALWAYS_PLAIN
+        if is_plain and key.isascii():
             continue  # said here again, because nearly all are such
         refused = _text_refusal(key) or _refusal(item, levels)
         if refused is not None:

@@ -122,17 +122,19 @@ class _Scanner:
         """Take the bytes as the next line if they are one; else note why they are not."""
         try:
             line = decode_line(self.content[start:end], self.session_id, self.path)
-            if line.seq <= self.last_seq:
-                raise BadSeal(f"it has seq={line.seq} after {self.last_seq}")
         except BadSeal as bad:
             self._open_bad(start, str(bad))
             return False
+        seq, expected = line.seq, self.last_seq + 1
+        if seq < expected:
+            self._open_bad(start, f"it has seq={seq} after {self.last_seq}")
+            return False
         if self.bad_from is not None and self.bad_from < start:
             self.gaps.append(_Gap(len(self.lines), self.bad_from, self.reason))
-        elif line.seq > self.last_seq + 1:
-            self.gaps.append(_Gap(len(self.lines), start, f"seq={self.last_seq + 1} is missing"))
+        elif seq > expected:
+            self.gaps.append(_Gap(len(self.lines), start, f"seq={expected} is missing"))
         self.bad_from = None
-        self.last_seq = line.seq
+        self.last_seq = seq
         self.lines.append(line)
         self.good.append((start, end))
         return True

@@ -13,6 +13,7 @@ from sim.choices import PlainChoices
 from sim.errors import PowerOff
 from sim.world import World
 from system.agents.agent import Agent
+from system.agents.history import History
 from system.agents.session import SessionRecord, SessionState
 from system.agents.session_store import SessionStore
 from system.ports import Host, OpenMode
@@ -79,7 +80,8 @@ def test_what_a_worker_does_is_done_for_whoever_handed_it_over() -> None:
     async def agent() -> None:
         store = SessionStore(host)
         record = SessionRecord("5" * 32, "scripted", "", SessionState.ACTIVE)
-        made = Agent(replace(host, workers=workers), store, "a", "5" * 32, "log", Framing.FRAMED)
+        watched = replace(host, workers=workers)
+        made = Agent(watched, store, "a", "5" * 32, "log", Framing.FRAMED, History())
         made.record = record
         make_durable_directory(host.files, f"agents/{'5' * 32}")
         await made.save(SessionState.SUSPENDED, b"")
