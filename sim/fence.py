@@ -30,6 +30,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from operator import ior
 from sys import _getframe
 from types import FrameType, ModuleType, TracebackType
 from typing import Any, Final
@@ -68,18 +69,26 @@ _PYTHON: Final = sys.stdlib_module_names
 
 
 class Fence:
-    """Up between ``__enter__`` and ``__exit__``, which nest; leaving raises what was swallowed."""
+    """Up between ``__enter__`` and ``__exit__``, which nest; leaving raises what was swallowed.
 
-    __slots__ = ("_depth", "_escape", "_hooked", "_replaced", "_surveyed", "_thread")
+    ``thread`` is the one that put it up, 0 while it is down.
+    """
+
+    __slots__ = (
+        "_depth", "_escape", "_hooked", "_namespaces", "_originals", "_replacements",
+        "_surveyed", "thread",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._depth = 0
-        self._thread = 0
+        self.thread = 0
         self._escape: EscapedSimulation | None = None
         self._surveyed = 0, ""
         self._hooked = False
-        # Namespace, and by name its originals and their replacements.
-        self._replaced: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = []
+        # Three columns: a namespace, and by name its originals and their replacements.
+        self._namespaces: list[dict[str, Any]] = []
+        self._originals: list[dict[str, Any]] = []
+        self._replacements: list[dict[str, Any]] = []
 
     def __enter__(self) -> None:
         self._depth += 1
@@ -88,9 +97,9 @@ class Fence:
         if (len(sys.modules), next(reversed(sys.modules))) != self._surveyed:
             self._survey()
         self._escape = None
-        self._thread = _thread.get_ident()
-        for namespace, _, replacements in self._replaced:
-            namespace.update(replacements)
+        self.thread = _thread.get_ident()
+        for _ in map(ior, self._namespaces, self._replacements):
+            pass
         type.__setattr__(random.Random, "seed", _seed)
 
     def __exit__(
@@ -102,9 +111,9 @@ class Fence:
         self._depth -= 1
         if self._depth:
             return
-        self._thread = 0
-        for namespace, originals, _ in self._replaced:
-            namespace.update(originals)
+        self.thread = 0
+        for _ in map(ior, self._namespaces, self._originals):
+            pass
         type.__setattr__(random.Random, "seed", _REAL_SEED)
         escape, self._escape = self._escape, None
         if escape is not None and escape is not failure:
@@ -112,7 +121,7 @@ class Fence:
 
     def check(self, what: str) -> None:
         """Raise ``EscapedSimulation`` if the fence is up and the caller is inside."""
-        if self._thread and self._thread == _thread.get_ident():
+        if self.thread and self.thread == _thread.get_ident():
             place = _escaping(_getframe(2))
             if place:
                 escape = EscapedSimulation(
@@ -123,19 +132,13 @@ class Fence:
                     self._escape = escape
                 raise escape
 
-    def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Refuse an audit event (PEP 578) from inside."""
-        if self._thread and event in _EVENTS:
-            shown = f"({arguments[0]!r})" if arguments and event == "open" else ""
-            self.check(f"{event}{shown}")
-
     def _survey(self) -> None:
         """Find every name to replace, in the modules that are loaded by now."""
         if not self._hooked:
-            sys.addaudithook(self.audit)
+            sys.addaudithook(_audit)
             self._hooked = True
         homes = {id(vars(module)) for module, _ in _HOMES}
-        self._replaced = []
+        self._namespaces, self._originals, self._replacements = [], [], []
         for module in dict.fromkeys(module for module, _ in _HOMES):
             self._replace(vars(module), [name for home, name in _HOMES if home is module])
         # Programs put all kinds of things there.
@@ -156,11 +159,21 @@ class Fence:
         originals = {name: namespace[name] for name in names if name in namespace}
         if originals:
             replacements = {name: _REPLACEMENTS[id(value)][1] for name, value in originals.items()}
-            self._replaced.append((namespace, originals, replacements))
+            self._namespaces.append(namespace)
+            self._originals.append(originals)
+            self._replacements.append(replacements)
 
 
 FENCE: Final = Fence()
 """The fence of this process."""
+
+
+# A plain function: a method would cost four times as much, at each of the many events.
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse an audit event (PEP 578) from inside."""
+    if FENCE.thread and event in _EVENTS:
+        shown = f"({arguments[0]!r})" if arguments and event == "open" else ""
+        FENCE.check(f"{event}{shown}")
 
 
 def _escaping(frame: FrameType | None) -> str:
