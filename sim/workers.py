@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -33,28 +32,20 @@ class Job(Generic[T]):
 
     def __call__(self) -> None:
         """Run the call; what ends a lifetime goes straight through to the event loop."""
-        with self:
+        result = self._result
+        try:
             value = self._call()
-            if not self._result.cancelled():
-                self._result.set_result(value)
+        except BaseException as failure:
+            if not isinstance(failure, Exception):
+                raise
+            if not result.cancelled():
+                result.set_exception(failure)
+        else:
+            if not result.cancelled():
+                result.set_result(value)
         self.ended = True
         if self.has_ended is not None and not self.has_ended.done():
             self.has_ended.set_result(None)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        failure: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
-        if not isinstance(failure, Exception):
-            return False
-        if not self._result.cancelled():
-            self._result.set_exception(failure)
-        return True
 
 
 class SimulatedWorkers:

@@ -49,7 +49,8 @@ class AttributeCalls(DescriptorCalls):
 
     def size_of(self, fd: int) -> int:
         """Return the ``st_size`` of ``fstat`` (bytes), for those who want no more of it."""
-        inode = self._inode(self._file(fd).number)
+        number, cache = self._file(fd).number, self._cache
+        inode = cache.changed.get(number) or cache.base[number]
         return BLOCK_BYTES if inode.parent else inode.size
 
     def access(

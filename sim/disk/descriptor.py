@@ -38,15 +38,15 @@ class OpenFile:
 class DescriptorTable:
     """The descriptors of one process; a new one is the lowest that is free.
 
-    ``_free`` is a heap of those that were given back: with ``files`` it has no gaps.
+    ``free`` is a heap of those that were given back: with ``files`` it has no gaps.
     """
 
-    __slots__ = ("_free", "files", "limit")
+    __slots__ = ("files", "free", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.files: dict[int, OpenFile] = {}
-        self._free: list[int] = []
+        self.free: list[int] = []
 
     @property
     def is_full(self) -> bool:
@@ -63,14 +63,14 @@ class DescriptorTable:
         file.is_directory = is_directory
         file.sync_errors = sync_errors
         file.offset = 0
-        free, files = self._free, self.files
+        free, files = self.free, self.files
         descriptor = heappop(free) if free else FIRST_DESCRIPTOR + len(files)
         files[descriptor] = file
         return descriptor
 
     def add_twin(self, file: OpenFile) -> int:
         """Give a description one more descriptor, and return it."""
-        free, files = self._free, self.files
+        free, files = self.free, self.files
         descriptor = heappop(free) if free else FIRST_DESCRIPTOR + len(files)
         files[descriptor] = file
         return descriptor
@@ -79,5 +79,5 @@ class DescriptorTable:
         """Close a descriptor, and return its description; None if there is none."""
         file = self.files.pop(descriptor, None)
         if file is not None:
-            heappush(self._free, descriptor)
+            heappush(self.free, descriptor)
         return file

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+from heapq import heappush
 from typing import TYPE_CHECKING, Final
 
 from sim.disk.descriptor import OpenFile
@@ -35,13 +36,14 @@ class DescriptorCalls(Process):
         """Give a descriptor back; it is gone even when this raises."""
         if self._power.off:
             raise PowerOff(DEAD)
-        file = self._descriptors.remove(fd)
+        file = self._files.pop(fd, None)
         if file is None:
             raise os_error(errno.EBADF)
+        heappush(self._descriptors.free, fd)
         disk = self.disk
         if file.number in disk.locks.used:
             self._forget_locks(file)
-        if disk.descriptor_interposer is not None:
+        if not disk.calm and disk.descriptor_interposer is not None:
             disk.descriptor_interposer.closing(file.path, file.number)
 
     def dup(self, fd: int, /) -> int:
@@ -88,20 +90,25 @@ class DescriptorCalls(Process):
 
     def pwrite(self, fd: int, data: ReadableBuffer, offset: int, /) -> int:
         """Write at ``offset``; with ``O_APPEND`` Linux writes at the end all the same."""
-        file = self._file(fd)
+        disk, files = self.disk, self._files
+        file = files[fd] if disk.calm and fd in files else self._file(fd)
         if type(data) is not bytes:
             data = memoryview(data).tobytes()
         if offset < 0:
             raise os_error(errno.EINVAL)
-        inode = self._written(file)
+        flags = file.flags
+        if not flags.writable:
+            raise os_error(errno.EBADF)
         if not data:
             return 0
-        flags = file.flags
+        number = file.number
+        changed = disk.cache.changed
+        inode = changed[number] if number in changed else disk.cache.own(number)
         if flags.append:
             offset = inode.size
         if flags.sync or offset > _PLAIN_OFFSET:
             return self._put(file, inode, data, offset)
-        return self.disk.write(inode, offset, data, file.path)
+        return disk.write(inode, offset, data, file.path)
 
     def lseek(self, fd: int, position: int, how: int, /) -> int:
         """Move the offset, and return it; ``how`` may be ``SEEK_DATA`` and ``SEEK_HOLE``."""
@@ -134,7 +141,10 @@ class DescriptorCalls(Process):
         file = self._file(fd)
         if length < 0 or not file.flags.writable:
             raise os_error(errno.EINVAL)
-        self._resize(file.number, length, file.path)
+        if length > FILE_MAX_BYTES:
+            raise os_error(errno.EFBIG)
+        disk = self.disk
+        disk.resize(disk.cache.own(file.number), length, file.path)
 
     def posix_fallocate(self, fd: int, offset: int, length: int, /) -> None:
         """Let the file reach to ``offset + length`` bytes; it never shrinks.
@@ -178,8 +188,9 @@ class DescriptorCalls(Process):
             raise os_error(errno.EBADF)
         if file.is_directory:
             raise os_error(errno.EISDIR)
-        disk, number = self.disk, file.number
-        data = self._inode(number).read(offset, length)
+        disk, cache, number = self.disk, self._cache, file.number
+        inode = cache.changed.get(number) or cache.base[number]
+        data = inode.read(offset, length)
         if not disk.calm and disk.interposer is not None:
             data = disk.interposer.reading(file.path, number, offset, data)
         return data

@@ -50,8 +50,8 @@ class Disk:
 
     ``operations`` counts the mutating operations so far. ``interposer`` and
     ``descriptor_interposer`` may be set at any time; None means that nothing stands between
-    the program and the disk. It is ``calm`` while the power is on, no interposer is set and
-    no sync has failed: then an operation has nothing to look at but itself.
+    the program and the disk. It is ``calm`` while the power is on, neither of them is set
+    and no sync has failed: then a call has nothing to look at but itself.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Disk:
         self._notes = self._journal.notes
         self.calm = True
         self._interposer: Interposer | None = None
-        self.descriptor_interposer: DescriptorInterposer | None = None
+        self._descriptor_interposer: DescriptorInterposer | None = None
         self.off = False
         self.sync_errors: dict[int, int] = {}
         self.locks = LockTable()
@@ -96,6 +96,15 @@ class Disk:
         self._see_if_calm()
 
     @property
+    def descriptor_interposer(self) -> DescriptorInterposer | None:
+        return self._descriptor_interposer
+
+    @descriptor_interposer.setter
+    def descriptor_interposer(self, interposer: DescriptorInterposer | None) -> None:
+        self._descriptor_interposer = interposer
+        self._see_if_calm()
+
+    @property
     def root(self) -> Inode:
         """The root directory, in the page cache."""
         return self.cache.own(ROOT)
@@ -110,9 +119,8 @@ class Disk:
         self._see_if_calm()
 
     def _see_if_calm(self) -> None:
-        self.calm = not (
-            self.off or self._interposer is not None or self.sync_errors or self._errors_to_come
-        )
+        watched = self._interposer is not None or self._descriptor_interposer is not None
+        self.calm = not (self.off or watched or self.sync_errors or self._errors_to_come)
 
     # -- operations ------------------------------------------------------------------
 
@@ -178,8 +186,9 @@ class Disk:
             data = entry.data
         length = len(data)
         inode.write(offset, data)
-        if offset + length > inode.size:
-            inode.size = offset + length
+        end = offset + length
+        if end > inode.size:
+            inode.size = end
         clock = self.now_ns  # in two steps: an attribute that is called at once is found slowly
         inode.mtime_ns = inode.ctime_ns = clock()
         if self.calm:
@@ -193,7 +202,9 @@ class Disk:
         entry: Any = (RESIZE, path, inode.number, size, inode.size)
         if not self.calm:
             entry = self._enter(entry)
-        inode.resize(size)
+        if size < inode.size:
+            inode.cut(size)
+        inode.size = size
         clock = self.now_ns
         inode.mtime_ns = inode.ctime_ns = clock()
         if self.calm:

@@ -125,7 +125,9 @@ class Inode:
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``offset`` (bytes), fewer at the end of the file."""
-        end = min(offset + length, self.size)
+        end = offset + length
+        if end > self.size:
+            end = self.size
         if end <= offset:
             return b""
         if end <= BLOCK_BYTES:

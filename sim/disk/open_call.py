@@ -28,29 +28,29 @@ class OpenCall(Process):
         if self._power.off:
             raise PowerOff(DEAD)
         decoded = open_flags(flags)
-        found = None
-        if dir_fd is None:
-            found = self._known.get(path) or self._learn(path)
-        if found is None or not decoded.plain:
+        if dir_fd is not None or not decoded.plain:
             return self._open_carefully(path, decoded, mode, dir_fd)
+        found = self._known.get(path) or self._learn(path)
+        if found is None:
+            return self._open_carefully(path, decoded, mode, None)
         directory, name = found
-        disk, last = self.disk, name.last
-        if len(self._files) >= self._descriptors.limit or disk.descriptor_interposer is not None:
+        calm = self.disk.calm
+        if not calm or len(self._files) >= self._descriptors.limit:
             self._admit(path, name.text)
-        if last in directory.entries:
-            number, cache = directory.entries[last], disk.cache
-            inode = cache.changed[number] if number in cache.changed else cache.base[number]
+        number = directory.entries.get(name.last)
+        if number is not None:
+            cache = self._cache
+            inode = cache.changed.get(number) or cache.base[number]
             if not inode.target:
-                is_directory = bool(inode.parent)
-                taken = decoded.takes_directory if is_directory else decoded.takes_file
-                if taken and disk.calm:
+                is_directory = inode.parent != 0
+                if calm and (decoded.takes_directory if is_directory else decoded.takes_file):
                     return self._descriptors.open(number, name.text, decoded, is_directory, 0)
                 return self._open_found(inode, name.text, decoded, path, decoded.directory)
         elif not decoded.create:
             raise os_error(errno.ENOENT, path)
         elif directory.links:
-            return self._open_new(directory, last, name.text, decoded, mode)
-        return self._open_carefully(path, decoded, mode, dir_fd, is_admitted=True)
+            return self._open_new(directory, name.last, name.text, decoded, mode)
+        return self._open_carefully(path, decoded, mode, None, is_admitted=True)
 
     def _admit(self, path: object, text: str) -> None:
         """Raise EMFILE, or what a fault makes of an open, before the path is walked."""

@@ -9,8 +9,7 @@ nothing here, and only ``chown`` takes them off; on Linux a write by anybody but
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from sim.disk.inode import Inode
 
@@ -23,8 +22,7 @@ _ANY_EXECUTE: Final = 0o111
 _SETGID_EXECUTABLE: Final = stat.S_ISGID | stat.S_IXGRP
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """The user and the groups of a process; ``groups`` holds ``gid`` or not, as you like."""
 
     uid: int = 0

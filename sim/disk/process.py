@@ -41,8 +41,8 @@ class Process:
     """One process on a disk. ``poisoned`` tells that it is dead."""
 
     __slots__ = (
-        "_descriptors", "_files", "_identity", "_known", "_known_paths", "_owners", "_power",
-        "_trusted", "_unmasked", "_working_directory", "disk",
+        "_cache", "_descriptors", "_files", "_identity", "_known", "_known_paths", "_owners",
+        "_power", "_trusted", "_unmasked", "_working_directory", "disk",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +55,7 @@ class Process:
         descriptor_limit: int = 1024,
     ) -> None:
         self.disk = disk
+        self._cache = disk.cache
         self._power: _Power = disk
         self._unmasked = _PERMISSION_BITS & ~(umask & 0o777)
         self._identity = Identity(uid, gid, frozenset(groups))
@@ -121,13 +122,13 @@ class Process:
             locks.forget_description(file.number, file)
 
     def _inode(self, number: int) -> Inode:
-        """Return an inode for reading."""
-        cache = self.disk.cache
-        return cache.changed[number] if number in cache.changed else cache.base[number]
+        """Return an inode for reading; the hottest calls look for themselves."""
+        cache = self._cache
+        return cache.changed.get(number) or cache.base[number]
 
     def _own(self, inode: Inode) -> Inode:
         """Return the same inode for changing."""
-        return self.disk.cache.own(inode.number)
+        return self._cache.own(inode.number)
 
     def _start(self, name: PathName, dir_fd: int | None, path: object, path2: object) -> Inode:
         """Return the directory that a path starts from."""
@@ -145,7 +146,7 @@ class Process:
     def _know(self, directory: int) -> None:
         """Know the paths that start in this directory; who is not trusted knows none."""
         trusted = self._trusted
-        self._known_paths = self.disk.cache.known_from(directory) if trusted else KnownPaths()
+        self._known_paths = self._cache.known_from(directory) if trusted else KnownPaths()
         self._known = self._known_paths.places
 
     def _learn(self, path: object) -> tuple[Inode, PathName] | None:
@@ -171,6 +172,9 @@ class Process:
         """Return the number of a directory that may be opened, or 0 if that needs care."""
         if path == "/":
             return ROOT if self._trusted else 0
+        known = self._known_paths.directories.get(f"{path}/") if path else None
+        if known is not None:
+            return known.number
         found = self._known.get(path) or self._learn(path)
         if found is None:
             return 0
@@ -180,15 +184,21 @@ class Process:
 
     def _walked(self, name: PathName) -> Inode | None:
         """Return the directory that the parents of a plain path lead to, and remember it."""
-        directory = self._inode(ROOT if name.absolute else self._working_directory)
-        for part in name.parents:
+        cache = self._cache
+        known = self._known.get(name.head[:-1])
+        parts = name.parents
+        if known is not None:  # somebody has asked for the directory itself
+            directory, parts = known[0], parts[-1:]
+        else:
+            directory = self._inode(ROOT if name.absolute else self._working_directory)
+        for part in parts:
             number = directory.entries.get(part)
             if number is None:
                 return None
-            directory = self._inode(number)
+            directory = cache.changed.get(number) or cache.base[number]
         if not directory.parent:
             return None
-        directory = self._known_paths.directories[name.head] = self._own(directory)
+        directory = self._known_paths.directories[name.head] = cache.own(directory.number)
         return directory
 
     def _parent(
@@ -214,19 +224,19 @@ class Process:
         """Return the inode that a path means, for reading."""
         if self._power.off:
             raise PowerOff(DEAD)
-        found = None
         if dir_fd is None:
             found = self._known.get(path) or self._learn(path)
-        if found is not None:
-            directory, name = found
-            number = directory.entries.get(name.last)
-            if number is None:
-                raise os_error(errno.ENOENT, path, path2)
-            inode = self._inode(number)
-            if not (inode.target and follow):
-                return inode
-        elif path == "/":
-            return self._inode(ROOT)
+            if found is not None:
+                directory, name = found
+                number = directory.entries.get(name.last)
+                if number is None:
+                    raise os_error(errno.ENOENT, path, path2)
+                cache = self._cache
+                inode = cache.changed.get(number) or cache.base[number]
+                if not (inode.target and follow):
+                    return inode
+            elif path == "/":
+                return self._inode(ROOT)
         name = path_name(path, call)
         walk = Walk(self.disk.cache, self._identity, path, path2)
         return walk.resolve(name, self._start(name, dir_fd, path, path2), follow=follow)
