@@ -141,6 +141,7 @@ class SimulatedLoop(Refusals):
         ready, timers, clock, power, trace = (
             self._ready, self._timers.heap, self.clock, self._power, self.trace,
         )  # fmt: skip
+        task_type = asyncio.Task
         for _ in repeat(None, MOST_STEPS):
             if timers and timers[0][0] <= clock.now_ns:
                 ready.extend(self._timers.due(clock.now_ns))
@@ -165,7 +166,7 @@ class SimulatedLoop(Refusals):
                     raise
                 self.call_exception_handler({"message": "a callback failed", "exception": failure})
             owner = getattr(callback, "__self__", None)
-            done = type(owner) is asyncio.Task and owner.done() and self._survived(owner)
+            done = type(owner) is task_type and owner.done() and self._survived(owner)
             if power.off:
                 raise SimulatedCrash(_DEAD)
             if done is until:
@@ -258,12 +259,12 @@ class SimulatedLoop(Refusals):
         args: tuple[Any, ...],
         context: Context | None,
     ) -> MomentHandle:
-        never = isinf(seconds)
-        moment_ns = from_ns if never else from_ns + max(0, round(seconds * 1e9))
         kept = copy_context() if context is None else context
+        if isinf(seconds):
+            return MomentHandle(from_ns, callback, args, kept)
+        moment_ns = from_ns + max(0, round(seconds * 1e9))
         handle = MomentHandle(moment_ns, callback, args, kept)
-        if not never:
-            self._timers.set(handle)
+        self._timers.set(handle)
         return handle
 
     def create_future(self) -> asyncio.Future[Any]:
@@ -361,7 +362,7 @@ class SimulatedLoop(Refusals):
                 _set_running_loop(running)
         self._ready.clear()
         self._timers.clear()
-        self._failures.take((), ())
+        self._failures.clear()
 
     def close(self) -> None:
         """End the lifetime as ``abandon`` does; an orderly end has left nothing to drop."""

@@ -54,6 +54,10 @@ class UnhandledFailures:
             Unhandled(str(context.get("message", "")), context.get("exception"), name)
         )
 
+    def clear(self) -> None:
+        """Forget all."""
+        self._kept.clear()
+
     def take(
         self, tasks: Iterable[asyncio.Task[Any]], ready: Sequence[Ready]
     ) -> tuple[Unhandled, ...]:

@@ -136,5 +136,6 @@ def _names(directory: Inode) -> list[str]:
 
 
 @lru_cache(maxsize=8192)
-def _rank(name: str) -> tuple[int, str]:
-    return crc32(os.fsencode(name)), name
+def _rank(name: str) -> str:
+    # As one text, which sorts faster than a pair.
+    return f"{crc32(os.fsencode(name)):08x}{name}"
