@@ -159,11 +159,9 @@ class Inode:
             start = offset - index * BLOCK_BYTES
         if start + len(data) <= BLOCK_BYTES:
             blocks = self.blocks
-            new = data
-            if start or index in blocks:
-                new = _patched(blocks.get(index, b""), start, data)
+            old = blocks.get(index, b"")
+            new = _patched(old, start, data) if start or old else data
             if self.content_key is not None:
-                old = blocks.get(index, b"")
                 self.content_key += block_key(index, new) - block_key(index, old)
             self.blocks = blocks.set(index, new)
             return
@@ -203,7 +201,8 @@ class Inode:
             return
         keep, rest = divmod(size, BLOCK_BYTES)
         blocks = self.blocks
-        gone = [index for index in blocks if index > keep or (index == keep and not rest)]
+        first_gone = keep + 1 if rest else keep
+        gone = [index for index in blocks if index >= first_gone]
         if gone:
             with blocks.mutate() as editing:
                 for index in gone:
@@ -221,4 +220,6 @@ def block_key(index: int, block: bytes) -> int:
 
 
 def _patched(old: bytes, start: int, data: bytes) -> bytes:
+    if start == len(old):  # most writes append
+        return old + data
     return old[:start].ljust(start, b"\0") + data + old[start + len(data) :]
