@@ -37,10 +37,18 @@ class _Torn(NamedTuple):
     micro: WriteBlock
 
 
+class _Pieces(NamedTuple):
+    """The pieces of a torn write that nobody has taken yet, by their sizes."""
+
+    place: int
+    micro: WriteBlock
+    sizes: list[int]
+
+
 # A state under construction: position in the walk, survivors, inodes, key, torn, stale, mark;
 # and what is still to be done to it, since most branches of a large walk are never taken.
-_Before = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool]
-_Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, MicroOperation | _Torn | None]
+_Next = MicroOperation | _Torn | _Pieces | None
+_Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, _Next]
 
 REPRESENTATIVE_TEARS: Final = 3
 
@@ -115,17 +123,29 @@ class StateSpace:
         stack: list[_Branch] = [(0, 0, self.base, self.base_key, (), (), since == 0, None)]
         while stack and left:
             left -= 1
-            position, survived, inodes, key, torn, stale, marked, piece = stack.pop()
+            position, survived, inodes, key, torn, stale, marked, piece = branch = stack.pop()
             if isinstance(piece, _Torn):
-                before = (position, survived, inodes, key, torn, stale, marked)
-                stack.extend(self._tears(before, piece))
+                sizes = _tears(piece.micro, inodes)
+                if sizes:
+                    pieces = _Pieces(piece.place, piece.micro, sizes)
+                    stack.append((position, survived, inodes, key, torn, stale, marked, pieces))
                 continue
+            if isinstance(piece, _Pieces):
+                # The longest comes first, and most of the others are never wanted.
+                place, micro, sizes = piece
+                size = sizes.pop()
+                if sizes:
+                    stack.append(branch)
+                torn, piece = (*torn, (place, size)), micro._replace(data=micro.data[:size])
             if piece is not None:
                 inodes, key = _applied(piece, inodes, key)
             if not (marked or self._may_be_marked(walk, position, inodes)):
                 continue
             if position == count:
-                yield self._state(survived, InodeTable(inodes, key), torn, stale)
+                for index, _ in torn:
+                    survived |= 1 << index
+                survivors = SurvivorSet.of_mask(survived, count, torn, stale)
+                yield self._state(survivors, InodeTable(inodes, key))
             else:
                 branch = (position, survived, inodes, key, torn, stale, marked, None)
                 stack.extend(self._ways(walk, branch))
@@ -174,18 +194,6 @@ class StateSpace:
             ways.append((position, kept, inodes, key, torn, stale, mark, micro))
         return ways
 
-    def _tears(self, before: _Before, torn_write: _Torn) -> Iterator[_Branch]:
-        """Yield a branch for each piece that may be left of a write, if it can be told apart."""
-        position, survived, inodes, key, torn, stale, mark = before
-        index, micro = torn_write
-        old = inodes[micro.number].stored(micro.offset, len(micro.data))
-        places = [place for place, byte in enumerate(micro.data) if byte != old[place]]
-        for place in places[:-1]:
-            size = place + 1
-            piece = micro._replace(data=micro.data[:size])
-            tear = (*torn, (index, size))
-            yield (position, survived, inodes, key, tear, stale, mark, piece)
-
     def _walk(self, since: int) -> _Walk:
         sequence, names, sizes = self._sequence()
         last_new = max((p for p, index in enumerate(sequence) if index >= since), default=-1)
@@ -221,16 +229,12 @@ class StateSpace:
             return micro._replace(data=stale_bytes(micro))
         return None
 
-    def _state(
-        self, survived: int, table: InodeTable, torn: _Pairs, stale: tuple[int, ...]
-    ) -> State:
+    def _state(self, survivors: SurvivorSet, table: InodeTable) -> State:
         self._trim(table)
         inodes, key = _rebased(table)
         if self._directories:
             key -= unreachable_key(inodes, self._directories)
-        for index, _ in torn:
-            survived |= 1 << index
-        return State(inodes, key, SurvivorSet.of_mask(survived, len(self.micros), torn, stale))
+        return State(inodes, key, survivors)
 
     def _trim(self, table: InodeTable) -> None:
         """Cut off data that became durable before the size that would show it."""
@@ -247,8 +251,7 @@ class StateSpace:
         table = InodeTable(self.base, self.base_key)
         for micro in survivors.applied(self.micros):
             micro.apply(table)
-        survived = survivors.mask(len(self.micros))
-        return self._state(survived, table, survivors.torn, survivors.stale)
+        return self._state(survivors, table)
 
     def telling(self) -> Iterator[SurvivorSet]:
         """Yield the survivor sets that find most bugs while there are too many for ``all``.
@@ -296,6 +299,13 @@ def _repeats(micro: MicroOperation, inode: Inode | None) -> bool:
         and inode is not None
         and inode.stored(micro.offset, len(micro.data)) == micro.data
     )
+
+
+def _tears(micro: WriteBlock, inodes: Inodes) -> list[int]:
+    """Return the sizes of the pieces that may be left of a write and can be told apart."""
+    old = inodes[micro.number].stored(micro.offset, len(micro.data))
+    sizes = [place + 1 for place, byte in enumerate(micro.data) if byte != old[place]]
+    return sizes[:-1]
 
 
 def _is_seen(micro: WriteBlock, inode: Inode | None) -> bool:

@@ -64,10 +64,11 @@ class SurvivorSet(NamedTuple):
 
 def closed(ordering: Ordering, survived: int) -> int:
     """Return ``survived`` less everything whose predecessors are not all in it."""
+    missing = ~survived
     for index, before in enumerate(ordering.order):
-        if before & ~survived:
-            survived &= ~(1 << index)
-    return survived
+        if before & missing:
+            missing |= 1 << index
+    return ~missing
 
 
 def can_tear(ordering: Ordering, survived: int, index: int) -> bool:
@@ -107,21 +108,24 @@ def can_be_stale(ordering: Ordering, survived: int, index: int) -> bool:
 
 def legal(ordering: Ordering, survivors: SurvivorSet) -> None:
     """Check a survivor set against the model; ``HarnessError`` names what it does not allow."""
+    lost, torn, stale = survivors
+    if not (lost or torn or stale):
+        return
     count = len(ordering.micros)
-    named = (*survivors.lost, *(index for index, _ in survivors.torn), *survivors.stale)
-    if any(not 0 <= index < count for index in named):
+    named = [*lost, *[index for index, _ in torn], *stale]
+    if min(named) < 0 or max(named) >= count:
         raise HarnessError(f"survivor set {survivors} names more than {count} pending operations")
     survived = survivors.mask(count)
     if closed(ordering, survived) != survived:
-        raise HarnessError(f"model {ordering.model.name} does not allow to lose {survivors.lost}")
-    for index, kept in survivors.torn:
+        raise HarnessError(f"model {ordering.model.name} does not allow to lose {lost}")
+    for index, kept in torn:
         micro = ordering.micros[index]
         tearable = survived >> index & 1 and can_tear(ordering, survived, index)
         if not (tearable and isinstance(micro, WriteBlock) and 0 < kept < len(micro.data)):
             raise HarnessError(
                 f"model {ordering.model.name} cannot tear {micro} after {kept} bytes"
             )
-    for index in survivors.stale:
+    for index in stale:
         if not can_be_stale(ordering, survived, index):
             raise HarnessError(
                 f"model {ordering.model.name} has no stale bytes for {ordering.micros[index]}"
