@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -124,27 +125,27 @@ class ShadowTurns:
         attempts = self._attempts.get(turn.turn_id)
         if not attempts:
             raise Invented("a turn is committed that no provider was asked for", turn=turn)
-        complete = [attempt for attempt in attempts if attempt.answer == turn.response]
-        if not complete:
-            raise UnfinishedTurn(
-                "a turn is committed whose answer was never produced", turn_id=turn.turn_id,
-                response=turn.response, answers=[attempt.answer for attempt in attempts],
-            )  # fmt: skip
         broken: Violation | None = None
-        for attempt in complete:
+        for attempt in attempts:
+            if attempt.answer != turn.response:
+                continue
             try:
                 _check_attempt(seen, fold, turn, attempt)
             except Violation as violation:
                 broken = violation
             else:
                 return
-        assert broken is not None
-        raise broken
+        if broken is not None:
+            raise broken
+        raise UnfinishedTurn(
+            "a turn is committed whose answer was never produced", turn_id=turn.turn_id,
+            response=turn.response, answers=[attempt.answer for attempt in attempts],
+        )  # fmt: skip
 
 
 def _check_attempt(seen: Seen, fold: Fold, turn: Turn, attempt: _Attempt) -> None:
     _check_prompt(seen, fold, turn, attempt)
-    check_effects(seen, fold, turn, tuple(attempt.calls.values()))
+    check_effects(seen, fold, turn, attempt.calls.values())
     if attempt.session and attempt.session != fold.session_id:
         raise WrongConversation(
             "a turn was asked for in the conversation of another session", turn_id=turn.turn_id,
@@ -158,23 +159,26 @@ def _check_attempt(seen: Seen, fold: Fold, turn: Turn, attempt: _Attempt) -> Non
 def _check_prompt(seen: Seen, fold: Fold, turn: Turn, attempt: _Attempt) -> None:
     """The prompt is the messages that the line says were shown, whole."""
     try:
-        shown = json.loads(attempt.prompt)
-        ids = [message["message_id"] for message in shown]
+        shown, ids = _messages_in(attempt.prompt)
     except (ValueError, TypeError, KeyError) as error:
         raise WrongPresented("a prompt is no list of messages", prompt=attempt.prompt) from error
     for call in attempt.calls.values():
         if call.name == "check_inbox" and "error" not in call.result:
             new = call.result["messages"]
-            shown += new
-            ids += [message["message_id"] for message in new]
+            shown = [*shown, *new]
+            ids = (*ids, *[message["message_id"] for message in new])
     if turn.start is not None and turn.start.prompt != attempt.prompt:
         raise WrongPresented("the log has another prompt than the provider", start=turn.start)
-    presented = list(turn.presented)
+    presented = turn.presented
     if ids != presented:
         unseen = [key for key in presented if key not in ids]
         if unseen:
-            raise DeliveredUnseen("a turn consumed what it never showed", unseen=unseen, shown=ids)
-        raise WrongPresented("a turn does not name what it showed", shown=ids, presented=presented)
+            raise DeliveredUnseen(
+                "a turn consumed what it never showed", unseen=unseen, shown=list(ids)
+            )
+        raise WrongPresented(
+            "a turn does not name what it showed", shown=list(ids), presented=list(presented)
+        )
     for message in shown:
         original = fold.enqueued[message["message_id"]]
         expected = {
@@ -193,6 +197,16 @@ def _check_prompt(seen: Seen, fold: Fold, turn: Turn, attempt: _Attempt) -> None
         if actual != expected:
             raise TornRecord("a message was shown otherwise than it was sent", shown=actual,
                              expected=expected)  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _messages_in(prompt: str) -> tuple[Sequence[Mapping[str, Any]], tuple[str, ...]]:
+    """Return the messages of a prompt, never to be changed, and their ids.
+
+    Who judges many disks that are nearly the same meets the same few prompts again and again.
+    """
+    shown = json.loads(prompt)
+    return shown, tuple([message["message_id"] for message in shown])
 
 
 def check_conversation(fold: Fold, turn: Turn, history: Sequence[tuple[str, str]]) -> None:

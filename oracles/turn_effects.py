@@ -6,7 +6,7 @@ what the table "Tools" of the contract says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from oracles.runtime.fact import USER, Message, Spawn, Turn
@@ -30,13 +30,54 @@ class CallLook(Protocol):
     def at_ns(self) -> int | None: ...
 
 
-def check_effects(seen: Seen, fold: Fold, turn: Turn, calls: Sequence[CallLook]) -> None:
+def check_effects(seen: Seen, fold: Fold, turn: Turn, calls: Iterable[CallLook]) -> None:
     """Raise when a committed turn's line is not what its calls demand."""
     expectation = _Expectation(seen, fold, turn)
     for call in calls:
         if "error" not in call.result:
             expectation.add(call)
     expectation.check()
+
+
+_REST: Final = frozenset(
+    (
+        "cancel_reminder", "gate", "permit_turn", "remind_me", "set_agent_metadata", "subscribe",
+        "ungate", "unsubscribe",
+    )
+)  # fmt: skip
+
+
+class _Rest:
+    """What the calls of few turns demand: metadata, controls, reminders and subscriptions."""
+
+    def __init__(self, calls: Iterable[CallLook]) -> None:
+        self.metadata: dict[str, Any] = {}
+        self.controls: list[tuple[str, str]] = []
+        self.reminders: dict[str, Any] = {}
+        self.due_ns: dict[str, int] = {}
+        self.cancelled: set[str] = set()
+        self.subscribed: dict[str, str] = {}
+        self.unsubscribed: set[str] = set()
+        for call in calls:
+            self._add(call)
+
+    def _add(self, call: CallLook) -> None:
+        arguments, result = call.arguments, call.result
+        match call.name:
+            case "set_agent_metadata":
+                self.metadata[arguments["key"]] = arguments["value"]
+            case "remind_me":
+                self.reminders[result["reminder_id"]] = arguments["payload"]
+                if call.at_ns is not None:
+                    self.due_ns[result["reminder_id"]] = call.at_ns + arguments["delay_ns"]
+            case "cancel_reminder":
+                self.cancelled.add(arguments["reminder_id"])
+            case "subscribe":
+                self.subscribed[result["subscription_id"]] = arguments["name"]
+            case "unsubscribe":
+                self.unsubscribed.add(arguments["subscription_id"])
+            case control:
+                self.controls.append((control, arguments["name"]))
 
 
 class _Expectation:
@@ -50,14 +91,8 @@ class _Expectation:
         self._spawned = {spawn.agent_id: spawn for spawn in turn.spawned}
         self._sent: list[str] = []
         self._children: list[str] = []
-        self._controls: list[tuple[str, str]] = []
-        self._metadata: dict[str, Any] = {}
-        self._reminders: dict[str, Any] = {}
-        self._due_ns: dict[str, int] = {}
-        self._cancelled: set[str] = set()
-        self._subscribed: dict[str, str] = {}
-        self._unsubscribed: set[str] = set()
         self._terminate = False
+        self._rest: list[CallLook] = []
 
     def add(self, call: CallLook) -> None:
         """Take in the effect of one accepted call."""
@@ -79,26 +114,8 @@ class _Expectation:
                 self._spawn(result["agent_id"], arguments)
             case "check_inbox" | "list_children" | "inspect_agent":
                 pass
-            case _:
-                self._note(call)
-
-    def _note(self, call: CallLook) -> None:
-        arguments, result = call.arguments, call.result
-        match call.name:
-            case "set_agent_metadata":
-                self._metadata[arguments["key"]] = arguments["value"]
-            case "remind_me":
-                self._reminders[result["reminder_id"]] = arguments["payload"]
-                if call.at_ns is not None:
-                    self._due_ns[result["reminder_id"]] = call.at_ns + arguments["delay_ns"]
-            case "cancel_reminder":
-                self._cancelled.add(arguments["reminder_id"])
-            case "subscribe":
-                self._subscribed[result["subscription_id"]] = arguments["name"]
-            case "unsubscribe":
-                self._unsubscribed.add(arguments["subscription_id"])
-            case "gate" | "ungate" | "permit_turn":
-                self._controls.append((call.name, arguments["name"]))
+            case name if name in _REST:
+                self._rest.append(call)
             case _:
                 raise Invented("a tool is accepted that does not exist", call=call)
 
@@ -108,14 +125,18 @@ class _Expectation:
         self._equal("outbox", [message.message_id for message in turn.outbox], self._sent)
         self._equal("spawned", [spawn.agent_id for spawn in turn.spawned], self._children)
         self._equal("terminate", turn.terminate, self._terminate)
-        self._equal("metadata", turn.metadata, self._metadata)
-        # Few turns have any of these.
-        if turn.controls or self._controls:
-            self._check_controls()
-        if turn.reminders or turn.cancelled or self._reminders or self._cancelled:
-            self._check_reminders()
-        if turn.subscribed or turn.unsubscribed or self._subscribed or self._unsubscribed:
-            self._check_subscriptions()
+        # Few turns have anything else.
+        if self._rest or (
+            turn.metadata != {} or turn.controls or turn.reminders or turn.cancelled
+            or turn.subscribed or turn.unsubscribed
+        ):  # fmt: skip
+            self._check_rest(_Rest(self._rest))
+
+    def _check_rest(self, rest: _Rest) -> None:
+        self._equal("metadata", self._turn.metadata, rest.metadata)
+        self._check_controls(rest)
+        self._check_reminders(rest)
+        self._check_subscriptions(rest)
 
     def _send(self, key: str, kind: str, payload: object) -> Message:
         message = self._outbox.get(key)
@@ -144,45 +165,45 @@ class _Expectation:
             if name in arguments:
                 self._equal(name, getattr(spawn, name), arguments[name])
 
-    def _check_controls(self) -> None:
+    def _check_controls(self, rest: _Rest) -> None:
         controls = self._turn.controls
-        self._equal("ops", [c.op for c in controls], [op for op, _ in self._controls])
-        for control, (_, name) in zip(controls, self._controls, strict=True):
+        self._equal("ops", [c.op for c in controls], [op for op, _ in rest.controls])
+        for control, (_, name) in zip(controls, rest.controls, strict=True):
             self._addressed(control.target, name)
 
-    def _check_reminders(self) -> None:
+    def _check_reminders(self, rest: _Rest) -> None:
         """A reminder that was set and cancelled in one turn may leave both traces, or none."""
         turn = self._turn
         cancelled = set(turn.cancelled)
         lasting = {
             r.reminder_id: r.payload for r in turn.reminders if r.reminder_id not in cancelled
         }
-        expected = {k: v for k, v in self._reminders.items() if k not in self._cancelled}
+        expected = {k: v for k, v in rest.reminders.items() if k not in rest.cancelled}
         self._equal("reminders", lasting, expected)
         for reminder in turn.reminders:
-            asked_ns = self._due_ns.get(reminder.reminder_id, reminder.due_ns)
+            asked_ns = rest.due_ns.get(reminder.reminder_id, reminder.due_ns)
             # The call took a moment.
             if not 0 <= asked_ns - reminder.due_ns < MOMENT_NS:
                 raise WrongEffects(
                     "a reminder is due at another time", asked_ns=asked_ns, due_ns=reminder.due_ns
                 )
-        if not cancelled <= self._cancelled:
+        if not cancelled <= rest.cancelled:
             raise WrongEffects("a turn cancels what nobody cancelled", turn=turn)
-        for key in self._cancelled - cancelled - self._reminders.keys():
+        for key in rest.cancelled - cancelled - rest.reminders.keys():
             if key not in self._fold.enqueued:
                 raise WrongEffects("a turn lost a cancellation", turn=turn, reminder_id=key)
 
-    def _check_subscriptions(self) -> None:
+    def _check_subscriptions(self, rest: _Rest) -> None:
         turn = self._turn
         gone = set(turn.unsubscribed)
         lasting = [s for s in turn.subscribed if s.subscription_id not in gone]
-        expected = [key for key in self._subscribed if key not in self._unsubscribed]
+        expected = [key for key in rest.subscribed if key not in rest.unsubscribed]
         self._equal("subscribed", [s.subscription_id for s in lasting], expected)
         for subscription in lasting:
-            self._addressed(subscription.target, self._subscribed[subscription.subscription_id])
-        if not gone <= self._unsubscribed:
+            self._addressed(subscription.target, rest.subscribed[subscription.subscription_id])
+        if not gone <= rest.unsubscribed:
             raise WrongEffects("a turn unsubscribes what nobody unsubscribed", turn=turn)
-        for key in self._unsubscribed - gone - self._subscribed.keys():
+        for key in rest.unsubscribed - gone - rest.subscribed.keys():
             if f"{key}.notice" not in self._fold.enqueued:
                 raise WrongEffects("a turn lost an end of a subscription", turn=turn, id=key)
 
