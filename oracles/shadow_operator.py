@@ -6,7 +6,7 @@ has not happened. An id that did not happen may be asked for again.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -100,6 +100,10 @@ class _Calls:
         return call
 
 
+_Outcome = tuple[_Calls, str, bool]
+"""A call, by its kind and its id, and whether a look shows it."""
+
+
 class ShadowOperator:
     """The operator's calls. Keys are ids that the caller chose: request ids and message ids."""
 
@@ -190,9 +194,8 @@ class ShadowOperator:
 
     def check(self, seen: Seen, excused: Collection[str]) -> None:
         """Compare with a look; raise a ``Violation``."""
-        for calls, outcomes in self._outcomes(seen, excused):
-            for key, happened in outcomes.items():
-                calls.judge(key, happened=happened)
+        for calls, key, happened in self._outcomes(seen, excused):
+            calls.judge(key, happened=happened)
         for fold in seen.agents.values():
             self._check_origin(fold)
             self._check_messages(fold)
@@ -205,19 +208,22 @@ class ShadowOperator:
         What is excused stays as it is.
         """
         kept = False
-        for calls, outcomes in self._outcomes(seen, excused):
-            for key, happened in outcomes.items():
-                kept |= calls.settle(key, happened=happened)
-                del calls.unsettled[key]
+        for calls, key, happened in self._outcomes(seen, excused):
+            kept |= calls.settle(key, happened=happened)
+            del calls.unsettled[key]
         for fold in seen.agents.values():
             if fold.agent is not None and fold.agent.request_id is not None:
                 self._agents[fold.agent.request_id] = fold.agent_id
         return kept
 
-    def _outcomes(
-        self, seen: Seen, excused: Collection[str]
-    ) -> list[tuple[_Calls, dict[str, bool]]]:
-        """Return for each call whose outcome is open or new whether this look shows it."""
+    def _outcomes(self, seen: Seen, excused: Collection[str]) -> list[_Outcome]:
+        """Return what is not excused of the calls whose outcome is open or new."""
+        outcomes = self._shown_by(seen)
+        if excused:
+            return [outcome for outcome in outcomes if not self._is_lost(seen, excused, *outcome)]
+        return list(outcomes)
+
+    def _shown_by(self, seen: Seen) -> Iterator[_Outcome]:
         requests: dict[str, Fold] = {}
         for fold in seen.agents.values():
             assert fold.agent is not None
@@ -226,48 +232,29 @@ class ShadowOperator:
                 if request_id in requests:
                     raise Duplicated("one request has made two agents", request_id=request_id)
                 requests[request_id] = fold
-        creates = {key: key in requests for key in self._creates.unsettled}
-        sends: dict[str, bool] = {}
+        for key in self._creates.unsettled:
+            yield self._creates, key, key in requests
         for key in self._sends.unsettled:
             target = seen.agents.get(self._sends.by_id[key].what[0])
-            sends[key] = target is not None and key in target.enqueued
-        ends: dict[str, bool] = {}
+            yield self._sends, key, target is not None and key in target.enqueued
         for key in self._ends.unsettled:
             target = seen.agents.get(key)
             # An agent may complete by itself before it can be terminated: then it was not.
-            ends[key] = target is not None and target.ended == "operator"
-        deliveries = {key: key in seen.user.delivered for key in self._deliveries.unsettled}
-        if excused:
-            self._forget_excused(seen, excused, creates, sends, ends)
-            if seen.user.session_id in excused:
-                deliveries.clear()
-        return [
-            (self._creates, creates),
-            (self._sends, sends),
-            (self._ends, ends),
-            (self._deliveries, deliveries),
-        ]
+            yield self._ends, key, target is not None and target.ended == "operator"
+        for key in self._deliveries.unsettled:
+            yield self._deliveries, key, key in seen.user.delivered
 
-    def _forget_excused(
-        self,
-        seen: Seen,
-        excused: Collection[str],
-        creates: dict[str, bool],
-        sends: dict[str, bool],
-        ends: dict[str, bool],
-    ) -> None:
-        """Drop what went with a damaged session, or with an agent that is not there at all."""
-
-        def is_lost(agent_id: str) -> bool:
-            session_id = seen.session_of(agent_id)
-            return not session_id or session_id in excused
-
-        for request_id in [k for k, happened in creates.items() if not happened]:
-            del creates[request_id]
-        for message_id in [k for k in sends if is_lost(self._sends.by_id[k].what[0])]:
-            del sends[message_id]
-        for agent_id in [k for k in ends if is_lost(k)]:
-            del ends[agent_id]
+    def _is_lost(
+        self, seen: Seen, excused: Collection[str], calls: _Calls, key: str, happened: bool
+    ) -> bool:
+        """Whether it went with a damaged session, or with an agent that is not there at all."""
+        if calls is self._creates:
+            return not happened
+        if calls is self._deliveries:
+            return seen.user.session_id in excused
+        agent_id = calls.by_id[key].what[0] if calls is self._sends else key
+        session_id = seen.session_of(agent_id)
+        return not session_id or session_id in excused
 
     def _check_origin(self, fold: Fold) -> None:
         """A root was asked for, as it is; an end by the operator was asked for."""
