@@ -33,8 +33,11 @@ def check_promises(seen: Seen, excused: Collection[str] = ()) -> None:
             continue
         _check_outbox(seen, fold, excused)
         _check_spawns(seen, fold, excused)
-        _check_controls(seen, fold, excused)
-        _check_notices(seen, fold)
+        # Few agents have ordered anything of these.
+        if fold.controls:
+            _check_controls(seen, fold, excused)
+        if fold.subscriptions:
+            _check_notices(seen, fold)
         for key in (*fold.returned, *fold.dead):
             original = fold.enqueued[key]
             if is_told(original, fold):

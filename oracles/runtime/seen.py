@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import filterfalse
 from typing import Any, Final, NamedTuple
 
 from oracles.runtime.fold import Fold
@@ -34,9 +36,20 @@ def garbage(paths: Iterable[str]) -> list[str]:
 
     Judge after a recovery: a process may leave temporaries, the next boot sweeps them.
     """
-    return sorted(
-        path for path in paths if not (_READ.fullmatch(path) or _DIRECTORY.fullmatch(path))
-    )
+    return sorted(filterfalse(_is_read, paths))
+
+
+# Looks at one root meet the same few paths again and again.
+@lru_cache(maxsize=256)
+def _is_read(path: str) -> bool:
+    return bool(_READ.fullmatch(path) or _DIRECTORY.fullmatch(path))
+
+
+@lru_cache(maxsize=256)
+def _session_in(path: str) -> str:
+    """Return the session id in a path, or an empty text."""
+    found = _SESSION_PATH.match(path)
+    return found[1] if found else ""
 
 
 class Session(NamedTuple):
@@ -100,7 +113,8 @@ class Reader:
 
     def look(self, files: Mapping[str, bytes]) -> Seen:
         """Return what these files say; a path that ends with a slash is an empty directory."""
-        ids = {found[1] for path in files if (found := _SESSION_PATH.match(path))}
+        ids = set(map(_session_in, files))
+        ids.discard("")
         user = self._fold(USER_LOG, files)
         folds = {USER_LOG: user}
         sessions: dict[str, Session] = {}
