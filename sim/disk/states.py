@@ -89,6 +89,8 @@ class StateSpace:
         self.base_key = pending.key
         self.complete = True
         self._directories = tuple(self._suspects())
+        self._chosen: dict[SurvivorSet, State] = {}
+        self._whole: list[tuple[Inodes, int]] = [(self.base, self.base_key)]
         self._ends: dict[int, int] = {}
         for micro in self.micros:
             if isinstance(micro, WriteBlock):
@@ -247,11 +249,23 @@ class StateSpace:
 
     def one(self, survivors: SurvivorSet) -> State:
         """Return the state of one survivor set; ``HarnessError`` if the model forbids it."""
-        legal(self.ordering, survivors)
-        table = InodeTable(self.base, self.base_key)
-        for micro in survivors.applied(self.micros):
-            micro.apply(table)
-        return self._state(survivors, table)
+        # Those that tell most name some sets twice.
+        state = self._chosen.get(survivors)
+        if state is None:
+            legal(self.ordering, survivors)
+            begin = survivors.first_hurt
+            table = InodeTable(*self._kept(begin))
+            for micro in survivors.applied(self.micros, begin):
+                micro.apply(table)
+            state = self._chosen[survivors] = self._state(survivors, table)
+        return state
+
+    def _kept(self, length: int) -> tuple[Inodes, int]:
+        """Return the platter, and its key, with so many micro-operations on it, all whole."""
+        whole = self._whole
+        for micro in self.micros[len(whole) - 1 : length]:
+            whole.append(_applied(micro, *whole[-1]))
+        return whole[length]
 
     def telling(self) -> Iterator[SurvivorSet]:
         """Yield the survivor sets that find most bugs while there are too many for ``all``.

@@ -25,13 +25,13 @@ class SurvivorSet(NamedTuple):
     torn: tuple[tuple[int, int], ...] = ()
     stale: tuple[int, ...] = ()
 
-    def applied(self, micros: Sequence[MicroOperation]) -> Iterator[MicroOperation]:
-        """Yield what happened to the platter, in order."""
+    def applied(self, micros: Sequence[MicroOperation], begin: int = 0) -> Iterator[MicroOperation]:
+        """Yield what happened to the platter, in order, from position ``begin`` on."""
         if not (self.lost or self.torn):
-            yield from micros
+            yield from micros[begin:]
             return
         lost, torn = frozenset(self.lost), dict(self.torn)
-        for index, micro in enumerate(micros):
+        for index, micro in enumerate(micros[begin:], begin):
             if index in lost:
                 if index in self.stale and isinstance(micro, WriteBlock):
                     yield micro._replace(data=stale_bytes(micro))
@@ -39,6 +39,11 @@ class SurvivorSet(NamedTuple):
                 yield micro._replace(data=micro.data[: torn[index]])
             else:
                 yield micro
+
+    @property
+    def first_hurt(self) -> int:
+        """Where the first is that did not survive whole; 0 if all of them did."""
+        return min((*self.lost, *[index for index, _ in self.torn]), default=0)
 
     @classmethod
     def of_mask(
