@@ -24,6 +24,7 @@ _READ: Final = re.compile(
     r"|agents/[0-9a-f]{32}/session\.json)(?P<aside>\.quarantine\.[1-9][0-9]*)?"
 )
 _DIRECTORY: Final = re.compile(r"(?:user|agents|agents/[0-9a-f]{32})/")
+_KEPT_FOLDS: Final = 16
 
 
 def log_path(session_id: str) -> str:
@@ -103,12 +104,16 @@ class Seen(NamedTuple):
 
 
 class Reader:
-    """Reads looks at one root, one after another."""
+    """Reads looks at one root, one after another.
 
-    __slots__ = ("_folds", "_records")
+    What it keeps of the last looks is for disks that are nearly the same, and take turns.
+    """
+
+    __slots__ = ("_folds", "_kept", "_records")
 
     def __init__(self) -> None:
         self._folds: dict[str, Fold] = {}
+        self._kept: dict[tuple[str, bytes], Fold] = {}
         self._records: dict[bytes, dict[str, Any] | str] = {}
 
     def look(self, files: Mapping[str, bytes]) -> Seen:
@@ -145,10 +150,12 @@ class Reader:
         before = self._folds.get(path)
         if before is not None and before.log.raw == raw:
             return before
-        if before is None:
-            return Fold(path, read_log(raw))
-        log = read_log(raw, before.log)
-        return before.extended(log) if raw.startswith(before.log.raw) else Fold(path, log)
+        fold = self._kept.get((path, raw)) or _read(path, raw, before)
+        if fold.violation is None:
+            if len(self._kept) >= _KEPT_FOLDS:
+                self._kept.clear()
+            self._kept[path, raw] = fold
+        return fold
 
     def _record(self, raw: bytes) -> dict[str, Any] | str:
         record = self._records.get(raw)
@@ -157,3 +164,11 @@ class Reader:
                 self._records.clear()
             record = self._records[raw] = unsealed(raw.removesuffix(b"\n"))
         return record
+
+
+def _read(path: str, raw: bytes, before: Fold | None) -> Fold:
+    """Return the fold of a log; ``before`` is that of an earlier look at it."""
+    if before is None:
+        return Fold(path, read_log(raw))
+    log = read_log(raw, before.log)
+    return before.extended(log) if raw.startswith(before.log.raw) else Fold(path, log)
