@@ -99,6 +99,16 @@ def test_a_log_that_has_changed_is_folded_anew() -> None:
     assert after.enqueued["boot-idle"].payload == "be somebody"
 
 
+def test_logs_that_take_turns_are_not_folded_anew() -> None:
+    story, reader = team(), Reader()
+    files = story.files()
+    before = reader.look(files).agents[hexed("a-idle")]
+    story.send("m9", "idle", 1)
+    longer = reader.look(story.files()).agents[hexed("a-idle")]
+    assert reader.look(files).agents[hexed("a-idle")] is before
+    assert reader.look(story.files()).agents[hexed("a-idle")] is longer
+
+
 def test_a_reminder_is_active_until_it_has_come_or_nobody_waits_for_it() -> None:
     story = team()
     assert story.seen().active_reminders == set()

@@ -189,6 +189,13 @@ def test_a_question_leaves_no_trace() -> None:
     story.settle()
 
 
+def test_what_an_inbox_showed_is_no_part_of_the_prompt_when_it_is_judged_again() -> None:
+    story = team()
+    check_inbox(story)
+    story.settle()
+    story.settle()
+
+
 @pytest.mark.parametrize(("name", "is_right"), [("kid", True), ("worker", False)])
 def test_a_child_that_is_not_born_yet_is_known_by_its_promise(name: str, is_right: bool) -> None:
     story = team()
