@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from oracles.violation import Invented, TornRecord, Violation, WrongEffects
@@ -194,6 +196,25 @@ def test_what_an_inbox_showed_is_no_part_of_the_prompt_when_it_is_judged_again()
     check_inbox(story)
     story.settle()
     story.settle()
+
+
+@pytest.mark.parametrize(
+    ("part", "promised"),
+    [
+        ("metadata", {"mood": "good"}),
+        ("controls", [{"control_id": "c9", "target": IDLE, "op": "gate"}]),
+        ("reminders", [{"reminder_id": "r2", "due_ns": NOW_NS + 1, "payload": 0}]),
+        ("cancelled", ["r2"]),
+        ("subscribed", [{"subscription_id": "s2", "target": IDLE}]),
+        ("unsubscribed", ["s2"]),
+    ],
+)
+def test_a_turn_without_calls_promises_nothing(part: str, promised: Any) -> None:
+    story = team()
+    story.turn("boss", "t4", "r1", **{part: promised})
+    shadow = story.shadow()
+    with pytest.raises(WrongEffects):
+        shadow.check(story.seen())
 
 
 @pytest.mark.parametrize(("name", "is_right"), [("kid", True), ("worker", False)])
