@@ -199,7 +199,7 @@ def _check_prompt(seen: Seen, fold: Fold, turn: Turn, attempt: _Attempt) -> None
                              expected=expected)  # fmt: skip
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _messages_in(prompt: str) -> tuple[Sequence[Mapping[str, Any]], tuple[str, ...]]:
     """Return the messages of a prompt, never to be changed, and their ids.
 
