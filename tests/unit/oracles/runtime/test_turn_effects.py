@@ -217,6 +217,26 @@ def test_a_turn_without_calls_promises_nothing(part: str, promised: Any) -> None
         shadow.check(story.seen())
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("set_agent_metadata", {"key": "mood", "value": "good"}, {}),
+        ("gate", {"name": "idle"}, {}),
+        ("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r2"}),
+        ("cancel_reminder", {"reminder_id": "r2"}, {}),
+        ("subscribe", {"name": "idle"}, {"subscription_id": "s2"}),
+        ("unsubscribe", {"subscription_id": "s2"}, {}),
+    ],
+    ids=lambda call: call[0],
+)
+def test_a_turn_whose_line_is_plain_has_lost_what_was_called_in_it(call: Any) -> None:
+    story = team()
+    story.turn("boss", "t4", "r1", calls=[call])
+    shadow = story.shadow()
+    with pytest.raises(WrongEffects):
+        shadow.check(story.seen())
+
+
 @pytest.mark.parametrize(("name", "is_right"), [("kid", True), ("worker", False)])
 def test_a_child_that_is_not_born_yet_is_known_by_its_promise(name: str, is_right: bool) -> None:
     story = team()
