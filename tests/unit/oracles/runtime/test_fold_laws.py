@@ -272,6 +272,18 @@ def test_the_first_violation_of_a_log_that_grows_stays() -> None:
     assert list(after.pending) == list(before.pending)
 
 
+def test_a_log_that_broke_a_law_is_not_kept() -> None:
+    story, reader = team(), Reader()
+    story.start("boss", "t3", "r1")
+    reader.look(story.files())
+    story.send("m9", "boss", 1)
+    reader.look(story.files())
+    reader.look(team().files())
+    after = reader.look(story.files()).agents[BOSS]
+    assert isinstance(after.violation, Duplicated)
+    assert after.log.raw == story.files()[after.path]
+
+
 def test_a_look_that_was_taken_keeps_its_overlooked_gates() -> None:
     story, reader = team(), Reader()
     run_gated(story, 0)
