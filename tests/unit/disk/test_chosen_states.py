@@ -11,6 +11,7 @@ from sim.disk.disk import Disk
 from sim.disk.handle import Handle
 from sim.disk.persistence import MODELS
 from sim.disk.states import StateSpace
+from sim.disk.survivors import SurvivorSet
 
 
 def _busy(model: str) -> Disk:
@@ -40,3 +41,9 @@ def test_a_chosen_state_is_what_a_power_cut_leaves(model: str) -> None:
         assert left.digest() == disk.power_cut(survivors).digest()
         alone = StateSpace(disk.pending()).one(survivors)
         assert (state.key, state.survivors) == (alone.key, alone.survivors)
+
+
+def test_a_torn_write_is_hurt_as_a_lost_one_is() -> None:
+    assert SurvivorSet().first_hurt == 0
+    assert SurvivorSet(lost=(1, 3), torn=((2, 5),)).first_hurt == 1
+    assert SurvivorSet(lost=(3,), torn=((2, 5),)).first_hurt == 2
