@@ -29,6 +29,7 @@ import sys
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable
 from operator import ior
 from sys import _getframe
@@ -98,8 +99,7 @@ class Fence:
             self._survey()
         self._escape = None
         self.thread = _thread.get_ident()
-        for _ in map(ior, self._namespaces, self._replacements):
-            pass
+        _put(self._replacements, self._namespaces)
         type.__setattr__(random.Random, "seed", _seed)
 
     def __exit__(
@@ -112,8 +112,7 @@ class Fence:
         if self._depth:
             return
         self.thread = 0
-        for _ in map(ior, self._namespaces, self._originals):
-            pass
+        _put(self._originals, self._namespaces)
         type.__setattr__(random.Random, "seed", _REAL_SEED)
         escape, self._escape = self._escape, None
         if escape is not None and escape is not failure:
@@ -162,6 +161,11 @@ class Fence:
             self._namespaces.append(namespace)
             self._originals.append(originals)
             self._replacements.append(replacements)
+
+
+def _put(names: list[dict[str, Any]], namespaces: list[dict[str, Any]]) -> None:
+    """Update each namespace by its names, twice in each lifetime: without a loop in Python."""
+    deque(map(ior, namespaces, names), maxlen=0)
 
 
 FENCE: Final = Fence()

@@ -56,7 +56,7 @@ class Handle(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
         if self._power.off:
             raise PowerOff(DEAD)
         disk = self.disk
-        if disk.calm and disk.descriptor_interposer is None and not self._descriptors.is_full:
+        if disk.calm and len(self._files) < self._descriptors.limit:
             number = self._known_directory(path)
             if number and number not in disk.locks.used:  # a close gives locks up
                 disk.sync(number, path)
@@ -75,13 +75,10 @@ class Handle(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
         if self._power.off:
             raise PowerOff(DEAD)
         disk = self.disk
-        if disk.calm and disk.descriptor_interposer is None and not self._descriptors.is_full:
-            found = self._known.get(path) or self._learn(path)
-            number = found[0].entries.get(found[1].last, 0) if found is not None else 0
-            if number and number not in disk.locks.used:  # a close gives locks up
-                inode = self._inode(number)
-                if not (inode.parent or inode.target):
-                    return inode.read(0, inode.size), inode.size
+        if disk.calm and len(self._files) < self._descriptors.limit:
+            inode = self._known_file(path)
+            if inode is not None and inode.number not in disk.locks.used:  # a close gives locks up
+                return inode.read(0, inode.size), inode.size
         descriptor = self.open(path, _FILE)
         try:
             size_bytes = self.size_of(descriptor)

@@ -182,6 +182,19 @@ class Process:
         number = directory.entries.get(name.last, 0)
         return number if number and self._inode(number).parent else 0
 
+    def _known_file(self, path: str) -> Inode | None:
+        """Return the inode of a regular file that may be read, None if that needs care."""
+        found = self._known.get(path) or self._learn(path)
+        if found is None:
+            return None
+        directory, name = found
+        number = directory.entries.get(name.last)
+        if number is None:
+            return None
+        cache = self._cache
+        inode = cache.changed.get(number) or cache.base[number]
+        return None if inode.parent or inode.target else inode
+
     def _walked(self, name: PathName) -> Inode | None:
         """Return the directory that the parents of a plain path lead to, and remember it."""
         cache = self._cache
