@@ -93,7 +93,7 @@ class RealFileSystem:
         file = self.open(path, OpenMode.READ)
         try:
             size_bytes = file.size()
-            return file.pread(size_bytes, 0), size_bytes
+            return file.pread(size_bytes, 0) if size_bytes else b"", size_bytes
         finally:
             file.close()
 

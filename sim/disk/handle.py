@@ -82,7 +82,7 @@ class Handle(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
         descriptor = self.open(path, _FILE)
         try:
             size_bytes = self.size_of(descriptor)
-            return self.pread(descriptor, size_bytes, 0), size_bytes
+            return self.pread(descriptor, size_bytes, 0) if size_bytes else b"", size_bytes
         finally:
             self.close(descriptor)
 

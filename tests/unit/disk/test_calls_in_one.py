@@ -63,7 +63,7 @@ def _read_in_four(path: str) -> Step:
         descriptor = handle.open(path, os.O_RDONLY)
         try:
             size_bytes = handle.fstat(descriptor).st_size
-            return handle.pread(descriptor, size_bytes, 0), size_bytes
+            return handle.pread(descriptor, size_bytes, 0) if size_bytes else b"", size_bytes
         finally:
             handle.close(descriptor)
 
