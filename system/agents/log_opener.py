@@ -41,14 +41,17 @@ class LogOpener:
 
         ``sessions`` are the names in the directory of each.
         """
-        read = await self._host.workers.run(lambda: self._read_each(sessions))
-        calls = [
-            read[start : start + SESSIONS_A_CALL] for start in range(0, len(read), SESSIONS_A_CALL)
-        ]
-        if len(calls) > 1:
-            await gather(*(self._settle_some(some) for some in calls))
-        elif calls:
-            await self._settle_some(calls[0])
+        workers = self._host.workers
+        if len(sessions) <= SESSIONS_A_CALL:
+            await workers.run(lambda: self._settle_each(self._read_each(sessions)))
+            return self._logs
+        read = await workers.run(lambda: self._read_each(sessions))
+        await gather(
+            *(
+                self._settle_some(read[start : start + SESSIONS_A_CALL])
+                for start in range(0, len(read), SESSIONS_A_CALL)
+            )
+        )
         return self._logs
 
     def _read_each(self, sessions: Mapping[str, Sequence[str]]) -> list[_Read]:

@@ -117,7 +117,8 @@ class BoundedProvider:
         kept: object = await self._patience.wait_for(
             self._inner.identities, "listing conversations"
         )
-        if not isinstance(kept, Sequence) or not all(isinstance(name, str) for name in kept):
+        # A list is told at once, any other sequence by the slow way of an abstract class.
+        if not isinstance(kept, (list, Sequence)) or not all(isinstance(n, str) for n in kept):
             raise ProviderError(f"the names of conversations are no texts: {kept!r}")
         return kept
 
