@@ -96,16 +96,19 @@ class Lifetimes:
         self.tally.meet(during, disk.journal[start:])
         self._end(during, crash, counter, 0)
 
-    def recover_twice(self) -> None:
-        """Restart two times; raise ``NotIdempotent`` if the second recovery changed anything."""
-        self.world.kill()
+    def recover_twice(self, end: Callable[[], None]) -> None:
+        """Restart two times; raise ``NotIdempotent`` if the second recovery changed anything.
+
+        ``end`` ends a lifetime.
+        """
+        end()
         self.boot()
-        self.world.kill()
+        end()
         before = self.world.image
         self.boot()
         disk, volatile = self.world.disk, self.subject.volatile
         # Where every boot changes something, the files alone can be compared.
-        if not volatile and before.digest() == disk.snapshot().digest():
+        if not volatile and before.digest() == disk.settled().digest():
             return
         first, second = before.files(), disk.files()
         for path in volatile:

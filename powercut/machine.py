@@ -105,8 +105,8 @@ class Machine:
         self.lifetimes.choices = PlainChoices()
         with FENCE:
             self.subject.rest()
-            self.lifetimes.recover_twice()
-        self.lifetimes.world.kill()
+            self.lifetimes.recover_twice(self.lifetimes.world.stop)
+        self.lifetimes.world.stop()
 
     def _disturbances(self) -> Sequence[Kind]:
         """Return what befalls the subject's actions: faults and crashes."""
@@ -130,7 +130,7 @@ class Machine:
     def abandon(self) -> None:
         """End the lifetime in which a run has failed or was given up, if there is one."""
         if self.lifetimes.world.alive:
-            self.lifetimes.world.kill()
+            self.lifetimes.world.stop()
 
     def _kind_of(self, action: Action) -> Kind:
         kind = self._by_name.get(action.name)
@@ -170,7 +170,7 @@ class Machine:
         return "recovered"
 
     def _recover_twice(self, _arguments: Arguments) -> str:
-        self.lifetimes.recover_twice()
+        self.lifetimes.recover_twice(self.lifetimes.world.kill)
         return "recovered twice"
 
 

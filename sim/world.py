@@ -105,6 +105,10 @@ class World:
         """End the process; the page cache survives."""
         self._end(self.disk.snapshot())
 
+    def stop(self) -> None:
+        """End the process as ``kill`` does, for whoever cuts no power from here on."""
+        self._end(self.disk.settled())
+
     def cut_power(self, survivors: SurvivorSet) -> None:
         """End the machine; of what is pending, ``survivors`` is left.
 

@@ -22,6 +22,23 @@ def test_a_kill_keeps_what_no_barrier_covered() -> None:
     assert world.boot().files.kind("agents") is Kind.DIRECTORY
 
 
+def test_a_stop_leaves_what_a_kill_leaves_and_nothing_of_it_pending() -> None:
+    left = []
+    for end in (World.kill, World.stop):
+        world = _world()
+        files = world.boot().files
+        files.mkdir("durable")
+        files.sync_dir("")
+        files.mkdir("volatile")
+        end(world)
+        left.append(world.image)
+        assert world.boot().files.listdir("") == ["durable", "volatile"]
+    killed, stopped = left
+    assert killed.digest() == stopped.digest()
+    assert (killed.next_inode, killed.pending != ()) == (stopped.next_inode, True)
+    assert (stopped.platter, stopped.pending) == (stopped.cached, ())
+
+
 def test_a_power_cut_keeps_what_it_is_told_to_keep() -> None:
     world = _world()
     files = world.boot().files
