@@ -50,6 +50,9 @@ class Pending:
 
     ``model`` says what they may do; ``platter`` and ``micros`` are what an image carried
     over from the lifetime before.
+
+    Where one file is written while nothing else is pending, its writes are kept whole until
+    somebody looks: mostly a barrier on it comes first, and nobody asks which sectors there were.
     """
 
     def __init__(
@@ -57,9 +60,19 @@ class Pending:
     ) -> None:
         self.model = model
         self.table = InodeTable(platter)
-        self.ordering = Ordering(model)
+        self._whole: list[tuple[Write | Resize, int]] = []
+        self._ordering = Ordering(model)
         for micro in micros:
             self._add(micro)
+
+    @property
+    def ordering(self) -> Ordering:
+        """What is pending, with its predecessors."""
+        if self._whole:
+            whole, self._whole = self._whole, []
+            for operation, number in whole:
+                self._take(operation, number)
+        return self._ordering
 
     @property
     def micros(self) -> list[MicroOperation]:
@@ -82,6 +95,32 @@ class Pending:
 
     def advance(self, operation: Operation, number: int) -> None:
         """Take operation ``number`` into account."""
+        whole = self._whole
+        if isinstance(operation, (Write, Resize)):
+            if not whole:
+                is_alone = not self._ordering.micros
+            else:
+                is_alone = whole[0][0].inode == operation.inode
+            if is_alone:
+                whole.append((operation, number))
+                return
+        elif whole and isinstance(operation, Sync) and operation.inode == whole[0][0].inode:
+            self._settle()
+            return
+        self._take(operation, number)
+
+    def _settle(self) -> None:
+        """Put the writes that are kept whole on the platter, in their order."""
+        for operation, _ in self._whole:
+            inode = self.table.own(operation.inode)
+            if isinstance(operation, Write):
+                inode.write(operation.offset, operation.data)
+                inode.size = max(inode.size, operation.offset + len(operation.data))
+            else:
+                inode.resize(operation.size)
+        self._whole.clear()
+
+    def _take(self, operation: Operation, number: int) -> None:
         match operation:
             case Write():
                 self._write(operation, number)
@@ -239,7 +278,7 @@ class Pending:
         return reversed(kept)
 
     def _keep(self, kept: Iterable[MicroOperation]) -> None:
-        self.ordering = Ordering(self.model)
+        self._ordering = Ordering(self.model)
         for micro in kept:
             self._add(micro)
 

@@ -119,6 +119,28 @@ def test_all_states_are_those_of_a_naive_enumeration(
     assert _trees(pending) == naive.trees()
 
 
+@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+@given(program=PROGRAMS)
+@example(program=[("append", "f", "B1"), ("truncate", "f", 1), ("write", "f", "C3", 0)])
+@example(program=[("append", "f", "B1"), ("write", "f", "C3", 4095), ("fdatasync", "f")])
+@example(program=[("append", "f", "B1"), ("fsync", "d/f"), ("append", "d/f", "C2"), ("fsync", "")])
+@example(program=[("truncate", "f", 1), ("fsync", "f"), ("truncate", "f", 9)])
+def test_looking_at_what_is_pending_changes_nothing(
+    model: PersistenceModel, program: Program
+) -> None:
+    disk = Disk(SETUP)
+    _run(program, Handle(disk))
+    watched, unwatched = Pending(model, SETUP.platter), Pending(model, SETUP.platter)
+    for number, operation in enumerate(disk.journal, 1):
+        watched.advance(operation, number)
+        unwatched.advance(operation, number)
+        watched.ordering.birth(0)
+    assert unwatched.micros == watched.micros
+    assert unwatched.ordering.needs == watched.ordering.needs
+    assert unwatched.ordering.order == watched.ordering.order
+    assert unwatched.key == watched.key
+
+
 # -- explore: every crash point, every acknowledgement, crashes inside recovery -------------
 
 Look = tuple[frozenset[tuple[str, str, int, bytes]], tuple[object, ...], tuple[object, ...]]
