@@ -19,7 +19,7 @@ from system.runtime import Options, Resume, Runtime
 _SESSIONS: Final = 1_000
 _LINES: Final = 100_000
 _AT_ONCE: Final = 16
-_ROUNDS: Final = 3
+_ROUNDS: Final = 7
 _PAYLOAD: Final = {"text": "x" * 200}
 
 
