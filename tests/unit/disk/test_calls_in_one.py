@@ -187,3 +187,13 @@ def _answer(call: Callable[[], int]) -> tuple[int | None, str]:
         return call(), ""
     except OSError as error:
         return None, str(error)
+
+
+def test_directories_of_one_name_in_each_other_are_told_apart() -> None:
+    handle = Handle(Disk())
+    for path in ("/d", "/d/d", "/d/d/d"):
+        handle.mkdir(path)
+    handle.stat("/d/d")
+    handle.close(handle.open("/d/d/file", os.O_CREAT | os.O_RDWR))
+    assert sorted(handle.listdir("/d/d")) == ["d", "file"]
+    assert handle.listdir("/d/d/d") == []
