@@ -18,7 +18,7 @@ TESTS := -n auto --dist worksteal
 CAMPAIGNS := tests/unit/cli/ tests/unit/explore/ tests/unit/machines/
 COVERING := $(filter-out $(CAMPAIGNS),$(wildcard tests/unit/*/)) tests/conformance tests/litmus \
 	--ignore=tests/litmus/test_seen_on_linux.py
-ROOMS := $(wildcard sim faults oracles system powercut benchmarks tests)
+PACKAGES := sim faults oracles system powercut crash_tests benchmarks tests
 
 .PHONY: help run test lint format cover bench stress clean
 
@@ -34,7 +34,7 @@ test: $(INSTALLED) ## the tests of the gate
 lint: $(INSTALLED) ## lint rules, format, types, floors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy $(ROOMS)
+	$(BIN)/mypy $(PACKAGES)
 	$(BIN)/lint-imports --no-cache
 
 cover: $(INSTALLED) ## lines and branches that the tests reach; the disk and the runtime need 95 %

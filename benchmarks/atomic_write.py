@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.row import Row, paired
+from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
 
 _DATA: Final = b"x" * 200
 _WRITES: Final = 2_000
@@ -30,7 +30,7 @@ def rows() -> Iterator[Row]:
 
 
 def _write(system: Any, directory: str) -> None:
-    """``system`` has the names of ``os``: the module itself, or a simulated handle."""
+    """``system`` has the names of ``os``: the module itself, or a simulated process."""
     temporary = f"{directory}/f.tmp"
     descriptor = system.open(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
     system.write(descriptor, _DATA)
@@ -48,9 +48,9 @@ def _many(system: Any, directory: str, count: int) -> None:
 
 
 def _simulated(count: int) -> None:
-    handle = Handle(Disk())
-    handle.mkdir("/d")
-    _many(handle, "/d", count)
+    process = Process(Disk())
+    process.mkdir("/d")
+    _many(process, "/d", count)
 
 
 def _beside_tmpfs() -> Row:

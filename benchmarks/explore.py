@@ -9,9 +9,9 @@ from typing import Final
 
 from benchmarks.row import Row, paired, seconds_of
 from oracles.history import History, Known
-from powercut.explore import Limits, explore
+from powercut.explorer.explore import Limits, explore
+from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
 
 _MIB: Final = 1 << 20
 _SNAPSHOTS: Final = 300
@@ -25,12 +25,12 @@ def rows() -> Iterator[Row]:
     yield _states()
 
 
-def _accept(_: Handle, __: Known) -> None:
+def _accept(_: Process, __: Known) -> None:
     """Check nothing, to see what the engine itself costs."""
 
 
-def _atomic_writes(count: int) -> Callable[[Handle, History], None]:
-    def workload(disk: Handle, ack: History) -> None:
+def _atomic_writes(count: int) -> Callable[[Process, History], None]:
+    def workload(disk: Process, ack: History) -> None:
         for number in range(count):
             data = b"%d" % number
             descriptor = disk.open("/f.tmp", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
@@ -59,13 +59,13 @@ def _growth() -> Row:
 
 def _disk_of(size_bytes: int) -> Disk:
     """Return a disk that holds a file of this size, durable, and a little that is pending."""
-    handle = Handle(Disk())
-    descriptor = handle.open("/data", os.O_CREAT | os.O_WRONLY)
+    process = Process(Disk())
+    descriptor = process.open("/data", os.O_CREAT | os.O_WRONLY)
     for offset in range(0, size_bytes, _MIB):
-        handle.pwrite(descriptor, os.urandom(16) * (_MIB // 16), offset)
-    handle.sync()
-    disk = Disk(handle.disk.snapshot())
-    again = Handle(disk)
+        process.pwrite(descriptor, os.urandom(16) * (_MIB // 16), offset)
+    process.sync()
+    disk = Disk(process.disk.snapshot())
+    again = Process(disk)
     opened = again.open("/data", os.O_WRONLY)
     for block in range(8):
         again.pwrite(opened, b"pending", block * 4096)
@@ -87,7 +87,7 @@ def _snapshots() -> Row:
     )  # fmt: skip
 
 
-def _scattered(disk: Handle, _: History) -> None:
+def _scattered(disk: Process, _: History) -> None:
     """Eight files of one byte, created, written and never synced: many small survivor sets."""
     for number in range(8):
         descriptor = disk.open(f"/{number}", os.O_CREAT | os.O_WRONLY)

@@ -14,13 +14,13 @@ from typing import Final
 from hypothesis import HealthCheck, Phase, settings
 
 from benchmarks.row import Row
-from powercut.drivers.hypothesis_driver import fuzz
-from powercut.explore import explore
-from powercut.machines.runtime import runtime
-from powercut.memory import settled
-from powercut.scenarios.runtime import SCENARIOS
-from powercut.tally import Tally
-from sim.disk.persistence import POSIX
+from crash_tests.targets.runtime import runtime
+from crash_tests.workloads.runtime import SCENARIOS
+from powercut.explorer.explore import explore
+from powercut.fuzz.drivers.hypothesis_driver import fuzz
+from powercut.fuzz.memory import settled
+from powercut.fuzz.tally import Tally
+from sim.disk.crash.persistence import POSIX
 
 _STEPS: Final = 30
 _RUNS: Final = 40

@@ -16,10 +16,10 @@ from typing import Any, Final
 from benchmarks.row import Row, paired
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
-from powercut.power_cut import choose_survivors
 from sim.choices import Choices, SeededChoices
+from sim.disk.calls.process import Process
+from sim.disk.crash.choose_survivors import choose_survivors
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
 from sim.errors import SimulatedCrash
 
 _SCHEDULES: Final = 300
@@ -49,28 +49,28 @@ def _schedule(choices: Choices) -> None:
     disk.interposer = counter
     acknowledged = _run_until_crash(disk)
     image = disk.power_cut(choose_survivors(choices, disk.pending().ordering))
-    _check(Handle(Disk(image)), acknowledged=acknowledged)
+    _check(Process(Disk(image)), acknowledged=acknowledged)
 
 
 def _run_until_crash(disk: Disk) -> bool:
-    handle = Handle(disk)
+    process = Process(disk)
     acknowledged = False
     try:
-        descriptor = handle.open("/f", os.O_CREAT | os.O_WRONLY)
-        handle.pwrite(descriptor, _FIRST, 0)
-        handle.sync()
+        descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY)
+        process.pwrite(descriptor, _FIRST, 0)
+        process.sync()
         acknowledged = True
-        handle.pwrite(descriptor, _SECOND, 0)
+        process.pwrite(descriptor, _SECOND, 0)
     except SimulatedCrash:
         pass
     return acknowledged
 
 
-def _check(handle: Handle, *, acknowledged: bool) -> None:
+def _check(process: Process, *, acknowledged: bool) -> None:
     if not acknowledged:
         return
-    descriptor = handle.open("/f", os.O_RDONLY)
-    content = handle.pread(descriptor, 16, 0)
+    descriptor = process.open("/f", os.O_RDONLY)
+    content = process.pread(descriptor, 16, 0)
     torn = {_SECOND[:kept] + _FIRST[kept:] for kept in range(len(_FIRST) + 1)}
     if content not in torn | {_FIRST, _SECOND}:
         raise AssertionError(f"acknowledged content={_FIRST!r} became {content!r}")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from benchmarks.row import Row, seconds_of
-from powercut.explore import Exploration, explore
-from powercut.scenarios.sqlite import SCENARIOS
+from crash_tests.workloads.sqlite import SCENARIOS
+from powercut.explorer.explore import Exploration, explore
 
 _GOAL: Final = 5_000
 _SCENARIO: Final = "sqlite-wal-full"

@@ -24,10 +24,10 @@ from __future__ import annotations
 from typing import NamedTuple, NoReturn
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
-from sim.disk.crash_image import Image
+from sim.disk.cache.inode import BLOCK_BYTES
+from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
+from sim.disk.crash.crash_image import Image
 from sim.disk.disk import Disk
-from sim.disk.inode import BLOCK_BYTES
-from sim.disk.operation import FailedSync, Operation, Sync, Write
 from sim.errors import HarnessError, SimulatedCrash
 
 

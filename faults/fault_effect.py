@@ -16,8 +16,8 @@ import errno
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from faults.fault_word import duration_ns, duration_word, number, size_bytes, size_word
-from sim.disk.operation import SyncFailure
+from faults.fault_units import duration_ns, duration_word, number, size_bytes, size_word
+from sim.disk.cache.operation import SyncFailure
 from sim.errors import HarnessError
 
 _ERRNOS: Final = {

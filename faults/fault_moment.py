@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from faults.fault_word import number, size_bytes, size_word
+from faults.fault_units import number, size_bytes, size_word
 from sim.errors import HarnessError
 
 

@@ -10,20 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from powercut.explore import explore
+    from powercut.explorer.explore import explore
+    from sim.disk.calls.process import Process
+    from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
     from sim.disk.disk import Disk
-    from sim.disk.handle import Handle
-    from sim.disk.persistence import MODELS, PersistenceModel, model_named
 
-__all__ = ["MODELS", "Disk", "Handle", "PersistenceModel", "explore", "model_named"]
+__all__ = ["MODELS", "Disk", "PersistenceModel", "Process", "explore", "model_named"]
 
 _HOMES = {
-    "MODELS": "sim.disk.persistence",
+    "MODELS": "sim.disk.crash.persistence",
     "Disk": "sim.disk.disk",
-    "Handle": "sim.disk.handle",
-    "PersistenceModel": "sim.disk.persistence",
-    "explore": "powercut.explore",
-    "model_named": "sim.disk.persistence",
+    "Process": "sim.disk.calls.process",
+    "PersistenceModel": "sim.disk.crash.persistence",
+    "explore": "powercut.explorer.explore",
+    "model_named": "sim.disk.crash.persistence",
 }
 
 

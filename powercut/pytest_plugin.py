@@ -15,9 +15,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from powercut.explore import Exploration
-    from sim.disk.handle import Handle
-    from sim.disk.persistence import PersistenceModel
+    from powercut.explorer.explore import Exploration
+    from sim.disk.calls.process import Process
+    from sim.disk.crash.persistence import PersistenceModel
 
 DEFAULT_MODEL = "posix"
 
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the tests marked `stress` too: the long machines of the night",
     )
     group.addoption(
-        "--powercut-disk",
+        "--powercut-model",
         metavar="MODEL",
         help=f"persistence model of our fixtures (default: {DEFAULT_MODEL})",
     )
@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker; refuse an unknown persistence model before any test runs."""
     config.addinivalue_line("markers", "stress: a long machine; runs only with --run-stress")
-    if config.getoption("--powercut-disk") is not None:
+    if config.getoption("--powercut-model") is not None:
         _model(config)
 
 
@@ -55,28 +55,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def powercut_disk(request: pytest.FixtureRequest) -> Handle:
-    """Give an ``os``-like handle of a fresh simulated disk; the disk is ``handle.disk``."""
+def powercut_disk(request: pytest.FixtureRequest) -> Process:
+    """Give an ``os``-like process of a fresh simulated disk; the disk is ``process.disk``."""
+    from sim.disk.calls.process import Process
     from sim.disk.disk import Disk
-    from sim.disk.handle import Handle
 
-    return Handle(Disk(model=_model(request.config)))
+    return Process(Disk(model=_model(request.config)))
 
 
 @pytest.fixture
 def powercut_explore(request: pytest.FixtureRequest) -> Callable[..., Exploration]:
-    """Give ``powercut.explore.explore``, under the persistence model of ``--powercut-disk``."""
-    from powercut.explore import explore
+    """Give ``powercut.explore``, under the persistence model of ``--powercut-model``."""
+    from powercut.explorer.explore import explore
 
-    return partial(explore, disk=_model(request.config))
+    return partial(explore, model=_model(request.config))
 
 
 def _model(config: pytest.Config) -> PersistenceModel:
-    from sim.disk.persistence import model_named
+    from sim.disk.crash.persistence import model_named
     from sim.errors import HarnessError
 
     try:
-        return model_named(config.getoption("--powercut-disk") or DEFAULT_MODEL)
+        return model_named(config.getoption("--powercut-model") or DEFAULT_MODEL)
     except HarnessError as unknown:
-        message = f"--powercut-disk: {unknown}"
+        message = f"--powercut-model: {unknown}"
         raise pytest.UsageError(message) from None

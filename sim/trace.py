@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from xxhash import xxh3_128
 
-from sim.disk.operation import Operation
+from sim.disk.cache.operation import Operation
 
 
 class Divergence(NamedTuple):

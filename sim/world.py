@@ -1,56 +1,77 @@
-"""The simulated universe of one run: a disk, a clock, ids; and one host after the other.
+"""The simulated machine of one run: a disk, a clock, ids, and one host per lifetime.
 
-A host lives from ``boot`` until ``kill``, ``cut_power`` or ``shut_down``. After that its
-disk is poisoned: whoever still holds it gets ``PowerOff`` and changes nothing.
+A host lives from ``boot`` until ``kill`` or ``cut_power``. After that its disk is poisoned:
+every later call through it raises ``PowerOff`` and changes nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
 from sim.choices import Choices, PlainChoices
-from sim.clock import SimulatedClock
-from sim.database import SimulatedDatabase
-from sim.disk.crash_image import Image
+from sim.disk.calls.process import Process
+from sim.disk.crash.crash_image import Image
+from sim.disk.crash.persistence import PersistenceModel, model_named
+from sim.disk.crash.survivors import SurvivorSet
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.persistence import PersistenceModel, model_named
-from sim.disk.survivors import SurvivorSet
 from sim.errors import HarnessError
-from sim.event_loop import SimulatedLoop
-from sim.filesystem import SimulatedFileSystem
-from sim.ids import SimulatedIds
-from sim.outside import Outside
+from sim.loop.clock import SimulatedClock
+from sim.loop.event_loop import SimulatedLoop
+from sim.loop.ids import SimulatedIds
+from sim.loop.workers import SimulatedWorkers
 from sim.trace import Trace
-from sim.workers import SimulatedWorkers
-from system.ports import Host
+
+H = TypeVar("H")
 
 
-class World:
-    """``disk`` is a persistence model or its name; ``image`` is what the first boot finds.
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """The parts of one lifetime, from which ``make_host`` builds a host.
 
-    ``image`` is then what the next boot will find. ``trace``, if set, is told every
-    operation of every lifetime when the lifetime ends, and the schedule as it happens.
+    ``process`` is on the disk, ``loop`` runs the coroutines, ``workers`` the blocking calls.
+    ``on_end`` registers a call that is made once when the lifetime ends, however it ends; it
+    must not touch the disk.
+    """
 
-    ``outside`` is what no crash touches: the ledger of the providers, and their faults.
-    ``schedule`` decides which task runs next; the plainest run is first come, first served.
+    process: Process
+    loop: SimulatedLoop
+    clock: SimulatedClock
+    ids: SimulatedIds
+    workers: SimulatedWorkers
+    on_end: Callable[[Callable[[], None]], None]
+
+
+class World(Generic[H]):
+    """Boots ``make_host`` on one disk again and again, each time on the last crash image.
+
+    ``make_host`` builds the system's door to the machine from a ``Boot``. ``model`` is a
+    persistence model or its name; ``image`` is the disk of the first boot, and afterwards
+    the disk of the next one. ``trace``, if set, receives all operations of a lifetime when
+    it ends, and the schedule as it happens. ``schedule`` decides which task runs next; by
+    default the first that is ready. ``boots`` counts the lifetimes.
     """
 
     def __init__(
         self,
+        make_host: Callable[[Boot], H],
         choices: Choices,
-        disk: PersistenceModel | str = "posix",
+        model: PersistenceModel | str = "posix",
         image: Image | None = None,
     ) -> None:
-        self.model = model_named(disk) if isinstance(disk, str) else disk
+        self.model = model_named(model) if isinstance(model, str) else model
         self.image = image if image is not None else Image.empty()
         self.clock = SimulatedClock()
         self.ids = SimulatedIds(choices)
-        self.outside = Outside()
         self.trace: Trace | None = None
-        self.lifetimes = 0
+        self.boots = 0
+        self._make_host = make_host
         self._schedule: Choices = PlainChoices()
         self._disk: Disk | None = None
         self._loop: SimulatedLoop | None = None
-        self._database: SimulatedDatabase | None = None
+        self._process: Process | None = None
+        self._at_end: list[Callable[[], None]] = []
 
     @property
     def disk(self) -> Disk:
@@ -58,6 +79,13 @@ class World:
         if self._disk is None:
             raise HarnessError("no host is alive: boot() the world first")
         return self._disk
+
+    @property
+    def process(self) -> Process:
+        """The process on the running disk; ``HarnessError`` between two lifetimes."""
+        if self._process is None:
+            raise HarnessError("no host is alive: boot() the world first")
+        return self._process
 
     @property
     def alive(self) -> bool:
@@ -82,23 +110,18 @@ class World:
         if self._loop is not None:
             self._loop.choices = choices
 
-    def boot(self) -> Host:
+    def boot(self) -> H:
         """Start the next lifetime; ``HarnessError`` while the one before still lives."""
         if self._disk is not None:
             raise HarnessError("two hosts on one disk: end the first one before boot()")
         self.clock.boot()
-        self.lifetimes += 1
+        self.boots += 1
         self._disk = disk = Disk(self.image, self.model, self.clock.wall_ns)
-        self.handle = handle = Handle(disk)
-        self._database = database = SimulatedDatabase(handle)
+        self._process = process = Process(disk)
         self._loop = loop = SimulatedLoop(self.clock, self._schedule, disk)
         loop.trace = self.trace
-        return Host(
-            files=SimulatedFileSystem(handle),
-            clock=self.clock,
-            ids=self.ids,
-            database=database,
-            workers=SimulatedWorkers(),
+        return self._make_host(
+            Boot(process, loop, self.clock, self.ids, SimulatedWorkers(), self._at_end.append)
         )
 
     def kill(self) -> None:
@@ -106,11 +129,14 @@ class World:
         self._end(self.disk.snapshot())
 
     def stop(self) -> None:
-        """End the process as ``kill`` does, for whoever cuts no power from here on."""
+        """End the process as ``kill`` does, when no power cut will follow.
+
+        Cheaper than ``kill``: unsynced operations are counted as durable.
+        """
         self._end(self.disk.settled())
 
     def cut_power(self, survivors: SurvivorSet) -> None:
-        """End the machine; of what is pending, ``survivors`` is left.
+        """End the machine; of the unsynced operations, ``survivors`` are on the platter.
 
         Raises ``HarnessError`` if the persistence model does not allow them.
         """
@@ -119,12 +145,12 @@ class World:
     def _end(self, image: Image) -> None:
         disk, loop = self.disk, self.loop
         disk.power_off()
-        if self._database is not None:
-            self._database.abandon()
+        while self._at_end:
+            self._at_end.pop()()
         if self.trace is not None:
-            self.trace.note(f"lifetime {self.lifetimes}")
+            self.trace.note(f"lifetime {self.boots}")
             self.trace.operations(disk.journal)
             self.trace.note(f"image {image.digest()}")
         self.image = image
-        self._disk = self._loop = None
+        self._disk = self._loop = self._process = None
         loop.abandon()

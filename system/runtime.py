@@ -26,8 +26,6 @@ from system.agents.history import OPERATOR
 from system.agents.message import USER, Kind, Message, check_payload
 from system.agents.multiplexer import Multiplexer, Pool
 from system.agents.orchestrator import SECOND_NS, Orchestrator
-from system.agents.session import SessionState
-from system.agents.session_store import SessionStore
 from system.agents.tools import LONGEST_NAME
 from system.agents.tree import Node
 from system.agents.turns import Turns
@@ -47,7 +45,9 @@ from system.errors import (
 )
 from system.ports import Conversation, Host, Json, JsonObject, Opening, Provider, ProviderError
 from system.providers.bounded import bounded
-from system.recovery import Recovery
+from system.recovery.recovery import Recovery
+from system.sessions.session import SessionState
+from system.sessions.session_store import SessionStore
 from system.storage.framing import Framing
 
 

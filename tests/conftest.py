@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from powercut.profiles import PROFILE_VARIABLE, install_profiles, select_profile
+from powercut.fuzz.profiles import PROFILE_VARIABLE, install_profiles, select_profile
 from sim.errors import HarnessError
 
 

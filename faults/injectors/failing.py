@@ -15,7 +15,7 @@ from faults.fault_effect import FailSync, Refuse
 from faults.fault_rule import Calls
 from faults.injectors.passing import Injector, Passing
 from faults.injectors.trigger import Trigger
-from sim.disk.operation import FailedSync, Operation, Sync
+from sim.disk.cache.operation import FailedSync, Operation, Sync
 
 
 class RefusingInjector(Passing):

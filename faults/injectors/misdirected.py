@@ -14,9 +14,9 @@ from typing import NamedTuple
 from faults.fault_effect import Misdirect
 from faults.injectors.passing import Injector, Passing
 from faults.injectors.trigger import Trigger
+from sim.disk.cache.inode import SECTOR_BYTES
+from sim.disk.cache.operation import Operation, Resize, Write
 from sim.disk.disk import Disk
-from sim.disk.inode import SECTOR_BYTES
-from sim.disk.operation import Operation, Resize, Write
 
 
 class Patch(NamedTuple):

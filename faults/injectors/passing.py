@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from sim.disk.cache.operation import Operation
 from sim.disk.disk import Disk
-from sim.disk.operation import Operation
 
 
 class Injector(Protocol):

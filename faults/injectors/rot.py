@@ -15,7 +15,7 @@ from faults.fault_effect import Rot
 from faults.fault_rule import Calls
 from faults.injectors.passing import Injector, Passing
 from faults.injectors.trigger import Trigger
-from sim.disk.inode import SECTOR_BYTES
+from sim.disk.cache.inode import SECTOR_BYTES
 
 _STRIDE_BYTES: Final = 32
 

@@ -6,7 +6,7 @@ from faults.fault_effect import Short
 from faults.fault_rule import Calls
 from faults.injectors.passing import Injector, Passing
 from faults.injectors.trigger import Trigger
-from sim.disk.operation import Operation, Write
+from sim.disk.cache.operation import Operation, Write
 
 
 class ShortInjector(Passing):

@@ -19,8 +19,8 @@ from faults.fault_moment import After
 from faults.fault_rule import Calls
 from faults.injectors.passing import Injector, Passing
 from faults.injectors.trigger import Trigger
+from sim.disk.cache.operation import Operation, Rename, Resize, Sync, Unlink, Write
 from sim.disk.disk import Disk
-from sim.disk.operation import Operation, Rename, Resize, Sync, Unlink, Write
 
 
 class SpaceInjector(Passing):

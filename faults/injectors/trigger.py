@@ -6,7 +6,7 @@ from typing import Final, assert_never
 
 from faults.fault_moment import Above, After, From, Nth
 from faults.fault_rule import Calls, FaultRule
-from sim.disk.operation import (
+from sim.disk.cache.operation import (
     Create,
     FailedSync,
     Link,

@@ -14,12 +14,11 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
-from sim.disk.crash_image import Image
-from sim.disk.inode import ROOT, Inode
-from sim.disk.inode_table import InodeTable
-from sim.disk.journal import CREATE, ENTERED, RENAME, RESIZE, SYNC, WRITE, Journal, recorded
-from sim.disk.locks import LockTable
-from sim.disk.operation import (
+from sim.disk.cache.inode import ROOT, Inode
+from sim.disk.cache.inode_table import InodeTable
+from sim.disk.cache.journal import CREATE, ENTERED, RENAME, RESIZE, SYNC, WRITE, Journal, recorded
+from sim.disk.cache.locks import LockTable
+from sim.disk.cache.operation import (
     DescriptorInterposer,
     FailedSync,
     Interposer,
@@ -30,9 +29,10 @@ from sim.disk.operation import (
     SyncFailure,
     Unlink,
 )
-from sim.disk.pending import Pending
-from sim.disk.persistence import POSIX, PersistenceModel
-from sim.disk.survivors import SurvivorSet
+from sim.disk.crash.crash_image import Image
+from sim.disk.crash.persistence import POSIX, PersistenceModel
+from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.unsynced import Pending
 from sim.errors import PowerOff
 
 EPOCH_NS: Final = 1_700_000_000_000_000_000

@@ -13,7 +13,7 @@ from sim.sqlite.vfs import SimulatedVFS
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from sim.disk.handle import Handle
+    from sim.disk.calls.process import Process
     from sim.sqlite.lifetime import Lifetime
 
 READ_WRITE_CREATE: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
@@ -55,15 +55,15 @@ def _crash_behind(error: BaseException) -> SimulatedCrash | None:
 
 
 def connect(
-    handle: Handle, path: str, *, flags: int = READ_WRITE_CREATE, seed: int = 0
+    process: Process, path: str, *, flags: int = READ_WRITE_CREATE, seed: int = 0
 ) -> SimulatedConnection:
-    """Open ``path`` for the process of ``handle``; ``flags`` are ``SQLITE_OPEN_…``.
+    """Open ``path`` for the process of ``process``; ``flags`` are ``SQLITE_OPEN_…``.
 
     ``seed`` is mixed into the random numbers that SQLite writes to the disk. Device
     characteristics follow the persistence model of the disk. Raises what ``apsw`` raises,
     and ``SimulatedCrash`` if creating the file was the crash point.
     """
-    vfs = SimulatedVFS(handle, seed)
+    vfs = SimulatedVFS(process, seed)
     connection = SimulatedConnection(path, flags, vfs.name)
     connection.lifetime = vfs.lifetime
     connection.exec_trace = vfs.lifetime.let_statement

@@ -58,8 +58,8 @@ from typing import Final, NamedTuple
 
 import apsw
 
-from sim.disk.inode import BLOCK_BYTES, SECTOR_BYTES
-from sim.disk.persistence import DataBeforeSize, PersistenceModel
+from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES
+from sim.disk.crash.persistence import DataBeforeSize, PersistenceModel
 
 _ATOMIC: Final = {
     512: apsw.SQLITE_IOCAP_ATOMIC512,

@@ -12,8 +12,8 @@ from sim.sqlite.real_path import inode_at
 from sim.sqlite.result_code import failure
 
 if TYPE_CHECKING:
-    from sim.disk.handle import Handle
-    from sim.disk.inode import Inode
+    from sim.disk.cache.inode import Inode
+    from sim.disk.calls.process import Process
 
 
 class Lifetime:
@@ -22,23 +22,23 @@ class Lifetime:
     ``is_exclusive`` follows ``PRAGMA locking_mode``; ``last_errno`` is of the last failure.
     """
 
-    __slots__ = ("disk", "handle", "is_dead", "is_exclusive", "last_errno")
+    __slots__ = ("disk", "is_dead", "is_exclusive", "last_errno", "process")
 
-    def __init__(self, handle: Handle) -> None:
-        self.handle = handle
-        self.disk = handle.disk
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.disk = process.disk
         self.is_dead = False
         self.is_exclusive = False
         self.last_errno = 0
 
     @property
     def is_off(self) -> bool:
-        """Whether the process behind the handle is dead, by whatever operation."""
-        return self.is_dead or self.handle.poisoned
+        """Whether the process behind the process is dead, by whatever operation."""
+        return self.is_dead or self.process.poisoned
 
     def must_live(self) -> None:
         """Raise ``PowerOff`` unless the process is alive."""
-        if self.is_dead or self.handle.poisoned:
+        if self.is_dead or self.process.poisoned:
             raise PowerOff("the process that made this call is dead")
 
     def let_statement(self, _cursor: object, _statement: str, _bindings: object) -> bool:
@@ -72,14 +72,14 @@ class Lifetime:
 
         A directory that cannot be opened is passed over, as in the unix VFS.
         """
-        handle = self.handle
+        process = self.process
         try:
-            descriptor = handle.open(posixpath.dirname(path) or "/", os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = process.open(posixpath.dirname(path) or "/", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return
         try:
-            handle.fdatasync(descriptor)
+            process.fdatasync(descriptor)
         except OSError:
-            handle.close(descriptor)
+            process.close(descriptor)
             raise
-        handle.close(descriptor)
+        process.close(descriptor)

@@ -17,8 +17,8 @@ from typing import Final
 import apsw
 from xxhash import xxh3_128_digest
 
+from sim.disk.cache.inode import Inode
 from sim.disk.disk import Disk
-from sim.disk.inode import Inode
 
 SEED_BYTES: Final = 44
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Final
 
-from sim.disk.inode import ROOT
-from sim.disk.os_error import os_error
+from sim.disk.cache.inode import ROOT
+from sim.disk.calls.os_error import os_error
 
 if TYPE_CHECKING:
-    from sim.disk.handle import Handle
-    from sim.disk.inode import Inode
-    from sim.disk.inode_table import InodeTable
+    from sim.disk.cache.inode import Inode
+    from sim.disk.cache.inode_table import InodeTable
+    from sim.disk.calls.process import Process
 
 LINKS_MAX: Final = 100
 
@@ -32,14 +32,14 @@ def inode_at(inodes: InodeTable, path: str) -> Inode | None:
     return inode
 
 
-def real_path(handle: Handle, path: str) -> str:
+def real_path(process: Process, path: str) -> str:
     """Return the absolute path of ``path``; what is missing at its end may be created.
 
     Raises ``OSError`` (ELOOP) after ``LINKS_MAX`` symbolic links.
     """
     names = path.split("/")[::-1]
     if not path.startswith("/"):
-        names += handle.getcwd().split("/")[::-1]
+        names += process.getcwd().split("/")[::-1]
     found: list[str] = []
     links = 0
     while names:
@@ -48,7 +48,7 @@ def real_path(handle: Handle, path: str) -> str:
             del found[-1:]
         elif name not in {"", "."}:
             found.append(name)
-            inode = inode_at(handle.disk.cache, "/".join(found))
+            inode = inode_at(process.disk.cache, "/".join(found))
             if inode is not None and inode.target:
                 links += 1
                 if links > LINKS_MAX:

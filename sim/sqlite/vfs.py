@@ -1,7 +1,7 @@
 # ruff: noqa: N802 - the methods carry SQLite's own names.
-"""An apsw VFS over one process's handle of the simulated disk.
+"""An apsw VFS over one process's process of the simulated disk.
 
-Names go through the handle, so they meet its rules and its faults; what SQLite does to a
+Names go through the process, so they meet its rules and its faults; what SQLite does to a
 file's content is in ``vfs_file.py``. Every xWrite, xSync, xTruncate and xDelete becomes
 operations of the disk, the same that SQLite's unix VFS would make of it.
 
@@ -32,7 +32,7 @@ from sim.sqlite.vfs_file import SimulatedFile
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from sim.disk.handle import Handle
+    from sim.disk.calls.process import Process
 
 JULIAN_EPOCH_MS: Final = 210_866_760_000_000
 TEMPORARY_DIRECTORIES: Final = ("/var/tmp", "/usr/tmp", "/tmp")  # noqa: S108 - simulated
@@ -56,11 +56,11 @@ class SimulatedVFS(apsw.VFS):
     ``lifetime`` is the state that it shares with its files.
     """
 
-    def __init__(self, handle: Handle, seed: int = 0) -> None:
+    def __init__(self, process: Process, seed: int = 0) -> None:
         self.name = f"powercut-{next(_numbers)}"
-        self.handle = handle
-        self.disk = handle.disk
-        self.lifetime = Lifetime(handle)
+        self.process = process
+        self.disk = process.disk
+        self.lifetime = Lifetime(process)
         self.seed = seed
         self._device = device_of(self.disk.model)
         super().__init__(self.name, None)
@@ -96,7 +96,7 @@ class SimulatedVFS(apsw.VFS):
         assert opened is not None, path
         inode = self.disk.inode(opened.number)
         if wanted & apsw.SQLITE_OPEN_DELETEONCLOSE:
-            self.lifetime.change(apsw.SQLITE_IOERR_DELETE, self.handle.unlink, path)
+            self.lifetime.change(apsw.SQLITE_IOERR_DELETE, self.process.unlink, path)
         kind = wanted & _KIND
         lock = None
         if kind == apsw.SQLITE_OPEN_MAIN_DB:
@@ -116,7 +116,7 @@ class SimulatedVFS(apsw.VFS):
             if inode is not None and inode.is_directory:
                 break
         else:
-            directory = self.handle.getcwd()
+            directory = self.process.getcwd()
         number = self.disk.operations
         while True:
             path = posixpath.join(directory, f"etilqs_{number}")
@@ -157,7 +157,7 @@ class SimulatedVFS(apsw.VFS):
     def _retried_open(self, path: str, flags: int, mode: int) -> int:
         while True:
             try:
-                return self.handle.open(path, flags, mode)
+                return self.process.open(path, flags, mode)
             except OSError as error:
                 if error.errno != errno.EINTR:
                     raise
@@ -190,7 +190,7 @@ class SimulatedVFS(apsw.VFS):
         if self.lifetime.is_off:
             return
         try:
-            self.handle.unlink(path)
+            self.process.unlink(path)
         except OSError as error:
             raise self.lifetime.failed(delete_code(error), error) from error
         except SimulatedCrash:
@@ -202,14 +202,14 @@ class SimulatedVFS(apsw.VFS):
     def xAccess(self, path: str, flags: int) -> bool:
         """Say whether a file may be read and written, or exists; an empty one does not."""
         if flags != apsw.SQLITE_ACCESS_EXISTS:
-            return not self.lifetime.is_off and self.handle.access(path, os.R_OK | os.W_OK)
+            return not self.lifetime.is_off and self.process.access(path, os.R_OK | os.W_OK)
         inode = self.lifetime.inode_of(path)
         return inode is not None and (inode.size > 0 or not inode.is_file)
 
     def xFullPathname(self, path: str) -> str:
         """Return the absolute path without symbolic links; the last part may be missing."""
         try:
-            return real_path(self.handle, path)
+            return real_path(self.process, path)
         except OSError as error:
             raise self.lifetime.failed(apsw.SQLITE_CANTOPEN, error) from error
 

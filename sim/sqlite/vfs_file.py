@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import apsw
 
-from sim.disk.os_error import os_error
+from sim.disk.calls.os_error import os_error
 from sim.errors import PowerOff, SimulatedCrash, UnsupportedOperation
 from sim.sqlite.file_lock import EXCLUSIVE, NONE, SHARED, FileLock
 from sim.sqlite.result_code import read_code, write_code
@@ -30,7 +30,7 @@ from sim.sqlite.result_code import read_code, write_code
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sim.disk.inode import Inode
+    from sim.disk.cache.inode import Inode
     from sim.sqlite.device import Device
     from sim.sqlite.lifetime import Lifetime
 
@@ -68,7 +68,7 @@ class SimulatedFile:
     ) -> None:
         self._lifetime = lifetime
         self._disk = lifetime.disk
-        self._handle = lifetime.handle
+        self._handle = lifetime.process
         self._path = path
         self._descriptor = descriptor
         self._inode = inode

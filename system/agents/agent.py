@@ -17,10 +17,10 @@ from system.agents import event
 from system.agents.history import History
 from system.agents.message import Kind
 from system.agents.provider_state import ProviderState
-from system.agents.session import SessionRecord, SessionState
-from system.agents.session_store import SessionStore
 from system.errors import AgentStopped, LogStopped, StorageError, UnknownAgent
 from system.ports import Host, JsonObject
+from system.sessions.session import SessionRecord, SessionState
+from system.sessions.session_store import SessionStore
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
 

@@ -6,9 +6,9 @@ from asyncio import gather
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from system.agents.store_report import Problem, SessionProblem
 from system.errors import NewerFormat, StorageError
 from system.ports import Host
+from system.sessions.store_report import Problem, SessionProblem
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
 from system.storage.path import name_of

@@ -17,7 +17,6 @@ from typing import Final
 from system.agents import event
 from system.agents.agent import Agent
 from system.agents.provider_state import ProviderState
-from system.agents.session import SessionState
 from system.errors import RuntimeRefused, StorageError, UnknownProvider
 from system.ports import (
     Conversation,
@@ -26,6 +25,7 @@ from system.ports import (
     Provider,
     ProviderError,
 )
+from system.sessions.session import SessionState
 
 
 @dataclass(slots=True)

@@ -25,11 +25,11 @@ from system.agents.message import (
 )
 from system.agents.multiplexer import Multiplexer
 from system.agents.reminders import Reminders
-from system.agents.session import SessionState
-from system.agents.session_store import SessionStore
 from system.agents.tree import Node, Tree
 from system.errors import RuntimeRefused, StorageError, UnknownAgent
 from system.ports import Host, Json, JsonObject
+from system.sessions.session import SessionState
+from system.sessions.session_store import SessionStore
 from system.storage.framing import Framing
 from system.storage.line import timestamp
 

@@ -38,7 +38,7 @@ from system.demo.results import heard_jobs, spans
 from system.errors import AgentStopped, LogStopped, MayBeThere, StorageError
 from system.ports import Clock, Host, JsonObject
 from system.providers.scripted import ScriptedProvider
-from system.recovery_words import losses_in_words, recovery_in_words
+from system.recovery.recovery_text import losses_in_words, recovery_in_words
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
 

@@ -1,4 +1,4 @@
-"""The two arms of the conformance suite: the simulated handle, and a directory of Linux.
+"""The two arms of the conformance suite: the simulated process, and a directory of Linux.
 
 A test sees only ``Arm``: an ``os``, an ``open``, an ``fcntl``, and a place to work in. The
 place lies floors below ``/`` in both, so that ``..`` climbs alike and meets nothing.
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sim.disk.calls.modules import FcntlModule, OsModule
+from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.modules import FcntlModule, OsModule
-from sim.disk.persistence import POSIX, PersistenceModel
 
 FLOORS = "/".join(["floor"] * 6)
 NOBODY = 65534
@@ -47,7 +47,7 @@ class Arm:
 
 def simulated(uid: int, model: PersistenceModel = POSIX) -> Arm:
     """Return a fresh simulated disk, seen by a process of user ``uid``."""
-    root = Handle(Disk(model=model))
+    root = Process(Disk(model=model))
     top = ""
     for floor in FLOORS.split("/"):
         top = f"{top}/{floor}"
@@ -55,16 +55,16 @@ def simulated(uid: int, model: PersistenceModel = POSIX) -> Arm:
     root.chmod(top, 0o777)
     is_own = uid == os.geteuid()
     gid, groups = (os.getegid(), os.getgroups()) if is_own else (uid, [])
-    return _arm(Handle(root.disk, uid=uid, gid=gid, groups=groups), top)
+    return _arm(Process(root.disk, uid=uid, gid=gid, groups=groups), top)
 
 
 def seen_by_root(arm: Arm, disk: Disk | None = None) -> Arm:
     """Return the simulated arm, or the same place of another disk, as root sees it."""
-    return _arm(Handle(disk or arm.os.disk), arm.top)
+    return _arm(Process(disk or arm.os.disk), arm.top)
 
 
-def _arm(handle: Handle, top: str) -> Arm:
-    return Arm("simulated", OsModule(handle), handle.open_file, FcntlModule(handle), top)
+def _arm(process: Process, top: str) -> Arm:
+    return Arm("simulated", OsModule(process), process.open_file, FcntlModule(process), top)
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def acting_as(uid: int) -> Iterator[None]:
 def as_somebody_else(arm: Arm) -> Iterator[Arm]:
     """Lend the same arm to a user whom permission bits can stop; needs root."""
     if arm.is_simulated:
-        yield _arm(Handle(arm.os.disk, uid=NOBODY, gid=NOBODY), arm.top)
+        yield _arm(Process(arm.os.disk, uid=NOBODY, gid=NOBODY), arm.top)
         return
     with acting_as(NOBODY):
         yield arm

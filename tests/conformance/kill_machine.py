@@ -13,9 +13,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
+from sim.disk.crash.persistence import MODELS, PersistenceModel
+from sim.disk.crash.survivors import SurvivorSet
 from sim.disk.disk import Disk
-from sim.disk.persistence import MODELS, PersistenceModel
-from sim.disk.survivors import SurvivorSet
 from tests.conformance.arms import Arm, seen_by_root, simulated
 from tests.conformance.outcome import outcome, tree
 from tests.conformance.random_calls import RandomCalls

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from sim.disk.handle import Handle
-from sim.disk.modules import FcntlModule
+from sim.disk.calls.modules import FcntlModule
+from sim.disk.calls.process import Process
 from tests.conformance.arms import Arm
 from tests.conformance.calls import CREATE, content, fails, put
 
@@ -31,7 +31,7 @@ else:
 def elsewhere(arm: Arm, name: str, call: str, *arguments: int) -> int:
     """Return the errno, or 0, with which another process locks a file; its lock dies with it."""
     if arm.is_simulated:
-        other = Handle(arm.os.disk)
+        other = Process(arm.os.disk)
         descriptor = other.open(arm.path(name), os.O_RDWR)
         try:
             getattr(FcntlModule(other), call)(descriptor, *arguments)

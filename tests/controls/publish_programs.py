@@ -13,10 +13,10 @@ from typing import Final
 
 from oracles.history import History, Known
 from oracles.violation import LostAck, TornRecord
-from powercut.explore import Check
-from sim.disk.crash_image import Image
+from powercut.explorer.explore import Check
+from sim.disk.calls.process import Process
+from sim.disk.crash.crash_image import Image
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
 
 WRITE: Final = os.O_CREAT | os.O_TRUNC | os.O_WRONLY
 OLD: Final = b"old"
@@ -30,7 +30,7 @@ class Steps:
     ``barriers`` are the names of all those that were met.
     """
 
-    def __init__(self, disk: Handle, ack: History, without: str = "") -> None:
+    def __init__(self, disk: Process, ack: History, without: str = "") -> None:
         self.disk = disk
         self.ack = ack
         self.barriers: list[str] = []
@@ -75,11 +75,11 @@ class Program:
     def barriers(self) -> list[str]:
         """Return the names of its barriers, in order."""
         disk = Disk(START)
-        steps = Steps(Handle(disk), History(lambda: disk.operations))
+        steps = Steps(Process(disk), History(lambda: disk.operations))
         self.run(steps)
         return steps.barriers
 
-    def without(self, barrier: str) -> Callable[[Handle, History], None]:
+    def without(self, barrier: str) -> Callable[[Process, History], None]:
         """Return it as a workload, less one barrier."""
         return lambda disk, ack: self.run(Steps(disk, ack, barrier))
 
@@ -87,14 +87,14 @@ class Program:
 def _start() -> Image:
     """Return a disk with /f, /d and /e, of which /d holds another f, all durable."""
     disk = Disk()
-    handle = Handle(disk)
-    handle.mkdir("/d")
-    handle.mkdir("/e")
+    process = Process(disk)
+    process.mkdir("/d")
+    process.mkdir("/e")
     for path in ("/f", "/d/f"):
-        descriptor = handle.open(path, WRITE, 0o644)
-        handle.write(descriptor, OLD)
-        handle.close(descriptor)
-    handle.sync()
+        descriptor = process.open(path, WRITE, 0o644)
+        process.write(descriptor, OLD)
+        process.close(descriptor)
+    process.sync()
     return disk.snapshot()
 
 
@@ -254,7 +254,7 @@ def _data_before_pointer(steps: Steps) -> None:
     steps.ack({"/f": b"v2", "/v2": NEW})
 
 
-def _check_pointer(disk: Handle, known: Known) -> None:
+def _check_pointer(disk: Process, known: Known) -> None:
     """What /f points to is there and whole; after the acknowledgement it points to v2."""
     pointer = _content(disk, "/f")
     if known.acknowledged and pointer != b"v2":
@@ -288,7 +288,7 @@ def _several_descriptors(steps: Steps) -> None:
     steps.ack(NEW)
 
 
-def _check_rewritten(disk: Handle, known: Known) -> None:
+def _check_rewritten(disk: Process, known: Known) -> None:
     if known.acknowledged and _content(disk, "/f") != NEW:
         raise LostAck("what was written in place is gone", actual=_content(disk, "/f"))
 
@@ -306,7 +306,7 @@ def _undo(steps: Steps) -> None:
     steps.ack({"/f": b"new", "/d/f": b"new"})
 
 
-def _check_undo(disk: Handle, known: Known) -> None:
+def _check_undo(disk: Process, known: Known) -> None:
     """Roll back what was not finished; then both are old, or both are new."""
     if _content(disk, "/undo") == OLD + b".":
         steps = Steps(disk, History(lambda: 0))
@@ -355,7 +355,7 @@ def _log_with_room(steps: Steps) -> None:
         steps.ack(record)
 
 
-def _check_log(disk: Handle, known: Known) -> None:
+def _check_log(disk: Process, known: Known) -> None:
     """Read records until one is not whole; every acknowledged one must be among them."""
     content = _content(disk, "/log") or b""
     for record in known.acknowledged:
@@ -365,7 +365,7 @@ def _check_log(disk: Handle, known: Known) -> None:
         content = content[len(record) :]
 
 
-def _content(disk: Handle, path: str) -> bytes | None:
+def _content(disk: Process, path: str) -> bytes | None:
     try:
         descriptor = disk.open(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -18,23 +18,23 @@ import pytest
 
 from oracles.history import History, Known
 from oracles.violation import SilentEmpty, TornRecord, Violation
-from powercut.explore import Exploration, Limits, explore, explore_models
-from sim.disk.crash_image import Image
+from powercut.explorer.explore import Exploration, Limits, explore, explore_models
+from sim.disk.calls.process import Process
+from sim.disk.crash.crash_image import Image
+from sim.disk.crash.persistence import EXT4_ORDERED, MODELS
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.persistence import EXT4_ORDERED, MODELS
 
 ALL = frozenset(MODELS)
 WRITE = os.O_CREAT | os.O_TRUNC | os.O_WRONLY
 
 
-def _sync_root(disk: Handle) -> None:
+def _sync_root(disk: Process) -> None:
     descriptor = disk.open("/", os.O_RDONLY | os.O_DIRECTORY)
     disk.fsync(descriptor)
     disk.close(descriptor)
 
 
-def _atomic_write(disk: Handle, data: bytes, *, fsync: bool, fsync_directory: bool) -> None:
+def _atomic_write(disk: Process, data: bytes, *, fsync: bool, fsync_directory: bool) -> None:
     descriptor = disk.open("/f.tmp", WRITE, 0o644)
     disk.write(descriptor, data)
     if fsync:
@@ -47,10 +47,10 @@ def _atomic_write(disk: Handle, data: bytes, *, fsync: bool, fsync_directory: bo
 
 def _writer(
     *, fsync: bool, fsync_directory: bool, promise: bool
-) -> Callable[[Handle, History], None]:
+) -> Callable[[Process, History], None]:
     """Return a workload that creates /f and replaces it; ``promise``: it acknowledges both."""
 
-    def workload(disk: Handle, ack: History) -> None:
+    def workload(disk: Process, ack: History) -> None:
         for data in (b"old value", b"the new value"):
             ack.attempt({"/f": data})
             _atomic_write(disk, data, fsync=fsync, fsync_directory=fsync_directory)
@@ -95,14 +95,14 @@ def test_verdicts_on_atomic_write_are_those_of_the_table(
     assert verdicts(promise=True) == durable
 
 
-def _replace_existing(disk: Handle, ack: History) -> None:
+def _replace_existing(disk: Process, ack: History) -> None:
     ack.attempt({"/f": b"the new value"})
     _atomic_write(disk, b"the new value", fsync=False, fsync_directory=False)
 
 
 def _image_with_old_value() -> Image:
     disk = Disk()
-    _atomic_write(Handle(disk), b"old value", fsync=True, fsync_directory=True)
+    _atomic_write(Process(disk), b"old value", fsync=True, fsync_directory=True)
     return disk.snapshot()
 
 
@@ -112,7 +112,7 @@ def test_replacing_an_existing_file_without_fsync_is_atomic_where_the_rename_wai
     safe = {
         model.name
         for model in models
-        if explore(_replace_existing, disk=model, image=image, limits=UNLIMITED).safe
+        if explore(_replace_existing, model=model, image=image, limits=UNLIMITED).safe
     }
     assert safe == {"scc", "ext4-journal", "btrfs", "ext4-ordered+strong"}
 
@@ -120,11 +120,11 @@ def test_replacing_an_existing_file_without_fsync_is_atomic_where_the_rename_wai
 @pytest.mark.parametrize("model", MODELS)
 def test_no_program_that_replaces_files_survives_a_torn_rename(model: str) -> None:
     workload = _writer(fsync=True, fsync_directory=True, promise=True)
-    assert explore(workload, disk=model).safe
-    assert not explore(workload, disk=MODELS[model].with_torn_rename()).safe
+    assert explore(workload, model=model).safe
+    assert not explore(workload, model=MODELS[model].with_torn_rename()).safe
 
 
-def _rewrite_json_in_place(disk: Handle, ack: History) -> None:
+def _rewrite_json_in_place(disk: Process, ack: History) -> None:
     for count in range(2):
         value = json.dumps({"count": count}).encode()
         ack.attempt({"/state.json": value})
@@ -138,7 +138,7 @@ def _rewrite_json_in_place(disk: Handle, ack: History) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_rewriting_json_in_place_is_caught(model: str) -> None:
-    result = explore(_rewrite_json_in_place, disk=model)
+    result = explore(_rewrite_json_in_place, model=model)
     assert not result.safe
     assert {type(failure.violation) for failure in result.failures} & {SilentEmpty, TornRecord}
 
@@ -149,14 +149,14 @@ def test_rewriting_json_in_place_is_caught(model: str) -> None:
 class _Files:
     """The names of ``io`` and ``os`` that ``dbm.dumb`` uses, on a simulated disk."""
 
-    def __init__(self, handle: Handle) -> None:
-        self.open = handle.open_file
+    def __init__(self, process: Process) -> None:
+        self.open = process.open_file
         for name in ("unlink", "rename", "chmod", "stat"):
-            setattr(self, name, getattr(handle, name))
+            setattr(self, name, getattr(process, name))
         self.fsencode = os.fsencode
 
 
-def _dumb_on(handle: Handle) -> Any:
+def _dumb_on(process: Process) -> Any:
     """Load a copy of ``dbm.dumb`` that sees this disk instead of the machine's."""
     assert dbm.dumb.__file__ is not None
     spec = importlib.util.spec_from_file_location("dumb_on_disk", dbm.dumb.__file__)
@@ -164,13 +164,13 @@ def _dumb_on(handle: Handle) -> Any:
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    files = _Files(handle)
+    files = _Files(process)
     for names in (module, module._Database):
         names._io = names._os = files
     return module
 
 
-def _store_in_dumb(disk: Handle, ack: History) -> None:
+def _store_in_dumb(disk: Process, ack: History) -> None:
     database = _dumb_on(disk).open("/store", "c")
     for key in ("a", "b"):
         database[key] = b"value of " + key.encode()
@@ -178,7 +178,7 @@ def _store_in_dumb(disk: Handle, ack: History) -> None:
     database.close()
 
 
-def _check_dumb(disk: Handle, known: Known) -> None:
+def _check_dumb(disk: Process, known: Known) -> None:
     database = _dumb_on(disk).open("/store", "c")
     lost = [key for key in known.acknowledged if database.get(key) is None]
     if lost:
@@ -186,7 +186,7 @@ def _check_dumb(disk: Handle, known: Known) -> None:
 
 
 def test_dbm_dumb_loses_keys_under_a_plain_kill() -> None:
-    result = explore(_store_in_dumb, _check_dumb, disk="scc")
+    result = explore(_store_in_dumb, _check_dumb, model="scc")
     kinds = {failure.crashes[0].kind for failure in result.failures}
     assert not result.safe
     assert "kill" in kinds
@@ -195,5 +195,5 @@ def test_dbm_dumb_loses_keys_under_a_plain_kill() -> None:
 def test_the_check_on_dbm_dumb_accepts_a_clean_close() -> None:
     disk = Disk()
     history = History(lambda: disk.operations)
-    _store_in_dumb(Handle(disk), history)
-    _check_dumb(Handle(Disk(disk.snapshot())), history.known(len(history.entries)))
+    _store_in_dumb(Process(disk), history)
+    _check_dumb(Process(Disk(disk.snapshot())), history.known(len(history.entries)))

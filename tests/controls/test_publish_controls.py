@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from powercut.explore import Exploration, Limits, explore
-from sim.disk.persistence import MODELS
+from powercut.explorer.explore import Exploration, Limits, explore
+from sim.disk.crash.persistence import MODELS
 from tests.controls.publish_programs import PROGRAMS, START
 
 ALL = frozenset(MODELS)

@@ -18,9 +18,9 @@ import pytest
 
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
-from powercut.explore import Check, Exploration, Limits, Workload, explore
-from sim.disk.handle import Handle
-from sim.disk.persistence import MODELS
+from powercut.explorer.explore import Check, Exploration, Limits, Workload, explore
+from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import MODELS
 from sim.sqlite import abandon, connect
 from sim.sqlite.device import device_of
 
@@ -51,8 +51,8 @@ def one_table(settings: Settings) -> Workload:
     each row, for that is where an unsafe one does damage.
     """
 
-    def workload(handle: Handle, acknowledge: History) -> None:
-        connection = connect(handle, "/db")
+    def workload(process: Process, acknowledge: History) -> None:
+        connection = connect(process, "/db")
         connection.pragma("page_size", settings.page_bytes)
         connection.pragma("locking_mode", settings.locking)
         connection.pragma("journal_mode", settings.mode)
@@ -69,9 +69,9 @@ def one_table(settings: Settings) -> Workload:
     return workload
 
 
-def look(handle: Handle) -> list[int] | None:
+def look(process: Process) -> list[int] | None:
     """Boot, recover, and return the rows, or None if there is no table; damage is raised."""
-    connection = connect(handle, "/db")
+    connection = connect(process, "/db")
     try:
         connection.pragma("locking_mode", EXCLUSIVE)
         report = list(connection.execute("PRAGMA integrity_check"))
@@ -84,9 +84,9 @@ def look(handle: Handle) -> list[int] | None:
         abandon(connection)
 
 
-def nothing_is_lost(handle: Handle, known: Known) -> None:
+def nothing_is_lost(process: Process, known: Known) -> None:
     """Every acknowledged row is there, and at most the one that was on its way beside it."""
-    rows = look(handle)
+    rows = look(process)
     allowed: list[list[int] | None] = [
         list(range(1, int(str(count)) + 1))
         for count in (*known.acknowledged[-1:], *known.in_flight)
@@ -97,9 +97,9 @@ def nothing_is_lost(handle: Handle, known: Known) -> None:
         raise LostAck("not the rows that were acknowledged", expected=allowed, actual=rows)
 
 
-def nothing_is_damaged(handle: Handle, known: Known) -> None:
+def nothing_is_damaged(process: Process, known: Known) -> None:
     """The database is sound, and holds the first rows without a gap."""
-    rows = look(handle)
+    rows = look(process)
     if rows is not None and rows != list(range(1, len(rows) + 1)):
         raise Violation("rows are there without those before them", rows=rows)
 
@@ -183,9 +183,9 @@ def test_a_promise_that_the_disk_does_not_keep_is_noticed(monkeypatch: pytest.Mo
     assert {type(failure.violation) for failure in explored(settings, "xfs").failures} == {LostAck}
 
 
-def two_databases(handle: Handle, acknowledge: History) -> None:
+def two_databases(process: Process, acknowledge: History) -> None:
     """Put rows into two databases in one transaction each, through a super-journal."""
-    connection = connect(handle, "/db")
+    connection = connect(process, "/db")
     for name in ("main", "other"):
         if name == "other":
             connection.execute("ATTACH '/other' AS other")
@@ -201,11 +201,11 @@ def two_databases(handle: Handle, acknowledge: History) -> None:
     abandon(connection)
 
 
-def both_have_the_same(handle: Handle, known: Known) -> None:
+def both_have_the_same(process: Process, known: Known) -> None:
     """A transaction over two databases is in both or in none."""
-    nothing_is_lost(handle, known)
+    nothing_is_lost(process, known)
     if known.acknowledged:
-        connection = connect(handle, "/db")
+        connection = connect(process, "/db")
         connection.execute("ATTACH '/other' AS other")
         rows = connection.execute(
             "SELECT (SELECT count(*) FROM main.t), (SELECT count(*) FROM other.t)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sim.disk.persistence import MODELS
+from sim.disk.crash.persistence import MODELS
 from tests.litmus import bodies
 from tests.litmus.body import Body
 

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Final
 
-from sim.disk.crash_image import Image
+from sim.disk.cache.inode import Inode
+from sim.disk.calls.process import Process
+from sim.disk.crash.crash_image import Image
+from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.states import StateSpace
+from sim.disk.crash.unsynced import Pending
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.inode import Inode
-from sim.disk.pending import Pending
-from sim.disk.persistence import PersistenceModel
-from sim.disk.states import StateSpace
 
 Body = Callable[["Calls"], None]
 
@@ -28,8 +28,8 @@ _LETTERS: Final = "ABCD"
 class Calls:
     """The calls of a body, short enough to read at a glance; paths are below the root."""
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
+    def __init__(self, process: Process) -> None:
+        self._handle = process
 
     def create(self, *paths: str) -> None:
         for path in paths:
@@ -83,8 +83,8 @@ class Calls:
 def prepared(setup: Body) -> Image:
     """Return the disk after ``setup``, all of it durable."""
     disk = Disk()
-    setup(Calls(Handle(disk)))
-    Handle(disk).sync()
+    setup(Calls(Process(disk)))
+    Process(disk).sync()
     return disk.snapshot()
 
 
@@ -93,7 +93,7 @@ def outcomes(
 ) -> set[str]:
     """Return every outcome of a power cut after ``body``, or, ``anywhere``, at any point of it."""
     disk = Disk(prepared(setup), model)
-    body(Calls(Handle(disk)))
+    body(Calls(Process(disk)))
     names = sorted(_paths_ever(disk))
     seen: set[str] = set()
     pending = Pending(model, disk.image.platter)

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from sim.disk.crash_image import Image
-from sim.disk.operation import (
+from sim.disk.cache.operation import (
     Create,
     FailedSync,
     Link,
@@ -25,7 +24,8 @@ from sim.disk.operation import (
     Unlink,
     Write,
 )
-from sim.disk.persistence import (
+from sim.disk.crash.crash_image import Image
+from sim.disk.crash.persistence import (
     DataBeforeSize,
     DirectoryOrder,
     PersistenceModel,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sim.disk.persistence import MODELS
+from sim.disk.crash.persistence import MODELS
 from tests.litmus.allowed import LITMUS, Litmus
 from tests.litmus.body import outcomes
 

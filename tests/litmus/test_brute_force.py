@@ -15,15 +15,15 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from oracles.history import History, Known
-from powercut.explore import Limits, explore
-from sim.disk.crash_image import Image
+from powercut.explorer.explore import Limits, explore
+from sim.disk.cache.operation import Operation
+from sim.disk.calls.process import Process
+from sim.disk.crash.crash_image import Image
+from sim.disk.crash.persistence import MODELS, PersistenceModel
+from sim.disk.crash.states import StateSpace
+from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.unsynced import Pending
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.operation import Operation
-from sim.disk.pending import Pending
-from sim.disk.persistence import MODELS, PersistenceModel
-from sim.disk.states import StateSpace
-from sim.disk.survivors import SurvivorSet
 from tests.litmus.body import Calls, prepared
 from tests.litmus.naive import NaiveDisk, Tree, tree_of
 
@@ -81,9 +81,9 @@ def _setup(disk: Calls) -> None:
 SETUP = prepared(_setup)
 
 
-def _run(program: Program, handle: Handle) -> None:
+def _run(program: Program, process: Process) -> None:
     """Run a program, skipping the calls that the file system refuses."""
-    calls = _Calls(handle)
+    calls = _Calls(process)
     for name, *arguments in program:
         try:
             getattr(calls, name)(*arguments)
@@ -110,7 +110,7 @@ def test_all_states_are_those_of_a_naive_enumeration(
     model: PersistenceModel, program: Program
 ) -> None:
     disk = Disk(SETUP)
-    _run(program, Handle(disk))
+    _run(program, Process(disk))
     pending, naive = Pending(model, SETUP.platter), NaiveDisk(model, SETUP)
     for number, operation in enumerate(disk.journal, 1):
         pending.advance(operation, number)
@@ -129,7 +129,7 @@ def test_looking_at_what_is_pending_changes_nothing(
     model: PersistenceModel, program: Program
 ) -> None:
     disk = Disk(SETUP)
-    _run(program, Handle(disk))
+    _run(program, Process(disk))
     watched, unwatched = Pending(model, SETUP.platter), Pending(model, SETUP.platter)
     for number, operation in enumerate(disk.journal, 1):
         watched.advance(operation, number)
@@ -162,19 +162,19 @@ class _Looks:
         self.recovery = recovery
         self.seen: set[Look] = set()
 
-    def __call__(self, handle: Handle, known: Known) -> None:
-        tree = tree_of(handle.disk.snapshot())
+    def __call__(self, process: Process, known: Known) -> None:
+        tree = tree_of(process.disk.snapshot())
         self.seen.add(_look(tree, known))
-        _run(self.recovery, handle)
+        _run(self.recovery, process)
 
 
-def _workload(program: Program, handle: Handle, history: History) -> None:
+def _workload(program: Program, process: Process, history: History) -> None:
     """Run a program; an ``ack`` in it acknowledges, and is told by its number."""
     for number, call in enumerate(program):
         if call == ("ack",):
             history(number)
         else:
-            _run([call], handle)
+            _run([call], process)
 
 
 def _brute_force(
@@ -183,7 +183,7 @@ def _brute_force(
     """Look at every crash of a program, of its recovery, of the recovery from that..."""
     disk = Disk(SETUP, model)
     history = History(lambda: disk.operations)
-    _workload(program, Handle(disk), history)
+    _workload(program, Process(disk), history)
     looks: set[Look] = set()
     for number in range(len(disk.journal) + 1):
         said = {history.said_by(number, returned=True)}
@@ -216,7 +216,7 @@ def _crash(
     }
     for crashed in (killed, *images.values()):
         second = Disk(crashed, naive.model)
-        _run(recovery, Handle(second))
+        _run(recovery, Process(second))
         for number in range(1, len(second.journal) + 1):
             before = deepcopy(naive) if crashed is killed else NaiveDisk(naive.model, crashed)
             _crash(before, second.journal[:number], crashed, known, recovery, nested - 1, looks)
@@ -228,7 +228,7 @@ def _explored(
     looks = _Looks(recovery)
     limits = Limits(states_per_point=10**9, nested=nested)
     result = explore(
-        lambda handle, history: _workload(program, handle, history), looks, model, limits, SETUP
+        lambda process, history: _workload(program, process, history), looks, model, limits, SETUP
     )
     assert result.safe
     assert result.exhaustive
@@ -238,7 +238,7 @@ def _explored(
 def _small(model: PersistenceModel, program: Program) -> bool:
     """Whether brute force can take it."""
     disk = Disk(SETUP, model)
-    _workload(program, Handle(disk), History(lambda: disk.operations))
+    _workload(program, Process(disk), History(lambda: disk.operations))
     return len(disk.pending().micros) <= MOST_PENDING
 
 

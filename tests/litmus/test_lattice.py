@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.disk.crash_image import Image
+from sim.disk.cache.operation import Operation
+from sim.disk.calls.process import Process
+from sim.disk.crash.crash_image import Image
+from sim.disk.crash.persistence import STRONGER_THAN, PersistenceModel
+from sim.disk.crash.states import StateSpace
+from sim.disk.crash.unsynced import Pending
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.operation import Operation
-from sim.disk.pending import Pending
-from sim.disk.persistence import STRONGER_THAN, PersistenceModel
-from sim.disk.states import StateSpace
 from tests.litmus.body import Calls, prepared
 
 FILES = ("f", "g", "d/f")
@@ -56,8 +56,8 @@ SETUP = prepared(_setup)
 def _journal(program: list[tuple[str, ...]]) -> list[Operation]:
     """Run a program, skipping the calls that the file system refuses."""
     disk = Disk(SETUP)
-    handle = Handle(disk)
-    calls = Calls(handle)
+    process = Process(disk)
+    calls = Calls(process)
     for name, *arguments in program:
         try:
             getattr(calls, name)(*arguments)

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.disk.inode import BLOCK_BYTES
-from sim.disk.persistence import EXT4_ORDERED, MODELS, SCC, XFS
+from sim.disk.cache.inode import BLOCK_BYTES
+from sim.disk.crash.persistence import EXT4_ORDERED, MODELS, SCC, XFS
 from tests.litmus.body import Calls, outcomes
 
 ORDERED_BLOCKS = replace(EXT4_ORDERED, unit_bytes=BLOCK_BYTES)

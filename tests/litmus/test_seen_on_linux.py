@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.disk.persistence import (
+from sim.disk.crash.persistence import (
     BTRFS,
     EXT4_JOURNAL,
     EXT4_ORDERED,

@@ -13,8 +13,8 @@ from enum import Enum
 
 import pytest
 
-from sim.disk.inode import BLOCK_BYTES, SECTOR_BYTES
-from sim.disk.persistence import (
+from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES
+from sim.disk.crash.persistence import (
     EXT4_ORDERED,
     MODELS,
     DataBeforeSize,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from oracles.runtime.seen import Seen
-from oracles.shadow_runtime import ShadowRuntime
+from oracles.runtime.shadow_runtime import ShadowRuntime
 from system.demo.jobs import INSTRUCTIONS, LEAD, REQUEST_ID, TEAM_ID, job, job_id, result, team
 
 

@@ -17,22 +17,23 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
+from crash_tests.rig.host import simulated_host
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, Phase
-from oracles.shadow_runtime import check_idempotent
+from oracles.runtime.shadow_runtime import check_idempotent
 from oracles.violation import Violation
-from powercut.coverage import Coverage, Site, Watch, WatchedWorkers
+from powercut.fuzz.coverage import Coverage, Site, Watch, WatchedWorkers
 from sim.choices import PlainChoices
-from sim.disk.crash_image import Image
+from sim.disk.crash.crash_image import Image
+from sim.disk.crash.states import StateSpace
+from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.unsynced import Pending
 from sim.disk.disk import Disk
-from sim.disk.pending import Pending
-from sim.disk.states import StateSpace
-from sim.disk.survivors import SurvivorSet
 from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
 from system.agents.view import AgentView
 from system.providers.scripted import ScriptedProvider
-from system.recovery import PASSES
+from system.recovery.recovery import PASSES
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
 from tests.machines.wreck import shadow, wreck
@@ -63,7 +64,7 @@ class Recovered:
 
 def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recovered:
     """Boot an image and recover it; judge what is there by the oracle's laws."""
-    world = World(PlainChoices(), image=image)
+    world = World(simulated_host, PlainChoices(), image=image)
     host, sites = world.boot(), list[Site]()
     recovery = Runtime.recover(host, {"scripted": ScriptedProvider()}, Options(framing=framing))
     if watched:
@@ -142,7 +143,7 @@ class Crashes:
             self._crash_again(name, image)
 
     def _crashed(self, number: int, phase: Phase) -> Disk:
-        world = World(PlainChoices(), image=wreck())
+        world = World(simulated_host, PlainChoices(), image=wreck())
         host, disk = world.boot(), world.disk
         disk.interposer = counter = CrashCounter(disk, number, phase)
         options = Options(framing=self.framing)

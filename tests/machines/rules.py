@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from powercut.drivers.hypothesis_driver import Campaign, MachineRules
-from powercut.machines.atomic_file import atomic_file
-from powercut.machines.event_log import framed, pending
-from powercut.machines.lifecycle import lifecycle
-from powercut.machines.runtime import runtime, runtime_pending
-from powercut.machines.session_store import session_store
-from powercut.machines.targets import target_named
-from powercut.subject import Subject
-from sim.disk.persistence import model_named
+from crash_tests.targets.atomic_file import atomic_file
+from crash_tests.targets.event_log import framed, pending
+from crash_tests.targets.lifecycle import lifecycle
+from crash_tests.targets.runtime import runtime, runtime_pending
+from crash_tests.targets.session_store import session_store
+from crash_tests.targets.targets import target_named
+from powercut.fuzz.drivers.hypothesis_driver import Campaign, MachineRules
+from powercut.fuzz.target import AnyTarget
+from sim.disk.crash.persistence import model_named
 
 
 class AtomicFileRules(MachineRules):
     campaign = Campaign()
 
     @staticmethod
-    def make_subject() -> Subject:
+    def make_target() -> AnyTarget:
         return atomic_file()
 
 
@@ -25,7 +25,7 @@ class FramedLogRules(MachineRules):
     campaign = Campaign()
 
     @staticmethod
-    def make_subject() -> Subject:
+    def make_target() -> AnyTarget:
         return framed()
 
 
@@ -33,7 +33,7 @@ class PendingLogRules(MachineRules):
     campaign = Campaign()
 
     @staticmethod
-    def make_subject() -> Subject:
+    def make_target() -> AnyTarget:
         return pending()
 
 
@@ -41,7 +41,7 @@ class SessionStoreRules(MachineRules):
     campaign = Campaign()
 
     @staticmethod
-    def make_subject() -> Subject:
+    def make_target() -> AnyTarget:
         return session_store()
 
 
@@ -49,7 +49,7 @@ class LifecycleRules(MachineRules):
     campaign = Campaign()
 
     @staticmethod
-    def make_subject() -> Subject:
+    def make_target() -> AnyTarget:
         return lifecycle()
 
 
@@ -57,7 +57,7 @@ class RuntimeRules(MachineRules):
     campaign = Campaign()
 
     @staticmethod
-    def make_subject() -> Subject:
+    def make_target() -> AnyTarget:
         return runtime()
 
 
@@ -75,7 +75,7 @@ class PendingRuntimeRules(MachineRules):
     campaign = Campaign()
 
     @staticmethod
-    def make_subject() -> Subject:
+    def make_target() -> AnyTarget:
         return runtime_pending()
 
 
@@ -92,7 +92,7 @@ def leaf_of(tag: str, model: str) -> type[MachineRules]:
     namespace = {
         "__doc__": "A leaf that nobody wrote down.",
         "campaign": Campaign(),
-        "make_subject": staticmethod(target_named(tag)),
+        "make_target": staticmethod(target_named(tag)),
         "model": model_named(model),
     }
     return type(f"{tag} on {model}", (MachineRules,), namespace)

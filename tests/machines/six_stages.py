@@ -18,18 +18,19 @@ from typing import Any, NamedTuple
 
 from hypothesis.strategies import SearchStrategy, booleans, builds, integers, lists, sampled_from
 
+from crash_tests.rig.host import simulated_host
+from crash_tests.rig.provider_ledger import ProviderLedger
+from crash_tests.rig.simulated_provider import SimulatedModel
+from crash_tests.targets.play import Player
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
 from oracles.runtime.fact import USER
 from oracles.runtime.seen import Seen
 from oracles.violation import Duplicated, Invented, LostAck
-from powercut.machines.play import Player
-from powercut.power_cut import choose_survivors
 from sim.choices import PlainChoices, SeededChoices
-from sim.disk.persistence import PersistenceModel
+from sim.disk.crash.choose_survivors import choose_survivors
+from sim.disk.crash.persistence import PersistenceModel
 from sim.errors import PowerOff, SimulatedCrash
-from sim.model import SimulatedModel
-from sim.outside import Outside
 from sim.world import World
 from system.providers.bare import BareProvider
 from system.runtime import Options, Runtime
@@ -129,8 +130,8 @@ class Life:
     """The lifetimes of one root: the real runtime on a simulated disk."""
 
     def __init__(self, model: PersistenceModel, framing: Framing) -> None:
-        self.world = World(PlainChoices(), model)
-        self._provider = BareProvider(SimulatedModel(Outside(), Player()))
+        self.world = World(simulated_host, PlainChoices(), model)
+        self._provider = BareProvider(SimulatedModel(ProviderLedger(), Player()))
         self._options = Options(SLOTS, framing)
         self.boot()
 

@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
+from crash_tests.rig.agent_service import SimulatedAgentService
+from crash_tests.rig.host import simulated_host
+from crash_tests.rig.provider_ledger import ProviderLedger
+from crash_tests.targets.play import Player
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
-from powercut.machines.play import Player
-from sim.agent_service import SimulatedAgentService
 from sim.choices import PlainChoices
+from sim.disk.cache.operation import Operation, Rename, Sync, Write
+from sim.disk.crash.states import StateSpace
+from sim.disk.crash.survivors import SurvivorSet
 from sim.disk.disk import Disk
-from sim.disk.operation import Operation, Rename, Sync, Write
-from sim.disk.states import StateSpace
-from sim.disk.survivors import SurvivorSet
 from sim.errors import PowerOff, SimulatedCrash
-from sim.outside import Outside
 from sim.world import World
 from system.agents.view import AgentView
 from system.ports import Host
@@ -38,8 +39,8 @@ class Stage:
     """``runtime`` is the one of this lifetime; ``service`` is where all agents live."""
 
     def __init__(self, framing: Framing) -> None:
-        self.world = World(PlainChoices())
-        self.service = SimulatedAgentService(Outside(), Player())
+        self.world = World(simulated_host, PlainChoices())
+        self.service = SimulatedAgentService(ProviderLedger(), Player())
         self.providers = {"agentic": AgenticProvider(self.service)}
         self.options = Options(framing=framing)
         self.host: Host

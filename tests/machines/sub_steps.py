@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from powercut.coverage import Coverage, SubStep
+from powercut.fuzz.coverage import Coverage, SubStep
 from system.storage.framing import Framing
 
 Piece: TypeAlias = tuple[str, str, tuple[str, ...]]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from powercut.action import Action, Json
-from powercut.coverage import Coverage
-from powercut.crash_everywhere import CrashEverywhere
+from crash_tests.crash_everywhere import CrashEverywhere
+from powercut.fuzz.action import Action, Json
+from powercut.fuzz.coverage import Coverage
 from system.storage.framing import Framing
 from tests.machines.sub_steps import LOG, WORK, must_be_tried, of
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from powercut.machines.targets import TARGETS
+from crash_tests.targets.targets import TARGETS
 from sim.trace import first_divergence
 
 SEEDS = (1, 7)

@@ -8,42 +8,43 @@ from __future__ import annotations
 
 import pytest
 
+from crash_tests.rig.host import simulated_host
+from crash_tests.targets.targets import TARGETS
 from faults.crash_point import CrashKind, Phase
-from powercut.crash_plan import PlannedCrash
-from powercut.disk_faults import DiskFaults
-from powercut.lifetimes import Lifetimes
-from powercut.machines.targets import TARGETS
-from powercut.subject import MakeSubject, Subject
-from powercut.tally import Tally
+from powercut.fuzz.crash_plan import PlannedCrash
+from powercut.fuzz.crash_runner import CrashRunner
+from powercut.fuzz.disk_faults import DiskFaults
+from powercut.fuzz.tally import Tally
+from powercut.fuzz.target import AnyTarget, MakeTarget
 from sim.choices import Choices, PlainChoices, SeededChoices
-from sim.disk.persistence import MODELS, PersistenceModel
-from sim.disk.survivors import SurvivorSet
+from sim.disk.crash.persistence import MODELS, PersistenceModel
+from sim.disk.crash.survivors import SurvivorSet
 from sim.world import World
 
-CRASHED = [tag for tag, make_subject in TARGETS.items() if not make_subject().calm]
+CRASHED = [tag for tag, make_target in TARGETS.items() if not make_target().calm]
 
 
 def _booted(
-    make_subject: MakeSubject,
+    make_target: MakeTarget,
     model: PersistenceModel,
     crash: PlannedCrash | None = None,
     choices: Choices | None = None,
-) -> tuple[Subject, Lifetimes]:
-    """Return a subject that was crashed in its first boot, and then booted."""
+) -> tuple[AnyTarget, CrashRunner]:
+    """Return a target that was crashed in its first boot, and then booted."""
     choices = choices or PlainChoices()
-    world, subject = World(choices, model), make_subject()
-    tally = Tally(runs=1, marks=subject.marks)
-    subject.enter(world)
-    lifetimes = Lifetimes(subject, world, DiskFaults(world, subject, tally), tally, choices)
+    world, target = World(simulated_host, choices, model), make_target()
+    tally = Tally(runs=1, marks=target.marks)
+    target.enter(world)
+    lifetimes = CrashRunner(target, world, DiskFaults(world, target, tally), tally, choices)
     if crash is not None:
         lifetimes.boot(crash)
     lifetimes.boot()
-    return subject, lifetimes
+    return target, lifetimes
 
 
-def _act_and_lose_what_is_pending(subject: Subject, lifetimes: Lifetimes) -> None:
+def _act_and_lose_what_is_pending(target: AnyTarget, lifetimes: CrashRunner) -> None:
     """Let the first kind of action be acknowledged; keep nothing that no barrier covers."""
-    action = subject.kinds()[0]
+    action = target.kinds()[0]
     assert action.perform(action.propose(PlainChoices())) == "ack"
     world = lifetimes.world
     pending = len(world.disk.pending().micros)
@@ -56,12 +57,12 @@ def _act_and_lose_what_is_pending(subject: Subject, lifetimes: Lifetimes) -> Non
 def test_what_is_acknowledged_after_a_crashed_first_boot_survives(
     tag: str, model: PersistenceModel
 ) -> None:
-    make_subject = TARGETS[tag]
-    _, whole = _booted(make_subject, model)
+    make_target = TARGETS[tag]
+    _, whole = _booted(make_target, model)
     for operation in range(1, whole.world.disk.operations + 1):
         for kind in (CrashKind.KILL, CrashKind.POWER_CUT):
             crash = PlannedCrash(operation, Phase.AFTER, kind)
-            _act_and_lose_what_is_pending(*_booted(make_subject, model, crash))
+            _act_and_lose_what_is_pending(*_booted(make_target, model, crash))
         torn = PlannedCrash(operation, Phase.DURING, CrashKind.POWER_CUT)
         survivors = SeededChoices(operation)
-        _act_and_lose_what_is_pending(*_booted(make_subject, model, torn, survivors))
+        _act_and_lose_what_is_pending(*_booted(make_target, model, torn, survivors))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from faults.crash_point import Phase
-from sim.disk.operation import Operation
+from sim.disk.cache.operation import Operation
 from system.ports import JsonObject
 from system.storage.framing import Framing
 from tests.machines.stage import (

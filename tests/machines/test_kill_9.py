@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 from oracles.runtime.seen import Seen
-from oracles.shadow_runtime import check_idempotent
+from oracles.runtime.shadow_runtime import check_idempotent
 from system.agents.view import RuntimeView
 from system.host import real_host, run
 from system.providers.scripted import ScriptedProvider

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from oracles.violation import Invented, LostAck
-from sim.disk.persistence import POSIX
+from sim.disk.crash.persistence import POSIX
 from system.storage.framing import Framing
 from tests.machines.six_stages import (
     CRASHES,

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import settings
 from rich.console import Console
 
-from faults.specimens.event_log import (
+from crash_tests.mutants.event_log import (
     framed_log,
     pending_log,
     recovered_log,
     without_barriers,
 )
-from faults.specimens.registry import SPECIMENS
-from faults.specimens.runtime_parts import RuntimeParts
-from powercut.drivers.hypothesis_driver import fuzz
-from powercut.machines.event_log import EventLogSubject
-from powercut.machines.runtime import RuntimeSubject
-from powercut.specimens import Row, find_specimen, row_of, rows_table
-from powercut.subject import MakeSubject
+from crash_tests.mutants.registry import MUTANTS
+from crash_tests.mutants.runtime_parts import RuntimeParts
+from crash_tests.mutants.search import Row, find_mutant, row_of, rows_table
+from crash_tests.targets.event_log import EventLogTarget
+from crash_tests.targets.runtime import RuntimeTarget
+from powercut.fuzz.drivers.hypothesis_driver import fuzz
+from powercut.fuzz.target import MakeTarget
 from system.ports import Host
 from system.storage.event_log import EventLog
 from system.storage.log_file import LogFile
@@ -40,19 +40,19 @@ def rows() -> Iterator[list[Row]]:
     Console(width=120).print(rows_table(done))
 
 
-@pytest.mark.parametrize("identity", SPECIMENS)
+@pytest.mark.parametrize("identity", MUTANTS)
 def test_the_gate_finds_the_planted_hole_and_shrinks_it(
     identity: str, rows: list[Row], tmp_path: Path
 ) -> None:
-    search = find_specimen(identity, time.perf_counter, GATE, tmp_path)
+    search = find_mutant(identity, time.perf_counter, GATE, tmp_path)
     rows.append(row_of(search))
-    assert search.finding is not None, f"{search.specimen.title}: the harness is blind to it"
+    assert search.finding is not None, f"{search.mutant.title}: the harness is blind to it"
     assert search.steps <= MOST_STEPS, search.finding.story
 
 
-def test_without_a_hole_the_runtime_that_specimens_vary_passes(tmp_path: Path) -> None:
-    make_subject = partial(RuntimeSubject, "runtime", recover=RuntimeParts().recover)
-    findings = fuzz(make_subject, budget=GATE, folder=tmp_path).findings
+def test_without_a_hole_the_runtime_that_mutants_vary_passes(tmp_path: Path) -> None:
+    make_target = partial(RuntimeTarget, "runtime", recover=RuntimeParts().recover)
+    findings = fuzz(make_target, budget=GATE, folder=tmp_path).findings
     assert not findings, findings[0].story
 
 
@@ -67,14 +67,14 @@ def _pending(host: Host, path: str, session_id: str) -> EventLog:
 
 
 @pytest.mark.parametrize(
-    "make_subject",
+    "make_target",
     [
-        pytest.param(partial(EventLogSubject, "event-log-framed", _framed), id="framed"),
-        pytest.param(partial(EventLogSubject, "event-log-pending", _pending), id="pending"),
+        pytest.param(partial(EventLogTarget, "event-log-framed", _framed), id="framed"),
+        pytest.param(partial(EventLogTarget, "event-log-pending", _pending), id="pending"),
     ],
 )
-def test_without_its_hole_the_log_that_a_specimen_varies_passes(
-    make_subject: MakeSubject, tmp_path: Path
+def test_without_its_hole_the_log_that_a_mutant_varies_passes(
+    make_target: MakeTarget, tmp_path: Path
 ) -> None:
-    findings = fuzz(make_subject, budget=GATE, folder=tmp_path).findings
+    findings = fuzz(make_target, budget=GATE, folder=tmp_path).findings
     assert not findings, findings[0].story

@@ -12,14 +12,15 @@ import os
 from functools import cache
 from typing import Final
 
-from oracles.shadow_runtime import ShadowRuntime
+from crash_tests.rig.host import simulated_host
+from oracles.runtime.shadow_runtime import ShadowRuntime
 from sim.choices import PlainChoices
-from sim.disk.crash_image import Image
+from sim.disk.crash.crash_image import Image
 from sim.world import World
 from system.agents import event
-from system.agents.session import SessionRecord, SessionState, encode_record
 from system.ports import Host, Json, JsonObject
 from system.runtime import Runtime
+from system.sessions.session import SessionRecord, SessionState, encode_record
 from system.storage.framing import pending_path
 from system.storage.line import Line, encode_line
 from system.storage.pending_writer import END_OF_ENTRY
@@ -180,10 +181,10 @@ def encoded(name: str, seq: int, event_name: str, data: JsonObject) -> bytes:
 @cache
 def wreck() -> Image:
     """Return the disk as a machine finds it when the power is back."""
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     host = world.boot()
     world.loop.run_until_complete(made(host))
-    handle = world.handle
+    handle = world.process
     handle.mkdir("/agents")
     for name in SESSION.values():
         if name != SESSION["Bob"]:

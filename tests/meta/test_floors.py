@@ -24,7 +24,7 @@ HOUSE = (
     "sim/world.py",
     "sim/disk/disk.py",
     "faults/plan.py",
-    "faults/specimens/event_log.py",
+    "faults/mutants/event_log.py",
     "oracles/marks.py",
     "powercut/explore.py",
     "powercut/cli.py",
@@ -61,7 +61,7 @@ def test_the_way_down_is_open(house: Path) -> None:
         ("powercut/explore.py", "system.event_log"),
         ("oracles/marks.py", "faults.plan"),
         ("faults/plan.py", "sim.world"),
-        ("faults/specimens/event_log.py", "system.event_log"),
+        ("faults/mutants/event_log.py", "system.event_log"),
         ("sim/world.py", "sim.disk.disk"),
         ("sim/world.py", "system.ports"),
         ("system/event_log.py", "system.ports"),
@@ -75,13 +75,13 @@ def test_the_way_down_is_open(house: Path) -> None:
     ("importer", "imported", "broken"),
     [
         ("sim/world.py", "faults.plan", "powercut stands on oracles"),
-        ("oracles/marks.py", "powercut.explore", "powercut stands on oracles"),
+        ("oracles/marks.py", "powercut.explorer.explore", "powercut stands on oracles"),
         ("faults/plan.py", "oracles.marks", "powercut stands on oracles"),
         ("system/event_log.py", "sim.disk.disk", "system knows nothing"),
         ("system/ports.py", "oracles.marks", "system knows nothing"),
         ("sim/world.py", "system.event_log", "sim knows only the ports"),
         ("sim/disk/disk.py", "system.ports", "the disk knows nothing"),
-        ("faults/plan.py", "system.ports", "only the specimens"),
+        ("faults/plan.py", "system.ports", "only the mutants"),
     ],
 )
 def test_an_import_that_points_up_breaks_its_contract(

@@ -8,7 +8,7 @@ from hypothesis.internal.conjecture.engine import ConjectureRunner
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 from hypothesis.strategies import integers
 
-from powercut.profiles import draw_every_example_afresh
+from powercut.fuzz.profiles import draw_every_example_afresh
 from sim.errors import HarnessError
 
 STEPS = 8

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis.internal.conjecture import providers
 
-from powercut.profiles import freeze_constants
+from powercut.fuzz.profiles import freeze_constants
 from sim.errors import HarnessError
 from tests.meta.source_tree import run_python
 
@@ -33,7 +33,7 @@ draws()
 print(ascii(drawn))
 """
 
-FREEZE = "from powercut.profiles import install_profiles; install_profiles(Path.cwd())"
+FREEZE = "from powercut.fuzz.profiles import install_profiles; install_profiles(Path.cwd())"
 
 
 def drawn(directory: Path, *, freeze: bool, odd: bool) -> str:

@@ -14,7 +14,7 @@ REPORT = """
 import json
 from pathlib import Path
 from hypothesis import settings
-from powercut.profiles import PROFILES, install_profiles
+from powercut.fuzz.profiles import PROFILES, install_profiles
 
 install_profiles(Path.cwd())
 print(json.dumps({

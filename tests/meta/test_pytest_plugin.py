@@ -101,7 +101,7 @@ def test_the_marker_is_known_to_a_strict_project(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "model"), [((), "posix"), (("--powercut-disk=btrfs",), "btrfs")], ids=str
+    ("options", "model"), [((), "posix"), (("--powercut-model=btrfs",), "btrfs")], ids=str
 )
 def test_the_disk_fixture_is_fresh_and_follows_the_model(
     tmp_path: Path, options: tuple[str, ...], model: str
@@ -112,9 +112,9 @@ def test_the_disk_fixture_is_fresh_and_follows_the_model(
 
 
 def test_an_unknown_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    finished = run_plugin(tmp_path, ON_THE_DISK, "--powercut-disk=fat32")
+    finished = run_plugin(tmp_path, ON_THE_DISK, "--powercut-model=fat32")
     assert finished.returncode == int(pytest.ExitCode.USAGE_ERROR)
-    assert "--powercut-disk" in finished.stderr
+    assert "--powercut-model" in finished.stderr
     assert "fat32" in finished.stderr
     assert "ext4-ordered" in finished.stderr
     assert "Traceback" not in finished.stderr + finished.stdout
@@ -122,7 +122,7 @@ def test_an_unknown_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "verdict"),
-    [((), "posix: unsafe"), (("--powercut-disk=scc",), "scc: safe")],
+    [((), "posix: unsafe"), (("--powercut-model=scc",), "scc: safe")],
     ids=str,
 )
 def test_the_explore_fixture_follows_the_model(

@@ -41,7 +41,7 @@ def test_every_package_says_that_it_is_typed(wheel: zipfile.ZipFile, package: st
 
 def test_the_command_and_the_plugin_are_declared(wheel: zipfile.ZipFile) -> None:
     declared = wheel.read("powercut-0.1.0.dist-info/entry_points.txt").decode()
-    assert "powercut = powercut.cli:main" in declared
+    assert "powercut = powercut.cli.main:main" in declared
     assert "powercut = powercut.pytest_plugin" in declared
 
 

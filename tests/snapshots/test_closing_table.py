@@ -8,22 +8,22 @@ from pathlib import Path
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
+from crash_tests.targets.atomic_file import atomic_file
 from faults.crash_point import Phase
 from oracles.marks import Mark
 from oracles.violation import LostAck
-from powercut.campaign import Failing, Plan, Score
-from powercut.campaign_report import CampaignReport
-from powercut.closing_table import print_closing
-from powercut.drivers.hypothesis_driver import Finding
-from powercut.machine import Machine
-from powercut.machines.atomic_file import atomic_file
-from powercut.reproducer import Reproducer
-from powercut.tally import Tally
-from powercut.targets import Target
-from sim.disk.persistence import POSIX
+from powercut.fuzz.campaign import Failing, Plan, Score
+from powercut.fuzz.drivers.hypothesis_driver import Finding
+from powercut.fuzz.tally import Tally
+from powercut.fuzz.target_run import TargetRun
+from powercut.registry import TargetEntry
+from powercut.report.campaign import CampaignReport
+from powercut.report.closing_table import print_closing
+from powercut.report.reproducer import Reproducer
+from sim.disk.crash.persistence import POSIX
 
 MARKS = (Mark.KILLED, Mark.TORN, Mark.QUARANTINED)
-FILE, LOG = (Target(tag, atomic_file, MARKS) for tag in ("atomic-file", "event-log-framed"))
+FILE, LOG = (TargetEntry(tag, atomic_file, MARKS) for tag in ("atomic-file", "event-log-framed"))
 
 
 def tally(images: int, *reached: Mark) -> Tally:
@@ -65,7 +65,7 @@ def test_campaign_with_a_failure_reads_as_it_did(snapshot: SnapshotAssertion) ->
     score = Score(FILE, tally(10, *MARKS), 17, {"LostAck": Failing(3, 12)})
     reproducer = Reproducer("atomic-file", "posix", "LostAck", "gone", (), (), "", {})
     path = Path(".powercut/failures") / f"{reproducer.fingerprint}.json"
-    finding = Finding(LostAck("gone"), Machine(atomic_file), reproducer, path)
+    finding = Finding(LostAck("gone"), TargetRun(atomic_file), reproducer, path)
     assert told(score, Score(LOG, tally(10, *MARKS)), findings=(finding,)) == snapshot
 
 

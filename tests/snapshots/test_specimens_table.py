@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from powercut.specimens import Row, rows_table
+from crash_tests.mutants.search import Row, rows_table
 
 
 def test_table_of_searches_reads_as_it_did(snapshot: SnapshotAssertion) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from powercut.machines.targets import TARGETS
-from sim.disk.persistence import MODELS
+from crash_tests.targets.targets import TARGETS
+from sim.disk.crash.persistence import MODELS
 from tests.machines.rules import leaf_of
 
 pytestmark = pytest.mark.stress
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.stress
 # What is never crashed is the same under every model.
 PAIRS = [
     (tag, model)
-    for tag, make_subject in TARGETS.items()
-    for model in (("posix",) if make_subject().calm else MODELS)
+    for tag, make_target in TARGETS.items()
+    for model in (("posix",) if make_target().calm else MODELS)
 ]
 
 

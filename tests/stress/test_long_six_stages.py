@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 
-from sim.disk.persistence import MODELS
+from sim.disk.crash.persistence import MODELS
 from system.storage.framing import Framing
 from tests.machines.six_stages import CRASHES, WISHES, Crash, Wish, six_stages
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from powercut.fuzz.sample_texts import AWKWARD, POOLS, pool, text
 from sim.choices import PlainChoices, RecordingChoices, SeededChoices
-from sim.words import AWKWARD, POOLS, pool, text
 
 
 def test_the_plainest_text_is_a_name() -> None:

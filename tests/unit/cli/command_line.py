@@ -9,10 +9,10 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from powercut.cli import cli
-from powercut.machines import targets
-from powercut.machines.atomic_file import AtomicFileSubject
-from powercut.subject import MakeSubject
+from crash_tests.targets import targets
+from crash_tests.targets.atomic_file import AtomicFileTarget
+from powercut.cli.main import cli
+from powercut.fuzz.target import MakeTarget
 from system.ports import FileSystem, Ids, OpenMode
 from system.storage.transfer import write_all
 
@@ -38,20 +38,20 @@ def careless(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
     files.replace(temporary, path)
 
 
-def careless_file() -> AtomicFileSubject:
+def careless_file() -> AtomicFileTarget:
     """The atomic file machine on ``careless``."""
-    return AtomicFileSubject("atomic-file", careless)
+    return AtomicFileTarget("atomic-file", careless)
 
 
-def raising_file() -> AtomicFileSubject:
+def raising_file() -> AtomicFileTarget:
     """The atomic file machine on a writer that raises what no disk does."""
 
     def raising(_files: FileSystem, _path: str, _data: bytes, _ids: Ids) -> None:
         raise ZeroDivisionError("the writer cannot count")
 
-    return AtomicFileSubject("atomic-file", raising)
+    return AtomicFileTarget("atomic-file", raising)
 
 
-def with_atomic_file(make_subject: MakeSubject) -> Mapping[str, MakeSubject]:
+def with_atomic_file(make_target: MakeTarget) -> Mapping[str, MakeTarget]:
     """The built-in machines, with another atomic file."""
-    return MappingProxyType({**targets.TARGETS, "atomic-file": make_subject})
+    return MappingProxyType({**targets.TARGETS, "atomic-file": make_target})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from powercut.distinct import KEPT, Distinct
+from powercut.fuzz.distinct import KEPT, Distinct
 
 
 def distinct(*numbers: range) -> Distinct:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from powercut.exit_code import ExitCode
-from sim.disk.persistence import MODELS
+from powercut.cli.exit_code import ExitCode
+from sim.disk.crash.persistence import MODELS
 from tests.unit.cli.command_line import powercut
 
 
@@ -35,7 +35,7 @@ def test_doctor_says_that_failures_cannot_be_written() -> None:
 def test_doctor_says_that_hypothesis_is_not_the_pinned_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("powercut.commands.doctor.requires", lambda _: ["hypothesis==0.1"])
+    monkeypatch.setattr("powercut.cli.doctor.requires", lambda _: ["hypothesis==0.1"])
     result = powercut("doctor")
     assert result.exit_code == ExitCode.USAGE
     assert "and must be 0.1: " in result.stdout

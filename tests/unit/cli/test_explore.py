@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from powercut.exit_code import ExitCode
-from powercut.scenarios.catalogue import SCENARIOS
-from sim.disk.persistence import MODELS
+from crash_tests.workloads.catalogue import SCENARIOS
+from powercut.cli.exit_code import ExitCode
+from sim.disk.crash.persistence import MODELS
 from tests.unit.cli.command_line import json_of, powercut
 
 QUICK = ("--states", "64")
@@ -55,7 +55,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
 # The runtime takes a minute; tests/unit/explore/test_runtime_scenario.py sees to that.
 @pytest.mark.parametrize("tag", [tag for tag in SCENARIOS if not tag.startswith("runtime")])
 def test_scenarios_hold_exactly_if_they_are_sound(tag: str) -> None:
-    result = powercut("explore", tag, "--disk", "posix", *QUICK)
+    result = powercut("explore", tag, "--model", "posix", *QUICK)
     if SCENARIOS[tag].sound:
         assert result.exit_code == ExitCode.CLEAN, result.stdout
         assert result.stdout.splitlines()[-2] == "safe on posix"
@@ -65,7 +65,7 @@ def test_scenarios_hold_exactly_if_they_are_sound(tag: str) -> None:
 
 
 def test_without_a_target_the_sound_scenarios_run() -> None:
-    found = json_of(powercut("explore", "--disk", "scc", "--json", "-"))
+    found = json_of(powercut("explore", "--model", "scc", "--json", "-"))
     assert list(found["targets"]) == [tag for tag, held in SCENARIOS.items() if held.sound]
     assert found["verdict"] == "clean"
     states = [target["scc"]["states"] for target in found["targets"].values()]
@@ -102,7 +102,7 @@ def test_json_says_of_each_model_what_was_found() -> None:
 
 
 def test_beyond_the_limit_of_states_the_verdict_is_sampled() -> None:
-    found = json_of(powercut("explore", "event-log-pending", "--disk", "posix", *QUICK,
+    found = json_of(powercut("explore", "event-log-pending", "--model", "posix", *QUICK,
                              "--json", "-"))  # fmt: skip
     assert found["models"]["posix"]["exhaustive"] is False
 
@@ -115,6 +115,6 @@ def test_workload_of_ones_own_is_found_in_the_current_directory(store: str) -> N
 
 def test_check_of_ones_own_is_an_option_or_an_attribute(store: str) -> None:
     for arguments in ([f"{store}:save", "--check", f"{store}:pessimist"], [f"{store}:judged"]):
-        result = powercut("explore", *arguments, "--disk", "scc")
+        result = powercut("explore", *arguments, "--model", "scc")
         assert result.exit_code == ExitCode.VIOLATION
         assert "AssertionError: nothing is good enough" in result.stdout

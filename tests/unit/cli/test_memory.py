@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from powercut.memory import settled
+from powercut.fuzz.memory import settled
 
 
 def test_what_is_there_is_left_out_of_collections_while_it_is_settled() -> None:

@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from powercut.exit_code import ExitCode
-from powercut.reproducer import FAILURES
-from powercut.subject import MakeSubject
+from powercut.cli.exit_code import ExitCode
+from powercut.fuzz.target import MakeTarget
+from powercut.report.reproducer import FAILURES
 from tests.meta.source_tree import run_python
 from tests.unit.cli.command_line import careless_file, powercut, raising_file, with_atomic_file
 
 IN_A_PROCESS = """
 import sys
-from powercut.machines import targets
+from crash_tests.targets import targets
 from tests.unit.cli.command_line import careless_file, with_atomic_file
 targets.TARGETS = with_atomic_file(careless_file)
-from powercut.cli import cli
+from powercut.cli.main import cli
 code = cli(["replay", sys.argv[1]], standalone_mode=False)
 print("hypothesis" in sys.modules, code)
 """
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, make_subject: MakeSubject) -> None:
-    monkeypatch.setattr("powercut.machines.targets.TARGETS", with_atomic_file(make_subject))
+def plant(monkeypatch: pytest.MonkeyPatch, make_target: MakeTarget) -> None:
+    monkeypatch.setattr("crash_tests.targets.targets.TARGETS", with_atomic_file(make_target))
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import time
 from functools import cache
 from itertools import count
 
-from powercut.drivers.retelling import Retelling, Told, reduced, witnessed
-from powercut.drivers.seeded_run import SeededRun
-from powercut.drivers.shrinker import shrink
-from powercut.finding import name_of
-from powercut.machine import Machine
-from powercut.machines.atomic_file import atomic_file
-from sim.disk.persistence import POSIX
+from crash_tests.targets.atomic_file import atomic_file
+from powercut.fuzz.drivers.seeded_run import SeededRun
+from powercut.fuzz.finding import name_of
+from powercut.fuzz.reduction.retelling import Retelling, Told, reduced, witnessed
+from powercut.fuzz.reduction.shrinker import shrink
+from powercut.fuzz.target_run import TargetRun
+from sim.disk.crash.persistence import POSIX
 from tests.unit.cli.command_line import careless_file
 
 
@@ -47,7 +47,7 @@ def test_answer_that_no_longer_fits_becomes_the_nearest() -> None:
 
 def test_step_that_is_no_longer_possible_is_left_out() -> None:
     steps = [[Told("action", 0, "fault_off")], [Told("action", 0, "read")]]
-    trial = witnessed(Machine(atomic_file), [Retelling(told) for told in steps])
+    trial = witnessed(TargetRun(atomic_file), [Retelling(told) for told in steps])
     assert [step.action.name for step in trial.machine.steps] == ["read"]
 
 

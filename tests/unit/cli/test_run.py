@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from crash_tests.targets.targets import TARGETS as SUBJECTS
 from oracles.marks import Mark
-from powercut.campaign import Failing, Plan, Score, batches, run_batch
-from powercut.campaign_report import CampaignReport, Goal, Outcome
-from powercut.exit_code import ExitCode
-from powercut.machines.targets import TARGETS as SUBJECTS
-from powercut.reproducer import FAILURES
-from powercut.targets import all_targets, target_named
-from sim.disk.persistence import POSIX
+from powercut.cli.exit_code import ExitCode
+from powercut.fuzz.campaign import Failing, Plan, Score, batches, run_batch
+from powercut.registry import all_targets, entry_named
+from powercut.report.campaign import CampaignReport, Goal, Outcome
+from powercut.report.reproducer import FAILURES
+from sim.disk.crash.persistence import POSIX
 from tests.unit.cli.command_line import careless_file, json_of, powercut, with_atomic_file
 
 SMALL = ("--examples", "3", "--steps", "10")
@@ -54,7 +54,7 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("powercut.machines.targets.TARGETS", with_atomic_file(careless_file))
+    monkeypatch.setattr("crash_tests.targets.targets.TARGETS", with_atomic_file(careless_file))
 
 
 def shape_of(value: Any, like: Any) -> Any:
@@ -103,7 +103,7 @@ def test_equal_campaigns_count_alike_in_any_number_of_processes() -> None:
 
 
 def test_images_that_two_processes_saw_count_once() -> None:
-    plan = Plan((target_named("atomic-file"),), POSIX, 0, 10, examples=2)
+    plan = Plan((entry_named("atomic-file"),), POSIX, 0, 10, examples=2)
     (batch,) = batches(plan)
     once, again = run_batch(batch), run_batch(batch)
     images, schedules = once.tally.images.count, once.tally.schedules.count
@@ -113,7 +113,7 @@ def test_images_that_two_processes_saw_count_once() -> None:
 
 
 def test_shortest_failing_run_of_each_kind_is_the_one_to_shrink() -> None:
-    score, other = (Score(target_named("atomic-file")) for _ in range(2))
+    score, other = (Score(entry_named("atomic-file")) for _ in range(2))
     score.fail("LostAck", Failing(steps=3, number=8))
     score.fail("LostAck", Failing(steps=7, number=1))
     other.fail("LostAck", Failing(steps=4, number=5))
@@ -129,7 +129,7 @@ def test_time_that_is_up_still_gives_every_target_a_run() -> None:
 
 
 def test_time_that_is_up_ends_a_run_between_two_steps() -> None:
-    run = Plan(all_targets(), POSIX, 0, 10).run(target_named("runtime"), 0)
+    run = Plan(all_targets(), POSIX, 0, 10).run(entry_named("runtime"), 0)
     left = iter((False, False, False, True))
     machine, failure = run.run(lambda: next(left))
     assert (len(machine.steps), failure) == (3, None)
@@ -227,13 +227,13 @@ def test_nightly_campaign_that_misses_a_mark_says_so_with_its_exit_code() -> Non
 def test_only_a_long_campaign_must_reach_what_is_rare(
     goal: Goal, rare: tuple[Mark, ...], outcome: Outcome
 ) -> None:
-    target = replace(target_named("atomic-file"), marks=(Mark.TORN,), rare=rare)
+    target = replace(entry_named("atomic-file"), marks=(Mark.TORN,), rare=rare)
     plan = Plan((target,), POSIX, 0, 30)
     assert CampaignReport(plan, [Score(target)], [], goal=goal).outcome is outcome
 
 
 def test_mark_that_a_model_rules_out_is_not_asked_for() -> None:
-    result = powercut("run", "atomic-file", *SMALL, *ALONE, "--disk", "scc")
+    result = powercut("run", "atomic-file", *SMALL, *ALONE, "--model", "scc")
     assert "one write survived in part" not in result.stdout
 
 
@@ -243,7 +243,7 @@ def _interrupted(*_: object) -> Iterator[object]:
 
 
 def test_interrupted_campaign_tells_what_was_done_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("powercut.commands.run.work", _interrupted)
+    monkeypatch.setattr("powercut.cli.run.work", _interrupted)
     result = powercut("run", "--json", "out.json")
     assert result.exit_code == ExitCode.INTERRUPTED
     assert "interrupted: this is what was done so far" in result.stdout
@@ -255,7 +255,7 @@ def test_failure_of_the_harness_asks_to_be_reported(monkeypatch: pytest.MonkeyPa
     def broken(*_: object) -> Iterator[object]:
         raise ValueError("a wheel came off")
 
-    monkeypatch.setattr("powercut.commands.run.work", broken)
+    monkeypatch.setattr("powercut.cli.run.work", broken)
     result = powercut("run")
     assert result.exit_code == ExitCode.HARNESS_FAILED
     assert "a wheel came off" in result.stderr
@@ -266,7 +266,7 @@ def test_interrupt_anywhere_else_ends_with_its_own_code(monkeypatch: pytest.Monk
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("powercut.commands.explore.explore", interrupted)
+    monkeypatch.setattr("powercut.cli.explore.explore", interrupted)
     result = powercut("explore", "atomic-write")
     assert result.exit_code == ExitCode.INTERRUPTED
     assert result.stderr == "interrupted\n"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from crash_tests.workloads.catalogue import SCENARIOS
 from oracles.history import History
 from oracles.violation import Violation
-from powercut.scenarios.catalogue import SCENARIOS
+from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
 
 CHECKED = [tag for tag, scenario in SCENARIOS.items() if scenario.check is not None]
 
@@ -16,7 +16,7 @@ CHECKED = [tag for tag, scenario in SCENARIOS.items() if scenario.check is not N
 def history_of(tag: str, disk: Disk) -> History:
     """What the workload says when it runs on ``disk`` without a crash."""
     history = History(lambda: disk.operations)
-    SCENARIOS[tag].workload(Handle(disk), history)
+    SCENARIOS[tag].workload(Process(disk), history)
     return history
 
 
@@ -27,10 +27,10 @@ def test_empty_disk_is_a_violation_once_anything_was_acknowledged(tag: str) -> N
     history = history_of(tag, Disk())
     first = next(number for number, entry in enumerate(history.entries, 1) if entry.acknowledged)
     for said in range(first):
-        check(Handle(Disk()), history.known(said))
+        check(Process(Disk()), history.known(said))
     for said in range(first, len(history.entries) + 1):
         with pytest.raises(Violation):
-            check(Handle(Disk()), history.known(said))
+            check(Process(Disk()), history.known(said))
 
 
 @pytest.mark.parametrize("tag", CHECKED)
@@ -39,6 +39,6 @@ def test_what_nobody_has_said_yet_is_a_violation(tag: str) -> None:
     assert check is not None
     disk = Disk()
     history = history_of(tag, disk)
-    check(Handle(Disk(disk.snapshot())), history.known(len(history.entries)))
+    check(Process(Disk(disk.snapshot())), history.known(len(history.entries)))
     with pytest.raises(Violation):
-        check(Handle(Disk(disk.snapshot())), history.known(0))
+        check(Process(Disk(disk.snapshot())), history.known(0))

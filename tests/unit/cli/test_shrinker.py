@@ -11,21 +11,21 @@ import pytest
 from hypothesis.internal.conjecture.choice import ChoiceT
 from hypothesis.internal.conjecture.data import ConjectureData
 
-from faults.specimens.registry import specimen_named
-from powercut.action import Action
-from powercut.drivers import shrinker
-from powercut.drivers.replay_driver import record
-from powercut.drivers.retelling import Trial, reduced, witnessed
-from powercut.drivers.seeded_run import SeededRun
-from powercut.drivers.shorten import shorten
-from powercut.drivers.shrinker import _answers, _Attempt, _simplest, shrink
-from powercut.finding import name_of
-from powercut.machine import Machine
-from powercut.machines.atomic_file import atomic_file
-from powercut.specimens import subject_of
-from powercut.subject import Subject
+from crash_tests.mutants.registry import mutant_named
+from crash_tests.mutants.search import subject_of
+from crash_tests.targets.atomic_file import atomic_file
+from powercut.fuzz.action import Action
+from powercut.fuzz.drivers.replay_driver import record
+from powercut.fuzz.drivers.seeded_run import SeededRun
+from powercut.fuzz.finding import name_of
+from powercut.fuzz.reduction import shrinker
+from powercut.fuzz.reduction.retelling import Trial, reduced, witnessed
+from powercut.fuzz.reduction.shorten import shorten
+from powercut.fuzz.reduction.shrinker import _answers, _Attempt, _simplest, shrink
+from powercut.fuzz.target import AnyTarget
+from powercut.fuzz.target_run import TargetRun
 from sim.choices import PlainChoices
-from sim.disk.persistence import POSIX
+from sim.disk.crash.persistence import POSIX
 from sim.errors import HarnessError
 from tests.unit.cli.command_line import careless_file
 
@@ -40,7 +40,7 @@ def failing_runs() -> list[SeededRun]:
 
 
 @cache
-def shrunk_runs() -> list[tuple[SeededRun, Machine, Exception]]:
+def shrunk_runs() -> list[tuple[SeededRun, TargetRun, Exception]]:
     return [(run, *shrink(run, PATIENCE)) for run in failing_runs()]
 
 
@@ -60,7 +60,7 @@ def shortlex(choices: Sequence[ChoiceT]) -> tuple[int, Sequence[ChoiceT]]:
     return len(choices), tuple(choices)
 
 
-def actions(machine: Machine) -> list[Action]:
+def actions(machine: TargetRun) -> list[Action]:
     return [step.action for step in machine.steps]
 
 
@@ -91,14 +91,14 @@ def test_hypothesis_has_so_many_runs_and_gives_back_the_simplest_of_them(
 ) -> None:
     run = longest_failing_run()
     trial = told(run)
-    made: list[Subject] = []
+    made: list[AnyTarget] = []
 
-    def counted() -> Subject:
+    def counted() -> AnyTarget:
         made.append(careless_file())
         return made[-1]
 
     monkeypatch.setattr(shrinker, "MOST_RUNS", 20)
-    start = replace(run, make_subject=counted).start
+    start = replace(run, make_target=counted).start
     smallest = _simplest(trial, start, time.process_time() + PATIENCE)
 
     assert len(made) == 20
@@ -118,7 +118,7 @@ def test_every_failing_run_shrinks_to_a_few_steps_that_fail_in_the_same_way() ->
 
 def test_in_a_shrunk_run_a_text_that_does_not_matter_is_the_simplest() -> None:
     # Steps are left out without Hypothesis; texts of thousands of characters would stay.
-    simplest = Machine(careless_file).propose(PlainChoices())
+    simplest = TargetRun(careless_file).propose(PlainChoices())
     assert simplest.name == "write"
     for _, machine, _ in shrunk_runs():
         first = machine.steps[0].action
@@ -169,13 +169,13 @@ def test_run_that_passes_cannot_be_shrunk() -> None:
 def test_hole_in_the_runtime_that_the_swarm_finds_becomes_a_story_of_a_few_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    make_subject = partial(subject_of, specimen_named("R7"))
-    runs = (SeededRun(make_subject, POSIX, seed, 30, swarm=True) for seed in range(20))
+    make_target = partial(subject_of, mutant_named("R7"))
+    runs = (SeededRun(make_target, POSIX, seed, 30, swarm=True) for seed in range(20))
     run = next(run for run in runs if run.run()[1] is not None)
     handed: list[tuple[Trial, Sequence[ChoiceT] | None]] = []
 
     def noted(
-        trial: Trial, start: Callable[[], Machine], deadline: float
+        trial: Trial, start: Callable[[], TargetRun], deadline: float
     ) -> Sequence[ChoiceT] | None:
         handed.append((trial, _simplest(trial, start, deadline)))
         return handed[-1][1]

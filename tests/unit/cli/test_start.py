@@ -8,7 +8,7 @@ from tests.meta.source_tree import run_python
 
 SCRIPT = """
 import sys
-from powercut.cli import cli
+from powercut.cli.main import cli
 try:
     cli(sys.argv[1:])
 except SystemExit as left:
@@ -25,7 +25,7 @@ def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
 
 
 def test_installed_script_ends_with_the_exit_code() -> None:
-    ran = run_python("-c", "from powercut.cli import main; main()", "run", "atomic-flie")
+    ran = run_python("-c", "from powercut.cli.main import main; main()", "run", "atomic-flie")
     assert ran.returncode == 2
     assert ran.stdout == ""
     assert ran.stderr.startswith("Error: unknown target 'atomic-flie'")

@@ -6,21 +6,21 @@ from collections import Counter
 
 import pytest
 
-from powercut.drivers.replay_driver import recorded
-from powercut.drivers.seeded_run import SeededRun
-from powercut.drivers.swarm import Swarm, SwarmChoices, draw_swarm
-from powercut.machine import Machine
-from powercut.machines.atomic_file import atomic_file
-from powercut.machines.runtime import runtime
-from powercut.machines.targets import TARGETS
+from crash_tests.targets.atomic_file import atomic_file
+from crash_tests.targets.runtime import runtime
+from crash_tests.targets.targets import TARGETS
+from powercut.fuzz.drivers.replay_driver import recorded
+from powercut.fuzz.drivers.seeded_run import SeededRun
+from powercut.fuzz.drivers.swarm import Swarm, SwarmChoices, draw_swarm
+from powercut.fuzz.target_run import TargetRun
 from sim.choices import SeededChoices
-from sim.disk.persistence import POSIX
+from sim.disk.crash.persistence import POSIX
 
 SEEDS = range(300)
 
 
 def swarms(steps: int = 30) -> list[Swarm]:
-    machine = Machine(runtime)
+    machine = TargetRun(runtime)
     return [draw_swarm(SeededChoices(seed), machine, steps) for seed in SEEDS]
 
 
@@ -30,7 +30,7 @@ def test_swarm_is_plain_data_on_one_line() -> None:
 
 
 def test_every_kind_is_left_out_of_some_runs_except_the_simplest() -> None:
-    machine = Machine(runtime)
+    machine = TargetRun(runtime)
     out = Counter(
         name for swarm in swarms() for name, weight in swarm.weights.items() if not weight
     )
@@ -48,7 +48,7 @@ def test_some_runs_only_kill_some_only_cut_power_and_some_do_not_crash() -> None
 
 
 def test_runs_are_mostly_of_the_usual_length_sometimes_short_rarely_long() -> None:
-    machine = Machine(atomic_file)
+    machine = TargetRun(atomic_file)
     found = Counter(draw_swarm(SeededChoices(seed), machine, 30).steps for seed in range(40_000))
     assert set(found) == {5, 30, 300, 1200}
     assert found[30] > found[5] > found[300] > found[1200]
@@ -63,7 +63,7 @@ def test_no_swarm_brings_a_machine_to_a_standstill(tag: str) -> None:
 
 
 def test_kind_that_is_left_out_is_not_done_while_another_is_possible() -> None:
-    machine = Machine(atomic_file)
+    machine = TargetRun(atomic_file)
     weights = {kind.name: int(kind.name == "write") for kind in machine.kinds}
     choices = SwarmChoices(SeededChoices(1), Swarm(20, weights, {}))
     for _ in range(20):
@@ -72,14 +72,14 @@ def test_kind_that_is_left_out_is_not_done_while_another_is_possible() -> None:
 
 
 def test_where_nothing_that_is_in_is_possible_anything_is_done() -> None:
-    machine = Machine(atomic_file)
+    machine = TargetRun(atomic_file)
     weights = {kind.name: int(kind.name == "fault_off") for kind in machine.kinds}
     choices = SwarmChoices(SeededChoices(1), Swarm(20, weights, {}))
     assert machine.propose(choices).name != "fault_off"
 
 
 def test_run_of_kills_alone_cuts_no_power() -> None:
-    machine = Machine(atomic_file)
+    machine = TargetRun(atomic_file)
     weights = {kind.name: kind.weight for kind in machine.kinds}
     choices = SwarmChoices(SeededChoices(1), Swarm(40, weights, {"kind": (0,)}))
     for _ in range(40):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from powercut.machines.targets import TARGETS as SUBJECTS
-from powercut.targets import _MARKS, all_targets
+from crash_tests.targets.targets import TARGETS as SUBJECTS
+from powercut.registry import _MARKS, all_targets
 
 
 def test_every_machine_is_a_target_with_marks_of_its_own() -> None:
@@ -12,4 +12,4 @@ def test_every_machine_is_a_target_with_marks_of_its_own() -> None:
 
 def test_subjects_carry_the_tag_under_which_they_are_named() -> None:
     for target in all_targets():
-        assert target.make_subject().tag == target.tag
+        assert target.make_target().tag == target.tag

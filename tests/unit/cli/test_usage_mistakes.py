@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from powercut.exit_code import ExitCode
-from powercut.reproducer import FORMAT
+from powercut.cli.exit_code import ExitCode
+from powercut.report.reproducer import FORMAT
 from tests.unit.cli.command_line import powercut
 
 REPRODUCER = {
@@ -54,7 +54,7 @@ def test_unknown_target_names_the_known_ones() -> None:
 
 @pytest.mark.parametrize("command", ["run", "explore"])
 def test_unknown_model_names_the_known_ones(command: str) -> None:
-    assert refused(command, "--disk", "ntfs") == (
+    assert refused(command, "--model", "ntfs") == (
         "unknown persistence model 'ntfs'; known are "
         "scc, ext4-journal, ext4-ordered, ext4-writeback, xfs, btrfs, posix"
     )

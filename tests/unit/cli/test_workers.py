@@ -9,7 +9,7 @@ from multiprocessing import active_children
 
 import pytest
 
-from powercut.workers import cores, work
+from powercut.fuzz.workers import cores, work
 from tests.meta.source_tree import run_python
 
 
@@ -59,7 +59,7 @@ def test_processes_end_with_their_parent() -> None:
         "import os, signal, time\n"
         "from concurrent.futures import ProcessPoolExecutor\n"
         "from multiprocessing import get_context\n"
-        "from powercut.workers import _start_worker\n"
+        "from powercut.fuzz.workers import _start_worker\n"
         "if __name__ == '__main__':\n"
         "    pool = ProcessPoolExecutor(1, get_context('spawn'), _start_worker)\n"
         "    pool.submit(os.getpid).result()\n"

@@ -1,4 +1,4 @@
-"""Calls of the handle that stand for several of ``os``, or for a part of one: told by nobody."""
+"""Calls of the process that stand for several of ``os``, or for a part of one: told by nobody."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
+from sim.disk.cache.operation import Operation
+from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.operation import Operation
 
-Step = Callable[[Handle], object]
+Step = Callable[[Process], object]
 
 
 class _Watcher:
@@ -40,55 +40,55 @@ class _Watcher:
 
 
 def _synced_in_one(path: str) -> Step:
-    return lambda handle: handle.sync_directory(path)
+    return lambda process: process.sync_directory(path)
 
 
 def _synced_in_three(path: str) -> Step:
-    def step(handle: Handle) -> None:
-        descriptor = handle.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    def step(process: Process) -> None:
+        descriptor = process.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            handle.fsync(descriptor)
+            process.fsync(descriptor)
         finally:
-            handle.close(descriptor)
+            process.close(descriptor)
 
     return step
 
 
 def _read_in_one(path: str) -> Step:
-    return lambda handle: handle.read_file(path)
+    return lambda process: process.read_file(path)
 
 
 def _read_in_four(path: str) -> Step:
-    def step(handle: Handle) -> object:
-        descriptor = handle.open(path, os.O_RDONLY)
+    def step(process: Process) -> object:
+        descriptor = process.open(path, os.O_RDONLY)
         try:
-            size_bytes = handle.fstat(descriptor).st_size
-            return handle.pread(descriptor, size_bytes, 0) if size_bytes else b"", size_bytes
+            size_bytes = process.fstat(descriptor).st_size
+            return process.pread(descriptor, size_bytes, 0) if size_bytes else b"", size_bytes
         finally:
-            handle.close(descriptor)
+            process.close(descriptor)
 
     return step
 
 
-def _nothing(handle: Handle) -> None:
+def _nothing(process: Process) -> None:
     """Leave the disk as it is."""
 
 
-def _locked(handle: Handle) -> None:
+def _locked(process: Process) -> None:
     for path in ("/d", "/d/file"):
-        handle.record_lock(handle.open(path, os.O_RDONLY), fcntl.LOCK_SH)
+        process.record_lock(process.open(path, os.O_RDONLY), fcntl.LOCK_SH)
 
 
-def _full(handle: Handle) -> None:
-    while not handle._descriptors.is_full:
-        handle.open("/d/file", os.O_RDONLY)
+def _full(process: Process) -> None:
+    while not process._descriptors.is_full:
+        process.open("/d/file", os.O_RDONLY)
 
 
-def _unlinked(handle: Handle) -> None:
-    handle.rmdir("/d/below")
-    handle.mkdir("/d/below")
-    handle.unlink("/d/file")
-    handle.close(handle.open("/d/file", os.O_CREAT | os.O_RDWR))
+def _unlinked(process: Process) -> None:
+    process.rmdir("/d/below")
+    process.mkdir("/d/below")
+    process.unlink("/d/file")
+    process.close(process.open("/d/file", os.O_CREAT | os.O_RDWR))
 
 
 DISTURBANCES: dict[str, Step] = {
@@ -98,32 +98,32 @@ PATHS = ("/", "/d", "d", "/d/", "/d/below", "/l", "/d/file", "/gone", "/gone/bel
 
 
 def _seen(step: Step, before: Step, watched: str) -> tuple[object, ...]:
-    handle = Handle(Disk(), descriptor_limit=16)
-    handle.mkdir("/d")
-    handle.mkdir("/d/below")
-    handle.symlink("d", "/l")
-    handle.symlink("d/file", "/f")
-    descriptor = handle.open("/d/file", os.O_CREAT | os.O_RDWR)
-    handle.write(descriptor, b"nine byte")
-    handle.close(descriptor)
-    before(handle)
+    process = Process(Disk(), descriptor_limit=16)
+    process.mkdir("/d")
+    process.mkdir("/d/below")
+    process.symlink("d", "/l")
+    process.symlink("d/file", "/f")
+    descriptor = process.open("/d/file", os.O_CREAT | os.O_RDWR)
+    process.write(descriptor, b"nine byte")
+    process.close(descriptor)
+    before(process)
     watcher = _Watcher()
     if watched == "operations":
-        handle.disk.interposer = watcher
+        process.disk.interposer = watcher
     elif watched == "descriptors":
-        handle.disk.descriptor_interposer = watcher
+        process.disk.descriptor_interposer = watcher
     answers: list[object] = []
     for _ in range(2):
         try:
-            answers.append(step(handle))
+            answers.append(step(process))
         except OSError as error:
             answers.append((error.errno, str(error)))
-    handle.disk.interposer = handle.disk.descriptor_interposer = None
-    next_free = None if handle._descriptors.is_full else handle.open("/d", os.O_RDONLY)
-    pending = [str(micro) for micro in handle.disk.pending().micros]
+    process.disk.interposer = process.disk.descriptor_interposer = None
+    next_free = None if process._descriptors.is_full else process.open("/d", os.O_RDONLY)
+    pending = [str(micro) for micro in process.disk.pending().micros]
     return (
         answers,
-        [_is_locked(handle.disk, path) for path in ("/d", "/d/file")],
+        [_is_locked(process.disk, path) for path in ("/d", "/d/file")],
         next_free,
         pending,
         [repr(entry) for entry in watcher.told],
@@ -131,7 +131,7 @@ def _seen(step: Step, before: Step, watched: str) -> tuple[object, ...]:
 
 
 def _is_locked(disk: Disk, path: str) -> bool:
-    other = Handle(disk)
+    other = Process(disk)
     try:
         other.lockf(other.open(path, os.O_RDONLY), os.F_TEST, 0)
     except PermissionError:
@@ -161,24 +161,24 @@ def test_a_file_is_read_as_by_open_and_fstat_and_pread_and_close(
 
 @pytest.mark.parametrize("path", ["/", "/d", "/d/", "/d/file", "/l", "/gone", "", "/d/file/x"])
 def test_a_mode_is_that_of_stat(path: str) -> None:
-    handle = Handle(Disk())
-    handle.mkdir("/d")
-    handle.symlink("d", "/l")
-    handle.close(handle.open("/d/file", os.O_CREAT | os.O_RDWR))
-    assert _answer(lambda: handle.mode_of(path)) == _answer(lambda: handle.stat(path).st_mode)
+    process = Process(Disk())
+    process.mkdir("/d")
+    process.symlink("d", "/l")
+    process.close(process.open("/d/file", os.O_CREAT | os.O_RDWR))
+    assert _answer(lambda: process.mode_of(path)) == _answer(lambda: process.stat(path).st_mode)
 
 
 @pytest.mark.parametrize("path", ["/", "/d", "/d/file", "/empty"])
 def test_a_size_is_that_of_fstat(path: str) -> None:
-    handle = Handle(Disk())
-    handle.mkdir("/d")
-    handle.close(handle.open("/empty", os.O_CREAT | os.O_RDWR))
-    handle.write(handle.open("/d/file", os.O_CREAT | os.O_RDWR), b"nine byte")
-    descriptor = handle.open(path, os.O_RDONLY)
-    assert handle.size_of(descriptor) == handle.fstat(descriptor).st_size
-    handle.close(descriptor)
-    assert _answer(lambda: handle.size_of(descriptor)) == _answer(
-        lambda: handle.fstat(descriptor).st_size
+    process = Process(Disk())
+    process.mkdir("/d")
+    process.close(process.open("/empty", os.O_CREAT | os.O_RDWR))
+    process.write(process.open("/d/file", os.O_CREAT | os.O_RDWR), b"nine byte")
+    descriptor = process.open(path, os.O_RDONLY)
+    assert process.size_of(descriptor) == process.fstat(descriptor).st_size
+    process.close(descriptor)
+    assert _answer(lambda: process.size_of(descriptor)) == _answer(
+        lambda: process.fstat(descriptor).st_size
     )
 
 
@@ -190,10 +190,10 @@ def _answer(call: Callable[[], int]) -> tuple[int | None, str]:
 
 
 def test_directories_of_one_name_in_each_other_are_told_apart() -> None:
-    handle = Handle(Disk())
+    process = Process(Disk())
     for path in ("/d", "/d/d", "/d/d/d"):
-        handle.mkdir(path)
-    handle.stat("/d/d")
-    handle.close(handle.open("/d/d/file", os.O_CREAT | os.O_RDWR))
-    assert sorted(handle.listdir("/d/d")) == ["d", "file"]
-    assert handle.listdir("/d/d/d") == []
+        process.mkdir(path)
+    process.stat("/d/d")
+    process.close(process.open("/d/d/file", os.O_CREAT | os.O_RDWR))
+    assert sorted(process.listdir("/d/d")) == ["d", "file"]
+    assert process.listdir("/d/d/d") == []

@@ -6,25 +6,25 @@ import os
 
 import pytest
 
-from sim.disk.crash_image import Image
+from sim.disk.calls.process import Process
+from sim.disk.crash.crash_image import Image
+from sim.disk.crash.persistence import MODELS
+from sim.disk.crash.states import StateSpace
+from sim.disk.crash.survivors import SurvivorSet
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.persistence import MODELS
-from sim.disk.states import StateSpace
-from sim.disk.survivors import SurvivorSet
 
 
 def _busy(model: str) -> Disk:
     disk = Disk(Image.empty(), MODELS[model])
-    handle = Handle(disk)
-    handle.mkdir("/d")
-    log = handle.open("/log", os.O_RDWR | os.O_CREAT)
-    handle.pwrite(log, b"first" * 200, 0)
-    handle.pwrite(log, b"second" * 200, 900)
-    other = handle.open("/d/other", os.O_WRONLY | os.O_CREAT)
-    handle.pwrite(other, b"other", 0)
-    handle.rename("/d/other", "/d/name")
-    handle.ftruncate(log, 700)
+    process = Process(disk)
+    process.mkdir("/d")
+    log = process.open("/log", os.O_RDWR | os.O_CREAT)
+    process.pwrite(log, b"first" * 200, 0)
+    process.pwrite(log, b"second" * 200, 900)
+    other = process.open("/d/other", os.O_WRONLY | os.O_CREAT)
+    process.pwrite(other, b"other", 0)
+    process.rename("/d/other", "/d/name")
+    process.ftruncate(log, 700)
     return disk
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from sim.disk.calls.process import Process, Refusal
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle, Refusal
 from sim.errors import PowerOff
 
 DESCRIPTOR = 1 << 29
@@ -39,17 +39,17 @@ CALLS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 NO_CALLS = {"disk", "exit", "poison", "poisoned"}
 
-DEATHS: dict[str, Callable[[Handle], None]] = {
-    "power off": lambda handle: handle.disk.power_off(),
-    "kill": lambda handle: handle.poison(),
-    "exit": lambda handle: handle.exit(),
+DEATHS: dict[str, Callable[[Process], None]] = {
+    "power off": lambda process: process.disk.power_off(),
+    "kill": lambda process: process.poison(),
+    "exit": lambda process: process.exit(),
 }
 
 
 @pytest.fixture
-def handle() -> Handle:
-    """Return a handle of a disk with a file, which is open, and a link."""
-    lent = Handle(Disk())
+def process() -> Process:
+    """Return a process of a disk with a file, which is open, and a link."""
+    lent = Process(Disk())
     assert lent.open("/a", os.O_CREAT | os.O_RDWR) == DESCRIPTOR
     lent.write(DESCRIPTOR, b"content")
     lent.symlink("a", "/l")
@@ -69,7 +69,7 @@ def unraisable() -> Iterator[list[object]]:
 def test_no_call_of_the_handle_is_forgotten_here() -> None:
     public = {
         name
-        for name, member in inspect.getmembers(Handle)
+        for name, member in inspect.getmembers(Process)
         if not name.startswith("_") and not isinstance(member, Refusal)
     }
     assert public == set(CALLS) | NO_CALLS
@@ -78,32 +78,32 @@ def test_no_call_of_the_handle_is_forgotten_here() -> None:
 @pytest.mark.parametrize("death", DEATHS.values(), ids=DEATHS)
 @pytest.mark.parametrize("name", CALLS)
 def test_every_call_of_a_dead_process_raises_and_changes_nothing(
-    handle: Handle, name: str, death: Callable[[Handle], None]
+    process: Process, name: str, death: Callable[[Process], None]
 ) -> None:
-    before = handle.disk.snapshot().digest()
-    operations = handle.disk.operations
-    death(handle)
-    assert handle.poisoned
+    before = process.disk.snapshot().digest()
+    operations = process.disk.operations
+    death(process)
+    assert process.poisoned
     with pytest.raises(PowerOff):
-        getattr(handle, name)(*CALLS[name])
-    assert (handle.disk.snapshot().digest(), handle.disk.operations) == (before, operations)
+        getattr(process, name)(*CALLS[name])
+    assert (process.disk.snapshot().digest(), process.disk.operations) == (before, operations)
 
 
-def test_a_killed_process_leaves_the_others_alive(handle: Handle) -> None:
-    other = Handle(handle.disk)
-    handle.poison()
+def test_a_killed_process_leaves_the_others_alive(process: Process) -> None:
+    other = Process(process.disk)
+    process.poison()
     assert not other.poisoned
     assert other.open_file("/a", "rb").read() == b"content"
 
 
-def test_a_process_that_dies_frees_its_locks(handle: Handle) -> None:
-    handle.flock(DESCRIPTOR, 2)
-    handle.record_lock(DESCRIPTOR, 2)
-    other = Handle(handle.disk)
+def test_a_process_that_dies_frees_its_locks(process: Process) -> None:
+    process.flock(DESCRIPTOR, 2)
+    process.record_lock(DESCRIPTOR, 2)
+    other = Process(process.disk)
     descriptor = other.open("/a", os.O_RDWR)
     with pytest.raises(BlockingIOError):
         other.flock(descriptor, 2 | 4)
-    handle.poison()
+    process.poison()
     other.flock(descriptor, 2 | 4)
     other.record_lock(descriptor, 2 | 4)
 
@@ -111,45 +111,45 @@ def test_a_process_that_dies_frees_its_locks(handle: Handle) -> None:
 @pytest.mark.parametrize("death", DEATHS.values(), ids=DEATHS)
 @pytest.mark.parametrize("mode", ["w", "wb", "r+", "r+b", "r", "rb"])
 def test_a_file_object_that_is_collected_after_the_death_is_silent(
-    handle: Handle, unraisable: list[object], mode: str, death: Callable[[Handle], None]
+    process: Process, unraisable: list[object], mode: str, death: Callable[[Process], None]
 ) -> None:
-    file = handle.open_file("/a", mode)
+    file = process.open_file("/a", mode)
     if "r" in mode:
         file.read(1)
     if mode not in {"r", "rb"}:
         file.write(b"lost" if "b" in mode else "lost")
-    before = handle.disk.snapshot().digest()
-    death(handle)
+    before = process.disk.snapshot().digest()
+    death(process)
     del file
     gc.collect()
     assert unraisable == []
-    assert handle.disk.snapshot().digest() == before
+    assert process.disk.snapshot().digest() == before
 
 
 def test_a_raw_file_that_is_collected_after_the_death_is_silent(
-    handle: Handle, unraisable: list[object]
+    process: Process, unraisable: list[object]
 ) -> None:
-    file = handle.open_file("/a", "wb", 0)
-    handle.disk.power_off()
+    file = process.open_file("/a", "wb", 0)
+    process.disk.power_off()
     del file
     gc.collect()
     assert unraisable == []
 
 
-def test_what_was_never_flushed_is_lost_by_a_kill(handle: Handle) -> None:
-    file = handle.open_file("/a", "ab")
+def test_what_was_never_flushed_is_lost_by_a_kill(process: Process) -> None:
+    file = process.open_file("/a", "ab")
     file.write(b" and more")
-    survivor = Handle(Disk(handle.disk.snapshot()))
+    survivor = Process(Disk(process.disk.snapshot()))
     assert survivor.open_file("/a", "rb").read() == b"content"
 
 
 @pytest.mark.parametrize("mode", ["w", "wb", "r+b"])
 def test_a_file_object_that_is_closed_after_the_death_raises_once(
-    handle: Handle, unraisable: list[object], mode: str
+    process: Process, unraisable: list[object], mode: str
 ) -> None:
-    file = handle.open_file("/a", mode)
+    file = process.open_file("/a", mode)
     file.write(b"lost" if "b" in mode else "lost")
-    handle.disk.power_off()
+    process.disk.power_off()
     with pytest.raises(PowerOff):
         file.close()
     assert file.closed
@@ -159,10 +159,10 @@ def test_a_file_object_that_is_closed_after_the_death_raises_once(
     assert unraisable == []
 
 
-def test_an_abandoned_file_object_of_a_living_process_is_flushed(handle: Handle) -> None:
-    file = handle.open_file("/b", "wb")
+def test_an_abandoned_file_object_of_a_living_process_is_flushed(process: Process) -> None:
+    file = process.open_file("/b", "wb")
     file.write(b"content")
     del file
     gc.collect()
-    assert handle.stat("/b").st_size == 7
-    assert list(handle._descriptors.files) == [DESCRIPTOR]
+    assert process.stat("/b").st_size == 7
+    assert list(process._descriptors.files) == [DESCRIPTOR]

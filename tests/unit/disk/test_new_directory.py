@@ -6,22 +6,22 @@ import os
 
 import pytest
 
+from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import MODELS, PersistenceModel
+from sim.disk.crash.survivors import SurvivorSet
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.persistence import MODELS, PersistenceModel
-from sim.disk.survivors import SurvivorSet
 
 
 def _files_after_power_cut(model: PersistenceModel) -> dict[str, bytes]:
     """Return what is left when nothing pending survives a file put into a new directory."""
     disk = Disk(model=model)
-    handle = Handle(disk)
-    handle.mkdir("/d")
-    descriptor = handle.open("/d/f.tmp", os.O_CREAT | os.O_WRONLY)
-    handle.write(descriptor, b"content")
-    handle.fsync(descriptor)
-    handle.replace("/d/f.tmp", "/d/f")
-    handle.fsync(handle.open("/d", os.O_RDONLY))
+    process = Process(disk)
+    process.mkdir("/d")
+    descriptor = process.open("/d/f.tmp", os.O_CREAT | os.O_WRONLY)
+    process.write(descriptor, b"content")
+    process.fsync(descriptor)
+    process.replace("/d/f.tmp", "/d/f")
+    process.fsync(process.open("/d", os.O_RDONLY))
     nothing = SurvivorSet.of_mask(0, len(disk.pending().micros))
     return disk.power_cut(nothing).files()
 

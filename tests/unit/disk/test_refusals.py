@@ -1,4 +1,4 @@
-"""What the handle does not model, it refuses by name; nothing happens half."""
+"""What the process does not model, it refuses by name; nothing happens half."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ from collections.abc import Callable
 
 import pytest
 
+from sim.disk.calls.modules import FcntlModule, OsModule
+from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.modules import FcntlModule, OsModule
 from sim.errors import UnsupportedOperation
 
 
 @pytest.fixture
-def handle() -> Handle:
-    return Handle(Disk())
+def process() -> Process:
+    return Process(Disk())
 
 
 @pytest.mark.parametrize(
     "name", ["mmap", "ioctl", "aio_write", "mkfifo", "mknod", "statvfs", "getxattr", "splice"]
 )
-def test_an_unmodelled_call_names_itself(handle: Handle, name: str) -> None:
+def test_an_unmodelled_call_names_itself(process: Process, name: str) -> None:
     with pytest.raises(UnsupportedOperation, match=f"^{name} is not modelled"):
-        getattr(handle, name)
+        getattr(process, name)
 
 
-def test_a_name_that_os_does_not_have_is_an_attribute_error(handle: Handle) -> None:
+def test_a_name_that_os_does_not_have_is_an_attribute_error(process: Process) -> None:
     for name in ("no_such_call", "_exit", "__nothing__"):
-        assert not hasattr(handle, name)
+        assert not hasattr(process, name)
 
 
 @pytest.mark.parametrize("flag", ["O_DIRECT", "O_PATH", "O_ASYNC"])
-def test_an_unmodelled_flag_names_itself(handle: Handle, flag: str) -> None:
+def test_an_unmodelled_flag_names_itself(process: Process, flag: str) -> None:
     with pytest.raises(UnsupportedOperation, match=f"^open: {flag} is not modelled"):
-        handle.open("/a", os.O_CREAT | os.O_RDWR | getattr(os, flag))
-    assert handle.listdir("/") == []
+        process.open("/a", os.O_CREAT | os.O_RDWR | getattr(os, flag))
+    assert process.listdir("/") == []
 
 
 @pytest.mark.parametrize("flags", [1 << 29, os.O_ACCMODE])
-def test_unknown_flags_are_shown_as_numbers(handle: Handle, flags: int) -> None:
+def test_unknown_flags_are_shown_as_numbers(process: Process, flags: int) -> None:
     with pytest.raises(UnsupportedOperation, match=f"^open: flags={flags:#o} is not modelled"):
-        handle.open("/a", flags)
+        process.open("/a", flags)
 
 
 @pytest.mark.parametrize(
@@ -54,58 +54,58 @@ def test_unknown_flags_are_shown_as_numbers(handle: Handle, flags: int) -> None:
     ],
 )
 def test_an_unmodelled_variant_names_its_call(
-    handle: Handle, call: Callable[[Handle, int], object], message: str
+    process: Process, call: Callable[[Process, int], object], message: str
 ) -> None:
-    descriptor = handle.open("/a", os.O_CREAT | os.O_RDWR)
+    descriptor = process.open("/a", os.O_CREAT | os.O_RDWR)
     with pytest.raises(UnsupportedOperation, match=f"^{message}"):
-        call(handle, descriptor)
+        call(process, descriptor)
 
 
 @pytest.mark.parametrize("name", ["flock", "lockf"])
-def test_waiting_for_a_lock_is_refused(handle: Handle, name: str) -> None:
-    other = Handle(handle.disk)
-    taken = handle.open("/a", os.O_CREAT | os.O_RDWR)
+def test_waiting_for_a_lock_is_refused(process: Process, name: str) -> None:
+    other = Process(process.disk)
+    taken = process.open("/a", os.O_CREAT | os.O_RDWR)
     wanted = other.open("/a", os.O_RDWR)
-    getattr(FcntlModule(handle), name)(taken, FcntlModule(handle).LOCK_EX)
+    getattr(FcntlModule(process), name)(taken, FcntlModule(process).LOCK_EX)
     with pytest.raises(UnsupportedOperation, match=f"^{name}: .* ask with LOCK_NB$"):
         getattr(FcntlModule(other), name)(wanted, FcntlModule(other).LOCK_EX)
 
 
-def test_os_lockf_tells_of_a_lock_of_another_process(handle: Handle) -> None:
-    other = Handle(handle.disk)
-    taken = handle.open("/a", os.O_CREAT | os.O_RDWR)
+def test_os_lockf_tells_of_a_lock_of_another_process(process: Process) -> None:
+    other = Process(process.disk)
+    taken = process.open("/a", os.O_CREAT | os.O_RDWR)
     wanted = other.open("/a", os.O_RDWR)
-    handle.lockf(taken, os.F_LOCK, 0)
+    process.lockf(taken, os.F_LOCK, 0)
     with pytest.raises(PermissionError):
         other.lockf(wanted, os.F_TEST, 0)
 
 
-def test_a_simulated_descriptor_is_worthless_to_the_real_system(handle: Handle) -> None:
-    descriptor = handle.open("/a", os.O_CREAT | os.O_RDWR)
+def test_a_simulated_descriptor_is_worthless_to_the_real_system(process: Process) -> None:
+    descriptor = process.open("/a", os.O_CREAT | os.O_RDWR)
     for call in (os.fsync, os.close, os.fstat):
         with pytest.raises(OSError, match="Bad file descriptor"):
             call(descriptor)
 
 
 def test_too_many_descriptors_are_emfile_and_create_nothing() -> None:
-    handle = Handle(Disk(), descriptor_limit=2)
-    first = handle.open("/a", os.O_CREAT | os.O_RDWR)
-    handle.open("/a", os.O_RDONLY)
+    process = Process(Disk(), descriptor_limit=2)
+    first = process.open("/a", os.O_CREAT | os.O_RDWR)
+    process.open("/a", os.O_RDONLY)
     with pytest.raises(OSError, match="Too many open files"):
-        handle.open("/b", os.O_CREAT | os.O_RDWR)
+        process.open("/b", os.O_CREAT | os.O_RDWR)
     with pytest.raises(OSError, match="Too many open files"):
-        handle.dup(first)
-    assert handle.listdir("/") == ["a"]
-    handle.close(first)
-    handle.open("/b", os.O_CREAT | os.O_RDWR)
+        process.dup(first)
+    assert process.listdir("/") == ["a"]
+    process.close(first)
+    process.open("/b", os.O_CREAT | os.O_RDWR)
 
 
-def test_the_modules_hand_out_what_is_pure_and_refuse_what_is_not(handle: Handle) -> None:
-    system = OsModule(handle)
-    handle.mkdir("/d")
-    handle.open_file("/d/a", "w").close()
-    handle.symlink("d", "/l")
-    handle.symlink("nowhere", "/dangling")
+def test_the_modules_hand_out_what_is_pure_and_refuse_what_is_not(process: Process) -> None:
+    system = OsModule(process)
+    process.mkdir("/d")
+    process.open_file("/d/a", "w").close()
+    process.symlink("d", "/l")
+    process.symlink("nowhere", "/dangling")
     path = system.path
     assert (system.O_CREAT, system.sep, system.fspath("a")) == (os.O_CREAT, "/", "a")
     assert path.join("/d", "a") == "/d/a"
@@ -115,13 +115,13 @@ def test_the_modules_hand_out_what_is_pure_and_refuse_what_is_not(handle: Handle
     assert (path.isfile("/d/a"), path.isdir("/l"), path.islink("/l")) == (True, True, True)
     assert (path.isfile("/d"), path.isdir("/d/a"), path.islink("/d")) == (False, False, False)
     assert path.getsize("/d/a") == 0
-    assert path.getmtime("/d/a") == handle.stat("/d/a").st_mtime
+    assert path.getmtime("/d/a") == process.stat("/d/a").st_mtime
     assert path.samefile("/d/a", "/l/a")
     assert path.abspath("x/../y") == "/y"
     assert not path.exists("a\0b")
     for module, name in (
         (system, "environ"), (system, "getpid"), (system, "system"), (path, "realpath"),
-        (path, "expanduser"), (FcntlModule(handle), "fcntl"),
+        (path, "expanduser"), (FcntlModule(process), "fcntl"),
     ):  # fmt: skip
         with pytest.raises(UnsupportedOperation):
             getattr(module, name)

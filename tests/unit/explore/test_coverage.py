@@ -6,19 +6,20 @@ from dataclasses import replace
 
 import pytest
 
+from crash_tests.rig.host import simulated_host
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, Phase
-from powercut.coverage import Coverage, Place, Site, SubStep, Watch, WatchedWorkers
+from powercut.fuzz.coverage import Coverage, Place, Site, SubStep, Watch, WatchedWorkers
 from sim.choices import PlainChoices
 from sim.errors import PowerOff
 from sim.world import World
 from system.agents.agent import Agent
 from system.agents.history import History
-from system.agents.session import SessionRecord, SessionState
-from system.agents.session_store import SessionStore
 from system.ports import Host, OpenMode
-from system.recovery import PASSES
+from system.recovery.recovery import PASSES
 from system.runtime import Runtime
+from system.sessions.session import SessionRecord, SessionState
+from system.sessions.session_store import SessionStore
 from system.storage.atomic_file import write_atomic
 from system.storage.durable_directory import make_durable_directory
 from system.storage.framing import Framing
@@ -32,7 +33,7 @@ STEP = SubStep("append a line", "Write", ("append", "Agent.tell"))
 
 
 def watched() -> tuple[Host, Watch]:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     host = world.boot()
     watch = Watch(world.disk)
     return replace(host, workers=WatchedWorkers(host.workers, watch)), watch
@@ -69,7 +70,7 @@ def test_what_no_line_of_the_system_does_has_no_callers() -> None:
 
 
 def test_what_a_worker_does_is_done_for_whoever_handed_it_over() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     host = world.boot()
     watch = Watch(world.disk)
     workers = WatchedWorkers(host.workers, watch)
@@ -97,7 +98,7 @@ def test_what_a_worker_does_is_done_for_whoever_handed_it_over() -> None:
 
 
 def test_what_a_recovery_does_is_done_for_one_of_its_passes() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     host = world.boot()
     watch = Watch(world.disk)
     recovery = Runtime.recover(host, {})
@@ -111,7 +112,7 @@ def test_what_a_recovery_does_is_done_for_one_of_its_passes() -> None:
 
 
 def test_the_watch_lets_a_crash_behind_it_happen() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     host = world.boot()
     counter = CrashCounter(world.disk, 2, Phase.AFTER)
     world.disk.interposer = counter

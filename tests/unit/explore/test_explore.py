@@ -10,33 +10,33 @@ from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History, Known
 from oracles.violation import LostAck, UnreadableAfterCrash, Violation
-from powercut.explore import Exploration, Limits, explore, explore_models
+from powercut.explorer.explore import Exploration, Limits, explore, explore_models
+from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.persistence import MODELS
 from sim.errors import HarnessError, SimulatedCrash
 
 
-def _write(disk: Handle, path: str, data: bytes) -> None:
+def _write(disk: Process, path: str, data: bytes) -> None:
     descriptor = disk.open(path, os.O_CREAT | os.O_WRONLY)
     disk.pwrite(descriptor, data, 0)
     disk.close(descriptor)
 
 
-def _sync(disk: Handle, path: str) -> None:
+def _sync(disk: Process, path: str) -> None:
     descriptor = disk.open(path, os.O_RDONLY)
     disk.fsync(descriptor)
     disk.close(descriptor)
 
 
-def _accept(_: Handle, __: Known) -> None:
+def _accept(_: Process, __: Known) -> None:
     pass
 
 
 def test_workload_runs_once() -> None:
     runs = []
 
-    def workload(disk: Handle, _: History) -> None:
+    def workload(disk: Process, _: History) -> None:
         runs.append(disk)
         for number in range(10):
             _write(disk, f"/{number}", b"x")
@@ -48,11 +48,11 @@ def test_workload_runs_once() -> None:
 def test_every_operation_is_a_crash_point_of_both_kinds() -> None:
     seen: list[frozenset[str]] = []
 
-    def workload(disk: Handle, _: History) -> None:
+    def workload(disk: Process, _: History) -> None:
         for name in "abc":
             _write(disk, f"/{name}", b"x")
 
-    def check(disk: Handle, _: Known) -> None:
+    def check(disk: Process, _: Known) -> None:
         seen.append(frozenset(disk.listdir("/")))
 
     result = explore(workload, check, "scc")
@@ -68,7 +68,7 @@ def test_states_are_those_of_an_exhaustive_count_done_by_hand() -> None:
     of four operations, whose disks differ: nothing, an empty file, the whole file.
     """
 
-    def workload(disk: Handle, _: History) -> None:
+    def workload(disk: Process, _: History) -> None:
         _write(disk, "/f", b"ab")
 
     result = explore(workload, _accept, "posix")
@@ -79,10 +79,10 @@ def test_states_are_those_of_an_exhaustive_count_done_by_hand() -> None:
 def test_a_long_write_can_be_killed_between_its_pages() -> None:
     sizes = set()
 
-    def workload(disk: Handle, _: History) -> None:
+    def workload(disk: Process, _: History) -> None:
         _write(disk, "/f", b"x" * 10_000)
 
-    def check(disk: Handle, _: Known) -> None:
+    def check(disk: Process, _: Known) -> None:
         if disk.listdir("/"):
             sizes.add(disk.stat("/f").st_size)
 
@@ -90,14 +90,14 @@ def test_a_long_write_can_be_killed_between_its_pages() -> None:
     assert sizes == {0, 4096, 8192, 10_000}
 
 
-def _promise_too_early(disk: Handle, ack: History) -> None:
+def _promise_too_early(disk: Process, ack: History) -> None:
     disk.close(disk.open("/f", os.O_CREAT | os.O_WRONLY))
     _sync(disk, "/f")
     ack({"/f": b""})
 
 
 def test_default_check_finds_a_broken_promise_and_says_where() -> None:
-    result = explore(_promise_too_early, disk="posix")
+    result = explore(_promise_too_early, model="posix")
     assert not result.safe
     failure = result.failures[0]
     assert isinstance(failure.violation, LostAck)
@@ -111,17 +111,17 @@ def test_verdict_names_the_models() -> None:
 
 
 def test_a_failure_can_be_repeated_at_its_crash_point() -> None:
-    point = explore(_promise_too_early, disk="posix").failures[0].crashes[0]
+    point = explore(_promise_too_early, model="posix").failures[0].crashes[0]
     disk = Disk()
     disk.interposer = CrashCounter(disk, point.operation, point.phase)
     with pytest.raises(SimulatedCrash):
-        _promise_too_early(Handle(disk), History(lambda: disk.operations))
+        _promise_too_early(Process(disk), History(lambda: disk.operations))
     image = disk.power_cut(point.survivors)
     assert image.files() == {}
 
 
 def test_a_workload_that_does_nothing_can_fail_its_check() -> None:
-    def check(_: Handle, __: Known) -> None:
+    def check(_: Process, __: Known) -> None:
         raise Violation("never right")
 
     failure = explore(lambda _, __: None, check).failures[0]
@@ -131,12 +131,12 @@ def test_a_workload_that_does_nothing_can_fail_its_check() -> None:
 def test_crash_before_an_acknowledgement_promises_nothing() -> None:
     known: set[Known] = set()
 
-    def workload(disk: Handle, ack: History) -> None:
+    def workload(disk: Process, ack: History) -> None:
         _write(disk, "/f", b"x")
         ack("first")
         _write(disk, "/g", b"x")
 
-    def check(_: Handle, now: Known) -> None:
+    def check(_: Process, now: Known) -> None:
         known.add(now)
 
     explore(workload, check, "scc")
@@ -144,7 +144,7 @@ def test_crash_before_an_acknowledgement_promises_nothing() -> None:
 
 
 def test_check_that_raises_anything_is_a_system_that_does_not_come_up() -> None:
-    def check(disk: Handle, _: Known) -> None:
+    def check(disk: Process, _: Known) -> None:
         disk.stat("/f")
 
     result = explore(_promise_too_early, check, "scc")
@@ -153,7 +153,7 @@ def test_check_that_raises_anything_is_a_system_that_does_not_come_up() -> None:
 
 
 def test_harness_error_of_a_check_is_not_a_verdict() -> None:
-    def check(_: Handle, __: Known) -> None:
+    def check(_: Process, __: Known) -> None:
         raise HarnessError("the check is wrong")
 
     with pytest.raises(HarnessError, match="the check is wrong"):
@@ -161,7 +161,7 @@ def test_harness_error_of_a_check_is_not_a_verdict() -> None:
 
 
 def test_workload_that_fails_by_itself_is_the_callers_mistake() -> None:
-    def workload(disk: Handle, _: History) -> None:
+    def workload(disk: Process, _: History) -> None:
         disk.stat("/missing")
 
     with pytest.raises(HarnessError, match="failed before any crash: FileNotFoundError"):
@@ -170,18 +170,18 @@ def test_workload_that_fails_by_itself_is_the_callers_mistake() -> None:
 
 def test_unknown_model_names_the_known_ones() -> None:
     with pytest.raises(HarnessError, match="unknown persistence model 'ext3'; known are scc, "):
-        explore(_promise_too_early, disk="ext3")
+        explore(_promise_too_early, model="ext3")
 
 
 def test_default_check_wants_mappings() -> None:
-    def workload(_: Handle, ack: History) -> None:
+    def workload(_: Process, ack: History) -> None:
         ack("done")
 
     with pytest.raises(TypeError, match="acknowledge such a mapping"):
         explore(workload)
 
 
-def _many_pending(disk: Handle, _: History) -> None:
+def _many_pending(disk: Process, _: History) -> None:
     for number in range(12):
         _write(disk, f"/{number}", b"x")
 
@@ -203,7 +203,7 @@ def test_sampling_is_the_same_every_time() -> None:
 # -- crashes inside recovery ------------------------------------------------------------------
 
 
-def _install(disk: Handle, ack: History) -> None:
+def _install(disk: Process, ack: History) -> None:
     """Write a note, then the file that it announces: recovery finishes what is half done."""
     _write(disk, "/note", b"x")
     _sync(disk, "/note")
@@ -211,7 +211,7 @@ def _install(disk: Handle, ack: History) -> None:
     ack("noted")
 
 
-def _finish(disk: Handle, known: Known) -> None:
+def _finish(disk: Process, known: Known) -> None:
     """Finish what the note says; the second step is only right if the first one is durable."""
     names = set(disk.listdir("/"))
     if "done" in names and "note" in names:
@@ -238,11 +238,11 @@ def test_recovery_is_crashed_too_if_asked() -> None:
 def test_kill_leaves_pending_operations_to_a_later_power_cut() -> None:
     """What recovery read after a kill is not durable for having been read."""
 
-    def workload(disk: Handle, ack: History) -> None:
+    def workload(disk: Process, ack: History) -> None:
         _write(disk, "/f", b"x")
         ack.attempt("f")
 
-    def check(disk: Handle, _: Known) -> None:
+    def check(disk: Process, _: Known) -> None:
         if "seen" in disk.listdir("/") and "f" not in disk.listdir("/"):
             raise LostAck("recovery built on a file that was not durable")
         if "f" in disk.listdir("/"):

@@ -6,15 +6,15 @@ import gc
 
 import pytest
 
+from crash_tests.workloads.runtime import SCENARIOS
+from crash_tests.workloads.workload import Scenario
 from oracles.history import History, Known
-from powercut.explore import Limits, explore
-from powercut.memory import settled
-from powercut.scenarios.runtime import SCENARIOS
-from powercut.scenarios.scenario import Scenario
+from powercut.explorer.explore import Limits, explore
+from powercut.fuzz.memory import settled
+from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
+from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.operation import FailedSync, Operation, Sync, SyncFailure
-from sim.disk.persistence import MODELS
 
 SMALL = Limits(states_per_point=4, samples=2)
 
@@ -45,7 +45,7 @@ class LosesBarriers:
 def test_the_team_comes_to_its_end(scenario: Scenario) -> None:
     disk = Disk()
     history = History(lambda: disk.operations)
-    scenario.workload(Handle(disk), history)
+    scenario.workload(Process(disk), history)
     logs = [content for path, content in disk.snapshot().files().items() if path.endswith(".jsonl")]
     assert [log.count(b'"event":"agent.terminated"') for log in logs] == [1, 1, 0]
     assert sum(log.count(b'"event":"turn.complete"') for log in logs) == 5
@@ -74,7 +74,7 @@ def test_a_crash_of_the_recovery_is_safe_as_well() -> None:
 def test_a_barrier_that_does_nothing_makes_it_unsafe(ending: str, model: str) -> None:
     scenario = SCENARIOS[0]
 
-    def workload(disk: Handle, ack: History) -> None:
+    def workload(disk: Process, ack: History) -> None:
         disk.disk.interposer = LosesBarriers(ending)
         scenario.workload(disk, ack)
 
@@ -83,7 +83,7 @@ def test_a_barrier_that_does_nothing_makes_it_unsafe(ending: str, model: str) ->
 
 @scenarios
 def test_one_more_fact_than_there_was_is_a_violation(scenario: Scenario) -> None:
-    def check(disk: Handle, known: Known) -> None:
+    def check(disk: Process, known: Known) -> None:
         assert scenario.check is not None
         scenario.check(disk, Known(known.acknowledged, (*known.in_flight, *later)))
 
@@ -91,7 +91,7 @@ def test_one_more_fact_than_there_was_is_a_violation(scenario: Scenario) -> None
     assert explore(scenario.workload, check, "scc", SMALL).safe
     disk = Disk()
     history = History(lambda: disk.operations)
-    scenario.workload(Handle(disk), history)
+    scenario.workload(Process(disk), history)
     later.append(history.entries[-1].value)
     assert not explore(scenario.workload, check, "scc", SMALL).safe
 
@@ -103,11 +103,11 @@ def test_a_lifetime_leaves_nothing_for_the_garbage_collector(scenario: Scenario)
     assert judge is not None
     left: list[int] = []
 
-    def check(handle: Handle, known: Known) -> None:
+    def check(process: Process, known: Known) -> None:
         gc.collect()
         gc.disable()
         try:
-            judge(handle, known)
+            judge(process, known)
             left.append(gc.collect())
         finally:
             gc.enable()

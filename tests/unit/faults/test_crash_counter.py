@@ -10,11 +10,11 @@ import pytest
 
 from faults.crash_counter import CrashCounter, Hit, crash_image, page_prefix, page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
+from sim.disk.cache.inode import Inode
+from sim.disk.cache.operation import Operation, Resize, Write
+from sim.disk.crash.persistence import POSIX, SCC
+from sim.disk.crash.survivors import SurvivorSet
 from sim.disk.disk import Disk
-from sim.disk.inode import Inode
-from sim.disk.operation import Operation, Resize, Write
-from sim.disk.persistence import POSIX, SCC
-from sim.disk.survivors import SurvivorSet
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
 
 _FILE = stat.S_IFREG | 0o644

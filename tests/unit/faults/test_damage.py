@@ -30,7 +30,7 @@ def test_rot_is_the_same_every_time_however_it_is_read() -> None:
     whole = faulty.read("/f")
     descriptor = faulty.opened("/f")
     by_bytes = b"".join(
-        faulty.handle.pread(descriptor, 7, offset) for offset in range(0, len(_CONTENT), 7)
+        faulty.process.pread(descriptor, 7, offset) for offset in range(0, len(_CONTENT), 7)
     )
     again = booted(faulty.faults, faulty.disk.snapshot())
     assert whole == by_bytes == again.read("/f") != _CONTENT
@@ -63,11 +63,11 @@ def test_the_pristine_data_is_kept_and_shows_when_the_rot_is_switched_off() -> N
 def test_a_misdirected_write_shows_elsewhere_and_not_at_its_place() -> None:
     faulty = faulty_disk("write * #2 misdirected:2", {"/f": b"a" * 1536})
     descriptor = faulty.opened("/f")
-    faulty.handle.pwrite(descriptor, b"FIRST", 0)
-    assert faulty.handle.pwrite(descriptor, b"SECOND", 600) == 6
+    faulty.process.pwrite(descriptor, b"FIRST", 0)
+    assert faulty.process.pwrite(descriptor, b"SECOND", 600) == 6
     seen = b"FIRST" + b"a" * 1019 + b"SECOND" + b"a" * 506
     assert faulty.read("/f") == seen
-    assert faulty.handle.pread(descriptor, 10, 1020) == b"aaaaSECOND"
+    assert faulty.process.pread(descriptor, 10, 1020) == b"aaaaSECOND"
     assert faulty.faults.fired == (1,)
     assert faulty.disk.snapshot().files()["/f"][600:606] == b"SECOND"
     faulty.faults.lift()
@@ -76,31 +76,31 @@ def test_a_misdirected_write_shows_elsewhere_and_not_at_its_place() -> None:
 
 def test_a_misdirected_append_leaves_zeros_at_its_place() -> None:
     faulty = faulty_disk("write * #1 misdirected:0", {"/f": b"abcdef"})
-    faulty.handle.write(faulty.opened("/f", os.O_WRONLY | os.O_APPEND), b"XY")
+    faulty.process.write(faulty.opened("/f", os.O_WRONLY | os.O_APPEND), b"XY")
     assert faulty.read("/f") == b"XYcdef\0\0"
 
 
 def test_misdirection_outlives_a_crash_and_heals_where_the_program_writes_again() -> None:
     faulty = faulty_disk("write * #1 misdirected:2", {"/f": b"a" * 1536})
-    faulty.handle.pwrite(faulty.opened("/f"), b"SECOND", 600)
+    faulty.process.pwrite(faulty.opened("/f"), b"SECOND", 600)
     again = booted(faulty.faults, faulty.disk.snapshot())
     descriptor = again.opened("/f")
-    assert again.handle.pread(descriptor, 6, 1024) == b"SECOND"
-    again.handle.pwrite(descriptor, b"BB", 1025)
-    assert again.handle.pread(descriptor, 6, 1024) == b"SBBOND"
-    again.handle.ftruncate(descriptor, 1027)
-    again.handle.ftruncate(descriptor, 1030)
-    assert again.handle.pread(descriptor, 6, 1024) == b"SBB\0\0\0"
-    again.handle.pwrite(descriptor, b"THIRD.", 600)
-    assert again.handle.pread(descriptor, 6, 600) == b"THIRD."
+    assert again.process.pread(descriptor, 6, 1024) == b"SECOND"
+    again.process.pwrite(descriptor, b"BB", 1025)
+    assert again.process.pread(descriptor, 6, 1024) == b"SBBOND"
+    again.process.ftruncate(descriptor, 1027)
+    again.process.ftruncate(descriptor, 1030)
+    assert again.process.pread(descriptor, 6, 1024) == b"SBB\0\0\0"
+    again.process.pwrite(descriptor, b"THIRD.", 600)
+    assert again.process.pread(descriptor, 6, 600) == b"THIRD."
 
 
 def test_a_misdirected_write_that_is_then_refused_harms_nothing() -> None:
     faulty = faulty_disk("write * #1 misdirected:0; write * #1 EIO", {"/f": b"abcdef"})
     descriptor = faulty.opened("/f")
     with pytest.raises(OSError, match="Input/output"):
-        faulty.handle.pwrite(descriptor, b"XY", 3)
-    faulty.handle.pwrite(descriptor, b"!", 5)
+        faulty.process.pwrite(descriptor, b"XY", 3)
+    faulty.process.pwrite(descriptor, b"!", 5)
     assert faulty.read("/f") == b"abcde!"
     assert faulty.faults.fired == (0, 1)
 

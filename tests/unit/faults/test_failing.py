@@ -8,35 +8,35 @@ from collections.abc import Callable
 
 import pytest
 
-from sim.disk.handle import Handle
+from sim.disk.calls.process import Process
 from tests.unit.faults.faulty_disk import faulty_disk
 
-Call = Callable[[Handle], object]
+Call = Callable[[Process], object]
 
 
-def _with_descriptor(call: Callable[[Handle, int], object]) -> Call:
-    def with_descriptor(handle: Handle) -> None:
-        descriptor = handle.open("/f", os.O_RDWR)
+def _with_descriptor(call: Callable[[Process, int], object]) -> Call:
+    def with_descriptor(process: Process) -> None:
+        descriptor = process.open("/f", os.O_RDWR)
         try:
-            call(handle, descriptor)
+            call(process, descriptor)
         finally:
-            handle.close(descriptor)
+            process.close(descriptor)
 
     return with_descriptor
 
 
 _CALLS: dict[str, Call] = {
-    "create": lambda handle: handle.close(handle.open("/new", os.O_CREAT, 0o644)),
-    "write": _with_descriptor(lambda handle, descriptor: handle.write(descriptor, b"x")),
-    "resize": lambda handle: handle.truncate("/f", 1),
-    "link": lambda handle: handle.link("/f", "/g"),
-    "unlink": lambda handle: handle.unlink("/f"),
-    "rename": lambda handle: handle.replace("/f", "/g"),
-    "attributes": lambda handle: handle.chmod("/f", 0o600),
-    "fsync": _with_descriptor(lambda handle, descriptor: handle.fsync(descriptor)),
-    "read": _with_descriptor(lambda handle, descriptor: handle.read(descriptor, 9)),
-    "open": lambda handle: handle.close(handle.open("/f", os.O_RDONLY)),
-    "close": lambda handle: handle.close(handle.open("/f", os.O_RDONLY)),
+    "create": lambda process: process.close(process.open("/new", os.O_CREAT, 0o644)),
+    "write": _with_descriptor(lambda process, descriptor: process.write(descriptor, b"x")),
+    "resize": lambda process: process.truncate("/f", 1),
+    "link": lambda process: process.link("/f", "/g"),
+    "unlink": lambda process: process.unlink("/f"),
+    "rename": lambda process: process.replace("/f", "/g"),
+    "attributes": lambda process: process.chmod("/f", 0o600),
+    "fsync": _with_descriptor(lambda process, descriptor: process.fsync(descriptor)),
+    "read": _with_descriptor(lambda process, descriptor: process.read(descriptor, 9)),
+    "open": lambda process: process.close(process.open("/f", os.O_RDONLY)),
+    "close": lambda process: process.close(process.open("/f", os.O_RDONLY)),
 }
 
 
@@ -45,18 +45,18 @@ def test_a_call_of_its_kind_fails_once_and_changes_nothing(calls: str) -> None:
     faulty = faulty_disk(f"{calls} * #1 EROFS", {"/f": b"content"})
     untouched = faulty.disk.snapshot().digest()
     with pytest.raises(OSError, match="Read-only") as raised:
-        _CALLS[calls](faulty.handle)
+        _CALLS[calls](faulty.process)
     assert raised.value.errno == errno.EROFS
     assert faulty.disk.snapshot().digest() == untouched
     assert faulty.disk.operations == 0
-    _CALLS[calls](faulty.handle)
+    _CALLS[calls](faulty.process)
     assert faulty.faults.fired == (1,)
 
 
 @pytest.mark.parametrize("calls", _CALLS)
 def test_a_rule_counts_up_to_its_call(calls: str) -> None:
     faulty = faulty_disk(f"{calls} * #2 EROFS", {"/f": b"content"})
-    _CALLS[calls](faulty.handle)
+    _CALLS[calls](faulty.process)
     assert faulty.faults.fired == (0,)
 
 
@@ -65,7 +65,7 @@ def test_a_rule_leaves_other_calls_and_other_paths_alone(calls: str) -> None:
     for other, call in _CALLS.items():
         faulty = faulty_disk(f"{calls} * EROFS; {other} /elsewhere* EROFS", {"/f": b"content"})
         if calls != other and (calls, other) not in _IMPLIED:
-            call(faulty.handle)
+            call(faulty.process)
             assert faulty.faults.fired == (0, 0)
 
 
@@ -92,19 +92,19 @@ def test_an_interrupted_write_wrote_nothing_and_can_be_repeated() -> None:
     faulty = faulty_disk("write * #1 EINTR")
     descriptor = faulty.opened("/f")
     with pytest.raises(InterruptedError):
-        faulty.handle.write(descriptor, b"abc")
-    assert faulty.handle.write(descriptor, b"abc") == 3
+        faulty.process.write(descriptor, b"abc")
+    assert faulty.process.write(descriptor, b"abc") == 3
     assert faulty.read("/f") == b"abc"
 
 
 def test_a_file_system_is_read_only_from_an_operation_on() -> None:
     faulty = faulty_disk("change * from 3 EROFS")
     descriptor = faulty.opened("/f")
-    faulty.handle.write(descriptor, b"abc")
+    faulty.process.write(descriptor, b"abc")
     for call in (
-        lambda: faulty.handle.write(descriptor, b"x"),
-        lambda: faulty.handle.fsync(descriptor),
-        lambda: faulty.handle.unlink("/f"),
+        lambda: faulty.process.write(descriptor, b"x"),
+        lambda: faulty.process.fsync(descriptor),
+        lambda: faulty.process.unlink("/f"),
         lambda: faulty.opened("/g"),
     ):
         with pytest.raises(OSError, match="Read-only") as raised:
@@ -118,14 +118,14 @@ def test_a_rename_matches_by_either_name() -> None:
     faulty = faulty_disk("rename /new #1 EIO; rename /old #1 EIO", {"/old": b""})
     for _ in range(2):
         with pytest.raises(OSError, match="Input/output"):
-            faulty.handle.replace("/old", "/new")
+            faulty.process.replace("/old", "/new")
     assert faulty.faults.fired == (1, 1)
-    faulty.handle.replace("/old", "/new")
+    faulty.process.replace("/old", "/new")
 
 
 def test_sync_of_everything_cannot_fail() -> None:
     faulty = faulty_disk("fsync * EIO:ext4; change * EROFS", {"/f": b""})
-    faulty.handle.sync()
+    faulty.process.sync()
     assert faulty.faults.fired == (0, 0)
 
 
@@ -137,7 +137,7 @@ def test_descriptors_run_out_above_their_number() -> None:
         faulty.opened("/h")
     assert raised.value.errno == errno.EMFILE
     assert "/h" not in dict(faulty.disk.snapshot().tree())
-    faulty.handle.close(first)
+    faulty.process.close(first)
     faulty.opened("/h")
     assert faulty.faults.fired == (1,)
 
@@ -146,9 +146,9 @@ def test_a_close_that_fails_gives_the_descriptor_back_all_the_same() -> None:
     faulty = faulty_disk("close * #1 EIO", {"/f": b""})
     descriptor = faulty.opened("/f")
     with pytest.raises(OSError, match="Input/output"):
-        faulty.handle.close(descriptor)
+        faulty.process.close(descriptor)
     with pytest.raises(OSError, match="Bad file descriptor"):
-        faulty.handle.close(descriptor)
+        faulty.process.close(descriptor)
 
 
 def test_an_error_names_the_path_that_the_program_used() -> None:

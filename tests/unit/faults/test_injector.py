@@ -10,8 +10,8 @@ from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
 from faults.injector import FaultInjector, NeverFired
 from faults.plan import FaultPlan
+from sim.disk.crash.survivors import SurvivorSet
 from sim.disk.disk import Disk
-from sim.disk.survivors import SurvivorSet
 from sim.errors import HarnessError, SimulatedCrash
 from tests.unit.faults.faulty_disk import booted, faulty_disk
 
@@ -22,7 +22,7 @@ def test_two_rules_at_one_call_compose() -> None:
     assert faulty.faults.fired[0] == 1
     refused = faulty_disk("write * #1 short:4B; write * #1 EIO")
     with pytest.raises(OSError, match="Input/output"):
-        refused.handle.write(refused.opened("/f"), b"123456")
+        refused.process.write(refused.opened("/f"), b"123456")
     assert refused.read("/f") == b""
 
 
@@ -30,20 +30,20 @@ def test_where_two_rules_strike_at_one_call_the_first_has_its_way_first() -> Non
     faulty = faulty_disk("write * #1 EIO; write * #1 EINTR", {"/f": b""})
     descriptor = faulty.opened("/f")
     with pytest.raises(OSError, match="Input/output"):
-        faulty.handle.write(descriptor, b"x")
+        faulty.process.write(descriptor, b"x")
     with pytest.raises(InterruptedError):
-        faulty.handle.write(descriptor, b"x")
+        faulty.process.write(descriptor, b"x")
 
 
 def test_every_rule_of_a_plan_learns_of_the_next_lifetime() -> None:
     plan = "write /g after 0B ENOSPC; write /f #1 misdirected:0; write /f after 10B ENOSPC"
     faulty = faulty_disk(plan)
     descriptor = faulty.opened("/f")
-    faulty.handle.write(descriptor, b"123456")
-    faulty.handle.write(descriptor, b"7890")
+    faulty.process.write(descriptor, b"123456")
+    faulty.process.write(descriptor, b"7890")
     count = len(faulty.disk.pending().micros)
     again = booted(faulty.faults, faulty.disk.power_cut(SurvivorSet.of_mask(0, count)))
-    assert again.handle.write(again.opened("/f"), b"1234567890") == 10
+    assert again.process.write(again.opened("/f"), b"1234567890") == 10
 
 
 def test_a_rule_that_is_switched_off_counts_nothing() -> None:
@@ -101,7 +101,7 @@ def test_a_crash_counter_stands_before_the_injectors() -> None:
     descriptor = faulty.opened("/f")
     faulty.disk.interposer = CrashCounter(faulty.disk, 2, Phase.AFTER)
     with pytest.raises(SimulatedCrash):
-        faulty.handle.write(descriptor, b"123456")
+        faulty.process.write(descriptor, b"123456")
     assert faulty.disk.snapshot().files() == {"/f": b"1234"}
     assert faulty.faults.fired == (1, 0)
 
@@ -111,9 +111,9 @@ def test_a_refused_operation_is_not_counted_as_one_that_happened() -> None:
     descriptor = faulty.opened("/f")
     faulty.disk.interposer = CrashCounter(faulty.disk, 1, Phase.AFTER)
     with pytest.raises(OSError, match="Input/output"):
-        faulty.handle.write(descriptor, b"x")
+        faulty.process.write(descriptor, b"x")
     with pytest.raises(SimulatedCrash):
-        faulty.handle.write(descriptor, b"x")
+        faulty.process.write(descriptor, b"x")
 
 
 def test_the_clock_steps_back_once_and_goes_on_from_there() -> None:
@@ -127,9 +127,9 @@ def test_the_clock_steps_back_once_and_goes_on_from_there() -> None:
 
 def test_time_stamps_of_the_disk_step_back_too() -> None:
     faulty = faulty_disk("clock * #1 back:90s", {"/f": b""})
-    before_ns = faulty.handle.stat("/f").st_mtime_ns
-    faulty.handle.write(faulty.opened("/f"), b"x")
-    assert faulty.handle.stat("/f").st_mtime_ns < before_ns - 80_000_000_000
+    before_ns = faulty.process.stat("/f").st_mtime_ns
+    faulty.process.write(faulty.opened("/f"), b"x")
+    assert faulty.process.stat("/f").st_mtime_ns < before_ns - 80_000_000_000
     faulty.faults.assert_fired()
 
 

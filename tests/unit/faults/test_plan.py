@@ -12,7 +12,7 @@ from faults.fault_effect import FailSync, Misdirect, Refuse, Rot, Short, StepBac
 from faults.fault_moment import Above, After, From, Nth
 from faults.fault_rule import Calls, FaultRule
 from faults.plan import FaultPlan
-from sim.disk.operation import SyncFailure
+from sim.disk.cache.operation import SyncFailure
 from sim.errors import HarnessError
 
 _MUTATING = [calls for calls in Calls if calls not in {"read", "open", "close", "clock"}]

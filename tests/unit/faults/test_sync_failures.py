@@ -13,8 +13,8 @@ import pytest
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
 from faults.plan import FaultPlan
-from sim.disk.operation import SyncFailure
-from sim.disk.survivors import SurvivorSet
+from sim.disk.cache.operation import SyncFailure
+from sim.disk.crash.survivors import SurvivorSet
 from sim.errors import SimulatedCrash
 from tests.unit.faults.faulty_disk import FaultyDisk, faulty_disk
 
@@ -24,13 +24,13 @@ _TELLING = [SyncFailure.EXT4, SyncFailure.XFS, SyncFailure.BTRFS]
 def _written(policy: SyncFailure, moment: str = "#1") -> tuple[FaultyDisk, int]:
     faulty = faulty_disk(f"fsync /f {moment} EIO:{policy}", {"/f": b"old"})
     descriptor = faulty.opened("/f")
-    faulty.handle.pwrite(descriptor, b"NEW", 0)
+    faulty.process.pwrite(descriptor, b"NEW", 0)
     return faulty, descriptor
 
 
 def _sync(faulty: FaultyDisk, descriptor: int) -> str:
     try:
-        faulty.handle.fsync(descriptor)
+        faulty.process.fsync(descriptor)
     except OSError as error:
         return errno.errorcode[error.errno or 0]
     return "0"
@@ -111,7 +111,7 @@ def test_data_written_again_after_the_failure_becomes_durable(policy: SyncFailur
     faulty, descriptor = _failed(policy)
     faulty.faults.lift()
     _sync(faulty, descriptor)
-    faulty.handle.pwrite(descriptor, b"NEW", 0)
+    faulty.process.pwrite(descriptor, b"NEW", 0)
     assert _sync(faulty, descriptor) == "0"
     assert _after_any_power_cut(faulty) == {b"NEW"}
 
@@ -166,7 +166,7 @@ def test_a_kill_in_the_failing_fsync_finds_the_page_cache_that_a_caller_would(
     faulty, descriptor = _written(policy)
     faulty.disk.interposer = CrashCounter(faulty.disk, 2, Phase.AFTER)
     with pytest.raises(SimulatedCrash):
-        faulty.handle.fsync(descriptor)
+        faulty.process.fsync(descriptor)
     seen, _ = _failed(policy)
     assert faulty.disk.snapshot().files()["/f"] == seen.read("/f")
 
@@ -174,7 +174,7 @@ def test_a_kill_in_the_failing_fsync_finds_the_page_cache_that_a_caller_would(
 def test_under_btrfs_a_truncation_that_pends_outlives_the_data_that_was_dropped() -> None:
     faulty = faulty_disk("fsync /f #1 EIO:btrfs", {"/f": b"old"})
     descriptor = faulty.opened("/f", os.O_RDWR | os.O_TRUNC)
-    faulty.handle.write(descriptor, b"NEW")
+    faulty.process.write(descriptor, b"NEW")
     assert _sync(faulty, descriptor) == "EIO"
     assert faulty.read("/f") == b""
     assert _after_any_power_cut(faulty) == {b"old", b""}
@@ -184,15 +184,15 @@ def test_under_btrfs_a_truncation_that_pends_outlives_the_data_that_was_dropped(
 def test_other_files_and_fdatasync_are_as_they_should(policy: SyncFailure) -> None:
     faulty = faulty_disk(f"fsync /f #1 EIO:{policy}", {"/f": b"old", "/g": b"old"})
     other = faulty.opened("/g")
-    faulty.handle.pwrite(other, b"NEW", 0)
+    faulty.process.pwrite(other, b"NEW", 0)
     assert _sync(faulty, other) == "0"
     descriptor = faulty.opened("/f", os.O_RDWR)
-    faulty.handle.pwrite(descriptor, b"NEW", 0)
+    faulty.process.pwrite(descriptor, b"NEW", 0)
     if policy in _TELLING:
         with pytest.raises(OSError, match="Input/output"):
-            faulty.handle.fdatasync(descriptor)
+            faulty.process.fdatasync(descriptor)
     else:
-        faulty.handle.fdatasync(descriptor)
+        faulty.process.fdatasync(descriptor)
     faulty.faults.assert_fired()
     assert faulty.disk.power_cut(_nothing(faulty)).files() == {"/f": b"old", "/g": b"NEW"}
 
@@ -207,10 +207,10 @@ def test_an_append_that_was_marked_clean_leaves_a_hole_before_the_next_one(
 ) -> None:
     faulty = faulty_disk(f"fsync /f #1 EIO:{policy}", {"/f": b"old"})
     descriptor = faulty.opened("/f", os.O_WRONLY | os.O_APPEND)
-    faulty.handle.write(descriptor, b"LOST")
+    faulty.process.write(descriptor, b"LOST")
     _sync(faulty, descriptor)
     _sync(faulty, descriptor)
-    faulty.handle.write(descriptor, b"next")
+    faulty.process.write(descriptor, b"next")
     assert _sync(faulty, descriptor) == "0"
     assert faulty.read("/f") == b"oldLOSTnext"
     assert faulty.disk.power_cut(_nothing(faulty)).files() == {"/f": b"old\0\0\0\0next"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from powercut.machines.atomic_file import AtomicFileSubject, atomic_file
+from crash_tests.targets.atomic_file import AtomicFileTarget, atomic_file
 from system.ports import FileSystem, Ids, OpenMode
 from system.storage.transfer import write_all
 
@@ -39,16 +39,16 @@ def write_in_place(files: FileSystem, path: str, data: bytes, _ids: Ids) -> None
     files.sync_dir("data")
 
 
-def undurable() -> AtomicFileSubject:
-    return AtomicFileSubject("undurable", write_without_directory_barrier)
+def undurable() -> AtomicFileTarget:
+    return AtomicFileTarget("undurable", write_without_directory_barrier)
 
 
-def unsynced() -> AtomicFileSubject:
-    return AtomicFileSubject("unsynced", write_without_file_barrier)
+def unsynced() -> AtomicFileTarget:
+    return AtomicFileTarget("unsynced", write_without_file_barrier)
 
 
-def in_place() -> AtomicFileSubject:
-    return AtomicFileSubject("in-place", write_in_place)
+def in_place() -> AtomicFileTarget:
+    return AtomicFileTarget("in-place", write_in_place)
 
 
 sound = atomic_file

@@ -9,10 +9,10 @@ from hypothesis import settings
 from hypothesis.errors import StopTest
 from hypothesis.internal.conjecture.data import ConjectureData
 
-from powercut.drivers.drawn import DrawnChoices
-from powercut.drivers.hypothesis_driver import fuzz
-from powercut.drivers.replay_driver import Verdict, replay
-from powercut.reproducer import read_reproducer
+from powercut.fuzz.drivers.drawn import DrawnChoices
+from powercut.fuzz.drivers.hypothesis_driver import fuzz
+from powercut.fuzz.drivers.replay_driver import Verdict, replay
+from powercut.report.reproducer import read_reproducer
 from sim.errors import HarnessError
 from tests.unit.machines.broken import sound, undurable
 

@@ -6,17 +6,17 @@ import json
 
 import pytest
 
+from crash_tests.targets.event_log import framed
+from crash_tests.targets.lifecycle import lifecycle
+from crash_tests.targets.targets import TARGETS
 from faults.crash_point import CrashKind
 from oracles.violation import LostAck, SilentEmpty, TornRecord
-from powercut.action import Action, Json
-from powercut.drivers.seeded import run_seeded
-from powercut.machine import Machine
-from powercut.machines.event_log import framed
-from powercut.machines.lifecycle import lifecycle
-from powercut.machines.targets import TARGETS
-from powercut.subject import MakeSubject
+from powercut.fuzz.action import Action, Json
+from powercut.fuzz.drivers.seeded import run_seeded
+from powercut.fuzz.target import MakeTarget
+from powercut.fuzz.target_run import TargetRun
 from sim.choices import Diverged, PlainChoices, ReplayChoices, SeededChoices
-from sim.disk.persistence import POSIX, SCC, PersistenceModel
+from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
 from sim.trace import Trace
 from tests.unit.machines.broken import in_place, sound, undurable, unsynced
 
@@ -36,7 +36,7 @@ def crashed(*crashes: dict[str, Json]) -> Action:
 def test_every_proposed_action_is_plain_json_data() -> None:
     choices = SeededChoices(1)
     for target in TARGETS.values():
-        machine = Machine(target)
+        machine = TargetRun(target)
         for _ in range(30):
             action = machine.propose(choices)
             assert Action.of_plain(json.loads(json.dumps(action.plain()))) == action
@@ -44,7 +44,7 @@ def test_every_proposed_action_is_plain_json_data() -> None:
 
 
 def test_the_plainest_run_crashes_nothing_and_draws_no_fault() -> None:
-    machine, plain = Machine(framed), PlainChoices()
+    machine, plain = TargetRun(framed), PlainChoices()
     for _ in range(5):
         machine.perform(machine.propose(plain), plain)
     machine.finish()
@@ -53,14 +53,14 @@ def test_the_plainest_run_crashes_nothing_and_draws_no_fault() -> None:
 
 
 def test_a_calm_subject_is_neither_crashed_nor_given_faults() -> None:
-    machine = Machine(lifecycle)
+    machine = TargetRun(lifecycle)
     assert run_seeded(machine, 1, 60) is None
     assert {step.action.name for step in machine.steps} == {"create", "spawn", "turn", "terminate"}
     assert (machine.tally.power_cuts, machine.tally.faults) == (0, 0)
 
 
 def test_a_power_cut_after_an_acknowledged_write_shows_a_missing_barrier() -> None:
-    machine = Machine(undurable)
+    machine = TargetRun(undurable)
     machine.perform(Action.of_plain(WRITE), PlainChoices())
     with pytest.raises(SilentEmpty):
         machine.perform(crashed(crash(0)), SeededChoices(4))
@@ -70,12 +70,12 @@ def test_a_power_cut_after_an_acknowledged_write_shows_a_missing_barrier() -> No
 def test_the_persistence_model_decides_whether_a_missing_file_barrier_matters(
     model: PersistenceModel, safe: bool
 ) -> None:
-    failures = [run_seeded(Machine(unsynced, model), seed, 30) for seed in range(5)]
+    failures = [run_seeded(TargetRun(unsynced, model), seed, 30) for seed in range(5)]
     assert all(failure is None for failure in failures) is safe
 
 
 def test_a_crash_within_the_action_meets_the_operation_that_was_asked_for() -> None:
-    machine = Machine(sound)
+    machine = TargetRun(sound)
     machine.perform(crashed(crash(2, "before", "kill")), PlainChoices())
     (met,) = machine.steps[0].crashes
     assert (met.during, met.operation_name) == ("write", "Write")
@@ -83,7 +83,7 @@ def test_a_crash_within_the_action_meets_the_operation_that_was_asked_for() -> N
 
 
 def test_a_recovery_is_crashed_to_any_depth() -> None:
-    machine = Machine(sound)
+    machine = TargetRun(sound)
     machine.perform(
         crashed(crash(2, kind="kill"), crash(1), crash(1, "before"), crash(0)), PlainChoices()
     )
@@ -92,13 +92,13 @@ def test_a_recovery_is_crashed_to_any_depth() -> None:
 
 
 def test_a_planned_crash_behind_the_end_comes_when_the_action_has_returned() -> None:
-    machine = Machine(sound)
+    machine = TargetRun(sound)
     machine.perform(crashed(crash(99)), PlainChoices())
     assert machine.steps[0].crashes[0].operation_name == "return"
 
 
 def test_a_fault_that_keeps_recovery_from_ending_is_lifted_and_recovery_starts_again() -> None:
-    machine = Machine(sound)
+    machine = TargetRun(sound)
     machine.perform(Action("fault_on", {"plan": "fsync * #1 EIO:ext4"}), PlainChoices())
     machine.perform(crashed(crash(1, "before")), PlainChoices())
     assert not machine.faults.on
@@ -106,7 +106,7 @@ def test_a_fault_that_keeps_recovery_from_ending_is_lifted_and_recovery_starts_a
 
 
 def test_an_action_meets_its_fault_and_the_next_one_does_not() -> None:
-    machine = Machine(sound)
+    machine = TargetRun(sound)
     plan: dict[str, Json] = {"action": WRITE, "plan": "write * #1 ENOSPC"}
     machine.perform(Action("with_fault", plan), PlainChoices())
     machine.perform(Action.of_plain(WRITE), PlainChoices())
@@ -116,7 +116,7 @@ def test_an_action_meets_its_fault_and_the_next_one_does_not() -> None:
 
 
 def test_an_action_that_is_not_possible_diverges() -> None:
-    machine = Machine(sound)
+    machine = TargetRun(sound)
     with pytest.raises(Diverged):
         machine.perform(Action("fault_off", {}), PlainChoices())
     with pytest.raises(Diverged):
@@ -124,7 +124,7 @@ def test_an_action_that_is_not_possible_diverges() -> None:
 
 
 def test_what_performing_a_step_asked_for_repeats_it() -> None:
-    first, again = Machine(sound), Machine(sound)
+    first, again = TargetRun(sound), TargetRun(sound)
     choices = SeededChoices(11)
     for _ in range(30):
         first.perform(first.propose(choices), choices)
@@ -140,20 +140,20 @@ def test_a_trace_tells_a_run_that_differs() -> None:
     digests = []
     for seed in (1, 1, 2):
         trace = Trace()
-        assert run_seeded(Machine(sound, trace=trace), seed, 10) is None
+        assert run_seeded(TargetRun(sound, trace=trace), seed, 10) is None
         digests.append(trace.digest())
     assert digests[0] == digests[1] != digests[2]
 
 
 @pytest.mark.parametrize(
-    ("subject", "allowed"),
+    ("target", "allowed"),
     [(undurable, (LostAck, SilentEmpty)), (in_place, (TornRecord, SilentEmpty))],
     ids=["no directory barrier", "in place"],
 )
 def test_a_broken_write_is_found_by_seeded_runs(
-    subject: MakeSubject, allowed: tuple[type[Exception], ...]
+    target: MakeTarget, allowed: tuple[type[Exception], ...]
 ) -> None:
-    failures = [run_seeded(Machine(subject), seed, 30) for seed in range(5)]
+    failures = [run_seeded(TargetRun(target), seed, 30) for seed in range(5)]
     found = [failure for failure in failures if failure is not None]
     assert found
     assert isinstance(found[0], allowed)

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from oracles.shadow_turns import ShadowTurns
+from crash_tests.rig.host import simulated_host
+from crash_tests.rig.provider_faults import ProviderFault
+from crash_tests.targets.outside import MachineOutside, WatchedConversation
+from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.violation import LeakedConversation
-from powercut.machines.outside import MachineOutside, WatchedConversation
 from sim.choices import PlainChoices
-from sim.provider_faults import ProviderFault
 from sim.world import World
 from system.ports import Exchange, Opening, ProviderError
 from tests.unit.providers.outside import OPENING, say
@@ -44,7 +45,7 @@ class Scene:
     """A world with the providers of the machine."""
 
     def __init__(self) -> None:
-        self.world = World(PlainChoices())
+        self.world = World(simulated_host, PlainChoices())
         self.world.boot()
         self.turns = Noted()
         self.outside = MachineOutside(self.turns)

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from powercut.machines.refusals import is_plausible, is_stopped
+from crash_tests.targets.refusals import is_plausible, is_stopped
 from system.errors import (
     AgentStopped,
     BadName,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from powercut.drivers.replay_driver import Verdict, record, recorded, replay, run_recorded
-from powercut.drivers.seeded import run_seeded
-from powercut.drivers.shorten import shorten
-from powercut.machine import Machine
-from powercut.reproducer import (
+from powercut.fuzz.drivers.replay_driver import Verdict, record, recorded, replay, run_recorded
+from powercut.fuzz.drivers.seeded import run_seeded
+from powercut.fuzz.reduction.shorten import shorten
+from powercut.fuzz.target_run import TargetRun
+from powercut.report.reproducer import (
     FORMAT,
     BadReproducer,
     Reproducer,
@@ -29,7 +29,7 @@ from tests.unit.machines.broken import in_place, sound, undurable
 @pytest.fixture
 def failing() -> Reproducer:
     """The reproducer of a file whose rename is never made durable."""
-    machine = Machine(undurable)
+    machine = TargetRun(undurable)
     failure = run_seeded(machine, 1, 30)
     assert failure is not None
     return record(machine, undurable, failure)
@@ -68,7 +68,7 @@ def test_shortening_leaves_only_steps_that_are_needed(failing: Reproducer) -> No
     for place in range(len(machine.steps)):
         steps = recorded(machine)
         fewer = (*steps[:place], *steps[place + 1 :])
-        left = run_recorded(Machine(undurable), fewer)
+        left = run_recorded(TargetRun(undurable), fewer)
         assert type(left).__name__ != failing.broken
 
 
@@ -86,7 +86,7 @@ def test_the_file_names_everything_that_a_replay_needs(failing: Reproducer, tmp_
 
 
 def test_the_fingerprint_tells_failures_apart(failing: Reproducer) -> None:
-    machine = Machine(in_place)
+    machine = TargetRun(in_place)
     failure = run_seeded(machine, 1, 30)
     assert failure is not None
     assert record(machine, in_place, failure).fingerprint != failing.fingerprint
@@ -132,7 +132,7 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_sentence(
 
 def test_a_replay_imports_nothing_of_hypothesis() -> None:
     program = (
-        "import powercut.drivers.replay_driver, powercut.machines.targets, sys;"
+        "import powercut.fuzz.drivers.replay_driver, crash_tests.targets.targets, sys;"
         "print([name for name in sys.modules if name.split('.')[0] == 'hypothesis'])"
     )
     told = subprocess.run(
@@ -141,13 +141,13 @@ def test_a_replay_imports_nothing_of_hypothesis() -> None:
     assert told.stdout.strip() == "[]"
 
 
-def _again(reproducer: Reproducer) -> Machine:
-    machine = Machine(undurable)
+def _again(reproducer: Reproducer) -> TargetRun:
+    machine = TargetRun(undurable)
     run_recorded(machine, reproducer.steps)
     return machine
 
 
 def _failure(reproducer: Reproducer) -> Exception:
-    failure = run_recorded(Machine(undurable), reproducer.steps)
+    failure = run_recorded(TargetRun(undurable), reproducer.steps)
     assert failure is not None
     return failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oracles.shadow_sessions import Content, Seen, ShadowSessions
+from oracles.runtime.shadow_sessions import Content, Seen, ShadowSessions
 from oracles.violation import Duplicated, InvalidState, Invented, LostAck, TornRecord
 
 _ACTIVE = Content("anthropic", "ACTIVE", b"1")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from oracles.runtime.seen import Seen
-from oracles.shadow_tree import Registries, ShadowTree
+from oracles.runtime.shadow_tree import Registries, ShadowTree
 from oracles.violation import (
     BrokenTree,
     Duplicated,

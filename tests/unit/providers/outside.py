@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from sim.world import World
 from system.ports import Conversation, JsonObject, Opening, Tools
@@ -30,7 +31,7 @@ def brain(prompt: str, tools: Tools) -> str:
 
 
 def say(
-    world: World, conversation: Conversation, prompt: str, key: str, tools: Tools | None = None
+    world: World[Any], conversation: Conversation, prompt: str, key: str, tools: Tools | None = None
 ) -> str:
     """Run one request to its end; return the whole answer."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices
 from sim.world import World
 from system.ports import Conversation, Opening, Provider, ProviderError, Tools
@@ -73,7 +74,7 @@ async def _stop(provider: Provider) -> None:
 def test_a_call_that_never_ends_is_an_error_of_the_provider(
     call: Callable[[Provider], Coroutine[Any, Any, object]],
 ) -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     host = world.boot()
     provider = bounded({"slow": Hanging()}, host.clock, MINUTE_NS)["slow"]
 
@@ -85,7 +86,7 @@ def test_a_call_that_never_ends_is_an_error_of_the_provider(
 
 
 def test_an_answer_passes_through_piece_by_piece() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     host = world.boot()
     provider = bounded({"slow": Hanging()}, host.clock, MINUTE_NS)["slow"]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from sim.agent_service import SimulatedAgentService
+from crash_tests.rig.agent_service import SimulatedAgentService
+from crash_tests.rig.host import simulated_host
+from crash_tests.rig.provider_faults import ProviderFault
+from crash_tests.rig.provider_ledger import ProviderLedger
+from crash_tests.rig.simulated_provider import SimulatedModel
 from sim.choices import PlainChoices
-from sim.model import SimulatedModel
-from sim.provider_faults import ProviderFault
 from sim.world import World
 from system.ports import ConversationLost, Exchange, ProviderError
 from system.providers.agentic import AgenticProvider
@@ -17,15 +20,15 @@ from system.providers.bare import BareProvider
 from tests.unit.providers.outside import OPENING, brain, say
 
 
-def _world() -> World:
-    world = World(PlainChoices())
+def _world() -> World[Any]:
+    world = World(simulated_host, PlainChoices())
     world.boot()
     return world
 
 
 def test_a_bare_model_is_sent_the_whole_conversation_each_time() -> None:
-    world = _world()
-    provider = BareProvider(SimulatedModel(world.outside, brain))
+    world, ledger = _world(), ProviderLedger()
+    provider = BareProvider(SimulatedModel(ledger, brain))
     conversation = world.loop.run_until_complete(provider.create(OPENING))
     first = Exchange("one", say(world, conversation, "one", "t1"))
     second = Exchange("two", say(world, conversation, "two", "t2"))
@@ -33,31 +36,31 @@ def test_a_bare_model_is_sent_the_whole_conversation_each_time() -> None:
         provider.restore(replace(OPENING, history=(first, second)), "", b"lies")
     )
     say(world, restored, "three", "t3")
-    assert [(asked.session, asked.key, asked.history) for asked in world.outside.asked] == [
+    assert [(asked.session, asked.key, asked.history) for asked in ledger.asked] == [
         ("s1", "t1", ()),
         ("s1", "t2", (first,)),
         ("s1", "t3", (first, second)),
     ]
-    assert [answered.text for answered in world.outside.answered][:2] == [
+    assert [answered.text for answered in ledger.answered][:2] == [
         first.response,
         second.response,
     ]
 
 
 def test_an_answer_that_breaks_off_is_no_part_of_a_bare_conversation() -> None:
-    world = _world()
-    provider = BareProvider(SimulatedModel(world.outside, brain))
+    world, ledger = _world(), ProviderLedger()
+    provider = BareProvider(SimulatedModel(ledger, brain))
     conversation = world.loop.run_until_complete(provider.create(OPENING))
-    world.outside.faults.arm(ProviderFault.LOST)
+    ledger.faults.arm(ProviderFault.LOST)
     with pytest.raises(ProviderError):
         say(world, conversation, "one", "t1")
     say(world, conversation, "two", "t2")
-    assert world.outside.asked[-1].history == ()
+    assert ledger.asked[-1].history == ()
 
 
 def test_an_agentic_conversation_goes_on_after_the_machine_died() -> None:
-    world = _world()
-    service = SimulatedAgentService(world.outside, brain)
+    world, ledger = _world(), ProviderLedger()
+    service = SimulatedAgentService(ledger, brain)
     provider = AgenticProvider(service)
     conversation = world.loop.run_until_complete(provider.create(OPENING))
     identity = conversation.identity()
@@ -67,14 +70,14 @@ def test_an_agentic_conversation_goes_on_after_the_machine_died() -> None:
     assert world.loop.run_until_complete(provider.identities()) == [identity]
     restored = world.loop.run_until_complete(provider.restore(OPENING, identity, b""))
     say(world, restored, "two", "t2")
-    asked = world.outside.asked[-1]
+    asked = ledger.asked[-1]
     assert (asked.session, asked.identity, asked.key) == ("s1", identity, "t2")
     assert asked.history == (Exchange("one", answer),)
 
 
 def test_a_conversation_that_was_asked_for_twice_is_one() -> None:
-    world = _world()
-    provider = AgenticProvider(SimulatedAgentService(world.outside, brain))
+    world, ledger = _world(), ProviderLedger()
+    provider = AgenticProvider(SimulatedAgentService(ledger, brain))
     first = world.loop.run_until_complete(provider.create(OPENING))
     second = world.loop.run_until_complete(provider.create(OPENING))
     other = world.loop.run_until_complete(provider.create(replace(OPENING, key="s2")))
@@ -82,11 +85,11 @@ def test_a_conversation_that_was_asked_for_twice_is_one() -> None:
 
 
 def test_a_conversation_that_was_lost_is_created_anew_from_the_log() -> None:
-    world = _world()
-    service = SimulatedAgentService(world.outside, brain)
+    world, ledger = _world(), ProviderLedger()
+    service = SimulatedAgentService(ledger, brain)
     provider = AgenticProvider(service)
     lost = world.loop.run_until_complete(provider.create(OPENING)).identity()
-    world.outside.faults.arm(ProviderFault.FORGOTTEN)
+    ledger.faults.arm(ProviderFault.FORGOTTEN)
     for identity in (lost, lost, ""):
         with pytest.raises(ConversationLost):
             world.loop.run_until_complete(provider.restore(OPENING, identity, b""))
@@ -95,4 +98,4 @@ def test_a_conversation_that_was_lost_is_created_anew_from_the_log() -> None:
     again = world.loop.run_until_complete(provider.create(opening)).identity()
     assert again != lost
     assert service.history(again) == history
-    assert world.outside.faults.fired[ProviderFault.FORGOTTEN] == 1
+    assert ledger.faults.fired[ProviderFault.FORGOTTEN] == 1

@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from sim.agent_service import SimulatedAgentService
+from crash_tests.rig.agent_service import SimulatedAgentService
+from crash_tests.rig.host import simulated_host
+from crash_tests.rig.provider_faults import ProviderFault
+from crash_tests.rig.provider_ledger import ProviderLedger
 from sim.choices import PlainChoices
 from sim.errors import HarnessError, Stuck
-from sim.provider_faults import ProviderFault
 from sim.world import World
 from system.ports import Conversation, Exchange, ProviderError
 from system.providers.agentic import AgenticProvider
@@ -24,9 +26,10 @@ class Ground:
     """A world with one conversation at a service."""
 
     def __init__(self) -> None:
-        self.world = World(PlainChoices())
+        self.world = World(simulated_host, PlainChoices())
+        self.ledger = ProviderLedger()
         self.world.boot()
-        self.service = SimulatedAgentService(self.world.outside, brain)
+        self.service = SimulatedAgentService(self.ledger, brain)
         self.tools = NotedTools()
         self.conversation: Conversation = self.world.loop.run_until_complete(
             AgenticProvider(self.service).create(OPENING)
@@ -34,7 +37,7 @@ class Ground:
 
     def say(self, *faults: ProviderFault) -> str:
         for fault in faults:
-            self.world.outside.faults.arm(fault)
+            self.ledger.faults.arm(fault)
         return say(self.world, self.conversation, "hi", "t1", self.tools)
 
     @property
@@ -85,9 +88,9 @@ def test_a_broken_stream_has_called_one_tool_and_is_forgotten(ground: Ground) ->
 
 
 def test_a_broken_stream_of_a_turn_without_tools_has_sent_one_piece(ground: Ground) -> None:
-    quiet = SimulatedAgentService(ground.world.outside, lambda prompt, tools: "long enough")
+    quiet = SimulatedAgentService(ground.ledger, lambda prompt, tools: "long enough")
     identity = ground.world.loop.run_until_complete(quiet.create(OPENING))
-    ground.world.outside.faults.arm(ProviderFault.BROKEN)
+    ground.ledger.faults.arm(ProviderFault.BROKEN)
 
     async def main() -> None:
         pieces = quiet.send(identity, "hi", "t1", ground.tools)
@@ -102,7 +105,7 @@ def test_a_lost_answer_is_remembered_by_the_service_alone(ground: Ground) -> Non
     with pytest.raises(ProviderError, match="reset"):
         ground.say(ProviderFault.LOST)
     assert ground.remembered == (Exchange("hi", ANSWER),)
-    assert [answered.text for answered in ground.world.outside.answered] == [ANSWER]
+    assert [answered.text for answered in ground.ledger.answered] == [ANSWER]
 
 
 def test_a_duplicate_repeats_the_calls_with_their_ids_and_not_the_text(ground: Ground) -> None:
@@ -125,14 +128,14 @@ def test_a_slow_answer_takes_minutes_of_virtual_time(ground: Ground) -> None:
 
 
 def test_a_refused_creation_creates_nothing(ground: Ground) -> None:
-    ground.world.outside.faults.arm(ProviderFault.REFUSED)
+    ground.ledger.faults.arm(ProviderFault.REFUSED)
     with pytest.raises(ProviderError, match="too many"):
         ground.world.loop.run_until_complete(AgenticProvider(ground.service).create(OPENING))
     assert len(ground.world.loop.run_until_complete(ground.service.conversations())) == 1
 
 
 def test_a_fault_strikes_as_often_as_it_was_armed_and_is_counted(ground: Ground) -> None:
-    faults = ground.world.outside.faults
+    faults = ground.ledger.faults
     faults.arm(ProviderFault.DUPLICATE, 2)
     for _ in range(3):
         ground.say()

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices
 from sim.world import World
 from system.providers.scripted import ScriptedProvider, play
@@ -58,7 +59,7 @@ def test_a_prompt_that_is_none_is_answered_with_nothing(prompt: str) -> None:
 
 
 def test_a_conversation_can_be_taken_up_anywhere() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     world.boot()
     provider = ScriptedProvider()
     created = world.loop.run_until_complete(provider.create(OPENING))

@@ -6,8 +6,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from sim.choices import Choices, PlainChoices
-from sim.clock import SimulatedClock
-from sim.event_loop import SimulatedLoop
+from sim.loop.clock import SimulatedClock
+from sim.loop.event_loop import SimulatedLoop
 
 T = TypeVar("T")
 

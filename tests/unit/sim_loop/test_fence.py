@@ -20,7 +20,7 @@ from types import ModuleType
 import pytest
 
 from sim.errors import EscapedSimulation, SimulatedCrash
-from sim.fence import FENCE
+from sim.loop.sandbox import FENCE
 from tests.unit.sim_loop.loops import new_loop
 
 # A module of somebody's program: what it imported under names of its own is fenced in too.

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from oracles.shadow_turns import ShadowTurns
-from powercut.machines.outside import MachineOutside
+from crash_tests.targets.outside import MachineOutside
+from oracles.runtime.shadow_turns import ShadowTurns
 from tests.unit.sim_loop.loops import new_loop
 
 

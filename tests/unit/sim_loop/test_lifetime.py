@@ -9,14 +9,16 @@ import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from inspect import CORO_CLOSED, getcoroutinestate
+from typing import Any
 
 import pytest
 
+from crash_tests.rig.host import simulated_host
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
-from sim.abandonment import MOST_CLOSES
 from sim.choices import PlainChoices, SeededChoices
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
+from sim.loop.abandonment import MOST_CLOSES
 from sim.world import World
 from system.ports import Host
 
@@ -31,14 +33,14 @@ def nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
     assert capfd.readouterr() == ("", "")
 
 
-def _crash_at(world: World, operation: int) -> None:
+def _crash_at(world: World[Any], operation: int) -> None:
     disk = world.disk
     disk.interposer = CrashCounter(disk, operation, Phase.BEFORE, 0)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_after_a_crash_no_further_step_of_that_lifetime_runs(seed: int) -> None:
-    world, log = World(PlainChoices()), list[str]()
+    world, log = World(simulated_host, PlainChoices()), list[str]()
     world.schedule = SeededChoices(seed)
     host = world.boot()
     _crash_at(world, 3)
@@ -63,7 +65,7 @@ def test_after_a_crash_no_further_step_of_that_lifetime_runs(seed: int) -> None:
 
 
 def test_a_crash_that_is_swallowed_is_a_crash_all_the_same() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     host = world.boot()
     _crash_at(world, 1)
 
@@ -78,7 +80,7 @@ def test_a_crash_that_is_swallowed_is_a_crash_all_the_same() -> None:
 
 
 def test_a_crash_in_a_call_of_a_worker_ends_the_run() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     host = world.boot()
     _crash_at(world, 1)
 
@@ -95,7 +97,7 @@ def test_a_crash_in_a_call_of_a_worker_ends_the_run() -> None:
 
 
 def test_clean_up_of_a_dead_lifetime_meets_dead_ports_and_never_the_next_one() -> None:
-    world, log = World(PlainChoices()), list[str]()
+    world, log = World(simulated_host, PlainChoices()), list[str]()
     host = world.boot()
 
     async def hold() -> None:
@@ -133,7 +135,7 @@ def test_clean_up_of_a_dead_lifetime_meets_dead_ports_and_never_the_next_one() -
 
 
 def test_an_asynchronous_generator_ends_with_its_lifetime() -> None:
-    world, log = World(PlainChoices()), list[str]()
+    world, log = World(simulated_host, PlainChoices()), list[str]()
     world.boot()
 
     async def generate(name: str) -> AsyncIterator[int]:
@@ -164,7 +166,7 @@ def test_an_asynchronous_generator_ends_with_its_lifetime() -> None:
 
 
 def test_what_will_not_end_is_kept_and_never_resumed() -> None:
-    world, log = World(PlainChoices()), list[int]()
+    world, log = World(simulated_host, PlainChoices()), list[int]()
     world.boot()
 
     async def immortal() -> None:
@@ -184,7 +186,7 @@ def test_what_will_not_end_is_kept_and_never_resumed() -> None:
 
 
 def test_clean_up_that_fails_while_it_is_dropped_is_silent() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     host = world.boot()
 
     def lines() -> Iterator[int]:
@@ -207,7 +209,7 @@ def test_a_dead_lifetime_leaves_no_memory_behind() -> None:
     class Big:
         task: object = None
 
-    world, held = World(PlainChoices()), list[weakref.ref[Big]]()
+    world, held = World(simulated_host, PlainChoices()), list[weakref.ref[Big]]()
 
     async def cycle(host: Host) -> None:
         big = Big()
@@ -228,7 +230,7 @@ def test_a_dead_lifetime_leaves_no_memory_behind() -> None:
 
 
 def test_nothing_runs_on_the_loop_of_a_dead_lifetime() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     world.boot()
     loop = world.loop
     world.kill()
@@ -239,7 +241,7 @@ def test_nothing_runs_on_the_loop_of_a_dead_lifetime() -> None:
 
 
 def test_a_lifetime_is_not_ended_from_inside() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     world.boot()
 
     async def main() -> None:
@@ -254,7 +256,7 @@ def test_a_harness_that_stops_a_run_stops_it_at_once() -> None:
     class StopTest(BaseException):
         pass
 
-    world, log = World(PlainChoices()), list[str]()
+    world, log = World(simulated_host, PlainChoices()), list[str]()
     world.boot()
 
     async def stop() -> None:
@@ -292,7 +294,7 @@ def test_a_generator_in_the_middle_of_a_step_goes_with_its_lifetime() -> None:
         await anext(generator)
 
     living = list[weakref.ref[object]]()
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     world.boot()
     with pytest.raises(SimulatedCrash):
         world.loop.run_until_complete(main())
@@ -306,7 +308,7 @@ def test_a_call_that_a_crash_overtakes_is_dropped_without_a_word() -> None:
     async def main() -> None:
         raise AssertionError("it never begins")
 
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     world.boot()
     world.loop.call_soon(world.disk.power_off)
     call = main()
@@ -333,6 +335,6 @@ def test_a_world_that_is_dropped_without_an_end_is_silent_too() -> None:
         asyncio.get_running_loop().create_task(hold())
         await anext(generate())
 
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     world.boot()
     world.loop.run_until_complete(main())

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices, SeededChoices
 from sim.errors import HarnessError, Livelock, Stuck
 from sim.trace import Trace
@@ -17,8 +18,8 @@ from tests.unit.sim_loop.loops import SECOND_NS, new_loop
 PROGRAM = """
 import asyncio
 from sim.choices import SeededChoices
-from sim.clock import SimulatedClock
-from sim.event_loop import SimulatedLoop
+from sim.loop.clock import SimulatedClock
+from sim.loop.event_loop import SimulatedLoop
 from sim.trace import Trace
 
 async def step(name, others):
@@ -73,7 +74,7 @@ def test_the_schedule_is_the_same_in_every_process() -> None:
 
 def test_the_trace_of_a_world_tells_the_schedule() -> None:
     def trace(seed: int) -> list[str]:
-        world = World(PlainChoices())
+        world = World(simulated_host, PlainChoices())
         world.trace = Trace()
         world.schedule = SeededChoices(seed)
         world.boot()
@@ -104,7 +105,7 @@ def test_a_run_until_idle_ends_at_the_last_timer_that_was_due() -> None:
 
 
 def test_the_clock_of_a_host_sleeps_and_times_out_in_virtual_time() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     clock = world.boot().clock
 
     async def main() -> str:
@@ -119,7 +120,7 @@ def test_the_clock_of_a_host_sleeps_and_times_out_in_virtual_time() -> None:
 
 
 def test_the_wall_clock_steps_back_and_the_timers_do_not() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     clock = world.boot().clock
     before_ns = clock.wall_ns()
     world.clock.step_wall(-90 * SECOND_NS)
@@ -160,7 +161,7 @@ def test_a_stuck_world_names_what_each_task_waits_for() -> None:
 
 
 def test_a_world_that_goes_round_in_circles_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.event_loop.MOST_STEPS", 1000)
+    monkeypatch.setattr("sim.loop.event_loop.MOST_STEPS", 1000)
 
     async def poll() -> None:
         for _ in range(10**9):

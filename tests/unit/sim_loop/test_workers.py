@@ -6,12 +6,13 @@ import asyncio
 
 import pytest
 
+from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices, SeededChoices
 from sim.world import World
 
 
 def _orders(seed: int) -> str:
-    world, log = World(PlainChoices()), list[str]()
+    world, log = World(simulated_host, PlainChoices()), list[str]()
     world.schedule = SeededChoices(seed)
     workers = world.boot().workers
 
@@ -30,7 +31,7 @@ def test_calls_of_several_tasks_run_in_every_order() -> None:
 
 
 def test_a_call_gives_back_its_result_or_its_exception() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     workers = world.boot().workers
     assert world.loop.run_until_complete(workers.run(lambda: 7)) == 7
     with pytest.raises(ZeroDivisionError):
@@ -38,7 +39,7 @@ def test_a_call_gives_back_its_result_or_its_exception() -> None:
 
 
 def test_others_run_before_and_after_a_call_and_never_within_it() -> None:
-    world, log = World(PlainChoices()), list[str]()
+    world, log = World(simulated_host, PlainChoices()), list[str]()
     workers = world.boot().workers
 
     async def work() -> None:
@@ -63,7 +64,7 @@ def test_others_run_before_and_after_a_call_and_never_within_it() -> None:
 def test_a_caller_that_is_cancelled_hears_of_it_when_its_call_has_ended(
     seed: int, times: int
 ) -> None:
-    world, log = World(PlainChoices()), list[str]()
+    world, log = World(simulated_host, PlainChoices()), list[str]()
     world.schedule = SeededChoices(seed)
     workers = world.boot().workers
 
@@ -86,7 +87,7 @@ def test_a_caller_that_is_cancelled_hears_of_it_when_its_call_has_ended(
 
 
 def test_what_a_call_raises_after_its_caller_was_cancelled_is_nobodys() -> None:
-    world = World(PlainChoices())
+    world = World(simulated_host, PlainChoices())
     workers = world.boot().workers
 
     async def main() -> None:

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import apsw
 
+from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
 from sim.sqlite import connect
 
 READ_WRITE_CREATE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
@@ -71,12 +71,12 @@ class SimulatedArm:
     def __init__(self, root: Path) -> None:
         self.root = str(root)
         self.disk = Disk()
-        self.handle = Handle(self.disk)
+        self.process = Process(self.disk)
         for parent in [*reversed(root.parents), root][1:]:
-            self.handle.mkdir(str(parent))
+            self.process.mkdir(str(parent))
 
     def open(self, name: str, flags: int = READ_WRITE_CREATE) -> apsw.Connection:
-        return connect(self.handle, self.path(name), flags=flags)
+        return connect(self.process, self.path(name), flags=flags)
 
     def files(self) -> dict[str, bytes]:
         found = self.disk.snapshot().files()
@@ -91,10 +91,10 @@ class SimulatedArm:
         return f"{self.root}/{name}"
 
     def symlink(self, target: str, name: str) -> None:
-        self.handle.symlink(target, self.path(name))
+        self.process.symlink(target, self.path(name))
 
     def mkdir(self, name: str) -> None:
-        self.handle.mkdir(self.path(name))
+        self.process.mkdir(self.path(name))
 
 
 def both_arms(tmp_path: Path) -> tuple[UnixArm, SimulatedArm]:

@@ -10,8 +10,8 @@ from itertools import count
 import apsw
 import pytest
 
+from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
 from sim.sqlite import SimulatedVFS, connect
 
 RANDOM = "SELECT hex(randomblob(16))"
@@ -19,41 +19,41 @@ RANDOM = "SELECT hex(randomblob(16))"
 
 def test_random_numbers_follow_the_seed() -> None:
     def drawn(seed: int) -> object:
-        return connect(Handle(Disk()), "/db", seed=seed).execute(RANDOM).get
+        return connect(Process(Disk()), "/db", seed=seed).execute(RANDOM).get
 
     assert drawn(1) == drawn(1)
     assert drawn(1) != drawn(2)
 
 
 def test_random_numbers_differ_from_one_opening_to_the_next() -> None:
-    handle = Handle(Disk())
-    drawn = [connect(handle, "/db").execute(RANDOM).get for _ in range(3)]
+    process = Process(Disk())
+    drawn = [connect(process, "/db").execute(RANDOM).get for _ in range(3)]
     assert len(set(drawn)) == 3
 
 
 def test_random_numbers_differ_from_one_lifetime_to_the_next() -> None:
     disk = Disk()
-    first = connect(Handle(disk), "/db")
+    first = connect(Process(disk), "/db")
     drawn = first.execute(RANDOM).get
     first.execute("CREATE TABLE t (a)")
     rebooted = Disk(disk.snapshot())
-    assert connect(Handle(rebooted), "/db").execute(RANDOM).get != drawn
+    assert connect(Process(rebooted), "/db").execute(RANDOM).get != drawn
 
 
 def test_seeding_leaves_the_default_vfs_as_it_was() -> None:
     before = apsw.vfs_names()
-    connection = connect(Handle(Disk()), "/db")
+    connection = connect(Process(Disk()), "/db")
     assert apsw.vfs_names()[0] == before[0]
     connection.close()
 
 
 DIGEST = """
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
+from sim.disk.calls.process import Process
 from sim.sqlite import connect
 disk = Disk()
 for mode in ("persist", "wal"):
-    connection = connect(Handle(disk), f"/{mode}")
+    connection = connect(Process(disk), f"/{mode}")
     connection.pragma("locking_mode", "exclusive")
     connection.pragma("journal_mode", mode)
     connection.execute("CREATE TABLE t (a, b, c)")
@@ -78,44 +78,44 @@ def test_two_processes_write_the_same_bytes() -> None:
 
 def test_the_time_is_the_disks() -> None:
     disk = Disk(now_ns=count(1_000_000_000_000_000_000).__next__)
-    connection = connect(Handle(disk), "/db")
+    connection = connect(Process(disk), "/db")
     told = connection.execute("SELECT datetime('now'), unixepoch('now')").get
     assert told == ("2001-09-09 01:46:40", 1_000_000_000)
 
 
 def test_a_relative_path_starts_from_the_directory_of_the_process() -> None:
-    handle = Handle(Disk())
-    handle.mkdir("/d")
-    handle.chdir("/d")
-    connection = connect(handle, "./x/../db")
+    process = Process(Disk())
+    process.mkdir("/d")
+    process.chdir("/d")
+    connection = connect(process, "./x/../db")
     connection.execute("CREATE TABLE t (a)")
     assert connection.filename == "/d/db"
-    assert handle.listdir("/d") == ["db"]
+    assert process.listdir("/d") == ["db"]
 
 
 def test_links_in_a_circle_are_an_error_and_no_loop() -> None:
-    handle = Handle(Disk())
-    handle.symlink("b", "/a")
-    handle.symlink("a", "/b")
+    process = Process(Disk())
+    process.symlink("b", "/a")
+    process.symlink("a", "/b")
     with pytest.raises(apsw.CantOpenError, match="Too many levels"):
-        connect(handle, "/a")
+        connect(process, "/a")
 
 
 def test_a_program_may_open_connections_by_the_name_of_the_vfs() -> None:
-    handle = Handle(Disk())
-    vfs = SimulatedVFS(handle)
+    process = Process(Disk())
+    vfs = SimulatedVFS(process)
     first = apsw.Connection("/db", vfs=vfs.name)
     second = apsw.Connection("/db", vfs=vfs.name)
     first.execute("CREATE TABLE t (a)")
     assert second.execute("SELECT count(*) FROM t").get == 0
-    assert handle.listdir("/") == ["db"]
+    assert process.listdir("/") == ["db"]
 
 
 def test_an_unlinked_database_lives_until_it_is_closed() -> None:
-    handle = Handle(Disk())
-    connection = connect(handle, "/db")
+    process = Process(Disk())
+    connection = connect(process, "/db")
     connection.execute("CREATE TABLE t (a)")
-    handle.unlink("/db")
+    process.unlink("/db")
     assert connection.execute("SELECT count(*) FROM t").get == 0
     with pytest.raises(apsw.ReadOnlyError):
         connection.execute("INSERT INTO t VALUES (1)")
@@ -125,16 +125,16 @@ def test_a_backup_onto_the_disk_is_whole() -> None:
     source = apsw.Connection(":memory:")
     source.execute("CREATE TABLE t (a)")
     source.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(500)])
-    target = connect(Handle(Disk()), "/db")
+    target = connect(Process(Disk()), "/db")
     with target.backup("main", source, "main") as backup:
         backup.step()
     assert target.execute("SELECT count(*), max(a) FROM t").get == (500, 499)
 
 
 def test_every_descriptor_is_given_back() -> None:
-    handle = Handle(Disk(), descriptor_limit=3)
+    process = Process(Disk(), descriptor_limit=3)
     for _ in range(20):
-        connection = connect(handle, "/db")
+        connection = connect(process, "/db")
         connection.execute("CREATE TABLE IF NOT EXISTS t (a)")
         connection.execute("INSERT INTO t VALUES (1)")
         connection.close()

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import apsw
 import pytest
 
+from sim.disk.cache.operation import Operation
+from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.operation import Operation
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
 from sim.sqlite import SimulatedVFS, abandon, connect
 
@@ -87,7 +87,7 @@ def dies(disk: Disk, mode: str, locking: str, program: Program) -> apsw.Connecti
     """Run a program until its crash; return the dead connection, if there ever was one."""
     connection = None
     try:
-        connection = connect(Handle(disk), "/db")
+        connection = connect(Process(disk), "/db")
         connection.pragma("locking_mode", locking)
         connection.pragma("journal_mode", mode)
         connection.pragma("synchronous", "extra")
@@ -167,7 +167,7 @@ def test_a_dead_connection_may_be_closed_or_forgotten(end: str) -> None:
 @pytest.mark.usefixtures("unraisable")
 def test_power_that_went_off_elsewhere_stops_sqlite_too() -> None:
     disk = Disk()
-    connection = connect(Handle(disk), "/db")
+    connection = connect(Process(disk), "/db")
     connection.execute("CREATE TABLE t (a)")
     connection.execute("BEGIN")
     connection.execute("INSERT INTO t VALUES (1)")
@@ -181,7 +181,7 @@ def test_power_that_went_off_elsewhere_stops_sqlite_too() -> None:
 @pytest.mark.usefixtures("unraisable")
 def test_a_block_does_not_hide_a_crash_elsewhere() -> None:
     disk = Disk()
-    connection = connect(Handle(disk), "/db")
+    connection = connect(Process(disk), "/db")
     connection.execute("CREATE TABLE t (a)")
 
     def block() -> None:
@@ -197,7 +197,7 @@ def test_a_block_does_not_hide_a_crash_elsewhere() -> None:
 @pytest.mark.usefixtures("unraisable")
 def test_a_poisoned_process_cannot_write_though_its_disk_goes_on() -> None:
     disk = Disk()
-    dying, other = Handle(disk), Handle(disk)
+    dying, other = Process(disk), Process(disk)
     connection = connect(dying, "/db")
     connection.execute("CREATE TABLE t (a)")
     connection.execute("BEGIN")
@@ -213,7 +213,7 @@ def test_a_poisoned_process_cannot_write_though_its_disk_goes_on() -> None:
 
 def test_a_connection_of_the_programs_own_begins_nothing_after_death() -> None:
     disk = Disk()
-    vfs = SimulatedVFS(Handle(disk))
+    vfs = SimulatedVFS(Process(disk))
     connection = apsw.Connection("/db", vfs=vfs.name)
     connection.execute("CREATE TABLE t (a)")
     disk.power_off()
@@ -223,7 +223,7 @@ def test_a_connection_of_the_programs_own_begins_nothing_after_death() -> None:
 
 def test_closing_a_dead_wal_does_not_even_try_a_checkpoint() -> None:
     disk = Disk()
-    connection = connect(Handle(disk), "/db")
+    connection = connect(Process(disk), "/db")
     connection.pragma("locking_mode", "exclusive")
     connection.pragma("journal_mode", "wal")
     connection.execute("CREATE TABLE t (a)")
@@ -235,7 +235,7 @@ def test_closing_a_dead_wal_does_not_even_try_a_checkpoint() -> None:
 @pytest.mark.usefixtures("unraisable")
 def test_the_garbage_collector_may_find_a_connection_in_a_transaction() -> None:
     disk = Disk()
-    cycle: list[object] = [connect(Handle(disk), "/db")]
+    cycle: list[object] = [connect(Process(disk), "/db")]
     connection = cycle[0]
     assert isinstance(connection, apsw.Connection)
     connection.execute("CREATE TABLE t (a)")
@@ -249,7 +249,7 @@ def test_the_garbage_collector_may_find_a_connection_in_a_transaction() -> None:
 
 def test_an_abandoned_connection_leaves_the_disk_alone() -> None:
     disk = Disk()
-    connection = connect(Handle(disk), "/db")
+    connection = connect(Process(disk), "/db")
     connection.pragma("locking_mode", "exclusive")
     connection.pragma("journal_mode", "wal")
     connection.execute("CREATE TABLE t (a)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import apsw
 import pytest
 
+from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.persistence import MODELS
 from sim.sqlite import connect
 from sim.sqlite.device import device_of
 
@@ -44,7 +44,7 @@ def test_every_model_has_its_row(model: str) -> None:
 def test_powersafe_overwrite_can_be_taken_away_in_the_uri(uri: str, claimed: bool) -> None:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
     disk = Disk(model=MODELS["btrfs"])
-    connection = connect(Handle(disk), uri, flags=flags)
+    connection = connect(Process(disk), uri, flags=flags)
     connection.pragma("locking_mode", "exclusive")
     connection.pragma("journal_mode", "wal")
     connection.execute("CREATE TABLE t (a)")

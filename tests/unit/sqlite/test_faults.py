@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 import apsw
 import pytest
 
-from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.operation import (
+from sim.disk.cache.operation import (
     Create,
     FailedSync,
     Operation,
@@ -21,6 +19,8 @@ from sim.disk.operation import (
     Unlink,
     Write,
 )
+from sim.disk.calls.process import Process
+from sim.disk.disk import Disk
 from sim.sqlite import connect
 from tests.unit.sqlite.arms import outcome
 
@@ -74,7 +74,7 @@ class BadReads(Faulty):
 
 def database(mode: str = "delete") -> tuple[Disk, apsw.Connection]:
     disk = Disk()
-    connection = connect(Handle(disk), "/db")
+    connection = connect(Process(disk), "/db")
     if mode == "wal":
         connection.pragma("locking_mode", "exclusive")
     connection.pragma("journal_mode", mode)
@@ -126,7 +126,7 @@ def test_after_the_fault_the_database_is_whole(
     outcome(connection, INSERT)
     disk.interposer = None
     connection.close()
-    again = connect(Handle(disk), "/db")
+    again = connect(Process(disk), "/db")
     again.pragma("locking_mode", "exclusive")
     assert outcome(again, "PRAGMA integrity_check") == [("ok",)]
 
@@ -160,7 +160,7 @@ def test_short_writes_and_short_reads_are_continued(mode: str) -> None:
     faults = disk.interposer = ShortTransfers(Write, "", 0)
     assert outcome(connection, INSERT) == []
     connection.close()
-    again = connect(Handle(disk), "/db")
+    again = connect(Process(disk), "/db")
     again.pragma("locking_mode", "exclusive")
     assert outcome(again, "SELECT count(*) FROM t") == [(2,)]
     assert outcome(again, "PRAGMA integrity_check") == [("ok",)]
@@ -179,7 +179,7 @@ def test_a_failing_read_fails_the_statement(
 ) -> None:
     disk, first = database()
     first.close()
-    connection = connect(Handle(disk), "/db")
+    connection = connect(Process(disk), "/db")
     disk.interposer = BadReads(Write, "/db", number)
     assert outcome(connection, "SELECT * FROM t") == (error, result, code)
 
@@ -218,7 +218,7 @@ def test_a_read_only_file_system_still_lets_sqlite_read() -> None:
     disk, first = database()
     first.close()
     disk.interposer = Faulty(Create, "/db-journal", errno.EROFS)
-    connection = connect(Handle(disk), "/db")
+    connection = connect(Process(disk), "/db")
     assert outcome(connection, "SELECT count(*) FROM t") == [(1,)]
     assert outcome(connection, INSERT) == (
         "CantOpenError",
@@ -230,7 +230,7 @@ def test_a_read_only_file_system_still_lets_sqlite_read() -> None:
 def test_descriptors_may_run_out() -> None:
     disk, first = database()
     first.close()
-    connection = connect(Handle(disk, descriptor_limit=1), "/db")
+    connection = connect(Process(disk, descriptor_limit=1), "/db")
     assert outcome(connection, "SELECT count(*) FROM t") == [(1,)]
     assert outcome(connection, INSERT) == (
         "CantOpenError",
@@ -242,7 +242,7 @@ def test_descriptors_may_run_out() -> None:
 def test_an_unprivileged_process_reads_what_it_may_not_write() -> None:
     disk, first = database()
     first.close()
-    connection = connect(Handle(disk, uid=1000, gid=1000), "/db")
+    connection = connect(Process(disk, uid=1000, gid=1000), "/db")
     assert connection.readonly("main")
     assert outcome(connection, "SELECT count(*) FROM t") == [(1,)]
     assert outcome(connection, INSERT) == (
@@ -255,7 +255,7 @@ def test_an_unprivileged_process_reads_what_it_may_not_write() -> None:
 def test_an_unwritable_directory_is_named_as_the_cause() -> None:
     disk, first = database()
     first.close()
-    Handle(disk).chmod("/db", 0o666)
-    connection = connect(Handle(disk, uid=1000, gid=1000), "/db")
+    Process(disk).chmod("/db", 0o666)
+    connection = connect(Process(disk, uid=1000, gid=1000), "/db")
     code = apsw.SQLITE_READONLY_DIRECTORY
     assert outcome(connection, INSERT) == ("ReadOnlyError", apsw.SQLITE_READONLY, code)

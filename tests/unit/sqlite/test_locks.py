@@ -7,8 +7,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
 from sim.errors import UnsupportedOperation
 from sim.sqlite import connect
 from tests.unit.sqlite.arms import both_arms, outcome
@@ -70,8 +70,8 @@ def test_connections_are_busy_for_one_another_as_on_unix(
 
 
 def test_busy_timeout_gives_up_without_sleeping() -> None:
-    handle = Handle(Disk())
-    first, second = connect(handle, "/db"), connect(handle, "/db")
+    process = Process(Disk())
+    first, second = connect(process, "/db"), connect(process, "/db")
     first.execute("CREATE TABLE t (a)")
     second.set_busy_timeout(3_600_000)
     first.execute("BEGIN EXCLUSIVE")
@@ -80,7 +80,7 @@ def test_busy_timeout_gives_up_without_sleeping() -> None:
 
 def test_the_locks_of_a_dead_process_are_gone() -> None:
     disk = Disk()
-    dying, other = Handle(disk), Handle(disk)
+    dying, other = Process(disk), Process(disk)
     first, second = connect(dying, "/db"), connect(other, "/db")
     first.execute("CREATE TABLE t (a)")
     first.execute("BEGIN EXCLUSIVE")
@@ -90,25 +90,25 @@ def test_the_locks_of_a_dead_process_are_gone() -> None:
 
 
 def test_two_disks_do_not_lock_each_other() -> None:
-    first, second = connect(Handle(Disk()), "/db"), connect(Handle(Disk()), "/db")
+    first, second = connect(Process(Disk()), "/db"), connect(Process(Disk()), "/db")
     first.execute("BEGIN EXCLUSIVE")
     second.execute("BEGIN EXCLUSIVE")
 
 
 def test_wal_without_exclusive_locking_is_refused_and_says_what_to_do() -> None:
-    connection = connect(Handle(Disk()), "/db")
+    connection = connect(Process(Disk()), "/db")
     with pytest.raises(UnsupportedOperation, match="PRAGMA locking_mode=EXCLUSIVE before"):
         connection.execute("PRAGMA journal_mode=WAL")
 
 
 def test_a_wal_database_is_not_opened_without_exclusive_locking() -> None:
-    handle = Handle(Disk())
-    first = connect(handle, "/db")
+    process = Process(Disk())
+    first = connect(process, "/db")
     first.pragma("locking_mode", "exclusive")
     first.pragma("journal_mode", "wal")
     first.execute("CREATE TABLE t (a)")
     first.close()
-    second = connect(handle, "/db")
+    second = connect(process, "/db")
     with pytest.raises(UnsupportedOperation, match="PRAGMA locking_mode=EXCLUSIVE before"):
         second.execute("SELECT * FROM t")
     second.execute("PRAGMA locking_mode=EXCLUSIVE")

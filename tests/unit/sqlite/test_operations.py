@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+from sim.disk.cache.operation import Create, Operation, Resize, Sync, Unlink, Write
+from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import EXT4_JOURNAL
 from sim.disk.disk import Disk
-from sim.disk.handle import Handle
-from sim.disk.operation import Create, Operation, Resize, Sync, Unlink, Write
-from sim.disk.persistence import EXT4_JOURNAL
 from sim.sqlite import connect
 
 JOURNALED = (
@@ -72,11 +72,11 @@ def line(operation: Operation) -> str:
             return repr(operation)
 
 
-def handle_on(disk: Disk) -> Handle:
-    """Return a handle of a disk that has a directory ``/d``."""
-    handle = Handle(disk)
-    handle.mkdir("/d")
-    return handle
+def handle_on(disk: Disk) -> Process:
+    """Return a process of a disk that has a directory ``/d``."""
+    process = Process(disk)
+    process.mkdir("/d")
+    return process
 
 
 @pytest.mark.parametrize("settings", EXPECTED)
@@ -145,10 +145,10 @@ def test_an_aborted_transaction_leaves_nothing_on_the_disk() -> None:
 
 
 def test_a_journal_gets_the_permissions_of_its_database() -> None:
-    handle = handle_on(Disk())
-    connection = connect(handle, "/d/db")
+    process = handle_on(Disk())
+    connection = connect(process, "/d/db")
     connection.execute("CREATE TABLE t (a)")
-    handle.chmod("/d/db", 0o640)
+    process.chmod("/d/db", 0o640)
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("INSERT INTO t VALUES (1)")
-    assert handle.stat("/d/db-journal").st_mode & 0o777 == 0o640
+    assert process.stat("/d/db-journal").st_mode & 0o777 == 0o640

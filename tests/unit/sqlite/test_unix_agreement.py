@@ -216,7 +216,7 @@ def _switch(connection: apsw.Connection, control: int, value: int) -> tuple[bool
 def test_a_database_that_was_moved_away_is_noticed_alike(tmp_path: Path) -> None:
     unix, simulated = both_arms(tmp_path)
     answers = []
-    for arm, rename in ((unix, os.rename), (simulated, simulated.handle.rename)):
+    for arm, rename in ((unix, os.rename), (simulated, simulated.process.rename)):
         connection = arm.open("db")
         outcome(connection, "CREATE TABLE t (a)")
         rename(arm.path("db"), arm.path("moved"))

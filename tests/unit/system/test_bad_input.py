@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from system.agents.session import SessionState
-from system.agents.store_report import Problem
 from system.errors import (
     NewerFormat,
     NotARoot,
@@ -23,6 +21,8 @@ from system.errors import (
 from system.host import real_host, run
 from system.ports import Json
 from system.runtime import Runtime
+from system.sessions.session import SessionState
+from system.sessions.store_report import Problem
 from system.storage.codec import seal
 from system.storage.line import Line, encode_line
 from tests.meta.source_tree import ROOT

@@ -15,12 +15,12 @@ import pytest
 from click.testing import CliRunner
 
 from system import cli as command
-from system.agents.recovery_report import RecoveryReport
-from system.agents.store_report import Problem, SessionProblem
 from system.demo.jobs import job_id
 from system.host import real_host
-from system.recovery_words import recovery_in_words
+from system.recovery.recovery_report import RecoveryReport
+from system.recovery.recovery_text import recovery_in_words
 from system.root import Root
+from system.sessions.store_report import Problem, SessionProblem
 from system.storage.codec import seal
 from system.storage.log_report import Damage
 from tests.meta.source_tree import ROOT, run_python

@@ -9,10 +9,10 @@ import errno
 
 import pytest
 
-from system.agents.session import SessionRecord, SessionState, encode_record
-from system.agents.session_store import SessionStore
-from system.agents.store_report import Problem
 from system.errors import LogStopped, StorageFull
+from system.sessions.session import SessionRecord, SessionState, encode_record
+from system.sessions.session_store import SessionStore
+from system.sessions.store_report import Problem
 from system.storage.framing import Framing
 from system.storage.log_report import PendingFate
 from tests.unit.system.faulty_files import FaultyHost

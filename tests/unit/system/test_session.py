@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from system.agents.session import SessionRecord, SessionState, decode_record, encode_record
 from system.errors import IllegalTransition, NewerFormat, NotPlainJson, RecordDamaged
 from system.ports import Json, JsonObject
+from system.sessions.session import SessionRecord, SessionState, decode_record, encode_record
 from system.storage.codec import seal
 
 ID = "0123456789abcdef0123456789abcdef"

@@ -6,9 +6,6 @@ import errno
 
 import pytest
 
-from system.agents.session import SessionRecord, SessionState, decode_record, encode_record
-from system.agents.session_store import SessionStore
-from system.agents.store_report import Problem, SessionProblem
 from system.errors import (
     IllegalTransition,
     NotPlainJson,
@@ -16,6 +13,9 @@ from system.errors import (
     SessionNotFound,
     StorageFull,
 )
+from system.sessions.session import SessionRecord, SessionState, decode_record, encode_record
+from system.sessions.session_store import SessionStore
+from system.sessions.store_report import Problem, SessionProblem
 from system.storage.codec import seal
 from tests.unit.system.faulty_files import FaultyHost
 

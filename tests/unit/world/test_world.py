@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices, SeededChoices
-from sim.disk.survivors import SurvivorSet
+from sim.disk.crash.survivors import SurvivorSet
 from sim.errors import HarnessError, PowerOff
 from sim.world import World
 from system.ports import Kind, OpenMode
 
 
-def _world() -> World:
-    return World(PlainChoices())
+def _world() -> World[Any]:
+    return World(simulated_host, PlainChoices())
 
 
 def test_a_kill_keeps_what_no_barrier_covered() -> None:
@@ -75,7 +78,7 @@ def test_between_two_lifetimes_there_is_no_disk() -> None:
 
 def test_an_unknown_persistence_model_is_refused_by_name() -> None:
     with pytest.raises(HarnessError, match="ext5"):
-        World(PlainChoices(), "ext5")
+        World(simulated_host, PlainChoices(), "ext5")
 
 
 def test_a_database_survives_a_kill_and_its_connection_does_not() -> None:
@@ -99,7 +102,9 @@ def test_time_goes_on_over_a_crash_and_the_logical_sequence_begins_again() -> No
 
 
 def test_ids_repeat_from_run_to_run_and_not_within_one() -> None:
-    first, again, other = (World(SeededChoices(seed)).boot().ids for seed in (1, 1, 2))
+    first, again, other = (
+        World(simulated_host, SeededChoices(seed)).boot().ids for seed in (1, 1, 2)
+    )
     ids = [first.uuid_hex() for _ in range(3)]
     assert ids == [again.uuid_hex() for _ in range(3)]
     assert other.uuid_hex() not in ids

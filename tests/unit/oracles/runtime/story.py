@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oracles.runtime.seen import Seen
-from oracles.shadow_runtime import ShadowRuntime
-from oracles.shadow_turns import ShadowTurns
+from oracles.runtime.shadow_runtime import ShadowRuntime
+from oracles.runtime.shadow_turns import ShadowTurns
 
 TIME = "2026-03-01T12:00:00.000000Z"
 NOW_NS = 1_772_366_400_000_000_000

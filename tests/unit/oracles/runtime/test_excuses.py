@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from oracles.shadow_runtime import ShadowRuntime
+from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.violation import LostAck, SilentEmpty, Violation
 from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
 from tests.unit.oracles.runtime.team import bounce, lose_turn, receive, team

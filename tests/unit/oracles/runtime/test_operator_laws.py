@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from oracles.shadow_runtime import ShadowRuntime
+from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.violation import Duplicated, Invented, LostAck, Reordered, TornRecord
 from tests.unit.oracles.runtime.story import NOW_NS, Story, hexed, message
 from tests.unit.oracles.runtime.team import team

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from oracles.shadow_runtime import ShadowRuntime, check_idempotent
+from oracles.runtime.shadow_runtime import ShadowRuntime, check_idempotent
 from oracles.violation import (
     Duplicated,
     Invented,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from system.agents import event
-from system.agents.store_report import Problem
 from system.ports import JsonObject
 from system.runtime import Runtime
+from system.sessions.store_report import Problem
 from tests.unit.system.agents.room import ADA, Room
 
 END: tuple[str, JsonObject] = (

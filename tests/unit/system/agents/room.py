@@ -7,14 +7,15 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices
 from sim.world import World
 from system.agents import event
 from system.agents.agent import Agent
-from system.agents.session import SessionRecord, SessionState, encode_record
 from system.agents.view import AgentView
 from system.ports import Host, Json, JsonObject, OpenMode, Provider
 from system.runtime import Options, Runtime
+from system.sessions.session import SessionRecord, SessionState, encode_record
 from system.storage.durable_directory import make_durable_directory
 from system.storage.line import Line, decode_line, encode_line
 from system.storage.transfer import read_all, write_all
@@ -40,7 +41,7 @@ class Room:
     def __init__(
         self, options: Options | None = None, providers: Mapping[str, Provider] | None = None
     ) -> None:
-        self.world = World(PlainChoices())
+        self.world = World(simulated_host, PlainChoices())
         self.options = options or Options()
         self.provider = FakeProvider()
         self.providers: Mapping[str, Provider] = providers or {"scripted": self.provider}

@@ -9,8 +9,8 @@ import pytest
 
 from system.agents import event
 from system.agents.agent import Owed
-from system.agents.session import SessionState
 from system.errors import AgentStopped, IllegalTransition, LogStopped, UnknownAgent
+from system.sessions.session import SessionState
 from tests.unit.system.agents.room import ADA, BOB, ONE, Room, born, enqueued, message, record_of
 
 

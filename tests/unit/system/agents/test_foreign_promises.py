@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from system.agents import event
-from system.agents.store_report import Problem
 from system.ports import JsonObject
+from system.sessions.store_report import Problem
 from tests.unit.system.agents.boot import problems, recovered
 from tests.unit.system.agents.room import (
     ADA,

@@ -13,8 +13,8 @@ import pytest
 
 from system.agents import event
 from system.agents.message import USER
-from system.agents.session import SessionState
 from system.ports import Json, JsonObject
+from system.sessions.session import SessionState
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.room import (
     ADA,

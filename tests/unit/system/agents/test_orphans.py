@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 
-from system.agents.session import SessionState
-from system.agents.store_report import Problem
+from system.sessions.session import SessionState
+from system.sessions.store_report import Problem
 from tests.unit.system.agents.boot import problems, recovered
 from tests.unit.system.agents.room import (
     ADA,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from system.agents.history import AgentFacts, History
-from system.agents.placing import Place, placed
+from system.recovery.parents_first import Place, placed
 
 
 def logs(*families: tuple[str, str | None]) -> dict[str, History]:

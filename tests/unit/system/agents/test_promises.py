@@ -6,9 +6,9 @@ import errno
 
 import pytest
 
-from system.agents.session import SessionState
 from system.ports import JsonObject
 from system.runtime import Options
+from system.sessions.session import SessionState
 from system.storage.framing import Framing
 from tests.unit.system.agents.boot import END, recovered
 from tests.unit.system.agents.room import (

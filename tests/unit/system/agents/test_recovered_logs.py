@@ -6,8 +6,8 @@ import errno
 
 import pytest
 
-from system.agents.store_report import Problem
 from system.runtime import Options
+from system.sessions.store_report import Problem
 from system.storage.codec import seal
 from system.storage.framing import Framing
 from system.storage.line import Line, encode_line

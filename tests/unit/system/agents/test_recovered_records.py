@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 
 from system.agents.provider_state import ProviderState
-from system.agents.session import SessionState
-from system.agents.store_report import Problem
+from system.sessions.session import SessionState
+from system.sessions.store_report import Problem
 from system.storage.codec import seal
 from tests.unit.system.agents.boot import END, problems, recovered
 from tests.unit.system.agents.room import (

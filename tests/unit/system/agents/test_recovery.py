@@ -11,10 +11,10 @@ import pytest
 from system import root
 from system.agents import event
 from system.agents.provider_state import ProviderState
-from system.agents.session import SessionState
 from system.errors import NewerFormat
 from system.ports import File, FileSystem, ProviderError
 from system.runtime import Runtime
+from system.sessions.session import SessionState
 from tests.unit.system.agents.boot import END, recovered
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.room import (

@@ -6,8 +6,8 @@ import pytest
 
 from system.agents.history import AgentFacts, History
 from system.agents.provider_state import ProviderState
-from system.agents.remains import Fate, Remains, Witnesses
-from system.agents.session import SessionRecord, SessionState
+from system.recovery.orphans import Fate, Remains, Witnesses
+from system.sessions.session import SessionRecord, SessionState
 from system.storage.line import Line
 from tests.unit.system.agents.room import (
     ADA,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from system.agents.session import SessionState
 from system.ports import JsonObject
 from system.runtime import Options, Resume
+from system.sessions.session import SessionState
 from tests.unit.system.agents.boot import END, recovered
 from tests.unit.system.agents.room import (
     ADA,

@@ -1,0 +1,1 @@
+"""The crash tests of ``system``: its targets, workloads, mutants, and simulated ports."""

@@ -1,0 +1,1 @@
+"""The correct code with one known bug planted in each."""

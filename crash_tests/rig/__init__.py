@@ -1,0 +1,1 @@
+"""The ports of ``system`` on the simulated machine, and simulated providers."""

@@ -1,0 +1,1 @@
+"""Targets of ``powercut run``: actions and checks for each part of ``system``."""

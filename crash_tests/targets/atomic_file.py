@@ -1,0 +1,114 @@
+"""One file replaced as a whole, under crashes and faults: write, read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from crash_tests.targets.system_target import SystemTarget
+from oracles.marks import Mark, Marks
+from oracles.shadow_file import ShadowFile
+from oracles.violation import FalseAlarm, Garbage
+from powercut.fuzz.action import Arguments, Kind
+from powercut.fuzz.sample_texts import text
+from sim.choices import Choices
+from system.errors import StorageError
+from system.ports import FileSystem, Host, Ids
+from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
+from system.storage.durable_directory import make_durable_directory
+
+DIRECTORY: Final = "data"
+NAME: Final = "state.json"
+PATH: Final = f"{DIRECTORY}/{NAME}"
+
+WriteFile = Callable[[FileSystem, str, bytes, Ids], None]
+"""Replaces a file: files, path, content, ids; durable when it returns."""
+
+
+class AtomicFileTarget(SystemTarget):
+    """One file and its shadow.
+
+    Its recovery is what a program that owns such a file does at boot: sweep what a crash
+    left, and put a barrier on the directory, so that what it reads is durable.
+    """
+
+    fault_rules = ()
+
+    def __init__(self, tag: str, write: WriteFile) -> None:
+        self.tag = tag
+        self.marks = Marks()
+        self.fault_plan = ""
+        self._write_file = write
+        self._shadow: ShadowFile[bytes] = ShadowFile()
+        self._written = 0
+        self._host: Host
+
+    def kinds(self) -> Sequence[Kind]:
+        """Return write and read."""
+        return (
+            Kind("write", 6, self._write, self._propose_write),
+            Kind("read", 1, self._read),
+        )
+
+    def boot(self, host: Host) -> None:
+        """Make the directory, sweep it, and make durable what will be read."""
+        self._host = host
+        make_durable_directory(host.files, DIRECTORY)
+        if sweep_temporaries(host.files, DIRECTORY):
+            self.marks.reach(Mark.STALE_TEMPORARY_SWEPT)
+        host.files.sync_dir(DIRECTORY)
+
+    def settle(self) -> None:
+        """Look at the file, and at what lies beside it."""
+        try:
+            actual = self._content()
+        except OSError:
+            if not self.fault_plan:
+                raise
+            return
+        doubtful = len(self._shadow.allowed) > 1
+        happened = self._shadow.settle(actual, PATH)
+        if doubtful:
+            self.marks.reach(Mark.IN_FLIGHT_KEPT if happened else Mark.IN_FLIGHT_LOST)
+        for name in self._host.files.listdir(DIRECTORY):
+            if name != NAME:
+                raise Garbage("a file is left that nothing will ever read", name=name)
+
+    def _propose_write(self, choices: Choices) -> Arguments:
+        return {"text": text(choices)}
+
+    def _write(self, arguments: Arguments) -> str:
+        self._written += 1
+        content = f"{self._written} {arguments['text']}".encode()
+        self._shadow.begin(content)
+        try:
+            self._write_file(self._host.files, PATH, content, self._host.ids)
+        except (OSError, StorageError) as refused:
+            if not self.fault_plan:
+                raise FalseAlarm(
+                    "a write failed, and no fault is on", raised=repr(refused)
+                ) from None
+            return f"refused: {refused}"
+        self._shadow.acknowledge()
+        return "ack"
+
+    def _read(self, _arguments: Arguments) -> str:
+        try:
+            actual = self._content()
+        except OSError as refused:
+            if not self.fault_plan:
+                raise
+            return f"refused: {refused}"
+        self._shadow.check(actual, PATH)
+        return f"{len(actual or b'')} bytes"
+
+    def _content(self) -> bytes | None:
+        try:
+            return read_whole(self._host.files, PATH)
+        except FileNotFoundError:
+            return None
+
+
+def atomic_file() -> AtomicFileTarget:
+    """Return the system's own ``write_atomic``."""
+    return AtomicFileTarget("atomic-file", write_atomic)

@@ -1,0 +1,258 @@
+"""The event log under crashes and faults, in both framings: append, note, rest, read, reopen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final, NamedTuple, Protocol
+
+from crash_tests.targets.system_target import SystemTarget
+from oracles.marks import Mark, Marks
+from oracles.shadow_log import ShadowLog
+from oracles.violation import FalseAlarm, Garbage
+from powercut.fuzz.action import Arguments, Kind
+from powercut.fuzz.sample_texts import text
+from sim.choices import Choices
+from system.errors import LogStopped, StorageError
+from system.ports import Host, Json, JsonObject
+from system.storage.event_log import EventLog
+from system.storage.framing import Framing
+from system.storage.line import Line
+from system.storage.log_report import LogReport, PendingFate
+
+SESSION: Final = "5e551011c0ffee00decaf000000000ff"
+DIRECTORY: Final = f"agents/{SESSION}"
+PATH: Final = f"{DIRECTORY}/events.jsonl"
+MOST_LINES: Final = 3
+MOST_NOTES: Final = 2
+EVENTS: Final = ("turn.start", "turn.complete", "message.enqueued", "agent.created")
+
+
+_KNOWN: Final = re.compile(r"events\.jsonl(\.quarantine\.\d+)?|events\.pending\.quarantine\.\d+")
+
+
+class Log(Protocol):
+    """What the machine needs of a log; ``EventLog`` and its planted holes have it."""
+
+    report: LogReport
+    recovered: tuple[Line, ...]
+
+    def append(self, event: str, data: JsonObject) -> Line: ...
+    def append_all(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]: ...
+    def note(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]: ...
+    def lines(self) -> Iterable[Line]: ...
+    def rest(self) -> None: ...
+    def close(self) -> None: ...
+
+
+OpenLog = Callable[[Host, str, str], Log]
+"""Opens and recovers a log: host, path, session id."""
+
+
+class Entry(NamedTuple):
+    """What was asked to be kept; a number in its data makes each entry of a run different."""
+
+    event: str
+    data: JsonObject
+
+
+class EventLogTarget(SystemTarget):
+    """One log, its shadow, and five things to do: append, note, rest, read, reopen."""
+
+    fault_rules = ()
+    actions_per_crash = 2
+
+    def __init__(self, tag: str, open_log: OpenLog) -> None:
+        self.tag = tag
+        self.marks = Marks()
+        self.fault_plan = ""
+        self._open_log = open_log
+        self._shadow: ShadowLog[Entry] = ShadowLog()
+        self._written = 0
+        self._open = False
+        self._stopped = False
+        self._losses = 0
+        self._faulty = False
+        self._host: Host
+        self._log: Log
+
+    def kinds(self) -> Sequence[Kind]:
+        """Return append, note, read, reopen and rest."""
+        return (
+            Kind("append", 8, self._append, self._propose_append, lambda: self._open),
+            Kind("note", 3, self._note, self._propose_note, lambda: self._open),
+            Kind("read", 1, self._read, ready=lambda: self._open),
+            Kind("reopen", 1, self._reopen),
+            Kind("rest", 1, self._rest, ready=lambda: self._open),
+        )
+
+    def boot(self, host: Host) -> None:
+        """Open the log, which recovers it."""
+        self._host = host
+        self._faulty |= bool(self.fault_plan)
+        self._open = self._stopped = False
+        self._log = self._open_log(host, PATH, SESSION)
+        self._open = True
+
+    def settle(self) -> None:
+        """Look at everything that recovery left: lines, report, files."""
+        doubtful = not self._shadow.settled
+        actual = [Entry(line.event, line.data) for line in self._log.recovered]
+        notes_kept = not self._faulty and self._losses == self._count_losses()
+        happened = self._shadow.settle(actual, notes_kept=notes_kept)
+        self._losses, self._faulty = self._count_losses(), False
+        if doubtful:
+            self.marks.reach(Mark.IN_FLIGHT_KEPT if happened else Mark.IN_FLIGHT_LOST)
+        self._judge_report(self._log.report, doubtful=doubtful)
+        self._judge_files()
+        self._read({})
+
+    # -- actions -----------------------------------------------------------------------
+
+    def _propose_append(self, choices: Choices) -> Arguments:
+        return _propose_lines(choices, MOST_LINES)
+
+    def _propose_note(self, choices: Choices) -> Arguments:
+        return _propose_lines(choices, MOST_NOTES)
+
+    def _append(self, arguments: Arguments) -> str:
+        entries = self._begin(arguments)
+        try:
+            if len(entries) == 1:
+                self._log.append(*entries[0])
+            else:
+                self._log.append_all(entries)
+        except (OSError, StorageError) as refused:
+            return self._not_written(refused)
+        self._shadow.acknowledge()
+        return "ack"
+
+    def _note(self, arguments: Arguments) -> str:
+        entries = self._begin(arguments)
+        try:
+            self._log.note(entries)
+        except (OSError, StorageError) as refused:
+            return self._not_written(refused)
+        self._shadow.note()
+        return "noted"
+
+    def _rest(self, _arguments: Arguments) -> str:
+        self._faulty |= bool(self.fault_plan)
+        try:
+            self._log.rest()
+        except LogStopped as refused:
+            if not self._stopped:
+                self._shadow.stop()
+            return self._refused(refused)
+        self._shadow.acknowledge()
+        return "rested"
+
+    def _begin(self, arguments: Arguments) -> list[Entry]:
+        """Return the entries that the arguments ask for, and tell the shadow."""
+        self._faulty |= bool(self.fault_plan)
+        entries = []
+        for text_of_line in _texts(arguments):
+            self._written += 1
+            data: JsonObject = {"number": self._written, "text": str(text_of_line)}
+            entries.append(Entry(str(arguments["event"]), data))
+        self._shadow.begin(*entries)
+        return entries
+
+    def _not_written(self, refused: OSError | StorageError) -> str:
+        """Tell the shadow of a refusal; only a log that stops does not know what it kept."""
+        if isinstance(refused, LogStopped) and not self._stopped:
+            self._shadow.stop()
+        else:
+            self._shadow.refuse()
+        return self._refused(refused)
+
+    def _refused(self, refused: OSError | StorageError) -> str:
+        if not (self.fault_plan or self._stopped):
+            raise FalseAlarm("a call failed, and no fault is on", raised=repr(refused))
+        if isinstance(refused, LogStopped):
+            self._stopped = True
+            self.marks.reach(Mark.STOPPED_BY_SYNC)
+        return f"refused: {refused}"
+
+    def _read(self, _arguments: Arguments) -> str:
+        try:
+            actual = self._entries()
+        except OSError as refused:
+            if not self.fault_plan:
+                raise
+            return f"refused: {refused}"
+        self._shadow.check(actual)
+        return f"{len(actual)} lines"
+
+    def _reopen(self, _arguments: Arguments) -> str:
+        try:
+            if self._open:
+                # It is closed even when this raises.
+                self._open = False
+                self._log.close()
+            self.boot(self._host)
+        except (OSError, StorageError) as refused:
+            return self._refused(refused)
+        self.settle()
+        return "reopened"
+
+    # -- looking -----------------------------------------------------------------------
+
+    def _entries(self) -> list[Entry]:
+        return [Entry(line.event, line.data) for line in self._log.lines()]
+
+    def _count_losses(self) -> int:
+        """Return how many power cuts took something; without one, what was noted is there."""
+        reached = self.marks.reached
+        return reached.get(Mark.POWER_CUT_LOST, 0) + reached.get(Mark.TORN, 0)
+
+    def _judge_files(self) -> None:
+        """Nothing is left beside the log but what was put aside."""
+        for name in self._host.files.listdir(DIRECTORY):
+            if not _KNOWN.fullmatch(name):
+                raise Garbage("a file is left that nothing will ever read", name=name)
+
+    def _judge_report(self, report: LogReport, *, doubtful: bool) -> None:
+        """A crash damages nothing but what was not durable yet."""
+        marks = self.marks
+        if report.missing or any(not damage.tail for damage in report.damaged):
+            raise FalseAlarm("recovery reports damage that no crash can do", report=report)
+        if report.damaged and not doubtful:
+            raise FalseAlarm("recovery reports damage, and nothing was in flight", report=report)
+        if report.damaged:
+            marks.reach(Mark.QUARANTINED)
+        if report.torn_bytes:
+            marks.reach(Mark.TORN_TAIL_TRUNCATED)
+        if report.swept:
+            marks.reach(Mark.STALE_TEMPORARY_SWEPT)
+        match report.pending:
+            case PendingFate.REPLAYED:
+                marks.reach(Mark.PENDING_REPLAYED)
+            case PendingFate.STALE | PendingFate.TORN:
+                marks.reach(Mark.PENDING_REJECTED)
+            case PendingFate.AHEAD | PendingFate.ABSENT:
+                pass
+
+
+def _propose_lines(choices: Choices, most: int) -> Arguments:
+    """Propose 1 to ``most`` lines of one event."""
+    event, first = choices.pick("event", EVENTS), text(choices)
+    more: list[Json] = [text(choices) for _ in range(choices.integer("more lines", 0, most - 1))]
+    return {"event": event, "text": first, "more": more}
+
+
+def _texts(arguments: Arguments) -> list[Json]:
+    more = arguments.get("more", [])
+    assert isinstance(more, list)
+    return [arguments["text"], *more]
+
+
+def framed() -> EventLogTarget:
+    """Return the event log with the framing ``framed``."""
+    return EventLogTarget("event-log-framed", partial(EventLog.open, framing=Framing.FRAMED))
+
+
+def pending() -> EventLogTarget:
+    """Return the event log with the framing ``pending``."""
+    return EventLogTarget("event-log-pending", partial(EventLog.open, framing=Framing.PENDING))

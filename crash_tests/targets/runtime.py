@@ -1,0 +1,374 @@
+"""The whole runtime under crashes and faults: the operator's calls, agents' plays, time.
+
+An action is what the operator, the provider or the clock does; what agents do is in the plays
+that messages carry. Turns go on beside the actions: the loop runs as long as an action
+needs, and what is under way then waits for the next one, or for a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Coroutine, Sequence
+from errno import EIO
+from typing import Any, Final, TypeVar
+
+from crash_tests.targets.operator import Asked, GivenUp, Operator
+from crash_tests.targets.outside import FEATURES, MachineOutside
+from crash_tests.targets.play import NAMES
+from crash_tests.targets.proposals import (
+    propose_advance,
+    propose_agent,
+    propose_call,
+    propose_create,
+    propose_provider_fault,
+    propose_run,
+    propose_send,
+)
+from crash_tests.targets.refusals import is_plausible, is_stopped
+from crash_tests.targets.report import check_report
+from crash_tests.targets.schedule import schedule
+from crash_tests.targets.system_target import SystemTarget
+from oracles.marks import Mark, Marks
+from oracles.runtime.recovery_marks import marks_of_recovery, marks_of_run
+from oracles.runtime.seen import Seen
+from oracles.runtime.shadow_runtime import ShadowRuntime
+from oracles.runtime.shadow_turns import ShadowTurns
+from oracles.violation import FalseAlarm, Starved
+from powercut.fuzz.action import Arguments, Json, Kind
+from sim.choices import Choices, Diverged, PlainChoices
+from sim.errors import PowerOff, SimulatedCrash
+from sim.loop.clock import EPOCH_NS
+from sim.world import World
+from system.agents.view import AgentView, RuntimeView
+from system.errors import LogStopped, RuntimeRefused, StorageError
+from system.ports import Host, ProviderError
+from system.runtime import Options, Runtime
+from system.storage.framing import Framing
+
+T = TypeVar("T")
+
+SLOTS: Final = (1, 1, 3)
+"""Of each provider, in one boot after the other: agents wait for each other, or overlap."""
+SECOND_NS: Final = 1_000_000_000
+HOUR_NS: Final = 3600 * SECOND_NS
+MOST_ROUNDS: Final = 64
+
+_REFUSED: Final = (OSError, StorageError, RuntimeRefused, ProviderError)
+
+
+class RuntimeTarget(SystemTarget):
+    """One root, its lifetimes, and the shadow of everything that was promised."""
+
+    fault_rules = ()
+    volatile = frozenset(("/runtime.lock",))
+    actions_per_crash = 2
+    features = FEATURES
+
+    def __init__(
+        self, tag: str, framing: Framing = Framing.FRAMED, recover: Any = Runtime.recover
+    ) -> None:
+        self.tag = tag
+        self.marks = Marks()
+        self.fault_plan = ""
+        turns = ShadowTurns()
+        self.outside = MachineOutside(turns, lambda: self._world.clock.wall_now_ns)
+        self._shadow = ShadowRuntime(turns)
+        self._framing = framing
+        self._boots = 0
+        self._stepped = self._met_fault = False
+        self._recover = recover
+        self._operator = Operator(self._shadow.operator)
+        self._awaited: frozenset[str] = frozenset()
+        self._world: World[Host]
+        self._host: Host
+        self._runtime: Runtime
+        self._found: Seen
+
+    def enter(self, world: World[Host]) -> None:
+        """Learn the world."""
+        self._world = world
+
+    def step(self, choices: Choices) -> None:
+        """Choose the schedule of this step, and before the first one the ids of the run."""
+        if not self._stepped:
+            self._stepped = True
+            self._world.ids.choose(choices)
+        self._world.schedule = schedule(choices)
+
+    def kinds(self) -> Sequence[Kind]:
+        """Return the operator's calls, the passing of time, and what providers do."""
+        return (
+            Kind("create", 4, self._create, propose_create),
+            Kind("send", 16, self._send, propose_send, self._has_agents),
+            Kind("run", 6, self._run_on, propose_run, self._has_agents),
+            Kind("advance", 2, self._advance, propose_advance, self._has_agents),
+            Kind("terminate", 5, self._terminate, propose_agent, self._has_agents),
+            Kind("suspend", 2, self._suspend, propose_agent, self._has_agents),
+            Kind(
+                "acknowledge", 1, self._acknowledge, propose_call, lambda: bool(self._view().user)
+            ),
+            Kind("look", 1, self._look, ready=self._has_agents),
+            Kind("provider_fault", 1, self._provider_fault, propose_provider_fault),
+            Kind("provider_well", 1, self._provider_well, ready=lambda: self.outside.is_ill),
+            Kind("quiesce", 2, self._quiesce, ready=self._has_agents),
+        )
+
+    # -- lifetimes -----------------------------------------------------------------------
+
+    def boot(self, host: Host) -> None:
+        """Recover the root; no turn runs yet."""
+        self._host = host
+        self._found = self._shadow.look(self._files())
+        self._boots += 1
+        self.outside.boot(self._slots)
+        self._met_fault = False
+        options = Options(slots=self._slots, framing=self._framing)
+        recover = self._recover(host, self.outside.providers, options)
+        try:
+            self._runtime = self._world.loop.run_until_complete(recover)
+        except (SimulatedCrash, PowerOff):
+            if self._found.agents:
+                self.marks.reach(Mark.NESTED_CRASH_WITH_AGENTS)
+            raise
+        report = self._runtime.report
+        if self.fault_plan and (report.problems or report.unkept or is_stopped(self._runtime)):
+            # It goes on with what it has, which is right; but only a whole one can be judged.
+            raise OSError(EIO, "a fault has kept the recovery from doing everything")
+
+    @property
+    def _slots(self) -> int:
+        return SLOTS[(self._boots - 1) % len(SLOTS)]
+
+    def settle(self) -> None:
+        """Look at everything that recovery left on the disk; then let the agents run."""
+        seen = self._seen()
+        asked = self._shadow.operator.in_flight
+        happened = self._shadow.settle(seen, self._latest_ns())
+        self._mark_recovery(seen, happened=happened)
+        if asked and not happened:
+            self.marks.reach(Mark.IN_FLIGHT_LOST)
+        self._awaited |= seen.active_reminders
+        check_report(self._runtime.report)
+        self._shadow.check_view(self._view(), seen, at_rest=True)
+        self._call(self._started())
+
+    async def _started(self) -> None:
+        self._runtime.start()
+
+    def _mark_recovery(self, seen: Seen, *, happened: bool) -> None:
+        report = self._runtime.report
+        for mark in marks_of_recovery(self._found, seen):
+            self.marks.reach(mark)
+        for found, mark in (
+            (report.torn_bytes, Mark.TORN_TAIL_TRUNCATED),
+            (report.swept, Mark.STALE_TEMPORARY_SWEPT),
+            (report.suspended, Mark.ACTIVE_SUSPENDED),
+            (report.damaged, Mark.QUARANTINED),
+            (happened, Mark.IN_FLIGHT_KEPT),
+        ):
+            if found:
+                self.marks.reach(mark)
+
+    def rest(self) -> None:
+        """Lift everything, and let all accepted work be done."""
+        self.outside.be_well()
+        self._world.schedule = PlainChoices()
+        if self._is_stopped():
+            # What a barrier has stopped goes on with the next boot.
+            self._world.kill()
+            self.boot(self._world.boot())
+            self.settle()
+            self.marks.reach(Mark.STOPPED_SESSION_BACK)
+        self._be_quiet()
+        seen = self._seen()
+        for mark in marks_of_run(seen):
+            self.marks.reach(mark)
+        if self._awaited - seen.active_reminders:
+            self.marks.reach(Mark.REMINDER_AFTER_CRASH)
+        if self.outside.was_ill:
+            self.marks.reach(Mark.PROVIDER_FAULT)
+
+    # -- the operator --------------------------------------------------------------------
+
+    def _create(self, arguments: Arguments) -> str:
+        return self._ask(self._operator.create(self._runtime, arguments), arguments)
+
+    def _send(self, arguments: Arguments) -> str:
+        agent_id = self._chosen(arguments).agent_id
+        outcome = self._ask(self._operator.send(self._runtime, agent_id, arguments), arguments)
+        if outcome == "ack":
+            # The turns that it causes begin at once, or wait for another action.
+            self._call(self._pass(arguments["then"]))
+            self._saw()
+        return outcome
+
+    def _terminate(self, arguments: Arguments) -> str:
+        agent_id = self._chosen(arguments).agent_id
+        return self._ask(self._operator.terminate(self._runtime, agent_id), arguments)
+
+    def _suspend(self, arguments: Arguments) -> str:
+        agent_id = self._chosen(arguments).agent_id
+        return self._ask(self._operator.suspend(self._runtime, agent_id), arguments)
+
+    def _acknowledge(self, arguments: Arguments) -> str:
+        message_id = self._view().user[0].message_id
+        return self._ask(self._operator.acknowledge(self._runtime, message_id), arguments)
+
+    def _ask(self, asked: Asked, arguments: Arguments) -> str:
+        taken = [name for name in NAMES if self._runtime.is_taken(name)]
+        try:
+            answer = self._call(asked.answer(arguments["patience"]))
+        except GivenUp:
+            self.marks.reach(Mark.CALL_GIVEN_UP)
+            self._met_fault |= bool(self.fault_plan)
+            return "given up"
+        except _REFUSED as refused:
+            if isinstance(refused, asked.refusals):
+                asked.refuse()
+            return self._refused(refused, taken)
+        asked.acknowledge(answer)
+        self._saw()
+        return "ack"
+
+    def _refused(self, refused: Exception, taken: Collection[str]) -> str:
+        if isinstance(refused, LogStopped):
+            self.marks.reach(Mark.STOPPED_BY_SYNC)
+        # A call that was given up may have met a fault that is over; its repetition hears of it.
+        late = self._met_fault and isinstance(refused, OSError | StorageError)
+        if not (
+            self.fault_plan
+            or late
+            or is_plausible(refused, self._runtime, taken, provider_was_ill=self.outside.was_ill)
+        ):
+            raise FalseAlarm("the runtime refused, and nothing is wrong", raised=repr(refused))
+        return f"refused: {type(refused).__name__}"
+
+    # -- time and providers --------------------------------------------------------------
+
+    def _run_on(self, arguments: Arguments) -> str:
+        """Let what is ready run: everything, or some steps of it."""
+        if arguments["steps"]:
+            self._call(self._pass(arguments["steps"]))
+        else:
+            self._world.loop.run_until_idle()
+            self._must_be_well()
+        self._saw()
+        return "ran"
+
+    async def _pass(self, steps: Json) -> None:
+        assert isinstance(steps, int)
+        for _ in range(steps):
+            await self._world.clock.sleep(0)
+
+    def _advance(self, arguments: Arguments) -> str:
+        seconds, back = arguments["seconds"], arguments["back"]
+        assert isinstance(seconds, int)
+        if back:
+            self._world.clock.step_wall(-seconds * SECOND_NS)
+            return "stepped back"
+        self._world.loop.advance(seconds * SECOND_NS)
+        self._must_be_well()
+        self._saw()
+        return "advanced"
+
+    def _provider_fault(self, arguments: Arguments) -> str:
+        count = arguments["count"]
+        assert isinstance(count, int)
+        self.outside.be_ill(str(arguments["fault"]), count)
+        return "ill"
+
+    def _provider_well(self, _arguments: Arguments) -> str:
+        self.outside.be_well()
+        return "well"
+
+    # -- looking -------------------------------------------------------------------------
+
+    def _look(self, _arguments: Arguments) -> str:
+        self._saw()
+        seen = self._seen()
+        self._shadow.check(seen, self._latest_ns())
+        self._shadow.check_view(self._view(), seen, at_rest=False)
+        return f"{len(seen.agents)} agents"
+
+    def _quiesce(self, _arguments: Arguments) -> str:
+        self.outside.be_well()
+        if self.fault_plan or self._is_stopped():
+            self._world.loop.advance(HOUR_NS)
+            self._must_be_well()
+            return "an hour has passed"
+        self._be_quiet()
+        return "quiet"
+
+    def _is_stopped(self) -> bool:
+        """Whether a barrier has stopped anything; one that has failed may not be heard of yet."""
+        self._world.loop.run_until_idle()
+        return is_stopped(self._runtime)
+
+    def _be_quiet(self) -> None:
+        """Let time pass until nothing moves, and judge that all is done."""
+        for _ in range(MOST_ROUNDS):
+            done = self._world.disk.operations
+            self._world.loop.advance(HOUR_NS)
+            if self._world.disk.operations == done:
+                break
+        self._must_be_well()
+        self._saw()
+        seen = self._seen()
+        self._shadow.check(seen, self._latest_ns())
+        self._shadow.check_quiet(self._view(), seen, self._world.clock.wall_ns())
+        living = {look.name for look in self._living()}
+        kept = [name for name in NAMES if self._runtime.is_taken(name) and name not in living]
+        if kept:
+            raise Starved("a name is kept for an agent that nothing will create", names=kept)
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        result = self._world.loop.run_until_complete(work)
+        self._must_be_well()
+        return result
+
+    def _must_be_well(self) -> None:
+        """Raise what something raised that nobody awaits."""
+        for failure in self._runtime.failures:
+            raise failure
+        self._world.loop.raise_unhandled()
+        self.outside.check()
+
+    def _saw(self) -> None:
+        self._shadow.saw(self._view())
+
+    def _view(self) -> RuntimeView:
+        return self._runtime.view()
+
+    def _seen(self) -> Seen:
+        self.outside.tell()
+        return self._shadow.look(self._files())
+
+    def _files(self) -> dict[str, bytes]:
+        files = self._world.disk.files()
+        return {path[1:]: content for path, content in files.items()}
+
+    def _latest_ns(self) -> int:
+        """Return the true time: timers go by it, even when the wall clock was set back."""
+        return EPOCH_NS + self._world.clock.now_ns
+
+    def _living(self) -> list[AgentView]:
+        return [look for look in self._view().agents if look.alive]
+
+    def _has_agents(self) -> bool:
+        return bool(self._living())
+
+    def _chosen(self, arguments: Arguments) -> AgentView:
+        place, living = arguments["agent"], self._living()
+        assert isinstance(place, int)
+        if not living:
+            raise Diverged(0, "an agent", "none lives")
+        return living[place % len(living)]
+
+
+def runtime() -> RuntimeTarget:
+    """Return the runtime with the framing ``framed``."""
+    return RuntimeTarget("runtime")
+
+
+def runtime_pending() -> RuntimeTarget:
+    """Return the runtime with the framing ``pending``."""
+    return RuntimeTarget("runtime-pending", Framing.PENDING)

@@ -1,0 +1,26 @@
+"""A simulated host around one process, for scenarios of the runtime's own parts."""
+
+from __future__ import annotations
+
+from crash_tests.rig.database import SimulatedDatabase
+from crash_tests.rig.filesystem import SimulatedFileSystem
+from sim.choices import PlainChoices
+from sim.disk.calls.process import Process
+from sim.loop.clock import SimulatedClock
+from sim.loop.ids import SimulatedIds
+from sim.loop.workers import SimulatedWorkers
+from system.ports import Host
+
+
+def host_of(process: Process, clock: SimulatedClock | None = None) -> Host:
+    """Return a host for one lifetime; every lifetime begins with the same clock and ids.
+
+    ``clock`` is for who keeps it, as an event loop does.
+    """
+    return Host(
+        files=SimulatedFileSystem(process),
+        clock=clock or SimulatedClock(),
+        ids=SimulatedIds(PlainChoices()),
+        database=SimulatedDatabase(process),
+        workers=SimulatedWorkers(),
+    )

@@ -1,0 +1,58 @@
+"""Where a command writes: tables and stories for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+
+from powercut.cli.usage import UsageMistake
+from powercut.fuzz.action import Json
+
+SCHEMA: Final = 1
+_COLUMNS: Final = 110
+json_option = click.option(
+    "--json", "json_out", metavar="OUT", help="Write one JSON object to this file, or to - ."
+)
+
+
+def console_beside(json_out: str | None) -> Console:
+    """Return the console for people; it is stderr when stdout is taken by ``--json -``.
+
+    Colour and progress need a terminal, whatever the environment says.
+    """
+    file = sys.stderr if json_out == "-" else sys.stdout
+    terminal = file.isatty()
+    return Console(
+        file=file,
+        force_terminal=terminal,
+        color_system="auto" if terminal else None,
+        width=None if terminal else _COLUMNS,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+    )
+
+
+def write_json(out: str, members: Mapping[str, Json]) -> None:
+    """Write one object with a ``schema`` number; ``UsageMistake`` if the file refuses it."""
+    text = json.dumps({"schema": SCHEMA, **members}, indent=1)
+    if out == "-":
+        click.echo(text)
+        return
+    try:
+        Path(out).write_text(text + "\n", encoding="ascii")
+    except OSError as refused:
+        raise UsageMistake(f"cannot write --json {out}: {refused.strerror}") from None
+
+
+def busy(console: Console, text: str) -> AbstractContextManager[object]:
+    """Show on a terminal, and nowhere else, what takes a while."""
+    return console.status(text) if console.is_terminal else nullcontext()

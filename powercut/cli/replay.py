@@ -1,0 +1,84 @@
+"""``powercut replay``: a reproducer again, byte for byte, without Hypothesis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+
+from faults.plan import FaultPlan
+from powercut.cli.exit_code import ExitCode
+from powercut.cli.output import console_beside
+from powercut.cli.usage import asked_by_user
+from powercut.fuzz.action import Action
+from powercut.fuzz.crash_plan import planned
+from powercut.fuzz.drivers.replay_driver import Replay, Verdict, replay
+from powercut.registry import entry_named
+from powercut.report.reproducer import (
+    BadReproducer,
+    RecordedStep,
+    Reproducer,
+    read_reproducer,
+    versions,
+)
+from powercut.report.story import story
+from sim.disk.crash.persistence import model_named
+from sim.errors import HarnessError
+
+_EXIT_CODES: Final = {
+    Verdict.SAME: ExitCode.VIOLATION,
+    Verdict.DIFFERENT: ExitCode.VIOLATION,
+    Verdict.PASSES: ExitCode.CLEAN,
+    Verdict.DIVERGED: ExitCode.DIVERGED,
+}
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def command(file: Path) -> None:
+    """Run the reproducer FILE again, byte for byte.
+
+    Says whether it is the same failure, a different one, passes now, or takes another way
+    than it did (diverged).
+    """
+    with asked_by_user():
+        reproducer = read_reproducer(file)
+        target = entry_named(reproducer.target)
+        model_named(reproducer.model)
+        for number, step in enumerate(reproducer.steps, 1):
+            _must_be_performable(file, number, step)
+    result = replay(reproducer, target.make_target)
+    _tell(console_beside(None), reproducer, result, file)
+    click.get_current_context().exit(_EXIT_CODES[result.verdict])
+
+
+def _must_be_performable(file: Path, number: int, step: RecordedStep) -> None:
+    """Refuse a step that no machine has ever written, before anything runs."""
+    arguments = step.action.arguments
+    try:
+        if "action" in arguments:
+            Action.of_plain(arguments["action"])
+        if "plan" in arguments:
+            FaultPlan.parse(str(arguments["plan"]))
+        if step.action.name == "crash_and_recover":
+            planned(arguments)
+    except (KeyError, ValueError, HarnessError) as wrong:
+        raise BadReproducer(f"{file} is a malformed reproducer: step {number}: {wrong}") from None
+
+
+def _tell(console: Console, reproducer: Reproducer, result: Replay, file: Path) -> None:
+    if result.failure is not None and result.verdict is not Verdict.DIVERGED:
+        told = story(result.steps, result.failure, reproducer.model, reproducer.fingerprint, file)
+        console.print(told, soft_wrap=True)
+        console.print()
+    console.print(str(result), soft_wrap=True)
+    if result.identical:
+        return
+    if result.verdict is Verdict.DIFFERENT:
+        console.print(f"recorded: {reproducer.broken}: {reproducer.statement}", soft_wrap=True)
+    here = versions()
+    for name, then in reproducer.versions.items():
+        if here.get(name, then) != then:
+            console.print(f"recorded with {name} {then}, replayed with {here[name]}")

@@ -1,0 +1,215 @@
+"""``powercut run``: fuzz the runtime and its parts, shrink what fails, close with a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, TypedDict, Unpack
+
+import click
+from rich.console import Console
+
+from faults.plan import FaultPlan
+from powercut.cli.output import busy, console_beside, json_option, write_json
+from powercut.cli.progress import campaign_progress
+from powercut.cli.usage import asked_by_user, must_be_writable, must_take_json
+from powercut.fuzz.campaign import Plan, Score, batches, run_batch
+from powercut.fuzz.drivers.hypothesis_driver import Finding
+from powercut.fuzz.drivers.replay_driver import record
+from powercut.fuzz.drivers.seeded_run import SeededRun
+from powercut.fuzz.profiles import PROFILES, Profile
+from powercut.fuzz.reduction.shrinker import SECONDS as SHRINKING_SECONDS
+from powercut.fuzz.reduction.shrinker import shrink
+from powercut.fuzz.target_run import TargetRun
+from powercut.fuzz.workers import cores, work
+from powercut.registry import all_targets, entry_named
+from powercut.report.campaign import CampaignReport, Goal
+from powercut.report.closing_table import print_closing
+from powercut.report.reproducer import FAILURES, write_reproducer
+from sim.disk.crash.persistence import MODELS, POSIX, model_named
+from sim.errors import HarnessError
+
+_SECONDS: Final = 60
+_LONG: Final = ("nightly", "torture")
+
+
+class Given(TypedDict):
+    """The options as click gives them."""
+
+    targets: tuple[str, ...]
+    model: str
+    profile: str | None
+    examples: int | None
+    steps: int | None
+    seconds: float | None
+    seed: int
+    processes: int | None
+    faults: str
+    root: Path
+    json_out: str | None
+
+
+@click.command()
+@click.argument("targets", metavar="[TARGET]...", nargs=-1)
+@click.option(
+    "--model",
+    metavar="MODEL",
+    default="posix",
+    show_default=True,
+    help=f"Persistence model: {', '.join(MODELS)}.",
+)
+@click.option("--profile", metavar="NAME", help="Take examples and steps from these settings.")
+@click.option("--examples", type=click.IntRange(1), metavar="N", help="Runs of each target.")
+@click.option(
+    "--steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Actions of each run.  [default: mostly 30, some 5, rarely hundreds]",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help=f"Stop after so long.  [default: {_SECONDS}, unless a number of examples is given]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    show_default=True,
+    help="Where all choices start; the same seed repeats the campaign.",
+)
+@click.option(
+    "-n",
+    "processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Processes.  [default: one for each core]",
+)
+@click.option(
+    "--faults",
+    metavar="PLAN",
+    default="",
+    help="Begin each run under this fault plan, such as 'fsync * #3 EIO:ext4'.",
+)
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    metavar="DIR",
+    help="Failures go to .powercut/failures in this directory.  [default: the current one]",
+)
+@json_option
+def command(**given: Unpack[Given]) -> None:
+    """Fuzz the whole runtime under crashes, and its parts beside it; close with a table.
+
+    Every TARGET is driven by random actions, each run by other kinds of them; the process is
+    killed and the power is cut at any operation, and again inside the recovery. Then all
+    faults are lifted, and what was accepted must be done. What fails is shrunk, told, and
+    written as a reproducer.
+    """
+    started = time.monotonic()
+    json_out = given["json_out"]
+    folder = given["root"] / FAILURES
+    plan, goal = _plan(given, started)
+    must_be_writable(folder)
+    if json_out is not None:
+        must_take_json(json_out)
+    console = console_beside(json_out)
+    scores, interrupted = _fuzz(plan, given["processes"] or cores(), console)
+    fuzzing_seconds = time.monotonic() - started
+    findings, interrupted = _shrink(plan, scores, folder, console, hurry=interrupted)
+    report = CampaignReport(plan, scores, findings, interrupted, goal)
+    print_closing(console, report, fuzzing_seconds, time.monotonic() - started)
+    if json_out is not None:
+        write_json(json_out, report.plain())
+    click.get_current_context().exit(report.exit_code)
+
+
+def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
+    """Return what was asked for, and which marks it must reach."""
+    with asked_by_user():
+        named, name = given["targets"], given["profile"]
+        # The same target twice is the same runs twice.
+        targets = [entry_named(tag) for tag in dict.fromkeys(named)] if named else all_targets()
+        model = model_named(given["model"])
+        faults = str(FaultPlan.parse(given["faults"]))
+        profile = _profile_named(name or "default")
+    examples = given["examples"] or (profile.examples if name else None)
+    seconds = given["seconds"] or (None if examples else _SECONDS)
+    plan = Plan(
+        tuple(target.under(model) for target in targets),
+        model,
+        given["seed"],
+        given["steps"] or profile.steps,
+        examples,
+        None if seconds is None else started + seconds,
+        faults,
+        various=given["steps"] is None,
+    )
+    return plan, _goal(given)
+
+
+def _goal(given: Given) -> Goal:
+    """Return which marks must be reached: a budget of the user's own may be too small for any.
+
+    A stronger disk than the default may not get into every state.
+    """
+    if given["profile"] in _LONG:
+        return Goal.ALL
+    own = (given["targets"], given["profile"], given["examples"], given["steps"], given["seconds"])
+    usual = not any(own) and not given["faults"] and given["model"] == POSIX.name
+    return Goal.USUAL if usual else Goal.NONE
+
+
+def _profile_named(name: str) -> Profile:
+    try:
+        return PROFILES[name]
+    except KeyError:
+        known = ", ".join(PROFILES)
+        raise HarnessError(f"unknown settings profile {name!r}; known are {known}") from None
+
+
+def _fuzz(plan: Plan, processes: int, console: Console) -> tuple[Sequence[Score], bool]:
+    """Run the campaign; return the scores, and whether the user has interrupted it."""
+    scores = {target.tag: Score(target) for target in plan.targets}
+    with campaign_progress(console, plan) as told:
+        try:
+            for score in work(run_batch, batches(plan), processes):
+                scores[score.target.tag].add(score)
+                told(score)
+        except KeyboardInterrupt:
+            return tuple(scores.values()), True
+    return tuple(scores.values()), False
+
+
+def _shrink(
+    plan: Plan, scores: Sequence[Score], folder: Path, console: Console, *, hurry: bool
+) -> tuple[list[Finding], bool]:
+    """Shrink one failure of each kind, write its reproducer, tell its story.
+
+    In a ``hurry`` they are kept as they are. Returns whether there was one in the end.
+    """
+    findings: list[Finding] = []
+    for score in scores:
+        for _, failing in sorted(score.failing.items()):
+            run = plan.run(score.target, failing.number, failing.steps)
+            try:
+                machine, failure = _smallest(run, console, hurry=hurry)
+            except KeyboardInterrupt:
+                hurry = True
+                machine, failure = _smallest(run, console, hurry=hurry)
+            reproducer = record(machine, run.make_target, failure)
+            path = write_reproducer(reproducer, folder)
+            findings.append(Finding(failure, machine, reproducer, path))
+            console.print(findings[-1].story, soft_wrap=True)
+            console.print(f"  swarm   run {failing.number}: {run.about()}", soft_wrap=True)
+            console.print()
+    return findings, hurry
+
+
+def _smallest(run: SeededRun, console: Console, *, hurry: bool) -> tuple[TargetRun, Exception]:
+    with busy(console, "shrinking a failure"):
+        return shrink(run, 0 if hurry else SHRINKING_SECONDS)

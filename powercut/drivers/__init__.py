@@ -1,1 +1,0 @@
-"""Who drives a machine: Hypothesis, a seed, a recording."""

@@ -1,0 +1,1 @@
+"""Crash a workload at every operation, in every way the model allows."""

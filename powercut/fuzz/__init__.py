@@ -1,0 +1,1 @@
+"""Random actions and crashes against a target."""

@@ -1,0 +1,123 @@
+"""Disk faults as actions of a machine: one fault plan is switched on, later it is lifted.
+
+Only faults that a program can answer are here. A disk that lies about its barriers, or
+tells of a failure one barrier too late, takes acknowledged data with it, and no program
+can help it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from faults.injector import FaultInjector
+from faults.plan import FaultPlan
+from oracles.marks import Mark
+from powercut.fuzz.action import Arguments, Kind
+from powercut.fuzz.tally import Tally
+from powercut.fuzz.target import AnyTarget
+from sim.choices import Choices
+from sim.disk.disk import Disk
+from sim.world import World
+
+PARTIAL_WRITES: Final = (
+    "write * #{count} short:{size}B; write * #{following} ENOSPC",
+    "write * #{count} short:{size}B; write * #{following} EIO",
+    "write * after {size}B ENOSPC",
+    "write * #{count} short:{size}B",
+)
+FAILED_BARRIERS: Final = (
+    "fsync * #{count} EIO:ext4",
+    "fsync * #{count} EIO:xfs",
+    "fsync * #{count} EIO:btrfs",
+)
+REFUSED_CALLS: Final = (
+    "write * #{count} ENOSPC",
+    "write * #{count} EIO",
+    "create * #{count} ENOSPC",
+    "rename * #{count} EIO",
+    "unlink * #{count} EIO",
+    "resize * #{count} EIO",
+    "read * #{count} EIO",
+    "read * #{count}+ short:{size}00B",
+    "open * #{count} EMFILE",
+    "close * #{count} EIO",
+)
+FAMILIES: Final = (PARTIAL_WRITES, FAILED_BARRIERS, REFUSED_CALLS)
+"""What breaks programs comes as often as all the rest."""
+
+_MOST_COUNT: Final = 4
+_SIZES: Final = (1, 10, 100, 600)
+
+
+class DiskFaults:
+    """The fault plan that is on in one world, and the two actions that change it.
+
+    ``on``: the system may meet a fault. ``seen``: every plan of the run, as it prints.
+    """
+
+    __slots__ = ("_injector", "_tally", "_target", "_world", "on", "seen")
+
+    def __init__(self, world: World[Any], target: AnyTarget, tally: Tally) -> None:
+        self._world = world
+        self._target = target
+        self._tally = tally
+        self._injector: FaultInjector | None = None
+        self.on = False
+        self.seen: list[str] = []
+
+    def kinds(self) -> Sequence[Kind]:
+        """Return the two actions."""
+        return (
+            Kind("fault_on", 2, self._switch_on, self.propose, lambda: not self.on),
+            Kind("fault_off", 2, self._switch_off, ready=lambda: self.on),
+        )
+
+    def install(self, disk: Disk) -> None:
+        """Stand before a disk that was just booted; the faults outlive a crash."""
+        if self._injector is not None and self.on:
+            self._injector.install(disk)
+
+    def lift(self) -> None:
+        """Switch every fault off, and count those that struck."""
+        if self._injector is None or not self.on:
+            return
+        self._injector.lift()
+        self.on, self._target.fault_plan = False, ""
+        fired = sum(self._injector.fired)
+        self._tally.faults += fired
+        if fired:
+            self._tally.marks.reach(Mark.FAULT_FIRED)
+
+    @property
+    def families(self) -> Sequence[Sequence[str]]:
+        """The families of rules that this target can meet."""
+        own = self._target.fault_rules
+        return (*FAMILIES, own) if own else FAMILIES
+
+    def propose(self, choices: Choices, most_count: int = _MOST_COUNT) -> Arguments:
+        """Choose a plan that strikes at one of the next ``most_count`` calls of its kind."""
+        rules = choices.pick("family", self.families)
+        rule = choices.pick("fault", rules)
+        count = choices.integer("count", 1, most_count)
+        size = choices.pick("size", _SIZES)
+        return {"plan": rule.format(count=count, following=count + 1, size=size)}
+
+    def switch_on(self, text: str) -> None:
+        """Let the plan that prints as ``text`` be in force; ``HarnessError`` if it is none."""
+        plan = FaultPlan.parse(text)
+        self._injector = FaultInjector(plan)
+        disk = self._world.disk
+        # The plan before this one is lifted, but still stands there.
+        disk.interposer = disk.descriptor_interposer = None
+        self._injector.install(disk)
+        self.on, self._target.fault_plan = True, str(plan)
+        self.seen.append(str(plan))
+
+    def _switch_on(self, arguments: Arguments) -> str:
+        self.switch_on(str(arguments["plan"]))
+        return "on"
+
+    def _switch_off(self, _arguments: Arguments) -> str:
+        self.lift()
+        return "off"

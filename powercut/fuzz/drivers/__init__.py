@@ -1,0 +1,1 @@
+"""Drivers choose actions and crashes: Hypothesis, a seeded swarm, a replay."""

@@ -1,0 +1,24 @@
+"""The plain driver: a seed, a number of steps, and nothing in between."""
+
+from __future__ import annotations
+
+from powercut.fuzz.finding import failure_of
+from powercut.fuzz.target_run import TargetRun
+from sim.choices import Choices, SeededChoices
+
+
+def run_seeded(machine: TargetRun, seed: int, steps: int) -> Exception | None:
+    """Let a fresh machine do ``steps`` actions and finish; return what it raised, or None.
+
+    The same seed repeats the run. ``machine.steps`` then tells what was done.
+    """
+    try:
+        return failure_of(lambda: _run(machine, SeededChoices(seed), steps))
+    finally:
+        machine.abandon()
+
+
+def _run(machine: TargetRun, choices: Choices, steps: int) -> None:
+    for _ in range(steps):
+        machine.perform(machine.propose(choices), choices)
+    machine.finish()

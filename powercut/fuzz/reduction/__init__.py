@@ -1,0 +1,1 @@
+"""Reduce a failing run to a short one."""

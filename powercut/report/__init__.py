@@ -1,0 +1,1 @@
+"""Failures and campaigns as text, tables and JSON."""

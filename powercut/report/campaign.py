@@ -1,0 +1,169 @@
+"""What a campaign came to: its verdict, and all of it as plain data for ``--json``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+from typing import assert_never
+
+from oracles.marks import Mark
+from powercut.cli.exit_code import ExitCode
+from powercut.fuzz.action import Json
+from powercut.fuzz.campaign import Plan, Score
+from powercut.fuzz.drivers.hypothesis_driver import Finding
+from powercut.fuzz.tally import Reached, Tally
+
+
+class Outcome(StrEnum):
+    """The verdict on a campaign, in one word."""
+
+    CLEAN = "clean"
+    VIOLATION = "violation"
+    GOAL_MISSED = "goal-missed"
+    INTERRUPTED = "interrupted"
+
+
+class Goal(Enum):
+    """Which marks a campaign must reach: none, those that a minute reaches, or all."""
+
+    NONE = auto()
+    USUAL = auto()
+    ALL = auto()
+
+
+_EXIT_CODES = {
+    Outcome.CLEAN: ExitCode.CLEAN,
+    Outcome.VIOLATION: ExitCode.VIOLATION,
+    Outcome.GOAL_MISSED: ExitCode.GOAL_MISSED,
+    Outcome.INTERRUPTED: ExitCode.INTERRUPTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignReport:
+    """``findings`` are the failures, one of each kind; ``interrupted``: by the user."""
+
+    plan: Plan
+    scores: Sequence[Score]
+    findings: Sequence[Finding]
+    interrupted: bool = False
+    goal: Goal = Goal.NONE
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict; being interrupted outweighs all, for then it is none."""
+        if self.interrupted:
+            return Outcome.INTERRUPTED
+        if any(score.failed for score in self.scores):
+            return Outcome.VIOLATION
+        if any(missed(score, self.goal) for score in self.scores):
+            return Outcome.GOAL_MISSED
+        return Outcome.CLEAN
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code that says so."""
+        return _EXIT_CODES[self.outcome]
+
+    def total(self) -> Tally:
+        """Return everything that the targets did, together."""
+        tally = Tally()
+        for score in self.scores:
+            tally.add(score.tally)
+        return tally
+
+    def plain(self) -> dict[str, Json]:
+        """Return the report as JSON data; equal campaigns give equal data."""
+        total = self.total()
+        marks = {mark for score in self.scores for mark in score.target.marks}
+        return {
+            "verdict": self.outcome.value,
+            "disk": self.plan.model.name,
+            "seed": self.plan.seed,
+            **_counts(self.scores),
+            "marks": _marks(total, [mark for mark in Mark if mark in marks]),
+            "failures": [
+                {
+                    "fingerprint": finding.reproducer.fingerprint,
+                    "property": finding.reproducer.broken,
+                    "reproducer": str(finding.path),
+                    "target": finding.reproducer.target,
+                }
+                for finding in self.findings
+            ],
+            "targets": {
+                score.target.tag: {
+                    **_counts([score]),
+                    "marks": _marks(score.tally, score.target.marks),
+                    "failed": score.failed,
+                }
+                for score in self.scores
+            },
+        }
+
+
+def never(score: Score) -> tuple[Mark, ...]:
+    """Return the marks that the target should have reached and did not."""
+    return score.tally.marks.never(score.target.marks)
+
+
+def missed(score: Score, goal: Goal) -> tuple[Mark, ...]:
+    """Return the marks that the target had to reach for this goal and did not."""
+    match goal:
+        case Goal.NONE:
+            return ()
+        case Goal.USUAL:
+            return tuple(mark for mark in never(score) if mark not in score.target.rare)
+        case Goal.ALL:
+            return never(score)
+        case _:
+            assert_never(goal)
+
+
+def points_of(scores: Iterable[Score]) -> Reached:
+    """Return the crash points reached, of all targets together."""
+    return _sum(score.tally.points for score in scores)
+
+
+def pairs_of(scores: Iterable[Score]) -> Reached:
+    """Return the pairs of what was running and a crash point, of all targets together."""
+    return _sum(score.tally.pairs for score in scores)
+
+
+def _sum(parts: Iterable[Reached]) -> Reached:
+    parts = tuple(parts)
+    return Reached(sum(part.reached for part in parts), sum(part.total for part in parts))
+
+
+def _plain(reached: Reached) -> dict[str, Json]:
+    return {"reached": reached.reached, "total": reached.total}
+
+
+def _counts(scores: Sequence[Score]) -> dict[str, Json]:
+    tally = Tally()
+    for score in scores:
+        tally.add(score.tally)
+    return {
+        "runs": tally.runs,
+        "steps": tally.steps,
+        "kills": tally.kills,
+        "power_cuts": tally.power_cuts,
+        "nested": tally.nested,
+        "faults": tally.faults,
+        "distinct_images": tally.images.count,
+        "distinct_images_exact": tally.images.exact,
+        "chance_of_new_image": round(tally.images.chance_of_new, 4),
+        "distinct_schedules": tally.schedules.count,
+        "crash_points": _plain(points_of(scores)),
+        "pairs": _plain(pairs_of(scores)),
+    }
+
+
+def _marks(tally: Tally, expected: Sequence[Mark]) -> dict[str, Json]:
+    missing = tally.marks.never(expected)
+    return {
+        "reached": len(expected) - len(missing),
+        "total": len(expected),
+        "never": [str(mark) for mark in missing],
+    }

@@ -1,0 +1,110 @@
+"""The table that closes a campaign, and the few lines that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from powercut.fuzz.campaign import Score
+from powercut.fuzz.tally import Tally
+from powercut.report.campaign import (
+    CampaignReport,
+    Outcome,
+    missed,
+    never,
+    pairs_of,
+    points_of,
+)
+
+_HEADINGS = (
+    "runs", "steps", "kills", "power\ncuts", "nested\ncrashes", "distinct\nimages",
+    "crash\npoints", "marks", "failed\nruns",
+)  # fmt: skip
+_WIDE = 100
+"""Columns of a console that has room for gaps, and for commas in numbers."""
+
+_VERDICTS = {
+    Outcome.CLEAN: "clean: nothing acknowledged was lost, nothing torn was shown",
+    Outcome.VIOLATION: "a violation was found",
+    Outcome.GOAL_MISSED: "no violation, but the campaign has not seen all that it should",
+    Outcome.INTERRUPTED: "interrupted: this is what was done so far",
+}
+
+
+def print_closing(
+    console: Console, report: CampaignReport, fuzzing_seconds: float, seconds: float
+) -> None:
+    """Print the table, what was different, the marks never reached, the failures, the verdict.
+
+    ``seconds`` is all the time, shrinking included.
+    """
+    console.print(_table(report, wide=console.width >= _WIDE))
+    for line in (*_honest_lines(report, fuzzing_seconds), *_lines(report, seconds)):
+        console.print(line, soft_wrap=True)
+
+
+def _table(report: CampaignReport, *, wide: bool) -> Table:
+    """Return the table; one that is not ``wide`` fits into 80 columns."""
+    together = ["together", *_numbers(report.scores, wide=wide)]
+    footers = iter(together if len(report.scores) > 1 else [""] * len(together))
+    table = Table(
+        box=box.SIMPLE_HEAD, show_footer=len(report.scores) > 1, padding=(0, int(wide)),
+        pad_edge=False, collapse_padding=not wide,
+    )  # fmt: skip
+    table.add_column("target", footer=next(footers), no_wrap=True)
+    for heading in _HEADINGS:
+        table.add_column(
+            heading, footer=next(footers), justify="right", no_wrap=True, vertical="bottom"
+        )
+    for score in report.scores:
+        row = _numbers([score], wide=wide)
+        table.add_row(score.target.tag, *row, style="bold red" if score.failed else None)
+    return table
+
+
+def _numbers(scores: Sequence[Score], *, wide: bool) -> list[str]:
+    tally = Tally()
+    for score in scores:
+        tally.add(score.tally)
+    counts = (
+        tally.runs, tally.steps, tally.kills, tally.power_cuts, tally.nested
+    )  # fmt: skip
+    expected = sum(len(score.target.marks) for score in scores)
+    missing = sum(len(never(score)) for score in scores)
+    return [
+        *(f"{number:,}" if wide else str(number) for number in counts),
+        str(tally.images) if wide else str(tally.images).replace(",", ""),
+        str(points_of(scores)),
+        f"{expected - missing}/{expected}",
+        str(sum(score.failed for score in scores)),
+    ]
+
+
+def _honest_lines(report: CampaignReport, fuzzing_seconds: float) -> Iterator[str]:
+    """Say how much of it all was different, and how fast it was."""
+    total = report.total()
+    images, pairs = total.images, pairs_of(report.scores)
+    yield (
+        f"distinct  {total.schedules} schedules in {total.runs:,} runs, {images} crash images in "
+        f"{images.seen:,} crashes; the next image is new with a chance of "
+        f"{images.chance_of_new:.0%}"
+    )
+    yield f"reached   {pairs.reached} of {pairs.total} pairs of what was running and a crash point"
+    yield f"speed     {total.crashes / fuzzing_seconds:,.0f} crashes and recoveries a second"
+
+
+def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
+    for score in report.scores:
+        for mark in never(score):
+            must = " (it had to be)" if mark in missed(score, report.goal) else ""
+            yield f"never reached  {score.target.tag}: {mark}{must}"
+    for finding in report.findings:
+        reproducer = finding.reproducer
+        yield f"failed  {reproducer.target}: {reproducer.broken}  powercut replay {finding.path}"
+    plan = report.plan
+    yield (
+        f"{_VERDICTS[report.outcome]}  (disk {plan.model.name}, seed {plan.seed}, {seconds:.0f} s)"
+    )

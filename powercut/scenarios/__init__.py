@@ -1,1 +1,0 @@
-"""The built-in scenarios of ``powercut explore``: small workloads, crashed everywhere."""

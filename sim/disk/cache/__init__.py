@@ -1,0 +1,1 @@
+"""The page cache: inodes, the journal of operations, locks."""

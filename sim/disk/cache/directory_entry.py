@@ -1,0 +1,105 @@
+"""What ``scandir`` yields: ``os.DirEntry`` over the simulated disk."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import AnyStr, Generic, Protocol
+
+from sim.disk.cache.inode import Inode
+from sim.disk.calls.path_name import FileDescriptorOrPath
+
+
+class _Looks(Protocol):
+    def stat(
+        self,
+        path: FileDescriptorOrPath,
+        *,
+        dir_fd: int | None = None,
+        follow_symlinks: bool = True,
+    ) -> os.stat_result: ...
+
+
+class DirectoryEntry(Generic[AnyStr]):
+    """One entry of a directory: its kind as it was listed, its ``stat`` as of the first look."""
+
+    __slots__ = ("_dir_fd", "_looks", "_number", "_stats", "_type", "name", "path")
+
+    def __init__(
+        self,
+        looks: _Looks,
+        name: AnyStr,
+        path: AnyStr,
+        inode: Inode,
+        dir_fd: int | None = None,
+    ) -> None:
+        self.name: AnyStr = name
+        self.path: AnyStr = path
+        self._looks = looks
+        self._number = inode.number
+        self._type = stat.S_IFMT(inode.mode)
+        self._dir_fd = dir_fd
+        self._stats: dict[bool, os.stat_result] = {}
+
+    def __fspath__(self) -> AnyStr:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"<DirEntry {self.name!r}>"
+
+    def inode(self) -> int:
+        """Return the inode number of the entry itself."""
+        return self._number
+
+    def is_symlink(self) -> bool:
+        return self._type == stat.S_IFLNK
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return self._is(stat.S_IFDIR, follow=follow_symlinks)
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return self._is(stat.S_IFREG, follow=follow_symlinks)
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Return what ``stat`` tells of the entry, kept from the first call on."""
+        follow = follow_symlinks and self.is_symlink()
+        if follow not in self._stats:
+            self._stats[follow] = self._looks.stat(
+                self.path, dir_fd=self._dir_fd, follow_symlinks=follow
+            )
+        return self._stats[follow]
+
+    def _is(self, kind: int, *, follow: bool) -> bool:
+        if not (follow and self.is_symlink()):
+            return self._type == kind
+        try:
+            return stat.S_IFMT(self.stat().st_mode) == kind
+        except FileNotFoundError:
+            return False
+
+
+class DirectoryEntries(Iterator[DirectoryEntry[AnyStr]]):
+    """The iterator of ``scandir``, and its context manager."""
+
+    def __init__(self, entries: Iterable[DirectoryEntry[AnyStr]]) -> None:
+        self._entries: Iterator[DirectoryEntry[AnyStr]] = iter(list(entries))
+
+    def __next__(self) -> DirectoryEntry[AnyStr]:
+        return next(self._entries)
+
+    def __enter__(self) -> DirectoryEntries[AnyStr]:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Yield nothing more."""
+        self._entries = iter(())

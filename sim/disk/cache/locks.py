@@ -1,0 +1,122 @@
+"""Advisory locks of one running disk: ``flock(2)``, and the record locks behind ``lockf(3)``.
+
+They hold nothing back but each other, belong to the page cache's lifetime and are never on
+the platter. ``flock`` belongs to an open file description and dies with it; a record lock
+belongs to a process and dies when the process closes *any* descriptor of that file.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+from dataclasses import dataclass
+from typing import Final
+
+from sim.disk.calls.os_error import os_error
+from sim.errors import UnsupportedOperation
+
+TO_THE_END: Final = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLock:
+    """A lock on the bytes from ``start`` up to, not including, ``end``."""
+
+    owner: object
+    exclusive: bool
+    start: int
+    end: int
+
+    def overlaps(self, other: RecordLock) -> bool:
+        return self.start < other.end and other.start < self.end
+
+    def without(self, start: int, end: int) -> list[RecordLock]:
+        """Return what is left of this lock when the bytes ``start`` to ``end`` are given up."""
+        pieces = ((self.start, min(self.end, start)), (max(self.start, end), self.end))
+        return [
+            RecordLock(self.owner, self.exclusive, first, last)
+            for first, last in pieces
+            if first < last
+        ]
+
+
+class LockTable:
+    """All locks of one disk, by inode number. Owners are compared by identity.
+
+    ``used`` are the inodes on which anybody ever took one: of others there is nothing to forget.
+    """
+
+    def __init__(self) -> None:
+        self.used: set[int] = set()
+        self._whole: dict[int, list[tuple[object, bool]]] = {}
+        self._records: dict[int, list[RecordLock]] = {}
+
+    def flock(self, inode: int, owner: object, operation: int) -> None:
+        """Take, convert or give up the lock of one open file description.
+
+        A conversion that fails has lost the lock it had, as on Linux. Raises ``OSError``
+        (EWOULDBLOCK), or ``UnsupportedOperation`` where the real call would wait.
+        """
+        self.used.add(inode)
+        wanted = operation & ~fcntl.LOCK_NB
+        if wanted not in {fcntl.LOCK_SH, fcntl.LOCK_EX, fcntl.LOCK_UN}:
+            raise os_error(errno.EINVAL)
+        exclusive = wanted == fcntl.LOCK_EX
+        held = self._whole.get(inode, [])
+        if wanted != fcntl.LOCK_UN and (owner, exclusive) in held:
+            return
+        held = [lock for lock in held if lock[0] is not owner]
+        self._whole[inode] = held
+        if wanted == fcntl.LOCK_UN:
+            return
+        if any(exclusive or other for _, other in held):
+            raise _conflict("flock", waiting=not operation & fcntl.LOCK_NB)
+        held.append((owner, exclusive))
+
+    def lock_record(self, inode: int, wanted: RecordLock, *, waiting: bool) -> None:
+        """Take a record lock; it replaces what its owner held on the same bytes.
+
+        Raises ``OSError`` (EAGAIN), or ``UnsupportedOperation`` where it would wait.
+        """
+        self.used.add(inode)
+        if self.is_record_locked(inode, wanted):
+            raise _conflict("lockf", waiting=waiting)
+        self.unlock_record(inode, wanted)
+        self._records[inode].append(wanted)
+
+    def unlock_record(self, inode: int, given_up: RecordLock) -> None:
+        """Give up what the owner holds of these bytes, shared or exclusive."""
+        kept: list[RecordLock] = []
+        for lock in self._records.get(inode, []):
+            mine = lock.owner is given_up.owner
+            kept += lock.without(given_up.start, given_up.end) if mine else [lock]
+        self._records[inode] = kept
+
+    def is_record_locked(self, inode: int, wanted: RecordLock) -> bool:
+        """Say whether somebody else's lock stands in the way of ``wanted``."""
+        return any(
+            lock.owner is not wanted.owner
+            and lock.overlaps(wanted)
+            and (lock.exclusive or wanted.exclusive)
+            for lock in self._records.get(inode, [])
+        )
+
+    def forget_description(self, inode: int, owner: object) -> None:
+        """The last descriptor of an open file description was closed."""
+        if inode in self._whole:
+            self._whole[inode] = [lock for lock in self._whole[inode] if lock[0] is not owner]
+
+    def forget_process(self, inode: int, owner: object) -> None:
+        """A process closed a descriptor of this file: its record locks there are gone."""
+        if inode in self._records:
+            kept = [lock for lock in self._records[inode] if lock.owner is not owner]
+            self._records[inode] = kept
+
+
+def _conflict(call: str, *, waiting: bool) -> BaseException:
+    if waiting:
+        return UnsupportedOperation(
+            f"{call}: the lock is held by someone else, and waiting for it would never end "
+            "on the simulated disk; ask with LOCK_NB"
+        )
+    return os_error(errno.EWOULDBLOCK)

@@ -1,0 +1,1 @@
+"""The API of ``os`` on the simulated disk, as one process sees it."""

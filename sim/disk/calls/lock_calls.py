@@ -1,0 +1,88 @@
+"""The advisory locks: ``fcntl.flock``, ``fcntl.lockf`` and ``os.lockf``."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+from sim.disk.cache.locks import TO_THE_END, RecordLock
+from sim.disk.calls.descriptor import OpenFile
+from sim.disk.calls.os_error import os_error
+from sim.disk.calls.process_state import ProcessState
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
+
+
+class LockCalls(ProcessState):
+    """Calls that lock against other processes on the same disk.
+
+    They never wait: where Linux would, they raise ``UnsupportedOperation``.
+    """
+
+    __slots__ = ()
+
+    def flock(self, fd: int | HasFileno, operation: int, /) -> None:
+        """Take or give up the lock of an open file description (``fcntl.flock``)."""
+        file = self._file(fd)
+        self.disk.locks.flock(file.number, file, operation)
+
+    def record_lock(
+        self, fd: int | HasFileno, cmd: int, length: int = 0, start: int = 0, whence: int = 0, /
+    ) -> None:
+        """Take or give up a record lock of this process (``fcntl.lockf``).
+
+        ``length`` 0 means to the end of the file, wherever that will be.
+        """
+        file = self._file(fd)
+        wanted = cmd & ~fcntl.LOCK_NB
+        if wanted not in {fcntl.LOCK_SH, fcntl.LOCK_EX, fcntl.LOCK_UN}:
+            raise ValueError("unrecognized lockf argument")
+        lock = self._record(file, wanted == fcntl.LOCK_EX, length, start, whence)
+        if wanted == fcntl.LOCK_UN:
+            self.disk.locks.unlock_record(file.number, lock)
+            return
+        granted = file.flags.writable if lock.exclusive else file.flags.readable
+        if not granted:
+            raise os_error(errno.EBADF)
+        waiting = not cmd & fcntl.LOCK_NB
+        self.disk.locks.lock_record(file.number, lock, waiting=waiting)
+
+    def lockf(self, fd: int, command: int, length: int, /) -> None:
+        """Take, test or give up an exclusive record lock from the offset on (``os.lockf``).
+
+        ``fcntl.lockf`` is another call with other commands; it is ``record_lock`` here.
+        """
+        match command:
+            case os.F_ULOCK:
+                self.record_lock(fd, fcntl.LOCK_UN, length, 0, os.SEEK_CUR)
+            case os.F_LOCK:
+                self.record_lock(fd, fcntl.LOCK_EX, length, 0, os.SEEK_CUR)
+            case os.F_TLOCK:
+                self.record_lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, length, 0, os.SEEK_CUR)
+            case os.F_TEST:
+                file = self._file(fd)
+                lock = self._record(
+                    file, exclusive=True, length=length, start=0, whence=os.SEEK_CUR
+                )
+                if self.disk.locks.is_record_locked(file.number, lock):
+                    raise os_error(errno.EACCES)
+            case _:
+                raise os_error(errno.EINVAL)
+
+    def _record(
+        self, file: OpenFile, exclusive: bool, length: int, start: int, whence: int
+    ) -> RecordLock:
+        match whence:
+            case os.SEEK_CUR:
+                start += file.offset
+            case os.SEEK_END:
+                start += self._inode(file.number).size
+        first, end = start, start + length
+        if length < 0:
+            first, end = end, start
+        if first < 0:
+            raise os_error(errno.EINVAL)
+        return RecordLock(self, exclusive, first, end if length else TO_THE_END)

@@ -1,0 +1,1 @@
+"""Persistence models, survivor sets and crash images."""

@@ -1,0 +1,344 @@
+"""All the disks that one power cut may leave: survivor sets, built and told apart.
+
+The walk shares work: states that agree on the first micro-operations are built from one
+another, so a state costs about two micro-operations, not all of them. And it leaves out
+what nobody could see: what happened to the content of a file whose names are all lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from sim.disk.cache.inode import Inode
+from sim.disk.cache.inode_table import Inodes, InodeTable
+from sim.disk.cache.key import unreachable_key
+from sim.disk.crash.micro_operation import (
+    CreateInode,
+    MicroOperation,
+    MoveName,
+    SetSize,
+    UnlinkName,
+    WriteBlock,
+    stale_bytes,
+)
+from sim.disk.crash.persistence import DataBeforeSize
+from sim.disk.crash.survivors import SurvivorSet, can_be_stale, can_tear, closed, legal
+from sim.disk.crash.unsynced import Pending
+
+_Pairs = tuple[tuple[int, int], ...]
+
+
+class _Torn(NamedTuple):
+    """Stands for all the pieces that may be left of a write, which is number ``place``."""
+
+    place: int
+    micro: WriteBlock
+
+
+class _Pieces(NamedTuple):
+    """The pieces of a torn write that nobody has taken yet, by their sizes."""
+
+    place: int
+    micro: WriteBlock
+    sizes: list[int]
+
+
+# A state under construction: position in the walk, survivors, inodes, key, torn, stale, mark;
+# and what is still to be done to it, since most branches of a large walk are never taken.
+_Next = MicroOperation | _Torn | _Pieces | None
+_Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, _Next]
+
+REPRESENTATIVE_TEARS: Final = 3
+
+
+class State(NamedTuple):
+    """A platter after a power cut, what distinguishes it from others, and how it came about."""
+
+    inodes: Inodes
+    key: int
+    survivors: SurvivorSet
+
+
+class _Walk(NamedTuple):
+    """``sequence``: the order in which micro-operations are decided; from ``names`` on no
+    names are left, from ``sizes`` on no sizes; ``last_new``: the last that is ``since``.
+    ``stale``: for each, the stale bytes that its place may show.
+    """
+
+    sequence: list[int]
+    names: int
+    sizes: int
+    since: int
+    last_new: int
+    stale: list[WriteBlock | None]
+
+
+class StateSpace:
+    """Every state that a power cut at this moment may leave, under the model of ``pending``.
+
+    It stays valid until ``pending`` advances. ``complete``: the last walk through ``all``
+    came to its end.
+    """
+
+    def __init__(self, pending: Pending) -> None:
+        self.ordering = pending.ordering
+        self.micros: Sequence[MicroOperation] = pending.ordering.micros
+        self.base = pending.platter
+        self.base_key = pending.key
+        self.complete = True
+        self._directories = tuple(self._suspects())
+        self._chosen: dict[SurvivorSet, State] = {}
+        self._whole: list[tuple[Inodes, int]] = [(self.base, self.base_key)]
+        self._ends: dict[int, int] = {}
+        for micro in self.micros:
+            if isinstance(micro, WriteBlock):
+                end = micro.offset + len(micro.data)
+                self._ends[micro.number] = max(end, self._ends.get(micro.number, 0))
+
+    def _suspects(self) -> Iterator[int]:
+        """Yield the directories that some survivor set may cut off from the root."""
+        for micro in self.micros:
+            if isinstance(micro, CreateInode):
+                if micro.inode.is_directory:
+                    yield micro.number
+            elif isinstance(micro, UnlinkName | MoveName):
+                replaced = micro.replaced if isinstance(micro, MoveName) else 0
+                for number in (micro.number, replaced):
+                    inode = self.base.get(number)
+                    if inode is not None and inode.is_directory:
+                        yield number
+
+    # -- every state -------------------------------------------------------------------
+
+    def all(self, since: int = 0, branches: int | None = None) -> Iterator[State]:
+        """Yield every state, plainest first; some twice, if nobody can tell them apart.
+
+        With ``since``, only those that some micro-operation from that position on has
+        left its mark on: the others were there before it. With ``branches``, give up after
+        so many steps of the walk; ``complete`` tells.
+        """
+        walk, count = self._walk(since), len(self.micros)
+        left = -1 if branches is None else branches
+        self.complete = False
+        stack: list[_Branch] = [(0, 0, self.base, self.base_key, (), (), since == 0, None)]
+        while stack and left:
+            left -= 1
+            position, survived, inodes, key, torn, stale, marked, piece = branch = stack.pop()
+            if isinstance(piece, _Torn):
+                sizes = _tears(piece.micro, inodes)
+                if sizes:
+                    pieces = _Pieces(piece.place, piece.micro, sizes)
+                    stack.append((position, survived, inodes, key, torn, stale, marked, pieces))
+                continue
+            if isinstance(piece, _Pieces):
+                # The longest comes first, and most of the others are never wanted.
+                place, micro, sizes = piece
+                size = sizes.pop()
+                if sizes:
+                    stack.append(branch)
+                torn, piece = (*torn, (place, size)), micro._replace(data=micro.data[:size])
+            if piece is not None:
+                inodes, key = _applied(piece, inodes, key)
+            if not (marked or self._may_be_marked(walk, position, inodes)):
+                continue
+            if position == count:
+                for index, _ in torn:
+                    survived |= 1 << index
+                survivors = SurvivorSet.of_mask(survived, count, torn, stale)
+                yield self._state(survivors, InodeTable(inodes, key))
+            else:
+                branch = (position, survived, inodes, key, torn, stale, marked, None)
+                stack.extend(self._ways(walk, branch))
+        self.complete = not stack
+
+    def _may_be_marked(self, walk: _Walk, position: int, inodes: Inodes) -> bool:
+        """Say whether something new is still to be decided that somebody could see."""
+        if position > walk.last_new:
+            return False
+        if position != walk.sizes or walk.sizes == len(self.micros):
+            return True
+        new = (micro for micro in self.micros[walk.since :] if isinstance(micro, WriteBlock))
+        return any(_is_seen(micro, inodes.get(micro.number)) for micro in new)
+
+    def _ways(self, walk: _Walk, branch: _Branch) -> list[_Branch]:
+        """Return what may become of the next micro-operation, the plainest last.
+
+        Where nobody could see it, there is one way: it is kept, if the model allows that,
+        since others may need it.
+        """
+        position, survived, inodes, key, torn, stale, marked, _ = branch
+        index = walk.sequence[position]
+        micro = self.micros[index]
+        inode = inodes.get(micro.number)
+        position += 1
+        lost = (position, survived, inodes, key, torn, stale, marked, None)
+        if position > walk.names and (inode is None or not inode.links):
+            return [lost]
+        allowed = not self.ordering.order[index] & ~survived
+        kept = survived | allowed << index
+        unseen = (position, kept, inodes, key, torn, stale, marked, None)
+        if position > walk.sizes and _is_hidden(micro, inode):
+            return [unseen]
+        repeats = _repeats(micro, inode)
+        ways: list[_Branch] = [] if repeats and allowed else [lost]
+        mark = marked or index >= walk.since
+        shows, freed = walk.stale[index], self.ordering.truncation[index]
+        if shows is not None and inode is not None and (freed is None or survived >> freed & 1):
+            ways.append((position, survived, inodes, key, torn, (*stale, index), mark, shows))
+        if allowed and repeats:
+            ways.append(unseen)
+        elif allowed:
+            if self.ordering.model.torn_units and isinstance(micro, WriteBlock):
+                tears = _Torn(index, micro)
+                ways.append((position, survived, inodes, key, torn, stale, mark, tears))
+            ways.append((position, kept, inodes, key, torn, stale, mark, micro))
+        return ways
+
+    def _walk(self, since: int) -> _Walk:
+        sequence, names, sizes = self._sequence()
+        last_new = max((p for p, index in enumerate(sequence) if index >= since), default=-1)
+        stale = [self._staled(index) for index in range(len(sequence))]
+        return _Walk(sequence, names, sizes, since, last_new, stale)
+
+    def _sequence(self) -> tuple[list[int], int, int]:
+        """Return the order of the walk; from which position on no names are left, and no sizes.
+
+        Where nothing forbids it, names are decided first, then sizes: what has no name, and
+        what lies beyond the end, needs no deciding. None of the three overwrites another, so
+        that changes no state.
+        """
+        everything = list(range(len(self.micros)))
+        count = len(everything)
+        model = self.ordering.model
+        waits = model.sequential or model.rename_over_waits or model.rename_new_waits
+        truncates = any(isinstance(m, SetSize) and not m.append for m in self.micros)
+        if waits or truncates:
+            return everything, count, count
+        names = [i for i in everything if not isinstance(self.micros[i], WriteBlock | SetSize)]
+        if model.data_before_size is not DataBeforeSize.NEVER:
+            contents = [i for i in everything if isinstance(self.micros[i], WriteBlock | SetSize)]
+            return names + contents, len(names), count
+        sizes = [i for i in everything if isinstance(self.micros[i], SetSize)]
+        data = [i for i in everything if isinstance(self.micros[i], WriteBlock)]
+        return names + sizes + data, len(names), len(names) + len(sizes)
+
+    def _staled(self, index: int) -> WriteBlock | None:
+        micro = self.micros[index]
+        others = ~(1 << index)
+        if isinstance(micro, WriteBlock) and can_be_stale(self.ordering, others, index):
+            return micro._replace(data=stale_bytes(micro))
+        return None
+
+    def _state(self, survivors: SurvivorSet, table: InodeTable) -> State:
+        self._trim(table)
+        inodes, key = _rebased(table)
+        if self._directories:
+            key -= unreachable_key(inodes, self._directories)
+        return State(inodes, key, survivors)
+
+    def _trim(self, table: InodeTable) -> None:
+        """Cut off data that became durable before the size that would show it."""
+        for number, end in self._ends.items():
+            inode = table.get(number)
+            if inode is not None and inode.size < end and inode.blocks:
+                table.own(number).trim()
+
+    # -- chosen states -----------------------------------------------------------------
+
+    def one(self, survivors: SurvivorSet) -> State:
+        """Return the state of one survivor set; ``HarnessError`` if the model forbids it."""
+        # Those that tell most name some sets twice.
+        state = self._chosen.get(survivors)
+        if state is None:
+            legal(self.ordering, survivors)
+            begin = survivors.first_hurt
+            table = InodeTable(*self._kept(begin))
+            for micro in survivors.applied(self.micros, begin):
+                micro.apply(table)
+            state = self._chosen[survivors] = self._state(survivors, table)
+        return state
+
+    def _kept(self, length: int) -> tuple[Inodes, int]:
+        """Return the platter, and its key, with so many micro-operations on it, all whole."""
+        whole = self._whole
+        for micro in self.micros[len(whole) - 1 : length]:
+            whole.append(_applied(micro, *whole[-1]))
+        return whole[length]
+
+    def telling(self) -> Iterator[SurvivorSet]:
+        """Yield the survivor sets that find most bugs while there are too many for ``all``.
+
+        Every prefix; every loss of one, of two, and of all but one; every lost write
+        showing stale bytes; and, where writes tear, each torn at its ends and its middle.
+        """
+        count = len(self.micros)
+        whole = (1 << count) - 1
+        for length in range(count, -1, -1):
+            yield self._lossy((1 << length) - 1)
+        for index in range(count):
+            yield self._lossy(whole & ~(1 << index))
+            yield self._lossy(self.ordering.order[index] | 1 << index)
+            yield from self._torn_ends(index)
+        for first, second in combinations(range(count), 2):
+            yield self._lossy(whole & ~(1 << first) & ~(1 << second))
+
+    def sampled(self, masks: Iterator[int]) -> Iterator[SurvivorSet]:
+        """Yield the legal survivor set nearest below each wanted one."""
+        for mask in masks:
+            yield self._lossy(mask)
+
+    def _lossy(self, wanted: int) -> SurvivorSet:
+        return SurvivorSet.of_mask(closed(self.ordering, wanted), len(self.micros))
+
+    def _torn_ends(self, index: int) -> Iterator[SurvivorSet]:
+        micro, count = self.micros[index], len(self.micros)
+        if not isinstance(micro, WriteBlock):
+            return
+        without = closed(self.ordering, ((1 << count) - 1) & ~(1 << index))
+        if can_be_stale(self.ordering, without, index):
+            yield SurvivorSet.of_mask(without, count, stale=(index,))
+        survived = without | 1 << index
+        if can_tear(self.ordering, survived, index):
+            length = len(micro.data)
+            for kept in sorted({1, length // REPRESENTATIVE_TEARS, length // 2, length - 1} - {0}):
+                yield SurvivorSet.of_mask(survived, count, torn=((index, kept),))
+
+
+def _repeats(micro: MicroOperation, inode: Inode | None) -> bool:
+    """Say whether a write writes what is there already."""
+    return (
+        isinstance(micro, WriteBlock)
+        and inode is not None
+        and inode.stored(micro.offset, len(micro.data)) == micro.data
+    )
+
+
+def _tears(micro: WriteBlock, inodes: Inodes) -> list[int]:
+    """Return the sizes of the pieces that may be left of a write and can be told apart."""
+    old = inodes[micro.number].stored(micro.offset, len(micro.data))
+    sizes = [place + 1 for place, byte in enumerate(micro.data) if byte != old[place]]
+    return sizes[:-1]
+
+
+def _is_seen(micro: WriteBlock, inode: Inode | None) -> bool:
+    """Say whether the file has a name, and reaches as far as this write."""
+    return inode is not None and bool(inode.links) and micro.offset < inode.size
+
+
+def _is_hidden(micro: MicroOperation, inode: Inode | None) -> bool:
+    """Say whether these are bytes beyond the end of their file."""
+    return isinstance(micro, WriteBlock) and inode is not None and micro.offset >= inode.size
+
+
+def _applied(micro: MicroOperation, inodes: Inodes, key: int) -> tuple[Inodes, int]:
+    table = InodeTable(inodes, key)
+    micro.apply(table)
+    return _rebased(table)
+
+
+def _rebased(table: InodeTable) -> tuple[Inodes, int]:
+    inodes = table.rebase()
+    assert table.key is not None
+    return inodes, table.key

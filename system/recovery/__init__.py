@@ -1,0 +1,1 @@
+"""Recovery of a runtime's root after a crash."""

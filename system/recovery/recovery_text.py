@@ -1,0 +1,92 @@
+"""A recovery report in words: one line for what there is, one for each thing that was put right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from system.agents.orchestrator import USER_SESSION
+from system.errors import NewerFormat
+from system.recovery.recovery_report import RecoveryReport
+from system.sessions.store_report import Problem, SessionProblem
+
+_WRITTEN_AGAIN: Final = "it was written again"
+_OUTCOMES: Final[Mapping[Problem, str]] = MappingProxyType(
+    {
+        Problem.NO_RECORD: _WRITTEN_AGAIN,
+        Problem.DAMAGED: _WRITTEN_AGAIN,
+        Problem.LOG_NEWER: NewerFormat.cure,
+    }
+)
+"""What a recovery makes of a problem, or leaves to its reader."""
+
+
+def recovery_in_words(report: RecoveryReport) -> Iterator[str]:
+    """Yield the lines; the first begins with ``recovered``, the others are indented."""
+    yield (
+        f"recovered epoch={report.epoch} sessions={report.sessions} living={report.living} "
+        f"lines={report.lines}"
+    )
+    counted = (
+        ("promised lines that were still owed", report.redone),
+        ("of them refused by the disk so far", report.unkept),
+        ("conversations that had been open, suspended", len(report.suspended)),
+        ("turns that were under way, to be run again", sum(map(len, report.lost_turns.values()))),
+        ("agents whose end was finished", len(report.ended)),
+        ("lines of events that this version does not know", report.unknown_lines),
+        ("bytes of unfinished lines, cut off", report.torn_bytes),
+        ("sessions that never became agents, removed", len(report.orphans)),
+        ("temporary files, removed", len(report.swept)),
+    )
+    for words, count in counted:
+        if count:
+            yield f"  {words}: {count}"
+    for damage in report.damaged:
+        yield (
+            f"  {damage.path}: {damage.size_bytes} damaged bytes at offset {damage.offset} "
+            f"were put aside in {damage.quarantine}: {damage.reason}"
+        )
+    for line in (*_missing(report), *map(_problem, report.problems)):
+        yield f"  {line}"
+    for session_id in report.detached:
+        yield f"  session {session_id}: its parent cannot be found; it counts as a root"
+    for line in (*_vanished(report), *_leaks(report)):
+        yield f"  {line}"
+
+
+def losses_in_words(report: RecoveryReport) -> Iterator[str]:
+    """Yield what keeps an agent from its work: it is not served, or has lost lines."""
+    for told in report.problems:
+        if _OUTCOMES.get(told.problem) != _WRITTEN_AGAIN:
+            yield _problem(told)
+    yield from _vanished(report)
+    yield from _missing(report)
+
+
+def spans_in_words(spans: Iterable[tuple[int, int]]) -> str:
+    """Return firsts and lasts in words: ``3, 5 to 8``."""
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)
+
+
+def _missing(report: RecoveryReport) -> Iterator[str]:
+    for session_id, gaps in sorted(report.missing.items()):
+        whose = "the log of USER" if session_id == USER_SESSION else f"session {session_id}"
+        yield f"{whose}: lines are missing: {spans_in_words(gaps)}"
+
+
+def _problem(told: SessionProblem) -> str:
+    problem = "it had no record" if told.problem is Problem.NO_RECORD else told.problem.value
+    where = f" in {told.quarantine}" if told.quarantine else ""
+    outcome = f"; {_OUTCOMES[told.problem]}" if told.problem in _OUTCOMES else ""
+    return f"session {told.session_id}: {problem}{where}{outcome} ({told.detail})"
+
+
+def _vanished(report: RecoveryReport) -> Iterator[str]:
+    for agent_id in report.vanished:
+        yield f"agent {agent_id}: it has said something, and nothing of its session is left"
+
+
+def _leaks(report: RecoveryReport) -> Iterator[str]:
+    for leak in report.leaks:
+        yield f"a conversation is kept that no session knows: {leak}"
