@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("sim", "faults", "oracles", "system", "powercut", "benchmarks", "tests")
+PACKAGES = (
+    "sim", "faults", "oracles", "system", "powercut", "crash_tests", "benchmarks", "tests",
+)  # fmt: skip
 
 
 def python_files(*rooms: str) -> Iterator[Path]:
     """Every Python file of the rooms named, or of all rooms, in a fixed order."""
-    for room in rooms or ROOMS:
+    for room in rooms or PACKAGES:
         yield from sorted((ROOT / room).rglob("*.py"))
 
 

@@ -1,0 +1,131 @@
+"""The words that no name of ours contains any more, and where the old use stays right.
+
+``python -m tests.meta.removed_words [PATH...]`` prints every name that contains one.
+"""
+
+from __future__ import annotations
+
+import io
+import keyword
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.meta.source_tree import ROOT, python_files
+
+REMOVED = {
+    "birth": "creation",
+    "born": "new",
+    "bury": "dead letter",
+    "calm": "unobserved or crash free",
+    "fate": "verdict",
+    "fence": "sandbox",
+    "fold": "session state, apply",
+    "forgotten": "lost, by the anomaly's name",
+    "handle": "process",
+    "handles": "processes",
+    "ill": "inject",
+    "lifetimes": "crash runner, boots",
+    "look": "read, observe",
+    "looks": "read, observe",
+    "note": "append unsynced",
+    "notes": "append unsynced",
+    "outside": "provider ledger",
+    "owe": "outbox",
+    "owed": "outbox",
+    "owes": "outbox",
+    "pending": "unsynced",
+    "placing": "parents first",
+    "player": "scripted agent",
+    "remains": "orphans",
+    "rest": "park, quiesce",
+    "retelling": "reduce",
+    "saw": "read",
+    "scenario": "workload",
+    "scenarios": "workloads",
+    "shorten": "reduce",
+    "shrinker": "reduction",
+    "specimen": "mutant",
+    "specimens": "mutants",
+    "subject": "target",
+    "subjects": "targets",
+    "tell": "report, render, record, dispatch",
+    "telling": "representative",
+    "tells": "report, render, record, dispatch",
+    "told": "report, render, record, dispatch",
+    "twin": "duplicate",
+    "twins": "duplicates",
+    "untold": "lost update",
+    "witness": "evidence, run log",
+    "witnesses": "evidence, run log",
+    "words": "sample texts, recovery text, crash text, fault units",
+}
+"""Each word with what to use instead."""
+
+_STANDARD = {
+    # asyncio's own classes, and what its event loop has to override.
+    "Handle", "TimerHandle", "handle", "call_exception_handler", "AbstractEventLoop",
+    # The io API and the warnings module.
+    "tell", "add_note", "__notes__",
+}  # fmt: skip
+"""Whole names that somebody else has chosen."""
+
+_EXEMPT = (
+    # The log framing of that name, and messages that wait in an inbox.
+    ("pending", ("system/", "crash_tests/", "oracles/", "tests/", "benchmarks/")),
+    ("handle", ("sim/loop/", "tests/unit/loop/")),
+)
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+class Removed(NamedTuple):
+    """A name with a removed word in it, and the line where it first occurs."""
+
+    path: str
+    line: int
+    name: str
+    word: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.name}: {REMOVED[self.word]}"
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of an identifier, lower case."""
+    return [word.lower() for part in name.split("_") for word in _WORD.findall(part)]
+
+
+def removed_words(path: Path) -> Iterator[Removed]:
+    """Yield each name of a file, its own included, that contains a removed word."""
+    shown = path.relative_to(ROOT).as_posix()
+    names = {path.stem: 0}
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
+            names.setdefault(token.string, token.start[0])
+    for name, line in names.items():
+        for word in words_of(name):
+            if word in REMOVED and not _is_standard(shown, name, word):
+                yield Removed(shown, line, name, word)
+
+
+def _is_standard(path: str, name: str, word: str) -> bool:
+    return name in _STANDARD or any(
+        word == exempt and path.startswith(folders) for exempt, folders in _EXEMPT
+    )
+
+
+def main(arguments: list[str]) -> None:
+    """Print what is found below the given paths."""
+    chosen = tuple(str(ROOT / argument) for argument in arguments) or (str(ROOT),)
+    for path in python_files():
+        if str(path).startswith(chosen):
+            for found in removed_words(path):
+                sys.stdout.write(f"{found}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
