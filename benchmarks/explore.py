@@ -58,7 +58,7 @@ def _growth() -> Row:
 
 
 def _disk_of(size_bytes: int) -> Disk:
-    """Return a disk that holds a file of this size, durable, and a little that is pending."""
+    """Return a disk that holds a file of this size, durable, and a little that is unsynced."""
     process = Process(Disk())
     descriptor = process.open("/data", os.O_CREAT | os.O_WRONLY)
     for offset in range(0, size_bytes, _MIB):
@@ -68,7 +68,7 @@ def _disk_of(size_bytes: int) -> Disk:
     again = Process(disk)
     opened = again.open("/data", os.O_WRONLY)
     for block in range(8):
-        again.pwrite(opened, b"pending", block * 4096)
+        again.pwrite(opened, b"unsynced", block * 4096)
     return disk
 
 
@@ -83,7 +83,7 @@ def _snapshots() -> Row:
     scale = 1e6 / _SNAPSHOTS
     return Row(
         "snapshot 64 MiB / 1 MiB", ours * scale, beside * scale, "µs", "<=", 1.2,
-        "8 pending writes on both",
+        "8 unsynced writes on both",
     )  # fmt: skip
 
 

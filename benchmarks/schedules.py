@@ -48,7 +48,7 @@ def _schedule(choices: Choices) -> None:
     counter = CrashCounter(disk, choices.integer("operation", 1, 4), Phase.AFTER)
     disk.interposer = counter
     acknowledged = _run_until_crash(disk)
-    image = disk.power_cut(choose_survivors(choices, disk.pending().ordering))
+    image = disk.power_cut(choose_survivors(choices, disk.unsynced().ordering))
     _check(Process(Disk(image)), acknowledged=acknowledged)
 
 

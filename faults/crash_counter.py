@@ -26,7 +26,7 @@ from typing import NamedTuple, NoReturn
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.disk import Disk
 from sim.errors import HarnessError, SimulatedCrash
 

@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 
 from sim.choices import Choices, PlainChoices
 from sim.disk.calls.process import Process
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel, model_named
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
 from sim.loop.clock import SimulatedClock
@@ -133,7 +133,7 @@ class World(Generic[H]):
 
         Cheaper than ``kill``: unsynced operations are counted as durable.
         """
-        self._end(self.disk.settled())
+        self._end(self.disk.unmounted())
 
     def cut_power(self, survivors: SurvivorSet) -> None:
         """End the machine; of the unsynced operations, ``survivors`` are on the platter.

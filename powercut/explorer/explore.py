@@ -28,11 +28,11 @@ from sim.choices import SeededChoices
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
 from sim.disk.calls.process import Process
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, DirectoryOrder, PersistenceModel, model_named
-from sim.disk.crash.states import State, StateSpace
-from sim.disk.crash.survivors import SurvivorSet
-from sim.disk.crash.unsynced import Pending
+from sim.disk.crash.state_space import State, StateSpace
+from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
@@ -105,7 +105,7 @@ class _Visit(NamedTuple):
     """A crash image that wants a look, and how it came about.
 
     ``key``: what the check sees, and, where its own writes are crashed as well, what is
-    pending beneath them.
+    unsynced beneath them.
     """
 
     image: Image
@@ -190,32 +190,32 @@ class _Explorer:
         ``said`` is how much of the history was known when it ended, if it was a recovery;
         the workload's own lifetime (``before`` is empty) tells it itself.
         """
-        pending = Pending(disk.model, disk.image.platter, disk.image.pending)
+        unsynced = Unsynced(disk.model, disk.image.platter, disk.image.unsynced)
         reached = 0
         for number in range(len(disk.journal) + 1):
             since = 0
             if number:
                 operation = disk.journal[number - 1]
-                since = len(pending.micros)
+                since = len(unsynced.micros)
                 if not before:
                     said = self.history.said_by(number, returned=False)
-                yield from self._kills_during(disk, pending, operation, number, before, said)
-                pending.advance(operation, number)
+                yield from self._kills_during(disk, unsynced, operation, number, before, said)
+                unsynced.advance(operation, number)
                 if _may_add(operation, disk.model):
                     since = 0
-                if since < len(pending.micros) or said != reached:
-                    yield from self._at(disk, pending, number, before, said, since)
+                if since < len(unsynced.micros) or said != reached:
+                    yield from self._at(disk, unsynced, number, before, said, since)
                     reached = said
             if not before:
                 said = self.history.said_by(number, returned=True)
             if said != reached or not number:
-                yield from self._at(disk, pending, number, before, said, 0)
+                yield from self._at(disk, unsynced, number, before, said, 0)
                 reached = said
 
     def _at(
         self,
         disk: Disk,
-        pending: Pending,
+        unsynced: Unsynced,
         number: int,
         before: tuple[CrashPoint, ...],
         said: int,
@@ -224,8 +224,8 @@ class _Explorer:
         """Yield the kill and the power cuts right after operation ``number``."""
         phase = Phase.AFTER if number else Phase.BEFORE
         operation = max(number, 1)
-        space = StateSpace(pending)
-        killed, kill_key = self._killed(pending, disk.next_inode, space, number)
+        space = StateSpace(unsynced)
+        killed, kill_key = self._killed(unsynced, disk.next_inode, space, number)
         point = CrashPoint(operation, phase, CrashKind.KILL)
         yield _Visit(killed, (said, *kill_key), (*before, point), said)
         for inodes, key, survivors in self._states(space, since):
@@ -241,28 +241,28 @@ class _Explorer:
         if space.complete:
             return
         self.result.exhaustive = False
-        for survivors in islice(space.telling(), limit + TELLING_PER_MICRO * count):
-            yield space.one(survivors)
+        for survivors in islice(space.representative(), limit + TELLING_PER_MICRO * count):
+            yield space.state_of(survivors)
         source = SeededChoices(self.limits.seed)
         everything = (1 << count) - 1
         masks = (source.integer("survivors", 0, everything) for _ in range(self.limits.samples))
         for survivors in space.sampled(masks):
-            yield space.one(survivors)
+            yield space.state_of(survivors)
 
     def _killed(
-        self, pending: Pending, next_inode: int, space: StateSpace, operations: int
+        self, unsynced: Unsynced, next_inode: int, space: StateSpace, operations: int
     ) -> tuple[Image, _Key]:
-        state = space.one(SurvivorSet())
-        carried = pending.carried_over(operations)
-        image = Image(pending.platter, carried, state.inodes, next_inode)
-        # One page cache may have different things pending: a file written and put back.
+        state = space.state_of(SurvivorSet())
+        carried = unsynced.carried_over(operations)
+        image = Image(unsynced.platter, carried, state.inodes, next_inode)
+        # One page cache may have different things unsynced: a file written and put back.
         beneath = (space.base_key, carried) if self.limits.nested else ()
         return image, (state.key, beneath)
 
     def _kills_during(
         self,
         disk: Disk,
-        pending: Pending,
+        unsynced: Unsynced,
         operation: Operation,
         number: int,
         before: tuple[CrashPoint, ...],
@@ -274,7 +274,7 @@ class _Explorer:
         start = operation.offset
         length = len(operation.data)
         for kept in range(BLOCK_BYTES - start % BLOCK_BYTES, length, BLOCK_BYTES):
-            partial = Pending(disk.model, pending.platter, pending.micros)
+            partial = Unsynced(disk.model, unsynced.platter, unsynced.micros)
             partial.advance(operation._replace(data=operation.data[:kept]), number)
             image, key = self._killed(partial, disk.next_inode, StateSpace(partial), number)
             point = CrashPoint(number, Phase.DURING, CrashKind.KILL, kept=kept)
@@ -318,17 +318,17 @@ class _Explorer:
 
     def _told(self, point: CrashPoint) -> Iterator[str]:
         """Read the journal of the workload again, up to this crash, and say what it met."""
-        pending = Pending(self.disk.model, self.image.platter, self.image.pending)
+        unsynced = Unsynced(self.disk.model, self.image.platter, self.image.unsynced)
         done = point.operation - (point.phase is Phase.BEFORE)
         for number, operation in enumerate(self.disk.journal[:done], 1):
-            pending.advance(operation, number)
+            unsynced.advance(operation, number)
         if not self.disk.journal:
             yield "before any operation"
             return
         met = self.disk.journal[point.operation - 1]
         yield f"{point.phase} {type(met).__name__.lower()} {met.path or 'everything'}"
         if point.kind is CrashKind.POWER_CUT:
-            yield from lost_lines(pending.micros, point.survivors, names_on(self.disk))
+            yield from lost_lines(unsynced.micros, point.survivors, names_on(self.disk))
 
 
 def _may_add(operation: Operation, model: PersistenceModel) -> bool:

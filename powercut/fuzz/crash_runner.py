@@ -22,7 +22,7 @@ from powercut.fuzz.target import AnyTarget
 from sim.choices import Choices
 from sim.disk.cache.operation import Write
 from sim.disk.crash.choose_survivors import choose_survivors
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
@@ -113,7 +113,7 @@ class CrashRunner:
         self.boot()
         disk, volatile = self.world.disk, self.target.volatile
         # Where every boot changes something, the files alone can be compared.
-        if not volatile and before.digest() == disk.settled().digest():
+        if not volatile and before.digest() == disk.unmounted().digest():
             return
         first, second = before.files(), disk.files()
         for path in volatile:
@@ -150,7 +150,7 @@ class CrashRunner:
         if crash.kind is CrashKind.KILL:
             self.world.kill()
         else:
-            survivors = choose_survivors(self.choices, disk.pending().ordering)
+            survivors = choose_survivors(self.choices, disk.unsynced().ordering)
             self.world.cut_power(survivors)
         if hit is not None:
             kept = crash.kept if isinstance(hit.operation, Write) else 0
@@ -171,7 +171,7 @@ class CrashRunner:
             tally.power_cuts += 1
             if point.survivors.lost:
                 marks.reach(Mark.POWER_CUT_LOST)
-            elif disk.pending().micros:
+            elif disk.unsynced().micros:
                 marks.reach(Mark.POWER_CUT_KEPT)
             if point.survivors.torn:
                 marks.reach(Mark.TORN)

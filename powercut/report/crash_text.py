@@ -1,4 +1,4 @@
-"""What a power cut lost, in words: the pending micro-operations by the paths they belong to."""
+"""What a power cut lost, in words: the unsynced micro-operations by the paths they belong to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from sim.disk.crash.micro_operation import MicroOperation
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 
 _INODE: Final = re.compile(r"inode (\d+)")
@@ -24,7 +24,7 @@ def lost_lines(
     for index, kept in survivors.torn:
         yield f"torn   {words[index]}: {kept} bytes survived"
     if micros and not (survivors.lost or survivors.torn):
-        yield f"lost   nothing of {len(micros)} pending"
+        yield f"lost   nothing of {len(micros)} unsynced"
 
 
 def names_on(disk: Disk) -> dict[int, str]:

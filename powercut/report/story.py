@@ -69,6 +69,6 @@ def _crash(crash: Crash) -> Iterator[str]:
         return
     if crash.disk is None:
         return
-    micros = crash.disk.pending().micros
+    micros = crash.disk.unsynced().micros
     for line in lost_lines(micros, point.survivors, names_on(crash.disk)):
         yield f"          {line}"

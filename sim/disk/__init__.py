@@ -1,1 +1,1 @@
-"""The simulated disk: page cache, pending operations and platter of one file system."""
+"""The simulated disk: page cache, unsynced operations and platter of one file system."""

@@ -3,7 +3,7 @@
 It works on inodes; paths, descriptors and errno belong to ``handle.py``. Each mutating
 method is one operation: it passes the interposer, changes the page cache, and is entered
 in the journal. What of it would survive a power cut is decided only when somebody asks,
-by reading the journal under the disk's persistence model (``pending.py``).
+by reading the journal under the disk's persistence model (``unsynced.py``).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from sim.disk.cache.operation import (
     SyncFailure,
     Unlink,
 )
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import POSIX, PersistenceModel
-from sim.disk.crash.survivors import SurvivorSet
-from sim.disk.crash.unsynced import Pending
+from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.unsynced import Unsynced
 from sim.errors import PowerOff
 
 EPOCH_NS: Final = 1_700_000_000_000_000_000
@@ -74,7 +74,7 @@ class Disk:
         self.locks = LockTable()
         self._errors_to_come: set[int] = set()
         self.next_inode = self.image.next_inode
-        self._pending: Pending | None = None
+        self._unsynced: Unsynced | None = None
         self._folded = 0
 
     @property
@@ -168,7 +168,7 @@ class Disk:
         if not self.calm:
             entry = self._enter(entry)
         self.next_inode = number + 1
-        self.cache.changed[number] = inode = Inode.born(number, mode, now_ns, owner, target)
+        self.cache.changed[number] = inode = Inode.new(number, mode, now_ns, owner, target)
         if name:
             self.cache.attach_own(directory, name, inode)
             directory.mtime_ns = directory.ctime_ns = now_ns
@@ -339,52 +339,54 @@ class Disk:
 
     # -- what a crash would leave ------------------------------------------------------
 
-    def pending(self) -> Pending:
+    def unsynced(self) -> Unsynced:
         """Return what no barrier has covered yet, and the platter beneath it.
 
         It belongs to the disk: it is brought up to date at every call, and is not to be
         advanced by anyone else.
         """
-        pending = self._pending
-        if pending is None:
-            pending = self._pending = Pending(self.model, self.image.platter, self.image.pending)
+        unsynced = self._unsynced
+        if unsynced is None:
+            unsynced = self._unsynced = Unsynced(
+                self.model, self.image.platter, self.image.unsynced
+            )
         journal = self.journal
         while self._folded < len(journal):
             operation = journal[self._folded]
             self._folded += 1
-            pending.advance(operation, self._folded)
-        return pending
+            unsynced.advance(operation, self._folded)
+        return unsynced
 
     def power_cut(self, survivors: SurvivorSet) -> Image:
         """Return the disk that the next boot finds if the power is cut now.
 
         Raises ``HarnessError`` if the model does not allow these survivors.
         """
-        return self.pending().crash(survivors, self.next_inode)
+        return self.unsynced().crash(survivors, self.next_inode)
 
     def files(self) -> dict[str, bytes]:
         """Return the content of every regular file by path, as a running program reads it.
 
-        Cheaper than ``snapshot().files()``: what is pending need not be known for it.
+        Cheaper than ``snapshot().files()``: what is unsynced need not be known for it.
         """
         return Image.of_platter(self.cache.view(), self.next_inode).files()
 
-    def settled(self) -> Image:
-        """Return the disk as it is, with nothing pending: for when no power is cut any more.
+    def unmounted(self) -> Image:
+        """Return the disk as it is, with nothing unsynced: for when no power is cut any more.
 
         Cheaper than ``snapshot``, which has to find out what is.
         """
         return Image.of_platter(self.cache.freeze(), self.next_inode)
 
     def snapshot(self) -> Image:
-        """Return the disk as it is: page cache, pending operations and platter.
+        """Return the disk as it is: page cache, unsynced operations and platter.
 
         It is also what the next process finds after a **kill**.
         """
-        pending = self.pending()
+        unsynced = self.unsynced()
         return Image(
-            platter=pending.platter,
-            pending=pending.carried_over(self.operations),
+            platter=unsynced.platter,
+            unsynced=unsynced.carried_over(self.operations),
             cached=self.cache.freeze(),
             next_inode=self.next_inode,
         )

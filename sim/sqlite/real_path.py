@@ -10,7 +10,7 @@ import errno
 from typing import TYPE_CHECKING, Final
 
 from sim.disk.cache.inode import ROOT
-from sim.disk.calls.os_error import os_error
+from sim.disk.os_error import os_error
 
 if TYPE_CHECKING:
     from sim.disk.cache.inode import Inode
@@ -49,10 +49,10 @@ def real_path(process: Process, path: str) -> str:
         elif name not in {"", "."}:
             found.append(name)
             inode = inode_at(process.disk.cache, "/".join(found))
-            if inode is not None and inode.target:
+            if inode is not None and inode.link_text:
                 links += 1
                 if links > LINKS_MAX:
                     raise os_error(errno.ELOOP, path)
-                found = [] if inode.target.startswith("/") else found[:-1]
-                names += inode.target.split("/")[::-1]
+                found = [] if inode.link_text.startswith("/") else found[:-1]
+                names += inode.link_text.split("/")[::-1]
     return "/" + "/".join(found)

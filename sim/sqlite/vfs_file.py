@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import apsw
 
-from sim.disk.calls.os_error import os_error
+from sim.disk.os_error import os_error
 from sim.errors import PowerOff, SimulatedCrash, UnsupportedOperation
 from sim.sqlite.file_lock import EXCLUSIVE, NONE, SHARED, FileLock
 from sim.sqlite.result_code import read_code, write_code

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
 from sim.disk.crash.persistence import MODELS, PersistenceModel
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from tests.conformance.arms import Arm, seen_by_root, simulated
 from tests.conformance.outcome import outcome, tree

@@ -15,7 +15,7 @@ from oracles.history import History, Known
 from oracles.violation import LostAck, TornRecord
 from powercut.explorer.explore import Check
 from sim.disk.calls.process import Process
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.disk import Disk
 
 WRITE: Final = os.O_CREAT | os.O_TRUNC | os.O_WRONLY

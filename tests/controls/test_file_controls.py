@@ -20,7 +20,7 @@ from oracles.history import History, Known
 from oracles.violation import SilentEmpty, TornRecord, Violation
 from powercut.explorer.explore import Exploration, Limits, explore, explore_models
 from sim.disk.calls.process import Process
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import EXT4_ORDERED, MODELS
 from sim.disk.disk import Disk
 

@@ -14,10 +14,10 @@ from typing import Final
 
 from sim.disk.cache.inode import Inode
 from sim.disk.calls.process import Process
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
-from sim.disk.crash.states import StateSpace
-from sim.disk.crash.unsynced import Pending
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 
 Body = Callable[["Calls"], None]
@@ -96,18 +96,18 @@ def outcomes(
     body(Calls(Process(disk)))
     names = sorted(_paths_ever(disk))
     seen: set[str] = set()
-    pending = Pending(model, disk.image.platter)
+    unsynced = Unsynced(model, disk.image.platter)
     for number, operation in enumerate(disk.journal, 1):
         if anywhere:
-            seen |= _now(pending, disk.next_inode, names)
-        pending.advance(operation, number)
-    return seen | _now(pending, disk.next_inode, names)
+            seen |= _now(unsynced, disk.next_inode, names)
+        unsynced.advance(operation, number)
+    return seen | _now(unsynced, disk.next_inode, names)
 
 
-def _now(pending: Pending, next_inode: int, names: list[str]) -> set[str]:
+def _now(unsynced: Unsynced, next_inode: int, names: list[str]) -> set[str]:
     return {
         outcome_of(Image.of_platter(state.inodes, next_inode), names)
-        for state in StateSpace(pending).all()
+        for state in StateSpace(unsynced).all()
     }
 
 
@@ -131,7 +131,7 @@ def _shown(inode: Inode | None) -> str:
     if inode is None:
         return "-"
     if inode.is_symlink:
-        return f"->{inode.target}"
+        return f"->{inode.link_text}"
     content = inode.read(0, inode.size)
     return runs_of(content) or "empty"
 

@@ -1,4 +1,4 @@
-"""A power cut, enumerated naively: every subset of what is pending, kept if the table allows it.
+"""A power cut, enumerated naively: every subset of what is unsynced, kept if the table allows it.
 
 It is written from the table of persistence models and shares nothing with ``sim/disk`` but the
 journal, the names of the models and their answers. It is slow, and short enough to be
@@ -24,7 +24,7 @@ from sim.disk.cache.operation import (
     Unlink,
     Write,
 )
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import (
     DataBeforeSize,
     DirectoryOrder,
@@ -58,7 +58,7 @@ Nodes = dict[int, Node]
 
 
 class NaiveDisk:
-    """A platter and what is pending above it, under ``model``."""
+    """A platter and what is unsynced above it, under ``model``."""
 
     def __init__(self, model: PersistenceModel, image: Image) -> None:
         self.model = model
@@ -66,7 +66,7 @@ class NaiveDisk:
         for number, inode in image.platter.items():
             content = inode.read(0, inode.size)
             self.nodes[number] = Node(inode.mode, inode.size, content, dict(inode.entries))
-        self.pending: list[Piece] = []
+        self.unsynced: list[Piece] = []
 
     # -- the journal ---------------------------------------------------------------------
 
@@ -78,12 +78,12 @@ class NaiveDisk:
             case Sync():
                 self._sync(operation)
             case Resize(_, inode, size, _):
-                self.pending.append(Piece(call, "size", inode, size=size))
+                self.unsynced.append(Piece(call, "size", inode, size=size))
             case SetAttributes(_, inode, mode, _, _, _, _):
-                self.pending.append(Piece(call, "mode", inode, mode=mode))
+                self.unsynced.append(Piece(call, "mode", inode, mode=mode))
             case Create(_, inode, directory, name):
                 is_directory = inode.is_directory
-                self.pending.append(
+                self.unsynced.append(
                     Piece(call, "born", inode.number, mode=inode.mode, is_directory=is_directory)
                 )
                 if name:
@@ -102,11 +102,11 @@ class NaiveDisk:
         self, kind: str, call: int, inode: int, names: tuple[tuple[int, str], ...], *,
         over: bool = False,
     ) -> None:  # fmt: skip
-        born = [piece.is_directory for piece in self.pending if piece.kind == "born"
+        born = [piece.is_directory for piece in self.unsynced if piece.kind == "born"
                 and piece.inode == inode]  # fmt: skip
         is_directory = born[0] if born else stat.S_ISDIR(self.nodes[inode].mode)
         directories = tuple(directory for directory, _ in names)
-        self.pending.append(
+        self.unsynced.append(
             Piece(call, kind, inode, directories, names, is_directory=is_directory, over=over)
         )
 
@@ -119,7 +119,7 @@ class NaiveDisk:
             allocated_now = any(
                 piece.kind == "data" and piece.inode == write.inode and piece.fresh
                 and piece.offset // BLOCK == start // BLOCK
-                for piece in self.pending
+                for piece in self.unsynced
             )  # fmt: skip
             fresh = start // BLOCK * BLOCK >= write.size or allocated_now
             while start < block_end:
@@ -127,7 +127,7 @@ class NaiveDisk:
                 if not sequential:
                     stop = min(block_end, (start // unit + 1) * unit)
                 data = write.data[start - write.offset : stop - write.offset]
-                self.pending.append(
+                self.unsynced.append(
                     Piece(
                         call, "data", write.inode, offset=start, data=data, fresh=fresh,
                         appended=start >= write.size, size=stop if sequential else 0,
@@ -135,13 +135,13 @@ class NaiveDisk:
                 )  # fmt: skip
                 start = stop
             if not sequential and block_end > write.size:
-                self.pending.append(Piece(call, "size", write.inode, size=block_end, append=True))
+                self.unsynced.append(Piece(call, "size", write.inode, size=block_end, append=True))
 
     # -- must precede --------------------------------------------------------------------
 
     def meaning(self, first: int, then: int) -> bool:
         """Whether ``then`` means nothing without ``first``, whatever the model orders."""
-        a, b = self.pending[first], self.pending[then]
+        a, b = self.unsynced[first], self.unsynced[then]
         if a.kind == "born":
             return a.inode == b.inode or a.inode in b.directories
         if a.inode == b.inode and a.kind == b.kind in ("size", "mode"):
@@ -180,9 +180,9 @@ class NaiveDisk:
         """Return what names this directory and those above it, up to one that has a name."""
         way: list[int] = []
         for index in self._way_to(directory, before):
-            moved = self.pending[index].inode
+            moved = self.unsynced[index].inode
             if not any(
-                piece.kind == "link" and piece.inode == moved for piece in self.pending[:before]
+                piece.kind == "link" and piece.inode == moved for piece in self.unsynced[:before]
             ):
                 break
             way.append(index)
@@ -193,19 +193,19 @@ class NaiveDisk:
         way: list[int] = []
         while True:
             put = [
-                index for index, piece in enumerate(self.pending[:before])
+                index for index, piece in enumerate(self.unsynced[:before])
                 if piece.kind in ("link", "move") and piece.inode == directory
             ]  # fmt: skip
             if not put:
                 return way
             way.append(put[-1])
-            directory = self.pending[put[-1]].directories[-1]
+            directory = self.unsynced[put[-1]].directories[-1]
 
     def ordered(self, first: int, then: int) -> bool:
         """Whether the model keeps these two in order, though each means something alone."""
         if self.model.sequential:
             return True
-        a, b = self.pending[first], self.pending[then]
+        a, b = self.unsynced[first], self.unsynced[then]
         if self.model.directory_order is DirectoryOrder.SAME:
             return bool(set(a.directories) & set(b.directories))
         if self.model.directory_order is DirectoryOrder.ALL:
@@ -223,11 +223,11 @@ class NaiveDisk:
     # -- barriers ------------------------------------------------------------------------
 
     def _sync(self, sync: Sync) -> None:
-        count = len(self.pending)
+        count = len(self.unsynced)
         covered = {index for index in range(count) if not sync.inode or self._covers(sync, index)}
         if self.model.sync_names and sync.inode:
             for index in sorted(covered):
-                piece = self.pending[index]
+                piece = self.unsynced[index]
                 if piece.kind in ("link", "move") and piece.inode == sync.inode:
                     covered |= set(self._way_to(piece.directories[-1], count))
         for then in range(count - 1, -1, -1):
@@ -239,28 +239,28 @@ class NaiveDisk:
                     or self._same_name(first, then)
                 }  # fmt: skip
         for index in sorted(covered):
-            _apply(self.pending[index], self.nodes)
+            _apply(self.unsynced[index], self.nodes)
         left = [self._less_cut(index, covered) for index in range(count) if index not in covered]
-        self.pending = [piece for piece in left if piece.data or piece.kind != "data"]
+        self.unsynced = [piece for piece in left if piece.data or piece.kind != "data"]
 
     def _less_cut(self, index: int, covered: set[int]) -> Piece:
         """Return a piece without the data that a later, now durable truncation has cut off."""
-        piece = self.pending[index]
+        piece = self.unsynced[index]
         if piece.kind != "data":
             return piece
         sizes = [
-            self.pending[later].size
+            self.unsynced[later].size
             for later in covered
-            if later > index and self._is_cut(later) and self.pending[later].inode == piece.inode
+            if later > index and self._is_cut(later) and self.unsynced[later].inode == piece.inode
         ]
         kept = max(0, min(sizes, default=piece.offset + len(piece.data)) - piece.offset)
         return replace(piece, data=piece.data[:kept])
 
     def _is_cut(self, index: int) -> bool:
-        return self.pending[index].kind == "size" and not self.pending[index].append
+        return self.unsynced[index].kind == "size" and not self.unsynced[index].append
 
     def _covers(self, sync: Sync, index: int) -> bool:
-        piece = self.pending[index]
+        piece = self.unsynced[index]
         own = piece.inode == sync.inode
         all_metadata = self.model.sync_metadata and not sync.data_only
         if all_metadata and self._is_metadata(piece):
@@ -274,7 +274,7 @@ class NaiveDisk:
 
     def _same_name(self, first: int, then: int) -> bool:
         """Whether both change one name: what is durable of it is not undone by what was before."""
-        return not set(self.pending[first].names).isdisjoint(self.pending[then].names)
+        return not set(self.unsynced[first].names).isdisjoint(self.unsynced[then].names)
 
     # -- crashes -------------------------------------------------------------------------
 
@@ -287,8 +287,8 @@ class NaiveDisk:
         }
 
     def survivor_sets(self) -> Iterator[frozenset[int]]:
-        """Yield every set of pending pieces that holds all that must precede its members."""
-        count = len(self.pending)
+        """Yield every set of unsynced pieces that holds all that must precede its members."""
+        count = len(self.unsynced)
         before = [
             {a for a in range(b) if self.meaning(a, b) or self.ordered(a, b)} for b in range(count)
         ]
@@ -300,7 +300,7 @@ class NaiveDisk:
     def _bent(self, survived: frozenset[int]) -> Iterator[list[Piece]]:
         """Yield what survived with every write torn in every way, and every stale slice."""
         ways: list[list[Piece | None]] = []
-        for index, piece in enumerate(self.pending):
+        for index, piece in enumerate(self.unsynced):
             if index in survived:
                 ways.append([piece, *self._torn(index, survived)])
             elif self._shows_stale(index, survived):
@@ -309,22 +309,22 @@ class NaiveDisk:
             yield [piece for piece in way if piece is not None]
 
     def _torn(self, index: int, survived: frozenset[int]) -> list[Piece]:
-        piece = self.pending[index]
+        piece = self.unsynced[index]
         last = not any(later > index and self.meaning(index, later) for later in survived)
         if not (self.model.torn_units and piece.kind == "data" and last):
             return []
         return [replace(piece, data=piece.data[:kept]) for kept in range(1, len(piece.data))]
 
     def _shows_stale(self, index: int, survived: frozenset[int]) -> bool:
-        piece, where = self.pending[index], self.model.stale_bytes
+        piece, where = self.unsynced[index], self.model.stale_bytes
         if piece.kind != "data" or not piece.appended or where is StaleBytes.NOWHERE:
             return False
-        earlier = [other for other in range(index) if self.pending[other].inode == piece.inode]
-        pieces = self.pending
+        earlier = [other for other in range(index) if self.unsynced[other].inode == piece.inode]
+        pieces = self.unsynced
         cuts = [
             other for other in earlier if pieces[other].kind == "size" and not pieces[other].append
         ]
-        needed = {other for other in earlier if self.pending[other].kind == "born"} | {*cuts[-1:]}
+        needed = {other for other in earlier if self.unsynced[other].kind == "born"} | {*cuts[-1:]}
         return needed <= survived and (where is StaleBytes.ANYWHERE or piece.fresh)
 
     def tree(self, pieces: list[Piece]) -> Tree:

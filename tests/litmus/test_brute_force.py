@@ -18,11 +18,11 @@ from oracles.history import History, Known
 from powercut.explorer.explore import Limits, explore
 from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel
-from sim.disk.crash.states import StateSpace
-from sim.disk.crash.survivors import SurvivorSet
-from sim.disk.crash.unsynced import Pending
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from tests.litmus.body import Calls, prepared
 from tests.litmus.naive import NaiveDisk, Tree, tree_of
@@ -91,8 +91,8 @@ def _run(program: Program, process: Process) -> None:
             continue
 
 
-def _trees(pending: Pending) -> set[Tree]:
-    return {tree_of(Image.of_platter(state.inodes, 99)) for state in StateSpace(pending).all()}
+def _trees(unsynced: Unsynced) -> set[Tree]:
+    return {tree_of(Image.of_platter(state.inodes, 99)) for state in StateSpace(unsynced).all()}
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
@@ -111,12 +111,12 @@ def test_all_states_are_those_of_a_naive_enumeration(
 ) -> None:
     disk = Disk(SETUP)
     _run(program, Process(disk))
-    pending, naive = Pending(model, SETUP.platter), NaiveDisk(model, SETUP)
+    unsynced, naive = Unsynced(model, SETUP.platter), NaiveDisk(model, SETUP)
     for number, operation in enumerate(disk.journal, 1):
-        pending.advance(operation, number)
+        unsynced.advance(operation, number)
         naive.advance(operation, number)
-    assume(len(naive.pending) <= MOST_PENDING)
-    assert _trees(pending) == naive.trees()
+    assume(len(naive.unsynced) <= MOST_PENDING)
+    assert _trees(unsynced) == naive.trees()
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
@@ -130,7 +130,7 @@ def test_looking_at_what_is_pending_changes_nothing(
 ) -> None:
     disk = Disk(SETUP)
     _run(program, Process(disk))
-    watched, unwatched = Pending(model, SETUP.platter), Pending(model, SETUP.platter)
+    watched, unwatched = Unsynced(model, SETUP.platter), Unsynced(model, SETUP.platter)
     for number, operation in enumerate(disk.journal, 1):
         watched.advance(operation, number)
         unwatched.advance(operation, number)
@@ -205,14 +205,15 @@ def _crash(
     looks |= {_look(tree, each) for tree in naive.trees() for each in known}
     if not nested:
         return
-    pending = Pending(naive.model, image.platter, image.pending)
+    unsynced = Unsynced(naive.model, image.platter, image.unsynced)
     for number, operation in enumerate(journal, 1):
-        pending.advance(operation, number)
-    cached = StateSpace(pending).one(SurvivorSet()).inodes
-    carried = pending.carried_over(len(journal))
-    killed = Image(pending.platter, carried, cached, NEXT_INODE)
+        unsynced.advance(operation, number)
+    cached = StateSpace(unsynced).state_of(SurvivorSet()).inodes
+    carried = unsynced.carried_over(len(journal))
+    killed = Image(unsynced.platter, carried, cached, NEXT_INODE)
     images: dict[object, Image] = {
-        state.key: Image.of_platter(state.inodes, NEXT_INODE) for state in StateSpace(pending).all()
+        state.key: Image.of_platter(state.inodes, NEXT_INODE)
+        for state in StateSpace(unsynced).all()
     }
     for crashed in (killed, *images.values()):
         second = Disk(crashed, naive.model)
@@ -239,7 +240,7 @@ def _small(model: PersistenceModel, program: Program) -> bool:
     """Whether brute force can take it."""
     disk = Disk(SETUP, model)
     _workload(program, Process(disk), History(lambda: disk.operations))
-    return len(disk.pending().micros) <= MOST_PENDING
+    return len(disk.unsynced().micros) <= MOST_PENDING
 
 
 _ack = st.just(("ack",))
@@ -271,7 +272,7 @@ def test_explore_looks_at_every_crash_at_every_moment(
 @given(program=_SHORT, recovery=_RECOVERIES)
 # One disk is met after one crash and after two.
 @example(program=[("append", "f", "B1")], recovery=[("append", "f", "B1")])
-# What is pending when the process is killed shows in nothing but what comes later.
+# What is unsynced when the process is killed shows in nothing but what comes later.
 @example(program=[("rename", "f", "g"), ("rename", "g", "f")], recovery=[("append", "f", "B1")])
 def test_explore_looks_at_every_crash_inside_a_recovery(
     model: PersistenceModel, program: Program, recovery: Program

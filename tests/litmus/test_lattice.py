@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import STRONGER_THAN, PersistenceModel
-from sim.disk.crash.states import StateSpace
-from sim.disk.crash.unsynced import Pending
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from tests.litmus.body import Calls, prepared
 
@@ -68,11 +68,11 @@ def _journal(program: list[tuple[str, ...]]) -> list[Operation]:
 
 def _states(model: PersistenceModel, journal: list[Operation]) -> list[set[int]]:
     """Return the keys of all states, after each operation; every key is seen by its digest."""
-    pending = Pending(model, SETUP.platter)
+    unsynced = Unsynced(model, SETUP.platter)
     found = []
     for number, operation in enumerate(journal, 1):
-        pending.advance(operation, number)
-        found.append({state.key for state in StateSpace(pending).all()})
+        unsynced.advance(operation, number)
+        found.append({state.key for state in StateSpace(unsynced).all()})
     return found
 
 
@@ -95,11 +95,11 @@ def test_every_state_of_the_stronger_model_is_one_of_the_weaker(
 @given(program=PROGRAMS)
 def test_states_have_equal_keys_exactly_if_they_look_equal(program: list[tuple[str, ...]]) -> None:
     """Looks are the digest of the whole tree, and inode numbers, which keys tell apart."""
-    pending = Pending(STRONGER_THAN[-1][1], SETUP.platter)
+    unsynced = Unsynced(STRONGER_THAN[-1][1], SETUP.platter)
     for number, operation in enumerate(_journal(program), 1):
-        pending.advance(operation, number)
+        unsynced.advance(operation, number)
     looks: dict[int, tuple[str, tuple[int, ...]]] = {}
-    for state, _ in zip(StateSpace(pending).all(), range(300), strict=False):
+    for state, _ in zip(StateSpace(unsynced).all(), range(300), strict=False):
         image = Image.of_platter(state.inodes, 99)
         numbers = tuple(inode.number for _, inode in image.tree())
         look = (image.digest(), numbers)

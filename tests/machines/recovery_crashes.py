@@ -24,10 +24,10 @@ from oracles.runtime.shadow_runtime import check_idempotent
 from oracles.violation import Violation
 from powercut.fuzz.coverage import Coverage, Site, Watch, WatchedWorkers
 from sim.choices import PlainChoices
-from sim.disk.crash.crash_image import Image
-from sim.disk.crash.states import StateSpace
-from sim.disk.crash.survivors import SurvivorSet
-from sim.disk.crash.unsynced import Pending
+from sim.disk.crash.image import Image
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
@@ -132,7 +132,7 @@ class Crashes:
             name = pass_of(site)
             for phase in Phase:
                 disk = self._crashed(number, phase)
-                kill, cuts = disk.snapshot(), list(_cuts(StateSpace(disk.pending()), disk))
+                kill, cuts = disk.snapshot(), list(_cuts(StateSpace(disk.unsynced()), disk))
                 for kind, images in ((CrashKind.KILL, [kill]), (CrashKind.POWER_CUT, cuts)):
                     for image in images:
                         self.judged[name] += self._judge(name, image)
@@ -199,23 +199,25 @@ def pass_of(site: Site) -> str:
 def _cuts(space: StateSpace, disk: Disk) -> Iterator[Image]:
     """Yield what a power cut may leave: everything while it is little, else what tells most.
 
-    The last one is that where nothing pending has survived.
+    The last one is that where nothing unsynced has survived.
     """
     states = list(islice(space.all(), MOST_STATES))
     if not space.complete:
-        states = [space.one(survivors) for survivors in islice(space.telling(), MOST_STATES)]
+        states = [
+            space.state_of(survivors) for survivors in islice(space.representative(), MOST_STATES)
+        ]
     lost = SurvivorSet(lost=tuple(range(len(space.micros))))
-    for state in (*states, space.one(lost)):
+    for state in (*states, space.state_of(lost)):
         yield Image.of_platter(state.inodes, disk.next_inode)
 
 
 def _images_of(disk: Disk) -> Iterator[Image]:
     """Yield what a kill, and a power cut with nothing kept, leaves after each operation."""
-    pending = Pending(disk.model, disk.image.platter, disk.image.pending)
+    unsynced = Unsynced(disk.model, disk.image.platter, disk.image.unsynced)
     for number, operation in enumerate(disk.journal, 1):
-        pending.advance(operation, number)
-        space = StateSpace(pending)
-        kept = space.one(SurvivorSet()).inodes
-        yield Image(pending.platter, pending.carried_over(number), kept, disk.next_inode)
+        unsynced.advance(operation, number)
+        space = StateSpace(unsynced)
+        kept = space.state_of(SurvivorSet()).inodes
+        yield Image(unsynced.platter, unsynced.carried_over(number), kept, disk.next_inode)
         lost = SurvivorSet(lost=tuple(range(len(space.micros))))
-        yield Image.of_platter(space.one(lost).inodes, disk.next_inode)
+        yield Image.of_platter(space.state_of(lost).inodes, disk.next_inode)

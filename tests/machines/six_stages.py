@@ -168,7 +168,7 @@ class Life:
     def end(self, crash: Crash) -> None:
         """Let the process die, or the machine."""
         if crash.is_power_cut:
-            ordering = self.world.disk.pending().ordering
+            ordering = self.world.disk.unsynced().ordering
             self.world.cut_power(choose_survivors(SeededChoices(crash.survivors), ordering))
         else:
             self.world.kill()

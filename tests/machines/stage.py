@@ -19,8 +19,8 @@ from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
 from sim.choices import PlainChoices
 from sim.disk.cache.operation import Operation, Rename, Sync, Write
-from sim.disk.crash.states import StateSpace
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
@@ -164,7 +164,7 @@ class Act:
 
 
 def _survivor_sets(disk: Disk) -> list[SurvivorSet]:
-    space = StateSpace(disk.pending())
+    space = StateSpace(disk.unsynced())
     states = list(islice(space.all(), MOST_SURVIVOR_SETS))
     if space.complete:
         return [state.survivors for state in states]

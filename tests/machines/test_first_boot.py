@@ -18,7 +18,7 @@ from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget, MakeTarget
 from sim.choices import Choices, PlainChoices, SeededChoices
 from sim.disk.crash.persistence import MODELS, PersistenceModel
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.world import World
 
 CRASHED = [tag for tag, make_target in TARGETS.items() if not make_target().calm]
@@ -47,7 +47,7 @@ def _act_and_lose_what_is_pending(target: AnyTarget, lifetimes: CrashRunner) -> 
     action = target.kinds()[0]
     assert action.perform(action.propose(PlainChoices())) == "ack"
     world = lifetimes.world
-    pending = len(world.disk.pending().micros)
+    pending = len(world.disk.unsynced().micros)
     world.cut_power(SurvivorSet(lost=tuple(range(pending))))
     lifetimes.boot()
 

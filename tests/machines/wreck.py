@@ -15,7 +15,7 @@ from typing import Final
 from crash_tests.rig.host import simulated_host
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from sim.choices import PlainChoices
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.world import World
 from system.agents import event
 from system.ports import Host, Json, JsonObject

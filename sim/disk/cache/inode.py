@@ -37,7 +37,7 @@ class Inode:
     No block holds a byte at or beyond ``size``, except on a platter where the data of an
     append became durable before its size: such bytes are not visible.
 
-    ``owner`` is uid and gid; ``target`` is what a symbolic link says.
+    ``owner`` is uid and gid; ``link_text`` is what a symbolic link says.
 
     ``links`` counts directory entries. ``parent`` is the number of the directory that
     holds a directory (the root holds itself), and 0 for everything else.
@@ -47,8 +47,20 @@ class Inode:
     """
 
     __slots__ = (
-        "atime_ns", "blocks", "content_key", "ctime_ns", "entries", "gid", "links", "mode",
-        "mtime_ns", "number", "parent", "size", "target", "uid",
+        "atime_ns",
+        "blocks",
+        "content_key",
+        "ctime_ns",
+        "entries",
+        "gid",
+        "link_text",
+        "links",
+        "mode",
+        "mtime_ns",
+        "number",
+        "parent",
+        "size",
+        "uid",
     )  # fmt: skip
 
     # Without a constructor: its call would be the slowest step of ``open``.
@@ -64,17 +76,17 @@ class Inode:
     number: int
     parent: int
     size: int
-    target: str
+    link_text: str
     uid: int
 
     @classmethod
-    def born(
+    def new(
         cls,
         number: int,
         mode: int,
         now_ns: int,
         owner: tuple[int, int] = (0, 0),
-        target: str = "",
+        link_text: str = "",
         parent: int = 0,
     ) -> Inode:
         """Return a new inode, empty and without a name."""
@@ -83,11 +95,11 @@ class Inode:
         inode.mode = mode
         inode.uid, inode.gid = owner
         inode.links = 0
-        inode.size = len(os.fsencode(target)) if target else 0
+        inode.size = len(os.fsencode(link_text)) if link_text else 0
         inode.blocks = NO_BLOCKS
         inode.entries = NO_ENTRIES
         inode.parent = parent
-        inode.target = target
+        inode.link_text = link_text
         inode.content_key = None
         inode.atime_ns = inode.mtime_ns = inode.ctime_ns = now_ns
         return inode
@@ -106,22 +118,22 @@ class Inode:
 
     def copy(self) -> Inode:
         """Return an equal inode that can be changed without changing this one."""
-        twin = Inode()
-        twin.number = self.number
-        twin.mode = self.mode
-        twin.uid = self.uid
-        twin.gid = self.gid
-        twin.links = self.links
-        twin.size = self.size
-        twin.blocks = self.blocks
-        twin.entries = self.entries
-        twin.parent = self.parent
-        twin.target = self.target
-        twin.content_key = self.content_key
-        twin.atime_ns = self.atime_ns
-        twin.mtime_ns = self.mtime_ns
-        twin.ctime_ns = self.ctime_ns
-        return twin
+        copy = Inode()
+        copy.number = self.number
+        copy.mode = self.mode
+        copy.uid = self.uid
+        copy.gid = self.gid
+        copy.links = self.links
+        copy.size = self.size
+        copy.blocks = self.blocks
+        copy.entries = self.entries
+        copy.parent = self.parent
+        copy.link_text = self.link_text
+        copy.content_key = self.content_key
+        copy.atime_ns = self.atime_ns
+        copy.mtime_ns = self.mtime_ns
+        copy.ctime_ns = self.ctime_ns
+        return copy
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``offset`` (bytes), fewer at the end of the file."""

@@ -7,46 +7,38 @@ here, for both.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from immutables import Map
 
 from sim.disk.cache.inode import FORMAT, REGULAR, Inode
 from sim.disk.cache.key import entry_key, key_of
-from sim.disk.calls.path_name import PathName
 
 Inodes = Map[int, Inode]
 
 
-class KnownPaths:
-    """What was walked from one directory; all of it is for changing.
-
-    ``places``: by a path's text, the directory that holds its last component, and the path
-    itself. ``directories``: by ``PathName.head``, where that leads to.
-    """
-
-    __slots__ = ("directories", "places")
-
-    def __init__(self) -> None:
-        self.places: dict[object, tuple[Inode, PathName]] = {}
-        self.directories: dict[str, Inode] = {}
+class PathCache(Protocol):
+    """Paths that were resolved, and are right until a directory or a symbolic link moves."""
 
     def clear(self) -> None:
-        self.places.clear()
-        self.directories.clear()
+        """Forget every path."""
+        ...
 
 
 class InodeTable:
     """Inodes by number. Nothing of ``base`` is ever changed.
 
-    ``key``, where somebody wants one, is the key of ``base`` (``key.py``).
+    ``key`` is the key of ``base`` (``key.py``), or None where keys are not counted.
+    ``path_caches`` are cleared when a directory or a symbolic link gains or loses a name.
     """
 
-    __slots__ = ("_known", "base", "changed", "key")
+    __slots__ = ("base", "changed", "key", "path_caches")
 
     def __init__(self, base: Inodes, key: int | None = None) -> None:
         self.base = base
         self.key = key
         self.changed: dict[int, Inode] = {}
-        self._known: dict[int, KnownPaths] = {}
+        self.path_caches: list[PathCache] = []
 
     def get(self, number: int) -> Inode | None:
         """Return the inode for reading, or None if there is none of this number."""
@@ -62,17 +54,9 @@ class InodeTable:
                 found.content_key = None  # what nobody asks for need not be kept right
         return found
 
-    def known_from(self, directory: int) -> KnownPaths:
-        """Return the paths that were walked from ``directory``; who walks one enters it.
-
-        They are forgotten when a directory or a symbolic link gains or loses a name: until
-        then every path leads to the same directory.
-        """
-        return self._known.setdefault(directory, KnownPaths())
-
-    def _forget_paths(self) -> None:
-        for known in self._known.values():
-            known.clear()
+    def _clear_path_caches(self) -> None:
+        for cache in self.path_caches:
+            cache.clear()
 
     def add(self, inode: Inode) -> None:
         """Take a new inode in; it is the table's own from now on."""
@@ -97,7 +81,7 @@ class InodeTable:
         if inode.mode & FORMAT == REGULAR:
             inode.links += 1
             return replaced
-        self._forget_paths()
+        self._clear_path_caches()
         if inode.is_directory:
             inode.links = 2 + self._subdirectories(inode)
             inode.parent = holder.number
@@ -124,10 +108,10 @@ class InodeTable:
         """Take note that ``name`` in ``holder`` does not mean ``inode`` any longer."""
         if holder.content_key is not None:
             holder.content_key -= entry_key(name, inode.number)
-        if not (inode.parent or inode.target):
+        if not (inode.parent or inode.link_text):
             inode.links -= 1
             return
-        self._forget_paths()
+        self._clear_path_caches()
         if inode.is_directory:
             inode.links = 0
             holder.links -= 1
@@ -153,7 +137,7 @@ class InodeTable:
             holder is not to_holder
             or holder.content_key is not None
             or inode.parent
-            or inode.target
+            or inode.link_text
         ):
             self.detach_own(holder, name, inode)
             return self.attach_own(to_holder, to_name, inode)
@@ -163,7 +147,7 @@ class InodeTable:
             return None
         number, changed = entries[to_name], self.changed
         replaced = changed[number] if number in changed else self.own(number)
-        if replaced.parent or replaced.target:
+        if replaced.parent or replaced.link_text:
             self._lose_name(holder, to_name, replaced)
         else:
             replaced.links -= 1

@@ -21,7 +21,7 @@ RESIZE: Final = 4
 ENTERED: Final = 5
 """What is noted of all other calls: this, and the operation itself."""
 _KINDS: Final = (Create, Write, Rename, Sync, Resize)
-# A birth is noted as its path, the arguments of ``Inode.born``, the directory and the name.
+# A birth is noted as its path, the arguments of ``Inode.new``, the directory and the name.
 _LENGTHS: Final = (9, *(1 + len(kind._fields) for kind in _KINDS[1:]), 2)
 
 
@@ -60,6 +60,6 @@ def recorded(entry: Any) -> Operation:
         entered: Operation = path
         return entered
     if kind == CREATE:
-        number, mode, owner, now_ns, target, directory, name = fields
-        return Create(path, Inode.born(number, mode, now_ns, owner, target), directory, name)
+        number, mode, owner, now_ns, link_text, directory, name = fields
+        return Create(path, Inode.new(number, mode, now_ns, owner, link_text), directory, name)
     return _KINDS[kind](path, *fields)

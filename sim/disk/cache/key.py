@@ -92,5 +92,5 @@ def _content_key(inode: Inode) -> int:
     if inode.is_directory:
         return sum(entry_key(name, number) for name, number in inode.entries.items())
     if inode.is_symlink:
-        return entry_key(inode.target, 0)
+        return entry_key(inode.link_text, 0)
     return sum(block_key(index, block) for index, block in inode.blocks.items())

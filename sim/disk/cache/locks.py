@@ -12,7 +12,7 @@ import fcntl
 from dataclasses import dataclass
 from typing import Final
 
-from sim.disk.calls.os_error import os_error
+from sim.disk.os_error import os_error
 from sim.errors import UnsupportedOperation
 
 TO_THE_END: Final = 1 << 63

@@ -1,7 +1,7 @@
 """What a program asks of the disk, one value per mutating call: the disk's journal.
 
 The journal does not know any persistence model. It is written once, while the program
-runs, and every model reads it afterwards (``pending.py``). Operation ``n`` of a lifetime
+runs, and every model reads it afterwards (``unsynced.py``). Operation ``n`` of a lifetime
 is entry ``n - 1`` of the journal, so a number names the same call in every report.
 
 ``path`` is the path through which the program made the call, for people only; nothing

@@ -10,10 +10,10 @@ from typing import Final
 
 from sim.disk.cache.inode import BLOCK_BYTES, Inode
 from sim.disk.calls.descriptor_calls import DescriptorCalls
-from sim.disk.calls.os_error import os_error
 from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
 from sim.disk.calls.permissions import WRITE
 from sim.disk.calls.stat_result import stat_result
+from sim.disk.os_error import os_error
 from sim.errors import UnsupportedOperation
 
 _SECOND_NS: Final = 1_000_000_000

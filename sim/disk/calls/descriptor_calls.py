@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from sim.disk.cache.inode import Inode
 from sim.disk.calls.descriptor import OpenFile
-from sim.disk.calls.os_error import os_error
 from sim.disk.calls.process_state import ProcessState
 from sim.disk.calls.seek import next_data, next_hole
 from sim.disk.disk import DEAD
+from sim.disk.os_error import os_error
 from sim.errors import PowerOff, UnsupportedOperation
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import overload
 from zlib import crc32
 
-from sim.disk.cache.directory_entry import DirectoryEntries, DirectoryEntry
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.calls.attribute_calls import AttributeCalls
-from sim.disk.calls.os_error import os_error
+from sim.disk.calls.directory_entry import DirectoryEntries, DirectoryEntry
 from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
 from sim.disk.calls.permissions import READ, SEARCH
+from sim.disk.os_error import os_error
 
 BytesPath = bytes | os.PathLike[bytes]
 
@@ -74,9 +74,11 @@ class DirectoryCalls(AttributeCalls):
     def readlink(self, path: StrOrBytesPath, *, dir_fd: int | None = None) -> str | bytes:
         """Return what a symbolic link says."""
         inode = self._resolve(path, "readlink", dir_fd, follow=False)
-        if not inode.target:
+        if not inode.link_text:
             raise os_error(errno.EINVAL, path)
-        return os.fsencode(inode.target) if isinstance(os.fspath(path), bytes) else inode.target
+        return (
+            os.fsencode(inode.link_text) if isinstance(os.fspath(path), bytes) else inode.link_text
+        )
 
     # -- the current directory -----------------------------------------------------------
 
@@ -88,7 +90,7 @@ class DirectoryCalls(AttributeCalls):
         if not self._identity.may(inode, SEARCH):
             raise os_error(errno.EACCES, path)
         self._working_directory = inode.number
-        self._know(inode.number)
+        self._known_paths.clear()
 
     def fchdir(self, fd: int) -> None:
         """Make an open directory the one that relative paths start from."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from sim.disk.cache.locks import TO_THE_END, RecordLock
 from sim.disk.calls.descriptor import OpenFile
-from sim.disk.calls.os_error import os_error
 from sim.disk.calls.process_state import ProcessState
+from sim.disk.os_error import os_error
 
 if TYPE_CHECKING:
     from _typeshed import HasFileno

@@ -8,11 +8,11 @@ import stat
 from typing import Final
 
 from sim.disk.cache.inode import ROOT, Inode
-from sim.disk.calls.os_error import os_error
 from sim.disk.calls.path_name import PathName, StrOrBytesPath, is_too_long, path_name
 from sim.disk.calls.permissions import WRITE
 from sim.disk.calls.process_state import ProcessState
 from sim.disk.disk import DEAD
+from sim.disk.os_error import os_error
 from sim.errors import PowerOff
 
 _DOTS: Final = frozenset({"", ".", ".."})

@@ -7,12 +7,12 @@ from stat import S_IFREG, S_ISGID
 
 from sim.disk.cache.inode import Inode
 from sim.disk.calls.open_flags import OpenFlags, open_flags
-from sim.disk.calls.os_error import os_error
 from sim.disk.calls.path_name import PathName, StrOrBytesPath, path_name
 from sim.disk.calls.path_walk import Walk
 from sim.disk.calls.permissions import SEARCH, WRITE
 from sim.disk.calls.process_state import ProcessState
 from sim.disk.disk import DEAD
+from sim.disk.os_error import os_error
 from sim.errors import PowerOff
 
 
@@ -41,7 +41,7 @@ class OpenCall(ProcessState):
         if number is not None:
             cache = self._cache
             inode = cache.changed.get(number) or cache.base[number]
-            if not inode.target:
+            if not inode.link_text:
                 is_directory = inode.parent != 0
                 if calm and (decoded.takes_directory if is_directory else decoded.takes_file):
                     return self._descriptors.open(number, name.text, decoded, is_directory, 0)
@@ -108,7 +108,7 @@ class OpenCall(ProcessState):
                 raise os_error(errno.EISDIR, given)
         elif asks_directory:
             raise os_error(errno.ENOTDIR, given)
-        if inode.target:
+        if inode.link_text:
             raise os_error(errno.ELOOP, given)
         if not self._trusted:
             self._check_access(inode, flags, given)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from sim.disk.calls.os_error import os_error
+from sim.disk.os_error import os_error
 
 NAME_MAX: Final = 255
 PATH_MAX: Final = 4096

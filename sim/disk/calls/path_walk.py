@@ -14,9 +14,9 @@ from typing import Final
 
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.cache.inode_table import InodeTable
-from sim.disk.calls.os_error import os_error
 from sim.disk.calls.path_name import PathName, is_too_long, path_name
 from sim.disk.calls.permissions import SEARCH, Identity
+from sim.disk.os_error import os_error
 
 LINKS_MAX: Final = 40
 
@@ -76,7 +76,7 @@ class Walk:
             inode = self.look(directory, name.last)
             if inode is None and not creating:
                 raise self._failed(errno.ENOENT)
-            if inode is None or not inode.target or not (follow or name.slash):
+            if inode is None or not inode.link_text or not (follow or name.slash):
                 return Opening(directory, name.last, inode, must_be_directory)
             name = self._link(inode)
             must_be_directory = must_be_directory or name.slash
@@ -99,7 +99,7 @@ class Walk:
     def _enter(self, directory: Inode, name: str) -> Inode:
         self._search(directory)
         inode = self._found(directory, name)
-        if inode.target:
+        if inode.link_text:
             inode = self._follow(inode, directory)
         if not inode.is_directory:
             raise self._failed(errno.ENOTDIR)
@@ -107,7 +107,7 @@ class Walk:
 
     def _last(self, directory: Inode, name: PathName, *, follow: bool) -> Inode:
         inode = self._found(directory, name.last)
-        if inode.target and (follow or name.slash):
+        if inode.link_text and (follow or name.slash):
             inode = self._follow(inode, directory)
         if name.slash and not inode.is_directory:
             raise self._failed(errno.ENOTDIR)
@@ -122,7 +122,7 @@ class Walk:
         self.links += 1
         if self.links > LINKS_MAX:
             raise self._failed(errno.ELOOP)
-        return path_name(link.target, "readlink")
+        return path_name(link.link_text, "readlink")
 
     def _found(self, directory: Inode, name: str) -> Inode:
         inode = self.look(directory, name)

@@ -14,13 +14,13 @@ from stat import S_ISGID
 from typing import Any, Final, Protocol
 
 from sim.disk.cache.inode import ROOT, Inode
-from sim.disk.cache.inode_table import KnownPaths
 from sim.disk.calls.descriptor import DescriptorTable, OpenFile
-from sim.disk.calls.os_error import os_error
+from sim.disk.calls.known_paths import KnownPaths
 from sim.disk.calls.path_name import PathName, StrOrBytesPath, path_name, plain_name
 from sim.disk.calls.path_walk import Walk
 from sim.disk.calls.permissions import SEARCH, WRITE, Identity
 from sim.disk.disk import DEAD, Disk
+from sim.disk.os_error import os_error
 from sim.errors import PowerOff
 
 _KNOWN_PATHS: Final = 4096
@@ -64,7 +64,9 @@ class ProcessState:
         self._working_directory = ROOT
         self._descriptors = DescriptorTable(descriptor_limit)
         self._files = self._descriptors.files
-        self._know(ROOT)
+        self._known_paths = KnownPaths()
+        self._known = self._known_paths.places
+        disk.cache.path_caches.append(self._known_paths)
 
     @property
     def poisoned(self) -> bool:
@@ -143,12 +145,6 @@ class ProcessState:
             raise os_error(errno.ENOTDIR, path, path2)
         return self._inode(file.number)
 
-    def _know(self, directory: int) -> None:
-        """Know the paths that start in this directory; who is not trusted knows none."""
-        trusted = self._trusted
-        self._known_paths = self._cache.known_from(directory) if trusted else KnownPaths()
-        self._known = self._known_paths.places
-
     def _learn(self, path: object) -> tuple[Inode, PathName] | None:
         """Return the directory, for changing, that holds the last component of a plain path.
 
@@ -193,7 +189,7 @@ class ProcessState:
             return None
         cache = self._cache
         inode = cache.changed.get(number) or cache.base[number]
-        return None if inode.parent or inode.target else inode
+        return None if inode.parent or inode.link_text else inode
 
     def _walked(self, name: PathName) -> Inode | None:
         """Return the directory that the parents of a plain path lead to, and remember it."""
@@ -246,7 +242,7 @@ class ProcessState:
                     raise os_error(errno.ENOENT, path, path2)
                 cache = self._cache
                 inode = cache.changed.get(number) or cache.base[number]
-                if not (inode.target and follow):
+                if not (inode.link_text and follow):
                     return inode
             elif path == "/":
                 return self._inode(ROOT)

@@ -9,8 +9,8 @@ import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from sim.disk.calls.os_error import os_error
 from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
+from sim.disk.os_error import os_error
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from sim.disk.calls.descriptor import OpenFile
 from sim.disk.calls.descriptor_calls import DescriptorCalls
-from sim.disk.calls.os_error import os_error
+from sim.disk.os_error import os_error
 from sim.errors import UnsupportedOperation
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """What a power cut leaves, chosen: patterns that break programs before sets that are random.
 
-Every range is fixed, whatever is pending, and a number too large wraps around. So a
+Every range is fixed, whatever is unsynced, and a number too large wraps around. So a
 recorded power cut still means something after the program under test has changed a little.
 """
 
@@ -18,7 +18,7 @@ from sim.disk.crash.micro_operation import (
     WriteBlock,
 )
 from sim.disk.crash.ordering import Ordering
-from sim.disk.crash.survivors import SurvivorSet, can_be_stale, can_tear, closed
+from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, closed
 
 _PLACES: Final = 63
 _SEEDS: Final = 255
@@ -26,7 +26,7 @@ _NAMES: Final = (LinkName, MoveName, UnlinkName)
 
 
 class Pattern(IntEnum):
-    """Which pending micro-operations survive, the simplest first."""
+    """Which unsynced micro-operations survive, the simplest first."""
 
     ALL = 0
     NONE = 1
@@ -57,7 +57,7 @@ class Tear(IntEnum):
 
 
 def choose_survivors(choices: Choices, ordering: Ordering) -> SurvivorSet:
-    """Choose a survivor set that the model allows; with nothing pending, ask nothing."""
+    """Choose a survivor set that the model allows; with nothing unsynced, ask nothing."""
     micros = ordering.micros
     if not micros:
         return SurvivorSet()

@@ -1,4 +1,4 @@
-"""Which pending micro-operations must survive before which: a model's answers, applied.
+"""Which unsynced micro-operations must survive before which: a model's answers, applied.
 
 Micro-operations are numbered from 0 in program order, and sets of them are the bits of
 an integer. For each there are two closed sets of predecessors:
@@ -37,9 +37,9 @@ _NoData = CreateInode | SetSize | LinkName | UnlinkName | MoveName | ChangeAttri
 
 
 class Ordering:
-    """The predecessors of every pending micro-operation; grows by one at a time.
+    """The predecessors of every unsynced micro-operation; grows by one at a time.
 
-    ``truncation`` names for each the last pending truncation of its file before it.
+    ``truncation`` names for each the last unsynced truncation of its file before it.
     """
 
     __slots__ = (
@@ -94,11 +94,11 @@ class Ordering:
         all_order.append(order)
 
     def birth(self, number: int) -> int | None:
-        """Return which pending micro-operation made this inode, or None: it is durable."""
+        """Return which unsynced micro-operation made this inode, or None: it is durable."""
         return self._births.get(number)
 
     def allocates(self, number: int, block: int) -> bool:
-        """Say whether a pending write allocates this block of this inode."""
+        """Say whether a unsynced write allocates this block of this inode."""
         return (number, block) in self._fresh
 
     # -- what a micro-operation needs ------------------------------------------------

@@ -1,7 +1,7 @@
-"""The persistence models: which pending operations may survive a power cut, as data.
+"""The persistence models: which unsynced operations may survive a power cut, as data.
 
 A model answers the rows of the table below and nothing else; ``ordering.py`` turns the
-answers into "must precede", ``pending.py`` into what a sync covers. The facts are from
+answers into "must precede", ``unsynced.py`` into what a sync covers. The facts are from
 [ALICE] Pillai et al., OSDI'14 (table 1 and the appendix on file-system properties),
 [Ferrite] Bornholt et al., ASPLOS'16, the kernel's ``Documentation/filesystems/ext4``,
 and from crash images of Linux 6.18 (``tests/litmus/test_seen_on_linux.py``). Where they

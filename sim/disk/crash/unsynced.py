@@ -26,7 +26,7 @@ from sim.disk.cache.operation import (
     Unlink,
     Write,
 )
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
@@ -40,18 +40,18 @@ from sim.disk.crash.micro_operation import (
 )
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import PersistenceModel
-from sim.disk.crash.survivors import SurvivorSet, legal
+from sim.disk.crash.survivor_set import SurvivorSet, legal
 
 _NAMED: Final = frozenset((LinkName, MoveName, UnlinkName))
 
 
-class Pending:
-    """Pending micro-operations in program order (``micros``), over a platter.
+class Unsynced:
+    """Unsynced micro-operations in program order (``micros``), over a platter.
 
     ``model`` says what they may do; ``platter`` and ``micros`` are what an image carried
     over from the lifetime before.
 
-    Where one file is written while nothing else is pending, its writes are kept whole until
+    Where one file is written while nothing else is unsynced, its writes are kept whole until
     somebody looks: mostly a barrier on it comes first, and nobody asks which sectors there were.
     """
 
@@ -67,7 +67,7 @@ class Pending:
 
     @property
     def ordering(self) -> Ordering:
-        """What is pending, with its predecessors."""
+        """What is unsynced, with its predecessors."""
         if self._whole:
             whole, self._whole = self._whole, []
             for operation, number in whole:
@@ -261,7 +261,7 @@ class Pending:
         return places
 
     def _left_over(self, covered: int) -> Iterator[MicroOperation]:
-        """Yield what is still pending; data that a durable truncation cut off is not."""
+        """Yield what is still unsynced; data that a durable truncation cut off is not."""
         cuts: dict[int, int] = {}
         kept: list[MicroOperation] = []
         for index in range(len(self.ordering.micros) - 1, -1, -1):
@@ -298,7 +298,7 @@ class Pending:
         )
 
     def carried_over(self, operations: int) -> tuple[MicroOperation, ...]:
-        """Return what is pending as the next lifetime sees it, after so many operations."""
+        """Return what is unsynced as the next lifetime sees it, after so many operations."""
         return tuple(
             micro._replace(operation=micro.operation - operations) for micro in self.ordering.micros
         )

@@ -120,12 +120,12 @@ def _seen(step: Step, before: Step, watched: str) -> tuple[object, ...]:
             answers.append((error.errno, str(error)))
     process.disk.interposer = process.disk.descriptor_interposer = None
     next_free = None if process._descriptors.is_full else process.open("/d", os.O_RDONLY)
-    pending = [str(micro) for micro in process.disk.pending().micros]
+    unsynced = [str(micro) for micro in process.disk.unsynced().micros]
     return (
         answers,
         [_is_locked(process.disk, path) for path in ("/d", "/d/file")],
         next_free,
-        pending,
+        unsynced,
         [repr(entry) for entry in watcher.told],
     )
 

@@ -7,10 +7,10 @@ import os
 import pytest
 
 from sim.disk.calls.process import Process
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
-from sim.disk.crash.states import StateSpace
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 
 
@@ -31,15 +31,15 @@ def _busy(model: str) -> Disk:
 @pytest.mark.parametrize("model", MODELS)
 def test_a_chosen_state_is_what_a_power_cut_leaves(model: str) -> None:
     disk = _busy(model)
-    space = StateSpace(disk.pending())
-    chosen = list(space.telling())
+    space = StateSpace(disk.unsynced())
+    chosen = list(space.representative())
     # Whatever was chosen before it.
     for survivors in (*chosen, *reversed(chosen)):
-        state = space.one(survivors)
+        state = space.state_of(survivors)
         assert state.survivors == survivors
         left = Image.of_platter(state.inodes, disk.next_inode)
         assert left.digest() == disk.power_cut(survivors).digest()
-        alone = StateSpace(disk.pending()).one(survivors)
+        alone = StateSpace(disk.unsynced()).state_of(survivors)
         assert (state.key, state.survivors) == (alone.key, alone.survivors)
 
 

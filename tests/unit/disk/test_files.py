@@ -1,4 +1,4 @@
-"""What a disk shows of its files without a word about what is pending."""
+"""What a disk shows of its files without a word about what is unsynced."""
 
 import os
 

@@ -8,12 +8,12 @@ import pytest
 
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS, PersistenceModel
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 
 
 def _files_after_power_cut(model: PersistenceModel) -> dict[str, bytes]:
-    """Return what is left when nothing pending survives a file put into a new directory."""
+    """Return what is left when nothing unsynced survives a file put into a new directory."""
     disk = Disk(model=model)
     process = Process(disk)
     process.mkdir("/d")
@@ -22,7 +22,7 @@ def _files_after_power_cut(model: PersistenceModel) -> dict[str, bytes]:
     process.fsync(descriptor)
     process.replace("/d/f.tmp", "/d/f")
     process.fsync(process.open("/d", os.O_RDONLY))
-    nothing = SurvivorSet.of_mask(0, len(disk.pending().micros))
+    nothing = SurvivorSet.of_mask(0, len(disk.unsynced().micros))
     return disk.power_cut(nothing).files()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from faults.injector import FaultInjector
 from faults.plan import FaultPlan
 from sim.disk.calls.process import Process
-from sim.disk.crash.crash_image import Image
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.disk.disk import Disk
 

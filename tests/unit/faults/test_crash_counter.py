@@ -13,7 +13,7 @@ from faults.crash_point import CrashKind, CrashPoint, Phase
 from sim.disk.cache.inode import Inode
 from sim.disk.cache.operation import Operation, Resize, Write
 from sim.disk.crash.persistence import POSIX, SCC
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
 
@@ -86,7 +86,7 @@ def test_during_a_whole_write_or_a_metadata_operation_equals_after_it(name: str)
     during = crash_image(_crashed(_CALLS[name], Phase.DURING)[0], kill)
     after = crash_image(_crashed(_CALLS[name], Phase.AFTER)[0], kill)
     assert during.digest() == after.digest()
-    assert len(during.pending) == len(after.pending)
+    assert len(during.unsynced) == len(after.unsynced)
 
 
 @pytest.mark.parametrize("name", ["sync", "sync_all"])
@@ -103,7 +103,7 @@ def test_during_a_barrier_its_closure_is_pending_and_after_it_is_durable(name: s
         with pytest.raises(SimulatedCrash):
             body(disk, file, directory)
         left[phase] = disk
-    assert [len(left[phase].pending().micros) for phase in Phase] == [3, 3, 0]
+    assert [len(left[phase].unsynced().micros) for phase in Phase] == [3, 3, 0]
     partly = CrashPoint(7, Phase.DURING, CrashKind.POWER_CUT, SurvivorSet(lost=(1, 2)))
     assert crash_image(left[Phase.DURING], partly).files() == {"/f": b"NEW"}
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.errors import HarnessError
 
 _indices = st.lists(st.integers(0, 99), max_size=5).map(tuple)

@@ -10,7 +10,7 @@ from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
 from faults.injector import FaultInjector, NeverFired
 from faults.plan import FaultPlan
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from sim.errors import HarnessError, SimulatedCrash
 from tests.unit.faults.faulty_disk import booted, faulty_disk
@@ -41,7 +41,7 @@ def test_every_rule_of_a_plan_learns_of_the_next_lifetime() -> None:
     descriptor = faulty.opened("/f")
     faulty.process.write(descriptor, b"123456")
     faulty.process.write(descriptor, b"7890")
-    count = len(faulty.disk.pending().micros)
+    count = len(faulty.disk.unsynced().micros)
     again = booted(faulty.faults, faulty.disk.power_cut(SurvivorSet.of_mask(0, count)))
     assert again.process.write(again.opened("/f"), b"1234567890") == 10
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from tests.unit.faults.faulty_disk import FaultyDisk, booted, faulty_disk
 
 
@@ -69,7 +69,7 @@ def test_a_full_disk_stays_full_over_a_kill_but_not_over_what_a_power_cut_loses(
     again = booted(faulty.faults, faulty.disk.snapshot())
     with pytest.raises(OSError, match="No space"):
         again.process.write(again.opened("/g"), b"x")
-    count = len(faulty.disk.pending().micros)
+    count = len(faulty.disk.unsynced().micros)
     lost = faulty.disk.power_cut(SurvivorSet.of_mask(0, count))
     empty = booted(faulty.faults, lost)
     assert empty.process.write(empty.opened("/g"), b"x") == 1
@@ -97,8 +97,8 @@ def test_with_delayed_allocation_the_barrier_fails_until_there_is_room() -> None
         with pytest.raises(OSError, match="No space") as raised:
             faulty.process.fsync(descriptor)
         assert _full(raised)
-    pending = [str(micro) for micro in faulty.disk.pending().micros]
-    assert any(micro.startswith("data of inode") for micro in pending)
+    unsynced = [str(micro) for micro in faulty.disk.unsynced().micros]
+    assert any(micro.startswith("data of inode") for micro in unsynced)
     assert faulty.read("/f") == b"123456789012"
     faulty.process.fsync(faulty.opened("/durable"))
     faulty.process.ftruncate(descriptor, 9)

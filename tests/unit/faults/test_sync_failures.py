@@ -14,7 +14,7 @@ from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
 from faults.plan import FaultPlan
 from sim.disk.cache.operation import SyncFailure
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.errors import SimulatedCrash
 from tests.unit.faults.faulty_disk import FaultyDisk, faulty_disk
 
@@ -45,7 +45,7 @@ def _failed(policy: SyncFailure) -> tuple[FaultyDisk, int]:
 
 def _after_any_power_cut(faulty: FaultyDisk) -> set[bytes]:
     """Return every content of ``/f`` that a power cut may leave."""
-    count = len(faulty.disk.pending().micros)
+    count = len(faulty.disk.unsynced().micros)
     images = [faulty.disk.power_cut(SurvivorSet.of_mask(mask, count)) for mask in range(1 << count)]
     return {image.files()["/f"] for image in images}
 
@@ -198,7 +198,7 @@ def test_other_files_and_fdatasync_are_as_they_should(policy: SyncFailure) -> No
 
 
 def _nothing(faulty: FaultyDisk) -> SurvivorSet:
-    return SurvivorSet.of_mask(0, len(faulty.disk.pending().micros))
+    return SurvivorSet.of_mask(0, len(faulty.disk.unsynced().micros))
 
 
 @pytest.mark.parametrize("policy", [SyncFailure.EXT4, SyncFailure.XFS, SyncFailure.EXT4_JOURNAL])

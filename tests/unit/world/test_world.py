@@ -8,7 +8,7 @@ import pytest
 
 from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices, SeededChoices
-from sim.disk.crash.survivors import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet
 from sim.errors import HarnessError, PowerOff
 from sim.world import World
 from system.ports import Kind, OpenMode
@@ -38,8 +38,8 @@ def test_a_stop_leaves_what_a_kill_leaves_and_nothing_of_it_pending() -> None:
         assert world.boot().files.listdir("") == ["durable", "volatile"]
     killed, stopped = left
     assert killed.digest() == stopped.digest()
-    assert (killed.next_inode, killed.pending != ()) == (stopped.next_inode, True)
-    assert (stopped.platter, stopped.pending) == (stopped.cached, ())
+    assert (killed.next_inode, killed.unsynced != ()) == (stopped.next_inode, True)
+    assert (stopped.platter, stopped.unsynced) == (stopped.cached, ())
 
 
 def test_a_power_cut_keeps_what_it_is_told_to_keep() -> None:
@@ -48,7 +48,7 @@ def test_a_power_cut_keeps_what_it_is_told_to_keep() -> None:
     files.mkdir("durable")
     files.sync_dir("")
     files.mkdir("volatile")
-    lost = tuple(range(len(world.disk.pending().micros)))
+    lost = tuple(range(len(world.disk.unsynced().micros)))
     world.cut_power(SurvivorSet(lost))
     assert world.boot().files.listdir("") == ["durable"]
 

@@ -1,7 +1,7 @@
-"""Which pending micro-operations reached the platter when the power was cut.
+"""Which unsynced micro-operations reached the platter when the power was cut.
 
 A survivor set is written down by what is wrong with it, so that the plainest one, in
-which nothing was lost, is empty. Numbers are positions in the list of pending
+which nothing was lost, is empty. Numbers are positions in the list of unsynced
 micro-operations at the crash, from 0.
 """
 
@@ -119,7 +119,7 @@ def legal(ordering: Ordering, survivors: SurvivorSet) -> None:
     count = len(ordering.micros)
     named = [*lost, *[index for index, _ in torn], *stale]
     if min(named) < 0 or max(named) >= count:
-        raise HarnessError(f"survivor set {survivors} names more than {count} pending operations")
+        raise HarnessError(f"survivor set {survivors} names more than {count} unsynced operations")
     survived = survivors.mask(count)
     if closed(ordering, survived) != survived:
         raise HarnessError(f"model {ordering.model.name} does not allow to lose {lost}")

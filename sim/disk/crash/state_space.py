@@ -24,8 +24,8 @@ from sim.disk.crash.micro_operation import (
     stale_bytes,
 )
 from sim.disk.crash.persistence import DataBeforeSize
-from sim.disk.crash.survivors import SurvivorSet, can_be_stale, can_tear, closed, legal
-from sim.disk.crash.unsynced import Pending
+from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, closed, legal
+from sim.disk.crash.unsynced import Unsynced
 
 _Pairs = tuple[tuple[int, int], ...]
 
@@ -76,17 +76,17 @@ class _Walk(NamedTuple):
 
 
 class StateSpace:
-    """Every state that a power cut at this moment may leave, under the model of ``pending``.
+    """Every state that a power cut at this moment may leave, under the model of ``unsynced``.
 
-    It stays valid until ``pending`` advances. ``complete``: the last walk through ``all``
+    It stays valid until ``unsynced`` advances. ``complete``: the last walk through ``all``
     came to its end.
     """
 
-    def __init__(self, pending: Pending) -> None:
-        self.ordering = pending.ordering
-        self.micros: Sequence[MicroOperation] = pending.ordering.micros
-        self.base = pending.platter
-        self.base_key = pending.key
+    def __init__(self, unsynced: Unsynced) -> None:
+        self.ordering = unsynced.ordering
+        self.micros: Sequence[MicroOperation] = unsynced.ordering.micros
+        self.base = unsynced.platter
+        self.base_key = unsynced.key
         self.complete = True
         self._directories = tuple(self._suspects())
         self._chosen: dict[SurvivorSet, State] = {}
@@ -247,7 +247,7 @@ class StateSpace:
 
     # -- chosen states -----------------------------------------------------------------
 
-    def one(self, survivors: SurvivorSet) -> State:
+    def state_of(self, survivors: SurvivorSet) -> State:
         """Return the state of one survivor set; ``HarnessError`` if the model forbids it."""
         # Those that tell most name some sets twice.
         state = self._chosen.get(survivors)
@@ -267,7 +267,7 @@ class StateSpace:
             whole.append(_applied(micro, *whole[-1]))
         return whole[length]
 
-    def telling(self) -> Iterator[SurvivorSet]:
+    def representative(self) -> Iterator[SurvivorSet]:
         """Yield the survivor sets that find most bugs while there are too many for ``all``.
 
         Every prefix; every loss of one, of two, and of all but one; every lost write

@@ -21,21 +21,21 @@ BIRTH_NS: Final = 1_700_000_000_000_000_000
 
 
 class Image(NamedTuple):
-    """A platter, what is pending above it, and the page cache that both make together.
+    """A platter, what is unsynced above it, and the page cache that both make together.
 
-    After a power cut, and on a disk that was cleanly unmounted, nothing is pending and
+    After a power cut, and on a disk that was cleanly unmounted, nothing is unsynced and
     the page cache shows the platter.
     """
 
     platter: Inodes
-    pending: tuple[MicroOperation, ...]
+    unsynced: tuple[MicroOperation, ...]
     cached: Inodes
     next_inode: int
 
     @classmethod
     def empty(cls) -> Image:
         """Return a freshly made file system: a root directory and nothing else."""
-        root = Inode.born(ROOT, stat.S_IFDIR | 0o755, BIRTH_NS, parent=ROOT)
+        root = Inode.new(ROOT, stat.S_IFDIR | 0o755, BIRTH_NS, parent=ROOT)
         root.links = 2
         inodes = Map({ROOT: root})
         return cls(inodes, (), inodes, ROOT + 1)
@@ -82,7 +82,7 @@ class Image(NamedTuple):
         first_seen: dict[int, str] = {}
         for path, inode in self.tree():
             same = first_seen.setdefault(inode.number, path)
-            head = (path, same, inode.mode, inode.uid, inode.gid, inode.size, inode.target)
+            head = (path, same, inode.mode, inode.uid, inode.gid, inode.size, inode.link_text)
             state.update(repr(head).encode("utf-8", "surrogateescape"))
             if inode.is_file:
                 for index in sorted(inode.blocks):
