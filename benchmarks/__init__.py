@@ -1,1 +1,1 @@
-"""What the disk and the crash engine cost, beside something real in the same run."""
+"""Benchmarks: each figure is measured beside a peer in the same run."""

@@ -1,11 +1,11 @@
-"""``python -m benchmarks [--json FILE]``: measure every row, and say whether its goal holds."""
+"""``python -m benchmarks [NAME...] [--json FILE]`` measures rows and their goals."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from rich.table import Table
 from benchmarks import (
     atomic_write,
     explore,
+    plugin,
     runtime_crashes,
     runtime_recovery,
     runtime_step,
@@ -27,16 +28,20 @@ from benchmarks import (
 from benchmarks.row import Row
 from benchmarks.yardstick import additions_per_second
 
-_ROOMS: Final = (
-    atomic_write,
-    explore,
-    sqlite,
-    schedules,
-    runtime_step,
-    runtime_turns,
-    runtime_recovery,
-    runtime_crashes,
-)
+_MODULES: Final = {
+    module.__name__.rpartition(".")[2].replace("_", "-"): module
+    for module in (
+        atomic_write,
+        explore,
+        sqlite,
+        schedules,
+        runtime_step,
+        runtime_turns,
+        runtime_recovery,
+        runtime_crashes,
+        plugin,
+    )
+}
 # By the name of the package that is imported.
 _PEERS: Final[Mapping[str, str]] = {
     "dbos": "dbos",
@@ -46,11 +51,14 @@ _PEERS: Final[Mapping[str, str]] = {
 }
 
 
-def rows(speeds: list[float]) -> Iterator[Row]:
-    """Yield every row that this machine can measure; tell ``speeds`` how fast it was."""
-    for room in _ROOMS:
+def rows(names: Sequence[str], speeds: list[float]) -> Iterator[Row]:
+    """Yield the rows of these modules, of all if none is named.
+
+    ``speeds`` receives the speed of Python before each module and at the end.
+    """
+    for name in names or _MODULES:
         speeds.append(additions_per_second())
-        yield from room.rows()
+        yield from _MODULES[name].rows()
     speeds.append(additions_per_second())
 
 
@@ -93,21 +101,25 @@ def _as_json(measured: list[Row], speeds: list[float]) -> str:
         }
         for row in measured
     ]
-    told = {
+    document = {
         "schema": 1,
         "additions_per_second": [min(speeds), max(speeds)],
         "rows": found,
         "not_installed": not_installed(),
     }
-    return json.dumps(told, indent=2) + "\n"
+    return json.dumps(document, indent=2) + "\n"
 
 
 @click.command()
-@click.option("--json", "json_path", type=click.Path(), help="Write the rows to FILE, - for here.")
-def main(json_path: str | None) -> None:
-    """Measure the disk, the crash engine and the runtime beside their peers."""
+@click.argument("names", nargs=-1, type=click.Choice(list(_MODULES)), metavar="[NAME...]")
+@click.option("--json", "json_path", type=click.Path(), help="Write the rows to FILE; - is stdout.")
+def main(names: Sequence[str], json_path: str | None) -> None:
+    """Measure the disk, the crash engine and the runtime beside their peers.
+
+    NAME is one of the files of this folder, such as atomic-write; without one, all are measured.
+    """
     speeds: list[float] = []
-    measured = list(rows(speeds))
+    measured = list(rows(names, speeds))
     if json_path == "-":
         click.echo(_as_json(measured, speeds), nl=False)
         return

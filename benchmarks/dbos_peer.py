@@ -1,6 +1,6 @@
-"""DBOS Transact on SQLite in WAL mode: a durable step, a workflow's start, a message's way.
+"""DBOS Transact on SQLite in WAL mode: a durable step, the start of a workflow, a message.
 
-What is not installed is not measured: look at ``installed()`` first.
+Call ``installed()`` first.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ class DbosPeer:
         self._receiver = dbos.workflow(name="receive")(receive)
 
     def steps(self, count: int, payload: dict[str, str]) -> float:
-        """Return what ``count`` steps of one workflow took."""
+        """Return the seconds that ``count`` steps of one workflow took."""
         taken: float = self._steps(count, payload)
         return taken
 
     def starts(self, count: int, payload: dict[str, str]) -> float:
-        """Return what it took to start ``count`` workflows, however long they run."""
+        """Return the seconds that starting ``count`` workflows took."""
         start = time.perf_counter()
-        handles = [self._dbos.start_workflow(self._turn, payload) for _ in range(count)]
+        workflows = [self._dbos.start_workflow(self._turn, payload) for _ in range(count)]
         taken = time.perf_counter() - start
-        for handle in handles:
-            handle.get_result()
+        for workflow in workflows:
+            workflow.get_result()
         return taken
 
     def wake_ups(self) -> list[float]:
@@ -69,9 +69,9 @@ class DbosPeer:
         for pause in _PAUSES_SECONDS:
             handle = self._dbos.start_workflow(self._receiver)
             time.sleep(pause)
-            self._dbos.send(handle.workflow_id, "now", _TOPIC)
+            self._dbos.send(workflow.workflow_id, "now", _TOPIC)
             sent = time.perf_counter()
-            taken.append(handle.get_result() - sent)
+            taken.append(workflow.get_result() - sent)
         return taken
 
 

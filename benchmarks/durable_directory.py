@@ -1,6 +1,6 @@
-"""Where the rows that wait for a disk do their work: beside the repository, below ``build/``.
+"""A directory below ``build/`` for the rows that wait for a disk.
 
-A temporary directory of the system may be a tmpfs, whose barriers cost nothing.
+The system's temporary directory may be a tmpfs, whose barriers cost nothing.
 """
 
 from __future__ import annotations
@@ -20,5 +20,5 @@ def durable_directory() -> Iterator[str]:
     """Give an empty directory on the repository's file system, and remove it afterwards."""
     _BUILD.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory:
-        os.sync()  # what others left unwritten is not to be waited for in a measurement
+        os.sync()  # earlier writes of other programs must not be part of the measurement
         yield directory

@@ -26,7 +26,7 @@ def rows() -> Iterator[Row]:
 
 
 def _accept(_: Process, __: Known) -> None:
-    """Check nothing, to see what the engine itself costs."""
+    """Check nothing, so that only the engine's own cost is measured."""
 
 
 def _atomic_writes(count: int) -> Callable[[Process, History], None]:

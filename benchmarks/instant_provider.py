@@ -1,4 +1,4 @@
-"""A provider that answers at once: what remains of a turn is the runtime."""
+"""A provider that answers at once, so that a turn costs only the runtime's own work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ANSWER: Final = "The answer is yes, and has been for a while. " * 4
 
 
 class InstantProvider:
-    """``called``, if set, hears the session's id whenever a turn asks for an answer."""
+    """``called``, if set, is called with the session's id for every request."""
 
     def __init__(self) -> None:
         self.called: Callable[[str], None] | None = None

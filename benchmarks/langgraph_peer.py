@@ -1,7 +1,7 @@
-"""LangGraph's SQLite checkpointer: what it writes for one step of a graph.
+"""LangGraph's SQLite checkpointer: the two writes of one step of a graph.
 
-For a step it saves the writes of the task and then the checkpoint. Only these two calls
-are measured; the graph around them would be added to its bill.
+A step saves the writes of the task and then the checkpoint. Only these two calls are
+measured, not the graph around them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LangGraphPeer:
         self._config: Any = {"configurable": {"thread_id": "bench", "checkpoint_ns": ""}}
 
     def steps(self, count: int, payload: dict[str, str]) -> float:
-        """Return what ``count`` steps took, in seconds."""
+        """Return the seconds that ``count`` steps took."""
         start = perf_counter()
         for step in range(count):
             checkpoint = self._empty()

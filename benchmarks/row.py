@@ -1,4 +1,4 @@
-"""One row of the table: what was measured, beside what, and whether the goal holds."""
+"""One row of the table: a figure, its peer's, and the goal for their ratio."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUNDS: Final = 7
 class Row:
     """``ratio`` is ``ours / beside``; ``goal`` bounds it, from above or from below.
 
-    ``note`` says what a reader must know to believe the figures, or why there are none.
+    ``note`` gives the circumstances of the measurement.
     """
 
     name: str

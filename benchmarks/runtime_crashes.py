@@ -1,7 +1,7 @@
-"""How often a second the whole runtime is crashed, recovered and judged by all laws.
+"""Crashes, recoveries and full checks of the whole runtime per second.
 
-Hypothesis pays for the actions between two crashes as well; ``explore`` does them once.
-Seconds are those of the processor: the goals are for one core, and nothing here waits.
+Under Hypothesis the actions between two crashes are part of the time; ``explore`` runs them
+once. Seconds are processor time: the goals are for one core.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def rows() -> Iterator[Row]:
 
 
 def _drawn_rate() -> float:
-    """Return crashes in a second under Hypothesis; what the machine finds is raised."""
+    """Return crashes in a second under Hypothesis; a violation is raised."""
     start = process_time()
     campaign = fuzz(runtime, POSIX, _BUDGET)
     seconds = process_time() - start

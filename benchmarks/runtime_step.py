@@ -25,7 +25,7 @@ _PAYLOAD: Final = {"turn_id": "a" * 32, "response": "x" * 200}
 _DATA: Final[JsonObject] = {**_PAYLOAD}
 
 Steps = Callable[[], float]
-"""Takes ``_STEPS`` steps, and returns how long that took in seconds."""
+"""Takes ``_STEPS`` steps and returns the seconds that they took."""
 
 
 def rows() -> Iterator[Row]:
@@ -52,16 +52,16 @@ def rows() -> Iterator[Row]:
     )  # fmt: skip
     if taken:
         best = min(taken, key=taken.__getitem__)
-        seen = [f"{peer} {time:,.0f} µs" for peer, time in taken.items()]
-        seen += [f"{name} is not installed" for name in missing]
+        figures = [f"{peer} {time:,.0f} µs" for peer, time in taken.items()]
+        figures += [f"{name} is not installed" for name in missing]
         yield Row(
             "durable step / best peer", ours, taken[best], "µs", "<=", 0.5,
-            f"per step, SQLite in WAL mode, synchronous FULL: {', '.join(seen)}",
+            f"per step, SQLite in WAL mode, synchronous FULL: {', '.join(figures)}",
         )  # fmt: skip
 
 
 def _in_turn(runners: dict[str, Steps]) -> dict[str, float]:
-    """Let everybody take their steps in every round; return microseconds for one step."""
+    """Run each once a round; return the median time of one step in microseconds."""
     for run in runners.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in runners}

@@ -1,4 +1,4 @@
-"""How fast Python is on this machine now: what a figure without a peer is to be read beside."""
+"""The speed of Python on this machine now, to compare figures that have no peer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ADDITIONS: Final = 1_000_000
 
 
 def additions_per_second() -> float:
-    """Return how many integers this core adds up in a second of its time, in a plain loop."""
+    """Return how many integers a plain loop adds in a second of this core's time."""
     start = process_time()
     total = 0
     for number in range(_ADDITIONS):

@@ -25,7 +25,7 @@ def build_wheel(directory: Path) -> Path:
 
 
 class CleanEnvironment:
-    """An environment made in ``directory`` from ``wheel``; nothing is downloaded.
+    """An environment made in ``directory`` from ``wheel``, if there is one; nothing is downloaded.
 
     The third-party packages are linked from the environment of the tests: those that the
     wheel requires, and those of ``extras`` and ``tools``.
@@ -34,7 +34,7 @@ class CleanEnvironment:
     def __init__(
         self,
         directory: Path,
-        wheel: Path,
+        wheel: Path | None,
         extras: tuple[str, ...] = (),
         tools: tuple[str, ...] = (),
     ) -> None:
@@ -43,12 +43,8 @@ class CleanEnvironment:
         self.site = Path(
             sysconfig.get_path("purelib", vars={"base": str(directory), "platbase": str(directory)})
         )
-        pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(self.python), "install"]
-        options = ["--no-deps", "--no-index", "--disable-pip-version-check"]
-        subprocess.run([*pip, *options, str(wheel)], check=True, capture_output=True)
-        (metadata,) = self.site.glob("powercut-*.dist-info")
-        required = _required(Distribution.at(metadata).requires or [], ("", *extras))
         self.linked: dict[str, None] = {}
+        required = self._install(wheel, extras) if wheel is not None else []
         for name in (*required, *tools):
             self._link(name)
 
@@ -63,6 +59,14 @@ class CleanEnvironment:
             timeout=240,
             check=False,
         )
+
+    def _install(self, wheel: Path, extras: tuple[str, ...]) -> list[str]:
+        """Install the wheel alone; return the names of the packages that it requires."""
+        pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(self.python), "install"]
+        options = ["--no-deps", "--no-index", "--disable-pip-version-check"]
+        subprocess.run([*pip, *options, str(wheel)], check=True, capture_output=True)
+        (metadata,) = self.site.glob("powercut-*.dist-info")
+        return list(_required(Distribution.at(metadata).requires or [], ("", *extras)))
 
     def _link(self, name: str) -> None:
         if name in self.linked:

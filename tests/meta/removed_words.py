@@ -31,8 +31,6 @@ REMOVED = {
     "lifetimes": "crash runner, boots",
     "look": "read, observe",
     "looks": "read, observe",
-    "note": "append unsynced",
-    "notes": "append unsynced",
     "outside": "provider ledger",
     "owe": "outbox",
     "owed": "outbox",
