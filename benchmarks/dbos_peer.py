@@ -67,7 +67,7 @@ class DbosPeer:
         """Return the times from the end of ``send`` to the end of ``recv``."""
         taken = []
         for pause in _PAUSES_SECONDS:
-            handle = self._dbos.start_workflow(self._receiver)
+            workflow = self._dbos.start_workflow(self._receiver)
             time.sleep(pause)
             self._dbos.send(workflow.workflow_id, "now", _TOPIC)
             sent = time.perf_counter()

@@ -41,5 +41,12 @@ def rows() -> Iterator[Row]:
 
 
 def _collect(environment: CleanEnvironment, project: Path) -> float:
-    """Collect the project's tests once; return the seconds."""
-    return seconds_of(lambda: environment.run("-m", "pytest", "--collect-only", cwd=project))
+    """Collect the project's test once; return the seconds."""
+
+    def collect() -> None:
+        finished = environment.run("-m", "pytest", "--collect-only", cwd=project)
+        loaded = "plugins: powercut" in finished.stdout
+        assert finished.returncode == 0, finished.stdout + finished.stderr
+        assert loaded == ("click" in environment.linked), finished.stdout
+
+    return seconds_of(collect)
