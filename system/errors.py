@@ -78,7 +78,7 @@ class _Told:
             raise StorageFull(self._path, f"no space left ({error.strerror})") from error
 
 
-def told_when_full(path: str) -> AbstractContextManager[None]:
+def raising_storage_full(path: str) -> AbstractContextManager[None]:
     """Raise ``StorageFull`` about ``path`` for an ``OSError`` that means it."""
     return _Told(path)
 

@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 
 import apsw
 
-from system.ports import DATABASE_PRAGMAS, File, Host, Kind, OpenMode
+from system.ports import DATABASE_PRAGMAS, File, FileKind, Host, OpenMode
 from system.storage.durable_directory import make_durable_directory
 
 T = TypeVar("T")
@@ -112,14 +112,14 @@ class RealFileSystem:
     def listdir(self, path: str) -> list[str]:
         return sorted(os.listdir(self._path(path)))
 
-    def kind(self, path: str) -> Kind | None:
+    def kind(self, path: str) -> FileKind | None:
         try:
             mode = os.stat(self._path(path)).st_mode
         except FileNotFoundError:
             return None
         if stat.S_ISREG(mode):
-            return Kind.FILE
-        return Kind.DIRECTORY if stat.S_ISDIR(mode) else Kind.OTHER
+            return FileKind.FILE
+        return FileKind.DIRECTORY if stat.S_ISDIR(mode) else FileKind.OTHER
 
     def sync_dir(self, path: str) -> None:
         descriptor = os.open(self._path(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -46,7 +46,7 @@ class OpenMode(StrEnum):
     """The file exists; ``append`` writes at its end (``O_RDWR | O_APPEND``)."""
 
 
-class Kind(Enum):
+class FileKind(Enum):
     """What a path leads to, symbolic links followed."""
 
     FILE = "file"
@@ -135,7 +135,7 @@ class FileSystem(Protocol):
         """Return the names in a directory, sorted, without ``.`` and ``..``."""
         ...
 
-    def kind(self, path: str) -> Kind | None:
+    def kind(self, path: str) -> FileKind | None:
         """Return what is at ``path``, or None when there is nothing."""
         ...
 

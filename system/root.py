@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from system.errors import BadSeal, NewerFormat, NotARoot, RootInUse, told_when_full
+from system.errors import BadSeal, NewerFormat, NotARoot, RootInUse, raising_storage_full
 from system.ports import File, FileSystem, Ids, OpenMode
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.codec import seal, unseal
@@ -59,7 +59,7 @@ class Root:
             _check_marker(files)
         lock = _locked(files, names)
         try:
-            with told_when_full(LOCK):
+            with raising_storage_full(LOCK):
                 # Anew: who had the lock until now may have made names, and removed some.
                 locked_names = files.listdir("")
                 swept = sweep_temporaries(files, "", names=locked_names)

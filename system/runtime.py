@@ -21,16 +21,15 @@ from enum import Enum
 from typing import Final
 
 from system.agents import event
-from system.agents.agent import Agent, Event, birth
+from system.agents.agent import Agent, Event, new_creation
 from system.agents.history import OPERATOR
-from system.agents.message import USER, Kind, Message, check_payload
+from system.agents.message import USER, Message, MessageKind, check_payload
 from system.agents.multiplexer import Multiplexer, Pool
 from system.agents.orchestrator import SECOND_NS, Orchestrator
 from system.agents.tools import LONGEST_NAME
 from system.agents.tree import Node
 from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
-from system.calls import Calls, whole
 from system.errors import (
     AgentStopped,
     BadName,
@@ -43,6 +42,7 @@ from system.errors import (
     UnknownAgent,
     UnknownMessage,
 )
+from system.operator_calls import OperatorCalls, uncancellable
 from system.ports import Conversation, Host, Json, JsonObject, Opening, Provider, ProviderError
 from system.providers.bounded import bounded
 from system.recovery.recovery import Recovery
@@ -90,7 +90,7 @@ class Runtime:
         self._orchestrator = orchestrator = recovery.orchestrator
         self._turns = turns
         self._resume = resume
-        self.calls = Calls()
+        self.calls = OperatorCalls()
         self._creating: dict[str, Task[str]] = {}
         self._by_request = {
             facts.request_id: facts.agent_id
@@ -209,7 +209,9 @@ class Runtime:
         agent = orchestrator.new_agent(agent_id, session_id)
         try:
             identity = conversation.identity()
-            agent.birth = birth(session_id, pool.name, model, identity, SessionState.ACTIVE, facts)
+            agent.creation = new_creation(
+                session_id, pool.name, model, identity, SessionState.ACTIVE, facts
+            )
             await agent.tell()
         except (ProviderError, StorageFull, OSError):
             await self._not_created(pool, agent, conversation)
@@ -236,7 +238,7 @@ class Runtime:
             agent.close()
             await self._host.workers.run(lambda: orchestrator.store.remove(agent.session_id))
 
-    @whole
+    @uncancellable
     async def send(self, agent_id: str, payload: Json, message_id: str | None = None) -> str:
         """Send a message from USER; it is durable when its id is returned.
 
@@ -250,7 +252,7 @@ class Runtime:
             _check_texts(message_id=message_id)
             check_payload(message_id)
         key = message_id if message_id is not None else self._host.ids.uuid_hex()
-        message = Message(key, USER, agent_id, Kind.TEXT, payload, orchestrator.now())
+        message = Message(key, USER, agent_id, MessageKind.TEXT, payload, orchestrator.now())
 
         def make() -> list[Event]:
             if agent.history.ended:
@@ -263,7 +265,7 @@ class Runtime:
         await orchestrator.wake_or_rest(agent)
         return key
 
-    @whole
+    @uncancellable
     async def terminate(self, agent_id: str) -> None:
         """End an agent, between two of its turns; that is durable when this returns.
 
@@ -288,7 +290,7 @@ class Runtime:
             orchestrator.tree.end(agent_id)
         await orchestrator.finish(agent)
 
-    @whole
+    @uncancellable
     async def suspend(self, agent_id: str) -> None:
         """Close the agent's conversation after the turn under way; its record says so.
 
@@ -302,7 +304,7 @@ class Runtime:
             raise AgentStopped(agent.name(), agent.stopped or "it was never born")
         await orchestrator.multiplexer.pool(session.provider).suspend(agent)
 
-    @whole
+    @uncancellable
     async def acknowledge(self, message_id: str) -> None:
         """Say that the operator has seen a message to USER; that is durable when this returns.
 
@@ -337,7 +339,7 @@ class Runtime:
         ]:
             await wait(busy)
 
-    @whole
+    @uncancellable
     async def close(self) -> None:
         """Let the turns under way end, close every conversation, and free the lock.
 

@@ -52,7 +52,7 @@ class ForgottenBootstraps(Orchestrator):
             super()._spawned(parent, spawn, touched)
 
     async def _told(self, agent: Agent) -> None:
-        if agent.birth is None:
+        if agent.creation is None:
             await super()._told(agent)
             return
         later, agent.owed = agent.owed, {}

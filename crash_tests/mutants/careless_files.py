@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from system.ports import File, FileSystem, Kind, OpenMode
+from system.ports import File, FileKind, FileSystem, OpenMode
 
 
 class ForgottenBarriers:
@@ -39,5 +39,5 @@ class ForgottenBarriers:
     def listdir(self, path: str) -> list[str]:
         return self._files.listdir(path)
 
-    def kind(self, path: str) -> Kind | None:
+    def kind(self, path: str) -> FileKind | None:
         return self._files.kind(path)

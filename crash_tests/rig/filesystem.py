@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from sim.disk.calls.process import Process
-from system.ports import Kind, OpenMode
+from system.ports import FileKind, OpenMode
 
 _FLAGS: Final = {
     OpenMode.READ: os.O_RDONLY | os.O_CLOEXEC,
@@ -111,15 +111,15 @@ class SimulatedFileSystem:
         """Return the names in a directory, sorted."""
         return sorted(self._handle.listdir(_absolute(path)))
 
-    def kind(self, path: str) -> Kind | None:
+    def kind(self, path: str) -> FileKind | None:
         """Return what is at ``path``, or None when there is nothing."""
         try:
             mode = self._handle.mode_of(_absolute(path))
         except FileNotFoundError:
             return None
         if stat.S_ISREG(mode):
-            return Kind.FILE
-        return Kind.DIRECTORY if stat.S_ISDIR(mode) else Kind.OTHER
+            return FileKind.FILE
+        return FileKind.DIRECTORY if stat.S_ISDIR(mode) else FileKind.OTHER
 
     def sync_dir(self, path: str) -> None:
         """Make the entries of a directory durable."""

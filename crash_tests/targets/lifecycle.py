@@ -228,7 +228,7 @@ class LifecycleTarget(SystemTarget):
         at_work += [
             f"a lock of {agent.name()}"
             for agent in orchestrator.agents.values()
-            if agent.turn.locked() or agent.lock.locked() or agent.owed or agent.birth
+            if agent.turn.locked() or agent.lock.locked() or agent.owed or agent.creation
         ]
         return Registries(
             handlers={agent.agent_id: agent.session_id for agent in agents},

@@ -12,7 +12,7 @@ from system.runtime import Runtime
 def is_stopped(runtime: Runtime) -> bool:
     """Whether anything is stopped until the next boot."""
     view = runtime.view()
-    return bool(view.user_stopped or view.unborn) or any(look.stopped for look in view.agents)
+    return bool(view.user_stopped or view.in_doubt) or any(look.stopped for look in view.agents)
 
 
 def is_plausible(

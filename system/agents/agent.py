@@ -15,7 +15,7 @@ from typing import Final
 
 from system.agents import event
 from system.agents.history import History
-from system.agents.message import Kind
+from system.agents.message import MessageKind
 from system.agents.provider_state import ProviderState
 from system.errors import AgentStopped, LogStopped, StorageError, UnknownAgent
 from system.ports import Host, JsonObject
@@ -37,7 +37,7 @@ class Owed:
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class Creation:
     """What an agent is made from, until its log exists."""
 
     record: SessionRecord
@@ -45,10 +45,10 @@ class Birth:
     """``session.created`` and ``agent.created``."""
 
 
-def birth(
+def new_creation(
     session_id: str, provider: str, model: str, identity: str, state: SessionState,
     agent_created: JsonObject,
-) -> Birth:  # fmt: skip
+) -> Creation:  # fmt: skip
     """Return what a session is made from."""
     blob = ProviderState(identity).encoded() if identity else b""
     session_created: JsonObject = {
@@ -58,7 +58,7 @@ def birth(
         "identity": identity,
     }
     lines = ((event.SESSION_CREATED, session_created), (event.AGENT_CREATED, agent_created))
-    return Birth(SessionRecord(session_id, provider, model, state, blob), lines)
+    return Creation(SessionRecord(session_id, provider, model, state, blob), lines)
 
 
 class Agent:
@@ -87,7 +87,7 @@ class Agent:
         self.history = history
         self.record: SessionRecord | None = None
         self.log: EventLog | None = None
-        self.birth: Birth | None = None
+        self.creation: Creation | None = None
         self.owed: dict[str, Owed] = {}
         self.stopped = self.trouble = ""
         self.running: Task[None] | None = None
@@ -165,8 +165,8 @@ class Agent:
             for item in [item for item in self.owed.values() if self._is_cancelled(item)]:
                 del self.owed[item.key]
             owed = list(self.owed.values())
-            if self.birth is not None:
-                await self._be_born(self.birth, owed)
+            if self.creation is not None:
+                await self._create(self.creation, owed)
             else:
                 await self._append([(item.event, item.data) for item in owed])
             for item in owed:
@@ -175,15 +175,15 @@ class Agent:
     def _is_cancelled(self, item: Owed) -> bool:
         """Whether it is a reminder, or a notice, that nobody waits for any more."""
         match item.data.get("kind"):
-            case Kind.REMINDER:
+            case MessageKind.REMINDER:
                 return item.key not in self.history.reminders
-            case Kind.NOTICE:
+            case MessageKind.NOTICE:
                 return item.key.removesuffix(".notice") not in self.history.subscriptions
             case _:
                 return False
 
-    async def _be_born(self, birth: Birth, owed: Sequence[Owed]) -> None:
-        record = birth.record
+    async def _create(self, creation: Creation, owed: Sequence[Owed]) -> None:
+        record = creation.record
         if self.record is None:
             assert self._store is not None
             store = self._store
@@ -191,15 +191,17 @@ class Agent:
             self.record = record
         if self.log is None:
             self.log = log = await self._host.workers.run(self._open_log)
-            # What an interrupted birth has left.
-            self.history = History.of_lines(log.recovered)
+            # Lines of an interrupted creation.
+            self.history = History.from_lines(log.recovered)
             log.recovered = ()
         history = self.history
         there = (history.session is not None, history.agent is not None)
-        missing = [line for line, is_there in zip(birth.lines, there, strict=True) if not is_there]
+        missing = [
+            line for line, is_there in zip(creation.lines, there, strict=True) if not is_there
+        ]
         due = [item for item in owed if not history.knows(item.key)]
         await self._append([*missing, *((item.event, item.data) for item in due)])
-        self.birth = None
+        self.creation = None
 
     def _open_log(self) -> EventLog:
         return EventLog.open(self._host, self._path, self.session_id, self._framing)
@@ -213,11 +215,11 @@ class Agent:
         except LogStopped as stopped:
             self.stopped = stopped.reason
             raise
-        self.history.take(lines)
+        self.history.apply(lines)
 
     def _note(self, events: Sequence[Event]) -> None:
         try:
-            self.history.take(self._open().note(events))
+            self.history.apply(self._open().note(events))
         except LogStopped as stopped:
             self.stopped = stopped.reason
             raise

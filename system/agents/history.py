@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple
 
 from system.agents import event
-from system.agents.message import UNANSWERED, Kind, Message
+from system.agents.message import UNANSWERED, Message, MessageKind
 from system.ports import Exchange, Json, JsonObject
 from system.storage.line import Line
 
@@ -96,15 +96,15 @@ class History:
         self.last_ts = ""
 
     @classmethod
-    def of_lines(cls, lines: Iterable[Line]) -> History:
+    def from_lines(cls, lines: Iterable[Line]) -> History:
         """Return the fold of all lines of a log."""
         history = cls()
-        history.take(lines)
+        history.apply(lines)
         return history
 
-    def take(self, lines: Iterable[Line]) -> None:
+    def apply(self, lines: Iterable[Line]) -> None:
         """Take in the next lines; ``KeyError`` or ``ValueError`` if their data are not ours."""
-        folds = self._FOLDS
+        folds = self._APPLY
         for _, self.last_ts, _, event_name, data, _ in lines:
             if event_name in folds:
                 folds[event_name](self, data)
@@ -156,11 +156,11 @@ class History:
         self.pending[message.message_id] = message
         if message.kind not in UNANSWERED:
             self.senders.add(message.sender)
-        if message.kind is Kind.RESPONSE:
+        if message.kind is MessageKind.RESPONSE:
             self.completed_children.add(message.sender)
-        elif message.kind is Kind.REMINDER:
+        elif message.kind is MessageKind.REMINDER:
             self.reminders.pop(message.message_id, None)
-        elif message.kind is Kind.SYSTEM:
+        elif message.kind is MessageKind.SYSTEM:
             # The notice of a recovery. Another turn may have begun before it could be written.
             for turn_id in _strings(_object(message.payload).get("lost_turns")):
                 self.give_up(turn_id, counts=True)
@@ -245,13 +245,16 @@ class History:
         self.ended = how
         for message_id in _strings(returned):
             # Whoever ended an agent that had not begun knows what it was to do.
-            if message_id in self.pending and self.pending[message_id].kind is not Kind.BOOTSTRAP:
+            if (
+                message_id in self.pending
+                and self.pending[message_id].kind is not MessageKind.BOOTSTRAP
+            ):
                 self._return(message_id, "the recipient has ended")
         self.pending.clear()
         self.subscriptions.clear()
         self.reminders.clear()
 
-    _FOLDS: ClassVar[Mapping[str, Callable[[History, JsonObject], None]]] = MappingProxyType(
+    _APPLY: ClassVar[Mapping[str, Callable[[History, JsonObject], None]]] = MappingProxyType(
         {
             event.SESSION_CREATED: _session_created,
             event.SESSION_RESTORED: _session_restored,

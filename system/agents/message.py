@@ -20,7 +20,7 @@ _LEVELS_ABOVE: Final = 4
 """In the deepest place of a line, a message of an outbox, a payload stands this deep."""
 
 
-class Kind(StrEnum):
+class MessageKind(StrEnum):
     """What a message is."""
 
     TEXT = "text"
@@ -33,11 +33,13 @@ class Kind(StrEnum):
     SYSTEM = "system"
 
 
-UNANSWERED: Final = frozenset((Kind.ERROR, Kind.NOTICE, Kind.REMINDER, Kind.SYSTEM))
+UNANSWERED: Final = frozenset(
+    (MessageKind.ERROR, MessageKind.NOTICE, MessageKind.REMINDER, MessageKind.SYSTEM)
+)
 """Kinds about which no error is ever sent, so that errors end."""
 
 
-_KINDS: Final = {kind.value: kind for kind in Kind}
+_KINDS: Final = {kind.value: kind for kind in MessageKind}
 _NOTHING: Final[JsonObject] = {}
 """Never changed, as nothing of a message is."""
 
@@ -51,7 +53,7 @@ class Message(NamedTuple):
     message_id: str
     sender: str
     recipient: str
-    kind: Kind
+    kind: MessageKind
     payload: Json
     timestamp: str
     reply_to: str | None = None
@@ -80,7 +82,7 @@ class Message(NamedTuple):
             str(data["message_id"]),
             str(data["sender"]),
             str(data["recipient"]),
-            _KINDS.get(kind) or Kind(kind),
+            _KINDS.get(kind) or MessageKind(kind),
             data["payload"],
             str(data["timestamp"]),
             None if reply_to is None else str(reply_to),
@@ -94,7 +96,7 @@ def error_about(message: Message, reason: str, timestamp: str) -> Message:
         f"{message.message_id}.error",
         message.recipient,
         message.sender,
-        Kind.ERROR,
+        MessageKind.ERROR,
         {"reason": reason, "message_id": message.message_id},
         timestamp,
         reply_to=message.message_id,

@@ -13,14 +13,14 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from system.agents import event
-from system.agents.agent import Agent, Owed, birth
+from system.agents.agent import Agent, Owed, new_creation
 from system.agents.effects import Spawn
 from system.agents.history import History, objects
 from system.agents.message import (
     UNANSWERED,
     USER,
-    Kind,
     Message,
+    MessageKind,
     error_about,
 )
 from system.agents.multiplexer import Multiplexer
@@ -153,11 +153,11 @@ class Orchestrator:
         for item in items:
             if not agent.history.knows(item.key):
                 agent.owed.setdefault(item.key, item)
-        return bool(agent.owed or agent.birth)
+        return bool(agent.owed or agent.creation)
 
     async def tell(self, touched: Iterable[Agent]) -> None:
         """Write everything that these agents are owed, each behind one barrier, side by side."""
-        due = [agent for agent in touched if agent.owed or agent.birth]
+        due = [agent for agent in touched if agent.owed or agent.creation]
         if len(due) == 1:
             await self._told(due[0])
         elif due:
@@ -193,7 +193,7 @@ class Orchestrator:
         for item in owed:
             if item.event == event.MESSAGE_ENQUEUED:
                 message = Message.of_data(item.data)
-                if message.kind is not Kind.BOOTSTRAP:
+                if message.kind is not MessageKind.BOOTSTRAP:
                     self._owe_error(message, "the recipient has ended", touched)
         await self.tell(touched.values())
 
@@ -204,7 +204,7 @@ class Orchestrator:
     async def _tell_again(self, agent: Agent) -> None:
         pause_ns = SECOND_NS
         try:
-            while (agent.owed or agent.birth) and not agent.stopped and agent.alive:
+            while (agent.owed or agent.creation) and not agent.stopped and agent.alive:
                 agent.awaits_retry = True
                 try:
                     await self.host.clock.sleep(pause_ns)
@@ -234,17 +234,17 @@ class Orchestrator:
                 if spawn.agent_id not in parent.history.completed_children:
                     self.tree.hide(parent.agent_id, spawn.name)
                 return
-            child = self._unborn(parent, spawn)
+            child = self._new_child(parent, spawn)
         if not child.alive:
             return
         bootstrap = Message(
-            spawn.bootstrap_id, parent.agent_id, spawn.agent_id, Kind.BOOTSTRAP,
+            spawn.bootstrap_id, parent.agent_id, spawn.agent_id, MessageKind.BOOTSTRAP,
             spawn.instructions, self.now(),
         )  # fmt: skip
         if self.owe(child, [_enqueued(bootstrap)]):
             touched[child.agent_id] = child
 
-    def _unborn(self, parent: Agent, spawn: Spawn) -> Agent:
+    def _new_child(self, parent: Agent, spawn: Spawn) -> Agent:
         child = self.new_agent(spawn.agent_id, spawn.session_id)
         facts: JsonObject = {
             "agent_id": spawn.agent_id,
@@ -253,7 +253,7 @@ class Orchestrator:
             "instructions": spawn.instructions,
             "request_id": None,
         }
-        child.birth = birth(
+        child.creation = new_creation(
             spawn.session_id, spawn.provider, spawn.model, "", SessionState.SUSPENDED, facts
         )
         self.tree.add(Node(spawn.agent_id, spawn.session_id, spawn.name, parent.agent_id))
@@ -312,7 +312,7 @@ class Orchestrator:
             "event": "terminated", "agent_id": target.agent_id, "name": target.name(),
         }  # fmt: skip
         notice = Message(
-            f"{subscription_id}.notice", target.agent_id, subscriber.agent_id, Kind.NOTICE,
+            f"{subscription_id}.notice", target.agent_id, subscriber.agent_id, MessageKind.NOTICE,
             payload, self.now(),
         )  # fmt: skip
         if self.owe(subscriber, [_enqueued(notice)]):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import TypeAlias
 
 from system.agents.agent import Agent
-from system.agents.message import Kind, Message
+from system.agents.message import Message, MessageKind
 from system.ports import Host, Json
 from system.storage.line import timestamp
 
@@ -73,4 +73,6 @@ class Reminders:
 
     def _message(self, agent: Agent, reminder_id: str, payload: Json) -> Message:
         now = timestamp(self._host.clock.wall_ns())
-        return Message(reminder_id, agent.agent_id, agent.agent_id, Kind.REMINDER, payload, now)
+        return Message(
+            reminder_id, agent.agent_id, agent.agent_id, MessageKind.REMINDER, payload, now
+        )

@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Protocol
 
 from system.agents.agent import Agent
 from system.agents.effects import Effects, Spawn
-from system.agents.message import USER, Kind, Message, check_payload, shown_message
+from system.agents.message import USER, Message, MessageKind, check_payload, shown_message
 from system.agents.tree import Tree
 from system.errors import NameTaken, NotPlainJson, PayloadTooLarge
 from system.ports import Host, Json, JsonObject
@@ -87,10 +87,10 @@ class TurnTools:
         if not (reply_to is None or isinstance(reply_to, str)):
             raise Refused(f"reply_to={reply_to!r} is not a message id")
         check_payload(reply_to)
-        return self._sent(self._addressed(arguments, "to"), Kind.TEXT, arguments, reply_to)
+        return self._sent(self._addressed(arguments, "to"), MessageKind.TEXT, arguments, reply_to)
 
     def _poke(self, arguments: JsonObject) -> JsonObject:
-        return self._sent(self._addressed(arguments, "to"), Kind.POKE, {})
+        return self._sent(self._addressed(arguments, "to"), MessageKind.POKE, {})
 
     def _broadcast(self, arguments: JsonObject) -> JsonObject:
         check_payload(arguments.get("payload"))
@@ -98,7 +98,9 @@ class TurnTools:
         near = [
             *self._tree.nodes[me].children, *self.effects.spawned, *self._tree.siblings(me),
         ]  # fmt: skip
-        sent: list[Json] = [self._sent(to, Kind.TEXT, arguments)["message_id"] for to in near]
+        sent: list[Json] = [
+            self._sent(to, MessageKind.TEXT, arguments)["message_id"] for to in near
+        ]
         return {"message_ids": sent}
 
     def _check_inbox(self, _arguments: JsonObject) -> JsonObject:
@@ -108,7 +110,7 @@ class TurnTools:
         return {"messages": [shown_message(message, self._tree.names) for message in new]}
 
     def _sent(
-        self, to: str, kind: Kind, arguments: JsonObject, reply_to: str | None = None
+        self, to: str, kind: MessageKind, arguments: JsonObject, reply_to: str | None = None
     ) -> JsonObject:
         payload = arguments.get("payload")
         check_payload(payload)
@@ -116,7 +118,9 @@ class TurnTools:
         self.effects.outbox.append(message)
         return {"message_id": message.message_id}
 
-    def _message(self, to: str, kind: Kind, payload: Json, reply_to: str | None = None) -> Message:
+    def _message(
+        self, to: str, kind: MessageKind, payload: Json, reply_to: str | None = None
+    ) -> Message:
         host = self._around.host
         return Message(
             host.ids.uuid_hex(), self._agent.agent_id, to, kind, payload,
@@ -188,7 +192,7 @@ class TurnTools:
         result = arguments.get("result")
         check_payload(result)
         to = node.parent_id if node.parent_id is not None else USER
-        self.effects.completion = self._message(to, Kind.RESPONSE, result)
+        self.effects.completion = self._message(to, MessageKind.RESPONSE, result)
         return {}
 
     # -- waiting for something -----------------------------------------------------------

@@ -80,7 +80,7 @@ class Turns:
 
     async def _take_one(self, agent: Agent) -> None:
         orchestrator = self._orchestrator
-        await self._bury_dead(agent)
+        await self._dead_letters(agent)
         if not agent.runnable:
             return
         assert agent.history.session is not None
@@ -100,7 +100,7 @@ class Turns:
         if turn["terminate"]:
             await orchestrator.finish(agent)
 
-    async def _bury_dead(self, agent: Agent) -> None:
+    async def _dead_letters(self, agent: Agent) -> None:
         presentations = agent.history.presentations
         dead = [
             message_id

@@ -44,18 +44,18 @@ class RuntimeView:
     agents: tuple[AgentView, ...]
     user: tuple[Message, ...]
     user_stopped: str = ""
-    unborn: tuple[str, ...] = ()
+    in_doubt: tuple[str, ...] = ()
 
 
 def view_of(orchestrator: Orchestrator) -> RuntimeView:
     """Return what there is now; an agent that is still being born is not there."""
-    shown, unborn = [], []
+    shown, in_doubt = [], []
     for node in orchestrator.tree:
         agent = orchestrator.agents[node.agent_id]
         history = agent.history
         if history.agent is None:
             if agent.stopped:
-                unborn.append(node.name)
+                in_doubt.append(node.name)
             continue
         shown.append(
             AgentView(
@@ -66,5 +66,5 @@ def view_of(orchestrator: Orchestrator) -> RuntimeView:
         )  # fmt: skip
     user = orchestrator.user
     return RuntimeView(
-        tuple(shown), tuple(user.history.pending.values()), user.stopped, tuple(unborn)
+        tuple(shown), tuple(user.history.pending.values()), user.stopped, tuple(in_doubt)
     )

@@ -38,7 +38,7 @@ from system.demo.results import heard_jobs, spans
 from system.errors import AgentStopped, LogStopped, MayBeThere, StorageError
 from system.ports import Clock, Host, JsonObject
 from system.providers.scripted import ScriptedProvider
-from system.recovery.recovery_text import losses_in_words, recovery_in_words
+from system.recovery.recovery_text import losses_text, recovery_text
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
 
@@ -120,7 +120,7 @@ class Operator:
         if not missing:
             yield from reasons
             return
-        losses = list(losses_in_words(self._runtime.report))
+        losses = list(losses_text(self._runtime.report))
         why = "; ".join(reasons + losses) or "nobody is at work on them any more"
         else_what = ", or take another root" if losses else ""
         yield (
@@ -132,7 +132,7 @@ class Operator:
         view = self._runtime.view()
         if view.user_stopped:
             yield f"nothing more reaches USER until the next start: {view.user_stopped}"
-        for name in view.unborn:
+        for name in view.in_doubt:
             yield f"whether agent {name!r} exists, the next start will know"
         for agent in view.agents:
             if agent.stopped:
@@ -156,7 +156,7 @@ async def run_demo(
     )
     try:
         heard = heard_jobs(host.files)
-        for line in recovery_in_words(runtime.report):
+        for line in recovery_text(runtime.report):
             say(line)
         runtime.start()
         undone = await Operator(runtime, host.clock, heard, say).run(jobs)

@@ -12,7 +12,7 @@ from system.agents import event
 from system.agents.orchestrator import USER_LOG, USER_SESSION
 from system.demo.jobs import job_of
 from system.ports import FileSystem
-from system.recovery.recovery_text import spans_in_words
+from system.recovery.recovery_text import spans_text
 from system.storage.atomic_file import read_whole
 from system.storage.line import Line
 from system.storage.log_scan import scan
@@ -46,4 +46,4 @@ def spans(numbers: Iterable[int]) -> str:
             found[-1] = found[-1][0], number
         else:
             found.append((number, number))
-    return spans_in_words(found)
+    return spans_text(found)

@@ -18,12 +18,12 @@ from system.sessions.session import SessionRecord, SessionState
 from system.storage.log_report import LogReport
 
 
-class Fate(Enum):
+class Verdict(Enum):
     """What becomes of a session without ``agent.created``."""
 
     NAMED = auto()
     """Its log is damaged; the promise says what is missing."""
-    UNBORN = auto()
+    UNCREATED = auto()
     """It was promised; what is missing is added to what is there."""
     LOST = auto()
     """It was an agent, and cannot be served; what is left is kept."""
@@ -32,7 +32,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
+class SessionEvidence:
     """What is left of a session; ``record_is_damaged`` when there is one that cannot be read."""
 
     history: History
@@ -41,7 +41,7 @@ class Remains:
     record_is_damaged: bool
 
 
-class Witnesses:
+class SessionIndex:
     """What all ``histories`` (by session id) say of one another."""
 
     def __init__(self, histories: Mapping[str, History]) -> None:
@@ -61,17 +61,17 @@ class Witnesses:
             if history.agent is not None
         }
 
-    def fate_of(self, session_id: str, remains: Remains) -> Fate:
+    def verdict_on(self, session_id: str, remains: SessionEvidence) -> Verdict:
         """Judge one session that has no ``agent.created``."""
         promised = self.promised.get(session_id)
         if promised is not None and remains.log_is_damaged and remains.history.session is not None:
-            return Fate.NAMED
+            return Verdict.NAMED
         # A record is replaced at once, so no crash damages one.
         if remains.log_is_damaged or remains.record_is_damaged:
-            return Fate.LOST
+            return Verdict.LOST
         if self._has_stood(session_id, promised) or _has_been_used(remains.record, promised):
-            return Fate.LOST
-        return Fate.ORPHAN if promised is None else Fate.UNBORN
+            return Verdict.LOST
+        return Verdict.ORPHAN if promised is None else Verdict.UNCREATED
 
     def _has_stood(self, session_id: str, promised: AgentFacts | None) -> bool:
         return session_id in self._parents or (

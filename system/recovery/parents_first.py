@@ -8,7 +8,7 @@ from typing import NamedTuple
 from system.agents.history import History
 
 
-class Place(NamedTuple):
+class Placement(NamedTuple):
     """``parent_id`` is an agent id, None for a root; ``detached``: its parent cannot be found."""
 
     session_id: str
@@ -16,23 +16,23 @@ class Place(NamedTuple):
     detached: bool = False
 
 
-def placed(histories: Mapping[str, History]) -> Iterator[Place]:
+def parents_first(histories: Mapping[str, History]) -> Iterator[Placement]:
     """Yield every agent of ``histories`` (by session id), roots first, children after parents.
 
     Whose parent is not among them, or whose ancestors form a circle, counts as a root: its
     work is accepted, and somebody must answer for it (S-43, S-44).
     """
     children: dict[str, list[str]] = {}
-    roots: list[Place] = []
+    roots: list[Placement] = []
     for session_id, history in histories.items():
         facts = history.agent
         if facts is None:
             continue
         parent = facts.parent_session_id
         if parent is None:
-            roots.append(Place(session_id, None))
+            roots.append(Placement(session_id, None))
         elif parent not in histories or histories[parent].agent is None:
-            roots.append(Place(session_id, None, detached=True))
+            roots.append(Placement(session_id, None, detached=True))
         else:
             children.setdefault(parent, []).append(session_id)
     yield from _below(roots, children, histories)
@@ -42,21 +42,21 @@ def placed(histories: Mapping[str, History]) -> Iterator[Place]:
         for siblings in children.values():
             if first in siblings:
                 siblings.remove(first)
-        yield from _below([Place(first, None, detached=True)], children, histories)
+        yield from _below([Placement(first, None, detached=True)], children, histories)
         children = {parent: left for parent, left in children.items() if left}
 
 
 def _below(
-    roots: list[Place], children: dict[str, list[str]], histories: Mapping[str, History]
-) -> Iterator[Place]:
+    roots: list[Placement], children: dict[str, list[str]], histories: Mapping[str, History]
+) -> Iterator[Placement]:
     waiting = roots
     while waiting:
         yield from waiting
-        following: list[Place] = []
+        following: list[Placement] = []
         for place in waiting:
             facts = histories[place.session_id].agent
             assert facts is not None
             following += [
-                Place(child, facts.agent_id) for child in children.pop(place.session_id, [])
+                Placement(child, facts.agent_id) for child in children.pop(place.session_id, [])
             ]
         waiting = following

@@ -18,14 +18,14 @@ from system.agents import event
 from system.agents.agent import Agent, Owed
 from system.agents.history import History, SessionFacts
 from system.agents.log_opener import LogOpener
-from system.agents.message import RUNTIME, USER, Kind, Message
+from system.agents.message import RUNTIME, USER, Message, MessageKind
 from system.agents.orchestrator import USER_LOG, USER_SESSION, Orchestrator
 from system.agents.provider_state import ProviderState
 from system.agents.tree import Node
 from system.errors import NewerFormat, RuntimeRefused, StorageError
 from system.ports import Json, JsonObject, ProviderError
-from system.recovery.orphans import Fate, Remains, Witnesses, is_damaged
-from system.recovery.parents_first import placed
+from system.recovery.orphans import SessionEvidence, SessionIndex, Verdict, is_damaged
+from system.recovery.parents_first import parents_first
 from system.recovery.recovery_report import RecoveryReport
 from system.root import Root, check_served
 from system.sessions.session import SessionRecord, SessionState
@@ -126,7 +126,7 @@ class Recovery:
         self.report.swept += told.swept
         if told.missing:
             self.report.missing[session_id] = told.missing
-        history = History.of_lines(log.recovered)
+        history = History.from_lines(log.recovered)
         log.recovered = ()
         self.report.unknown_lines += history.ignored
         return history
@@ -150,14 +150,14 @@ class Recovery:
         history = self._histories.pop(USER_SESSION)
         user = self.orchestrator.new_agent(USER, USER_SESSION, history)
         user.log = self._logs[USER_SESSION]
-        witnesses = Witnesses({USER_SESSION: user.history, **self._histories})
+        witnesses = SessionIndex({USER_SESSION: user.history, **self._histories})
         for session_id in witnesses.promised:
             if session_id not in self._histories and session_id not in self.orchestrator.unserved:
                 self._without_directory(session_id, witnesses)
         for session_id, history in list(self._histories.items()):
             if history.agent is None:
                 self._without_agent(session_id, history, witnesses)
-        for session_id, parent_id, detached in placed(self._histories):
+        for session_id, parent_id, detached in parents_first(self._histories):
             if detached:
                 self.report.detached.append(session_id)
             self._placed(session_id, parent_id)
@@ -165,35 +165,37 @@ class Recovery:
             known = {USER, RUNTIME, *self.orchestrator.agents}
             self.report.vanished = sorted(witnesses.senders - known)
 
-    def _without_agent(self, session_id: str, history: History, witnesses: Witnesses) -> None:
+    def _without_agent(self, session_id: str, history: History, witnesses: SessionIndex) -> None:
         """Deal with a session that has no ``agent.created``."""
         log, problem = self._logs.get(session_id), self._record_problems.get(session_id)
-        fate = witnesses.fate_of(
+        fate = witnesses.verdict_on(
             session_id,
-            Remains(
+            SessionEvidence(
                 history,
                 log is not None and is_damaged(log.report),
                 self._records.get(session_id),
                 problem is not None and problem.problem is not Problem.NO_RECORD,
             ),
         )
-        if fate is Fate.NAMED:
+        if fate is Verdict.NAMED:
             history.agent = witnesses.promised[session_id]
             return
         del self._histories[session_id]
         self._records.pop(session_id, None)
         if log is not None:
             self._logs.pop(session_id).close()
-        if fate is Fate.LOST:
+        if fate is Verdict.LOST:
             self.orchestrator.lost.add(session_id)
             self._tell(session_id, Problem.LOG_DAMAGED, "it does not say which agent it is")
-        elif fate is Fate.ORPHAN:
+        elif fate is Verdict.ORPHAN:
             self._remove(session_id)
 
-    def _without_directory(self, session_id: str, witnesses: Witnesses) -> None:
-        """Deal with a promised session of which nothing is there: unborn, unless it has lived."""
-        nothing = Remains(History(), log_is_damaged=False, record=None, record_is_damaged=False)
-        if witnesses.fate_of(session_id, nothing) is Fate.LOST:
+    def _without_directory(self, session_id: str, witnesses: SessionIndex) -> None:
+        """Deal with a promised session without a directory: it is to be created, or lost."""
+        nothing = SessionEvidence(
+            History(), log_is_damaged=False, record=None, record_is_damaged=False
+        )
+        if witnesses.verdict_on(session_id, nothing) is Verdict.LOST:
             self.orchestrator.lost.add(session_id)
             self._tell(session_id, Problem.LOG_DAMAGED, "nothing of it is left")
 
@@ -209,10 +211,9 @@ class Recovery:
         history = self._histories[session_id]
         facts = history.agent
         assert facts is not None
-        if (twin := self.orchestrator.agents.get(facts.agent_id)) is not None:
-            detail = (
-                f"it says that it is agent {facts.agent_id}, which is session {twin.session_id}"
-            )
+        if (duplicate := self.orchestrator.agents.get(facts.agent_id)) is not None:
+            owner = duplicate.session_id
+            detail = f"it says that it is agent {facts.agent_id}, which is session {owner}"
             self._tell(session_id, Problem.LOG_DAMAGED, detail)
             self._logs.pop(session_id).close()
             self.orchestrator.unserved.add(session_id)
@@ -250,7 +251,7 @@ class Recovery:
             orchestrator.owe_errors(agent, touched)
             orchestrator.owe_notices(agent, touched)
         self.report.redone = sum(
-            len(agent.owed) + (agent.birth is not None) for agent in touched.values()
+            len(agent.owed) + (agent.creation is not None) for agent in touched.values()
         )
         await orchestrator.tell(touched.values())
         for agent in agents:
@@ -331,7 +332,7 @@ class Recovery:
             "pending": len(agent.history.pending),
         }
         message = Message(
-            f"{lost[-1]}.lost", RUNTIME, agent.agent_id, Kind.SYSTEM, payload,
+            f"{lost[-1]}.lost", RUNTIME, agent.agent_id, MessageKind.SYSTEM, payload,
             self.orchestrator.now(),
         )  # fmt: skip
         return Owed(message.message_id, event.MESSAGE_ENQUEUED, message.data())
@@ -347,7 +348,7 @@ class Recovery:
         report, agents = self.report, self.orchestrator.agents.values()
         report.sessions = len(self.orchestrator.agents) - 1
         report.living = sum(agent.alive for agent in agents) - 1
-        report.unkept = sum(len(agent.owed) + (agent.birth is not None) for agent in agents)
+        report.unkept = sum(len(agent.owed) + (agent.creation is not None) for agent in agents)
         if self.orchestrator.unserved:
             # What cannot be read may well be theirs.
             return

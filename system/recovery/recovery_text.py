@@ -22,7 +22,7 @@ _OUTCOMES: Final[Mapping[Problem, str]] = MappingProxyType(
 """What a recovery makes of a problem, or leaves to its reader."""
 
 
-def recovery_in_words(report: RecoveryReport) -> Iterator[str]:
+def recovery_text(report: RecoveryReport) -> Iterator[str]:
     """Yield the lines; the first begins with ``recovered``, the others are indented."""
     yield (
         f"recovered epoch={report.epoch} sessions={report.sessions} living={report.living} "
@@ -55,7 +55,7 @@ def recovery_in_words(report: RecoveryReport) -> Iterator[str]:
         yield f"  {line}"
 
 
-def losses_in_words(report: RecoveryReport) -> Iterator[str]:
+def losses_text(report: RecoveryReport) -> Iterator[str]:
     """Yield what keeps an agent from its work: it is not served, or has lost lines."""
     for told in report.problems:
         if _OUTCOMES.get(told.problem) != _WRITTEN_AGAIN:
@@ -64,7 +64,7 @@ def losses_in_words(report: RecoveryReport) -> Iterator[str]:
     yield from _missing(report)
 
 
-def spans_in_words(spans: Iterable[tuple[int, int]]) -> str:
+def spans_text(spans: Iterable[tuple[int, int]]) -> str:
     """Return firsts and lasts in words: ``3, 5 to 8``."""
     return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)
 
@@ -72,7 +72,7 @@ def spans_in_words(spans: Iterable[tuple[int, int]]) -> str:
 def _missing(report: RecoveryReport) -> Iterator[str]:
     for session_id, gaps in sorted(report.missing.items()):
         whose = "the log of USER" if session_id == USER_SESSION else f"session {session_id}"
-        yield f"{whose}: lines are missing: {spans_in_words(gaps)}"
+        yield f"{whose}: lines are missing: {spans_text(gaps)}"
 
 
 def _problem(told: SessionProblem) -> str:

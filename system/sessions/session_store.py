@@ -16,9 +16,9 @@ from system.errors import (
     RecordDamaged,
     SessionNotFound,
     StorageFull,
-    told_when_full,
+    raising_storage_full,
 )
-from system.ports import Host, Kind
+from system.ports import FileKind, Host
 from system.sessions.session import SessionRecord, SessionState, decode_record, encode_record
 from system.sessions.store_report import Problem, ReportBuilder, SessionProblem, StoreReport
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
@@ -68,7 +68,7 @@ class SessionStore:
         """
         encoded = encode_record(record)
         directory = self.directory_of(record.session_id)
-        with told_when_full(directory):
+        with raising_storage_full(directory):
             make_durable_directory(self._files, self.directory)
             if self._files.kind(directory) is None:
                 self._files.mkdir(directory)
@@ -193,7 +193,7 @@ class SessionStore:
         return [
             name
             for name in self._named_like_sessions()
-            if self._files.kind(self.directory_of(name)) is Kind.DIRECTORY
+            if self._files.kind(self.directory_of(name)) is FileKind.DIRECTORY
         ]
 
     def _named_like_sessions(self) -> list[str]:

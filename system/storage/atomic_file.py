@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from posixpath import join
 from typing import Final
 
-from system.errors import told_when_full
+from system.errors import raising_storage_full
 from system.ports import File, FileSystem, Ids, OpenMode
 from system.storage.path import parent_of
 from system.storage.transfer import read_all, write_all
@@ -41,7 +41,7 @@ def write_atomic(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
     last step failed, the barrier on the directory: then it is the new one, and which of
     the two a power cut would leave is open.
     """
-    with told_when_full(path):
+    with raising_storage_full(path):
         _replace(files, path, data, ids)
         files.sync_dir(parent_of(path))
 

@@ -7,7 +7,7 @@ tell (its maker may have been killed before the barrier), so the whole way is co
 
 from __future__ import annotations
 
-from system.ports import FileSystem, Kind
+from system.ports import FileKind, FileSystem
 from system.storage.path import parent_of
 
 
@@ -21,6 +21,6 @@ def make_durable_directory(files: FileSystem, path: str) -> None:
     if parent == path:
         return
     make_durable_directory(files, parent)
-    if files.kind(path) is not Kind.DIRECTORY:
+    if files.kind(path) is not FileKind.DIRECTORY:
         files.mkdir(path)
     files.sync_dir(parent)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from system.errors import BadSeal, LogDamaged, LogStopped, told_when_full
+from system.errors import BadSeal, LogDamaged, LogStopped, raising_storage_full
 from system.ports import Clock, Host, JsonObject
 from system.storage.framing import FramedWriter, Framing, LineWriter, pending_path
 from system.storage.line import Line, decode_line, encode_line, timestamp
@@ -122,7 +122,7 @@ class EventLog:
         encoded = b"".join([encode_line(line, self.path) for line in lines])
         # True of whatever leaves this method from here on without saying more.
         self._stopped = "an append was interrupted"
-        with told_when_full(self.path):
+        with raising_storage_full(self.path):
             try:
                 write(encoded)
             except LogStopped as stopped:

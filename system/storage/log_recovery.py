@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from system.errors import told_when_full
+from system.errors import raising_storage_full
 from system.ports import FileSystem, Ids, OpenMode
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
@@ -104,7 +104,7 @@ class ExaminedLog:
         ``names`` is the listing of its directory, for who has swept it already.
         """
         directory, name = parent_of(path), name_of(path)
-        with told_when_full(path):
+        with raising_storage_full(path):
             swept = []
             if names is None:
                 names = _names_in(files, directory)
@@ -124,7 +124,7 @@ class ExaminedLog:
 
     def settle(self) -> RecoveredLog:
         """Put damage aside, repair the log, make it durable; raises as ``recover_log``."""
-        with told_when_full(self.path):
+        with raising_storage_full(self.path):
             return self._settled()
 
     def _settled(self) -> RecoveredLog:

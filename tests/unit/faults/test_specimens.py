@@ -10,7 +10,7 @@ from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices
 from sim.errors import HarnessError
 from sim.world import World
-from system.ports import Kind, OpenMode
+from system.ports import FileKind, OpenMode
 
 ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22)
 
@@ -52,7 +52,11 @@ def test_forgotten_barriers_are_all_that_a_careless_file_system_lacks() -> None:
     files.mkdir("b")
     files.open("a/f", OpenMode.CREATE).close()
     files.replace("a/f", "b/f")
-    assert (files.listdir("b"), files.kind("b/f"), files.kind("a/f")) == (["f"], Kind.FILE, None)
+    assert (files.listdir("b"), files.kind("b/f"), files.kind("a/f")) == (
+        ["f"],
+        FileKind.FILE,
+        None,
+    )
     unsynced = len(world.disk.unsynced().micros)
     files.sync_dir("a")
     assert len(world.disk.unsynced().micros) == unsynced

@@ -10,7 +10,7 @@ import os
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 
-from system.ports import Clock, Database, File, FileSystem, Host, Ids, Kind, OpenMode, Workers
+from system.ports import Clock, Database, File, FileKind, FileSystem, Host, Ids, OpenMode, Workers
 
 
 @dataclass
@@ -94,7 +94,7 @@ class FaultyFiles:
         self.enter("listdir", path)
         return self.files.listdir(path)
 
-    def kind(self, path: str) -> Kind | None:
+    def kind(self, path: str) -> FileKind | None:
         return self.files.kind(path)
 
     def sync_dir(self, path: str) -> None:

@@ -18,7 +18,7 @@ from system import cli as command
 from system.demo.jobs import job_id
 from system.host import real_host
 from system.recovery.recovery_report import RecoveryReport
-from system.recovery.recovery_text import recovery_in_words
+from system.recovery.recovery_text import recovery_text
 from system.root import Root
 from system.sessions.store_report import Problem, SessionProblem
 from system.storage.codec import seal
@@ -270,7 +270,7 @@ def test_help_says_what_the_demo_is_for() -> None:
 def test_a_recovery_that_put_nothing_right_is_one_line() -> None:
     report = RecoveryReport(epoch=3, sessions=4, living=2, lines=70)
 
-    assert list(recovery_in_words(report)) == ["recovered epoch=3 sessions=4 living=2 lines=70"]
+    assert list(recovery_text(report)) == ["recovered epoch=3 sessions=4 living=2 lines=70"]
 
 
 def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
@@ -291,7 +291,7 @@ def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
         lost_turns={"i": ("t1", "t2"), "j": ("t3",)}, leaks=["agentic: k"],
     )  # fmt: skip
 
-    assert list(recovery_in_words(report)) == [
+    assert list(recovery_text(report)) == [
         "recovered epoch=2 sessions=1 living=1 lines=5",
         "  promised lines that were still owed: 3",
         "  of them refused by the disk so far: 2",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from system.host import THREADS, real_host, run
-from system.ports import Host, Kind, OpenMode
+from system.ports import FileKind, Host, OpenMode
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_root_in_a_directory_that_may_not_be_read_is_taken(
     monkeypatch.setattr(os, "open", refused)
     host = real_host(str(tmp_path))
 
-    assert host.files.kind("") is Kind.DIRECTORY
+    assert host.files.kind("") is FileKind.DIRECTORY
 
 
 def test_a_root_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
@@ -117,13 +117,20 @@ def test_kinds_are_told_apart(host: Host, tmp_path: Path) -> None:
 
     kinds = [host.files.kind(name) for name in ("directory", "file", "pipe", "link", "nothing", "")]
 
-    assert kinds == [Kind.DIRECTORY, Kind.FILE, Kind.OTHER, Kind.DIRECTORY, None, Kind.DIRECTORY]
+    assert kinds == [
+        FileKind.DIRECTORY,
+        FileKind.FILE,
+        FileKind.OTHER,
+        FileKind.DIRECTORY,
+        None,
+        FileKind.DIRECTORY,
+    ]
 
 
 def test_an_absolute_path_is_taken_as_it_is(host: Host, tmp_path: Path) -> None:
     host.files.mkdir(str(tmp_path / "x"))
 
-    assert host.files.kind("x") is Kind.DIRECTORY
+    assert host.files.kind("x") is FileKind.DIRECTORY
 
 
 def test_clocks_run_forward_and_the_sequence_counts(host: Host) -> None:

@@ -11,7 +11,7 @@ from sim.choices import PlainChoices, SeededChoices
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.errors import HarnessError, PowerOff
 from sim.world import World
-from system.ports import Kind, OpenMode
+from system.ports import FileKind, OpenMode
 
 
 def _world() -> World[Any]:
@@ -22,7 +22,7 @@ def test_a_kill_keeps_what_no_barrier_covered() -> None:
     world = _world()
     world.boot().files.mkdir("agents")
     world.kill()
-    assert world.boot().files.kind("agents") is Kind.DIRECTORY
+    assert world.boot().files.kind("agents") is FileKind.DIRECTORY
 
 
 def test_a_stop_leaves_what_a_kill_leaves_and_nothing_of_it_pending() -> None:
@@ -131,7 +131,7 @@ def test_the_file_port_does_what_its_calls_say() -> None:
     assert (file.size(), file.pread(9, 1)) == (3, b"bZ")
     file.close()
     files.replace("f", "g")
-    assert (files.kind("f"), files.kind("g"), files.listdir("")) == (None, Kind.FILE, ["g"])
+    assert (files.kind("f"), files.kind("g"), files.listdir("")) == (None, FileKind.FILE, ["g"])
     files.unlink("g")
     files.mkdir("d")
     files.rmdir("d")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from system.ports import Kind
+from system.ports import FileKind
 from tests.unit.system.agents.room import Room
 
 
@@ -11,7 +11,7 @@ def everything(room: Room, directory: str = "") -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for name in room.host.files.listdir(directory):
         path = f"{directory}/{name}" if directory else name
-        if room.host.files.kind(path) is Kind.DIRECTORY:
+        if room.host.files.kind(path) is FileKind.DIRECTORY:
             found.update(everything(room, path))
         else:
             found[path] = room.read(path)

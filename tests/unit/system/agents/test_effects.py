@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from system.agents.effects import Effects, Spawn
-from system.agents.message import Kind, Message
+from system.agents.message import Message, MessageKind
 
 CHILD = Spawn("a", "s", "Bob", "work", "scripted", "small", "b")
-HELLO = Message("m", "ada", "bob", Kind.TEXT, "hello", "then")
+HELLO = Message("m", "ada", "bob", MessageKind.TEXT, "hello", "then")
 
 
 def test_a_spawn_comes_back_from_its_data() -> None:
@@ -29,7 +29,7 @@ def test_a_turn_that_does_nothing_leaves_out_everything_that_is_empty() -> None:
 
 
 def test_a_turn_that_does_everything_has_all_of_it_in_its_line() -> None:
-    result = HELLO._replace(message_id="r", kind=Kind.RESPONSE)
+    result = HELLO._replace(message_id="r", kind=MessageKind.RESPONSE)
     effects = Effects(
         ["m"], [HELLO], {"a": CHILD}, [{"control_id": "c"}], [{"subscription_id": "s"}], ["u"],
         [{"reminder_id": "r"}], ["x"], {"mood": "glad"}, result,

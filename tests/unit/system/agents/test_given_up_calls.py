@@ -1,4 +1,4 @@
-"""Calls of the operator whose caller gave up: they go on, and nothing is half done."""
+"""OperatorCalls of the operator whose caller gave up: they go on, and nothing is half done."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_request_whose_fate_is_unknown_says_so_again() -> None:
     for _ in range(2):
         with pytest.raises(LogStopped):
             room.run(room.runtime.create_agent("Ada", request_id="r"))
-    assert room.runtime.view().unborn == ("Ada",)
+    assert room.runtime.view().in_doubt == ("Ada",)
 
     room.reopen()
     assert room.run(room.runtime.create_agent("Ada", request_id="r"))

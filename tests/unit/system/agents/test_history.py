@@ -24,7 +24,7 @@ from tests.unit.system.agents.room import (
 
 
 def folded(*events: tuple[str, JsonObject]) -> History:
-    return History.of_lines(
+    return History.from_lines(
         Line(seq, f"time {seq}", ONE, name, data) for seq, (name, data) in enumerate(events, 1)
     )
 

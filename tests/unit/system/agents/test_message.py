@@ -6,15 +6,15 @@ import pytest
 
 from system.agents.message import (
     MOST_PAYLOAD_BYTES,
-    Kind,
     Message,
+    MessageKind,
     check_payload,
     error_about,
     prompt_of,
 )
 from system.errors import NotPlainJson, PayloadTooLarge
 
-HELLO = Message("m", "ada", "bob", Kind.TEXT, {"a": 1}, "then", "before", {"tone": "kind"})
+HELLO = Message("m", "ada", "bob", MessageKind.TEXT, {"a": 1}, "then", "before", {"tone": "kind"})
 
 
 def test_a_message_comes_back_from_its_data_with_every_member() -> None:
@@ -32,14 +32,20 @@ def test_a_message_comes_back_from_its_data_with_every_member() -> None:
 
 
 def test_a_message_that_answers_nothing_comes_back_so() -> None:
-    alone = Message("m", "ada", "bob", Kind.POKE, None, "then")
+    alone = Message("m", "ada", "bob", MessageKind.POKE, None, "then")
 
     assert Message.of_data(alone.data()) == alone
 
 
 def test_an_error_goes_back_to_the_sender_in_the_name_of_who_was_not_reached() -> None:
     assert error_about(HELLO, "gone", "now") == Message(
-        "m.error", "bob", "ada", Kind.ERROR, {"reason": "gone", "message_id": "m"}, "now", "m"
+        "m.error",
+        "bob",
+        "ada",
+        MessageKind.ERROR,
+        {"reason": "gone", "message_id": "m"},
+        "now",
+        "m",
     )
 
 

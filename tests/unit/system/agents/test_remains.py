@@ -6,7 +6,7 @@ import pytest
 
 from system.agents.history import AgentFacts, History
 from system.agents.provider_state import ProviderState
-from system.recovery.orphans import Fate, Remains, Witnesses
+from system.recovery.orphans import SessionEvidence, SessionIndex, Verdict
 from system.sessions.session import SessionRecord, SessionState
 from system.storage.line import Line
 from tests.unit.system.agents.room import (
@@ -28,7 +28,7 @@ PROMISE = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
 
 
 def folded(events: Events) -> History:
-    return History.of_lines(
+    return History.from_lines(
         Line(seq, NOW, ONE, name, data) for seq, (name, data) in enumerate(events, 1)
     )
 
@@ -45,63 +45,63 @@ def remains(
     damaged: bool = False,
     found: SessionRecord | None = None,
     record_is_damaged: bool = False,
-) -> Remains:
-    return Remains(folded(events or []), damaged, found, record_is_damaged)
+) -> SessionEvidence:
+    return SessionEvidence(folded(events or []), damaged, found, record_is_damaged)
 
 
-def fate(what: Remains, ada: Events, eve: Events | None = None) -> Fate:
+def fate(what: SessionEvidence, ada: Events, eve: Events | None = None) -> Verdict:
     """The fate of session TWO when Ada, and perhaps Eve, has these lines besides her birth."""
     histories = {ONE: folded([*born(ADA, "Ada"), *ada]), TWO: what.history}
     if eve is not None:
         histories[THREE] = folded(eve)
-    return Witnesses(histories).fate_of(TWO, what)
+    return SessionIndex(histories).verdict_on(TWO, what)
 
 
 # -- what a crash leaves -----------------------------------------------------------------
 
 
 def test_what_nobody_knows_is_an_orphan() -> None:
-    assert fate(remains(), []) is Fate.ORPHAN
+    assert fate(remains(), []) is Verdict.ORPHAN
 
 
 def test_a_root_whose_creation_came_no_further_than_its_record_is_an_orphan() -> None:
-    assert fate(remains(found=record(SessionState.ACTIVE)), []) is Fate.ORPHAN
+    assert fate(remains(found=record(SessionState.ACTIVE)), []) is Verdict.ORPHAN
 
 
 def test_a_promised_child_of_which_nothing_is_there_is_unborn() -> None:
-    assert fate(remains(), [PROMISE]) is Fate.UNBORN
+    assert fate(remains(), [PROMISE]) is Verdict.UNCREATED
 
 
 def test_a_promised_child_with_its_first_line_and_its_first_record_is_unborn() -> None:
     at_birth = SessionRecord(TWO, "scripted", "", SessionState.SUSPENDED)
 
-    assert fate(remains(born(BOB, "Bob")[:1], found=at_birth), [PROMISE]) is Fate.UNBORN
+    assert fate(remains(born(BOB, "Bob")[:1], found=at_birth), [PROMISE]) is Verdict.UNCREATED
 
 
 # -- what damage leaves ------------------------------------------------------------------
 
 
 def test_the_promise_names_a_child_whose_log_is_damaged() -> None:
-    assert fate(remains(born(BOB, "Bob")[:1], damaged=True), [PROMISE]) is Fate.NAMED
+    assert fate(remains(born(BOB, "Bob")[:1], damaged=True), [PROMISE]) is Verdict.NAMED
 
 
 def test_the_promise_has_the_facts_of_the_child() -> None:
-    witnesses = Witnesses({ONE: folded([*born(ADA, "Ada"), PROMISE])})
+    witnesses = SessionIndex({ONE: folded([*born(ADA, "Ada"), PROMISE])})
 
     assert witnesses.promised == {TWO: AgentFacts(BOB, "Bob", ONE, "work", None)}
 
 
 def test_a_damaged_log_that_no_promise_names_is_kept() -> None:
-    assert fate(remains(born(BOB, "Bob")[:1], damaged=True), []) is Fate.LOST
+    assert fate(remains(born(BOB, "Bob")[:1], damaged=True), []) is Verdict.LOST
 
 
 def test_a_damaged_log_without_its_first_line_is_kept() -> None:
-    assert fate(remains(damaged=True), [PROMISE]) is Fate.LOST
+    assert fate(remains(damaged=True), [PROMISE]) is Verdict.LOST
 
 
 @pytest.mark.parametrize("ada", [[], [PROMISE]], ids=["nobody's", "promised"])
 def test_a_session_whose_record_is_damaged_is_kept(ada: Events) -> None:
-    assert fate(remains(record_is_damaged=True), ada) is Fate.LOST
+    assert fate(remains(record_is_damaged=True), ada) is Verdict.LOST
 
 
 # -- traces of a life --------------------------------------------------------------------
@@ -109,33 +109,33 @@ def test_a_session_whose_record_is_damaged_is_kept(ada: Events) -> None:
 
 @pytest.mark.parametrize("ada", [[], [PROMISE]], ids=["nobody's", "promised"])
 def test_who_has_a_child_has_stood_as_an_agent(ada: Events) -> None:
-    assert fate(remains(), ada, eve=born(EVE, "Eve", parent=TWO)) is Fate.LOST
+    assert fate(remains(), ada, eve=born(EVE, "Eve", parent=TWO)) is Verdict.LOST
 
 
 @pytest.mark.parametrize("kind", ["text", "poke", "response", "bootstrap"])
 def test_who_has_said_something_has_stood_as_an_agent(kind: str) -> None:
-    assert fate(remains(), [PROMISE, enqueued("m", BOB, ADA, kind)]) is Fate.LOST
+    assert fate(remains(), [PROMISE, enqueued("m", BOB, ADA, kind)]) is Verdict.LOST
 
 
 @pytest.mark.parametrize("kind", ["error", "notice"])
 def test_what_the_runtime_says_in_the_name_of_an_agent_is_no_trace_of_it(kind: str) -> None:
-    assert fate(remains(), [PROMISE, enqueued("m", BOB, ADA, kind)]) is Fate.UNBORN
+    assert fate(remains(), [PROMISE, enqueued("m", BOB, ADA, kind)]) is Verdict.UNCREATED
 
 
 @pytest.mark.parametrize("state", [SessionState.ACTIVE, SessionState.TERMINATED])
 def test_a_child_whose_record_has_moved_on_has_stood_as_an_agent(state: SessionState) -> None:
-    assert fate(remains(found=record(state)), [PROMISE]) is Fate.LOST
+    assert fate(remains(found=record(state)), [PROMISE]) is Verdict.LOST
 
 
 @pytest.mark.parametrize("state", [SessionState.SUSPENDED, SessionState.TERMINATED])
 def test_a_root_whose_record_has_moved_on_has_stood_as_an_agent(state: SessionState) -> None:
-    assert fate(remains(found=record(state)), []) is Fate.LOST
+    assert fate(remains(found=record(state)), []) is Verdict.LOST
 
 
 def test_a_record_that_counts_turns_is_that_of_an_agent() -> None:
-    assert fate(remains(found=record(SessionState.SUSPENDED, turns=3)), [PROMISE]) is Fate.LOST
+    assert fate(remains(found=record(SessionState.SUSPENDED, turns=3)), [PROMISE]) is Verdict.LOST
 
 
 def test_a_child_that_has_had_a_conversation_has_stood_as_an_agent() -> None:
     # Its first conversation is of its first turn; a boot wrote the state back to SUSPENDED.
-    assert fate(remains(found=record(SessionState.SUSPENDED)), [PROMISE]) is Fate.LOST
+    assert fate(remains(found=record(SessionState.SUSPENDED)), [PROMISE]) is Verdict.LOST

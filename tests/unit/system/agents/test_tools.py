@@ -1,4 +1,4 @@
-"""Calls of tools, whatever the tool: repeated, malformed, unknown."""
+"""OperatorCalls of tools, whatever the tool: repeated, malformed, unknown."""
 
 from __future__ import annotations
 

@@ -110,8 +110,8 @@ def test_an_agent_that_had_ended_before_has_a_place_and_no_name() -> None:
 
 def test_of_two_living_agents_of_one_name_the_older_keeps_it() -> None:
     tree = family()
-    tree.add(Node("id-twin", "session-twin", "left", "id-root"))
+    tree.add(Node("id-duplicate", "session-duplicate", "left", "id-root"))
 
     assert tree.address("id-root", "left") == "id-left"
-    tree.end("id-twin")
+    tree.end("id-duplicate")
     assert tree.address("id-root", "left") == "id-left"

@@ -16,7 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Calls:
+class OperatorCalls:
     """The calls of one runtime that have not ended."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class HasCalls(Protocol):
     """What has methods that are calls of the operator."""
 
     @property
-    def calls(self) -> Calls:
+    def calls(self) -> OperatorCalls:
         """Those that are under way."""
         ...
 
@@ -53,7 +53,7 @@ class HasCalls(Protocol):
 S = TypeVar("S", bound=HasCalls)
 
 
-def whole(
+def uncancellable(
     call: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
     """Let a method go on to its end also when its caller gives it up."""
