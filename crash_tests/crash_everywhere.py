@@ -44,11 +44,11 @@ class WatchedRuntime(RuntimeTarget):
         super().__init__("runtime", framing, self._recovered)
         self.watch: Watch
 
-    def boot(self, host: Host) -> None:
+    def recover(self, host: Host) -> None:
         """Recover under the watch."""
         self.watch = Watch(self._world.disk)
         workers = WatchedWorkers(host.workers, self.watch)
-        super().boot(replace(host, workers=workers))
+        super().recover(replace(host, workers=workers))
 
     async def _recovered(
         self, host: Host, providers: Mapping[str, Provider], options: Options
@@ -94,28 +94,28 @@ class CrashEverywhere:
             targets.append(WatchedRuntime(self._framing))
             return targets[-1]
 
-        machine = TargetRun(make, self._model)
+        target_run = TargetRun(make, self._model)
         watch = targets[0].watch
         found: list[Sequence[Site]] = []
         for action in self._script:
             before = len(watch.sites)
-            machine.perform(action, PlainChoices())
+            target_run.perform(action, PlainChoices())
             found.append(watch.sites[before:])
-        machine.finish()
+        target_run.finish()
         return found
 
     def _crash(self, place: int, crash: PlannedCrash, site: Site) -> None:
-        machine = TargetRun(partial(RuntimeTarget, "runtime", self._framing), self._model)
+        target_run = TargetRun(partial(RuntimeTarget, "runtime", self._framing), self._model)
         for action in self._script[:place]:
-            machine.perform(action, PlainChoices())
+            target_run.perform(action, PlainChoices())
         crashed = self._script[place]
         plan: Arguments = {"action": crashed.plain(), "crashes": [crash.plain()]}
-        machine.perform(Action(CRASH, plan), NothingPendingSurvives())
-        (met,) = machine.lifetimes.crashes
+        target_run.perform(Action(CRASH, plan), NothingPendingSurvives())
+        (met,) = target_run.crash_runner.crashes
         assert site.operation.startswith(met.operation_name)
         if crash.phase is Phase.AFTER:
-            machine.finish()
+            target_run.finish()
         else:
             # It comes to rest as the crash after the operation before did.
-            machine.lifetimes.world.kill()
+            target_run.crash_runner.world.kill()
         self.coverage.hit(crashed.name, site, crash.phase, crash.kind)

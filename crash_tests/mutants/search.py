@@ -45,7 +45,7 @@ class Search:
     @property
     def steps(self) -> int:
         """How many actions the shrunk story has; 0 if there is none."""
-        return len(self.finding.machine.steps) if self.finding else 0
+        return len(self.finding.target_run.steps) if self.finding else 0
 
 
 def subject_of(mutant: Mutant) -> AnyTarget:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from crash_tests.targets.system_target import SystemTarget
-from oracles.marks import Mark, Marks
+from oracles.marks import Mark
 from oracles.shadow_file import ShadowFile
 from oracles.violation import FalseAlarm, Garbage
-from powercut.fuzz.action import Arguments, Kind
+from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
 from system.errors import StorageError
@@ -32,25 +32,21 @@ class AtomicFileTarget(SystemTarget):
     left, and put a barrier on the directory, so that what it reads is durable.
     """
 
-    fault_rules = ()
-
     def __init__(self, tag: str, write: WriteFile) -> None:
         self.tag = tag
-        self.marks = Marks()
-        self.fault_plan = ""
         self._write_file = write
         self._shadow: ShadowFile[bytes] = ShadowFile()
         self._written = 0
         self._host: Host
 
-    def kinds(self) -> Sequence[Kind]:
+    def actions(self) -> Sequence[ActionKind]:
         """Return write and read."""
         return (
-            Kind("write", 6, self._write, self._propose_write),
-            Kind("read", 1, self._read),
+            ActionKind("write", 6, self._write, self._propose_write),
+            ActionKind("read", 1, self._read),
         )
 
-    def boot(self, host: Host) -> None:
+    def recover(self, host: Host) -> None:
         """Make the directory, sweep it, and make durable what will be read."""
         self._host = host
         make_durable_directory(host.files, DIRECTORY)
@@ -58,7 +54,7 @@ class AtomicFileTarget(SystemTarget):
             self.marks.reach(Mark.STALE_TEMPORARY_SWEPT)
         host.files.sync_dir(DIRECTORY)
 
-    def settle(self) -> None:
+    def check_recovered(self) -> None:
         """Look at the file, and at what lies beside it."""
         try:
             actual = self._content()

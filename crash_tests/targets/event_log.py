@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from crash_tests.targets.system_target import SystemTarget
-from oracles.marks import Mark, Marks
+from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
+from oracles.marks import Mark
 from oracles.shadow_log import ShadowLog
 from oracles.violation import FalseAlarm, Garbage
-from powercut.fuzz.action import Arguments, Kind
+from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
 from system.errors import LogStopped, StorageError
@@ -60,13 +60,16 @@ class Entry(NamedTuple):
 class EventLogTarget(SystemTarget):
     """One log, its shadow, and five things to do: append, note, rest, read, reopen."""
 
-    fault_rules = ()
     actions_per_crash = 2
+    expected_marks: Sequence[Mark] = (
+        *COMMON_MARKS,
+        Mark.TORN_TAIL_TRUNCATED,
+        Mark.QUARANTINED,
+        Mark.STOPPED_BY_SYNC,
+    )
 
     def __init__(self, tag: str, open_log: OpenLog) -> None:
         self.tag = tag
-        self.marks = Marks()
-        self.fault_plan = ""
         self._open_log = open_log
         self._shadow: ShadowLog[Entry] = ShadowLog()
         self._written = 0
@@ -77,17 +80,17 @@ class EventLogTarget(SystemTarget):
         self._host: Host
         self._log: Log
 
-    def kinds(self) -> Sequence[Kind]:
+    def actions(self) -> Sequence[ActionKind]:
         """Return append, note, read, reopen and rest."""
         return (
-            Kind("append", 8, self._append, self._propose_append, lambda: self._open),
-            Kind("note", 3, self._note, self._propose_note, lambda: self._open),
-            Kind("read", 1, self._read, ready=lambda: self._open),
-            Kind("reopen", 1, self._reopen),
-            Kind("rest", 1, self._rest, ready=lambda: self._open),
+            ActionKind("append", 8, self._append, self._propose_append, lambda: self._open),
+            ActionKind("note", 3, self._note, self._propose_note, lambda: self._open),
+            ActionKind("read", 1, self._read, ready=lambda: self._open),
+            ActionKind("reopen", 1, self._reopen),
+            ActionKind("rest", 1, self._rest, ready=lambda: self._open),
         )
 
-    def boot(self, host: Host) -> None:
+    def recover(self, host: Host) -> None:
         """Open the log, which recovers it."""
         self._host = host
         self._faulty |= bool(self.fault_plan)
@@ -95,7 +98,7 @@ class EventLogTarget(SystemTarget):
         self._log = self._open_log(host, PATH, SESSION)
         self._open = True
 
-    def settle(self) -> None:
+    def check_recovered(self) -> None:
         """Look at everything that recovery left: lines, report, files."""
         doubtful = not self._shadow.settled
         actual = [Entry(line.event, line.data) for line in self._log.recovered]
@@ -191,10 +194,10 @@ class EventLogTarget(SystemTarget):
                 # It is closed even when this raises.
                 self._open = False
                 self._log.close()
-            self.boot(self._host)
+            self.recover(self._host)
         except (OSError, StorageError) as refused:
             return self._refused(refused)
-        self.settle()
+        self.check_recovered()
         return "reopened"
 
     # -- looking -----------------------------------------------------------------------
@@ -255,4 +258,7 @@ def framed() -> EventLogTarget:
 
 def pending() -> EventLogTarget:
     """Return the event log with the framing ``pending``."""
-    return EventLogTarget("event-log-pending", partial(EventLog.open, framing=Framing.PENDING))
+    target = EventLogTarget("event-log-pending", partial(EventLog.open, framing=Framing.PENDING))
+    pending_marks = (Mark.PENDING_REPLAYED, Mark.PENDING_REJECTED)
+    target.expected_marks = (*target.expected_marks, *pending_marks)
+    return target

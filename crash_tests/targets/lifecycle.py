@@ -15,11 +15,10 @@ from crash_tests.targets.play import NAMES, Player
 from crash_tests.targets.report import check_report
 from crash_tests.targets.schedule import schedule
 from crash_tests.targets.system_target import SystemTarget
-from oracles.marks import Marks
 from oracles.runtime.seen import Reader
 from oracles.runtime.shadow_tree import Registries, ShadowTree
 from oracles.violation import Starved
-from powercut.fuzz.action import Arguments, Kind
+from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices, Diverged
 from sim.world import World
@@ -61,13 +60,11 @@ class LifecycleTarget(SystemTarget):
     """One root, its agents, and the tree that they must be."""
 
     tag = "lifecycle"
-    calm = True
-    fault_rules = ()
-    volatile = frozenset(("/runtime.lock",))
+    crash_free = True
+    expected_marks = ()
+    changed_by_boot = frozenset(("/runtime.lock",))
 
     def __init__(self) -> None:
-        self.marks = Marks()
-        self.fault_plan = ""
         self._shadow = ShadowTree(SLOTS)
         self._reader = Reader()
         self._player = Player()
@@ -80,24 +77,24 @@ class LifecycleTarget(SystemTarget):
     def _brain(self, prompt: str, tools: Tools) -> str:
         return self._player(prompt, NotedTools(tools, self._results))
 
-    def enter(self, world: World[Host]) -> None:
+    def attach(self, world: World[Host]) -> None:
         """Learn the world."""
         self._world = world
 
-    def step(self, choices: Choices) -> None:
+    def before_step(self, choices: Choices) -> None:
         """Choose the schedule of this step."""
         self._world.schedule = schedule(choices)
 
-    def kinds(self) -> Sequence[Kind]:
+    def actions(self) -> Sequence[ActionKind]:
         """Return the four things that happen to agents."""
         return (
-            Kind("create", 4, self._create, self._propose_create),
-            Kind("spawn", 6, self._spawn, self._propose_spawn, self._has_agents),
-            Kind("turn", 6, self._turn, self._propose_turn, self._has_agents),
-            Kind("terminate", 4, self._terminate, self._propose_terminate, self._has_agents),
+            ActionKind("create", 4, self._create, self._propose_create),
+            ActionKind("spawn", 6, self._spawn, self._propose_spawn, self._has_agents),
+            ActionKind("turn", 6, self._turn, self._propose_turn, self._has_agents),
+            ActionKind("terminate", 4, self._terminate, self._propose_terminate, self._has_agents),
         )
 
-    def boot(self, host: Host) -> None:
+    def recover(self, host: Host) -> None:
         """Put a runtime together whose parts can be looked into, and recover."""
         options = Options()
         multiplexer = Multiplexer({PROVIDER: self._provider}, SLOTS)
@@ -107,7 +104,7 @@ class LifecycleTarget(SystemTarget):
         turns = Turns(self._orchestrator, options.turn_timeout_ns)
         self._runtime = Runtime(recovery, turns, Resume.ALL)
 
-    def settle(self) -> None:
+    def check_recovered(self) -> None:
         """See that the tree has come back; then let the agents run."""
         check_report(self._runtime.report)
         self._check()

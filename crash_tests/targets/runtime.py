@@ -26,14 +26,14 @@ from crash_tests.targets.proposals import (
 from crash_tests.targets.refusals import is_plausible, is_stopped
 from crash_tests.targets.report import check_report
 from crash_tests.targets.schedule import schedule
-from crash_tests.targets.system_target import SystemTarget
-from oracles.marks import Mark, Marks
+from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
+from oracles.marks import Mark
 from oracles.runtime.recovery_marks import marks_of_recovery, marks_of_run
 from oracles.runtime.seen import Seen
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.violation import FalseAlarm, Starved
-from powercut.fuzz.action import Arguments, Json, Kind
+from powercut.fuzz.action import ActionKind, Arguments, Json
 from sim.choices import Choices, Diverged, PlainChoices
 from sim.errors import PowerOff, SimulatedCrash
 from sim.loop.clock import EPOCH_NS
@@ -58,17 +58,45 @@ _REFUSED: Final = (OSError, StorageError, RuntimeRefused, ProviderError)
 class RuntimeTarget(SystemTarget):
     """One root, its lifetimes, and the shadow of everything that was promised."""
 
-    fault_rules = ()
-    volatile = frozenset(("/runtime.lock",))
+    changed_by_boot = frozenset(("/runtime.lock",))
     actions_per_crash = 2
     features = FEATURES
+    expected_marks: Sequence[Mark] = (
+        *COMMON_MARKS,
+        Mark.NESTED_CRASH_WITH_AGENTS,
+        Mark.TORN_TAIL_TRUNCATED,
+        Mark.ACTIVE_SUSPENDED,
+        Mark.STOPPED_BY_SYNC,
+        Mark.REDELIVERED,
+        Mark.DEAD_LETTER,
+        Mark.BOUNCED,
+        Mark.SPAWN_REDONE,
+        Mark.OUTBOX_REDONE,
+        Mark.CONTROL_REDONE,
+        Mark.NOTICE_REDONE,
+        Mark.TERMINATION_FINISHED,
+        Mark.ORPHAN_REMOVED,
+        Mark.LOST_TURN_TOLD,
+        Mark.PERMITTED_TURN,
+        Mark.REMINDER_AFTER_CRASH,
+        Mark.STOPPED_SESSION_BACK,
+        Mark.PROVIDER_FAULT,
+        Mark.CALL_GIVEN_UP,
+    )
+    rare_marks = (
+        Mark.DEAD_LETTER,
+        Mark.BOUNCED,
+        Mark.CONTROL_REDONE,
+        Mark.NOTICE_REDONE,
+        Mark.PERMITTED_TURN,
+        Mark.STOPPED_SESSION_BACK,
+    )
+    turn_steps = 1200
 
     def __init__(
         self, tag: str, framing: Framing = Framing.FRAMED, recover: Any = Runtime.recover
     ) -> None:
         self.tag = tag
-        self.marks = Marks()
-        self.fault_plan = ""
         turns = ShadowTurns()
         self.outside = MachineOutside(turns, lambda: self._world.clock.wall_now_ns)
         self._shadow = ShadowRuntime(turns)
@@ -83,38 +111,38 @@ class RuntimeTarget(SystemTarget):
         self._runtime: Runtime
         self._found: Seen
 
-    def enter(self, world: World[Host]) -> None:
+    def attach(self, world: World[Host]) -> None:
         """Learn the world."""
         self._world = world
 
-    def step(self, choices: Choices) -> None:
+    def before_step(self, choices: Choices) -> None:
         """Choose the schedule of this step, and before the first one the ids of the run."""
         if not self._stepped:
             self._stepped = True
             self._world.ids.choose(choices)
         self._world.schedule = schedule(choices)
 
-    def kinds(self) -> Sequence[Kind]:
+    def actions(self) -> Sequence[ActionKind]:
         """Return the operator's calls, the passing of time, and what providers do."""
         return (
-            Kind("create", 4, self._create, propose_create),
-            Kind("send", 16, self._send, propose_send, self._has_agents),
-            Kind("run", 6, self._run_on, propose_run, self._has_agents),
-            Kind("advance", 2, self._advance, propose_advance, self._has_agents),
-            Kind("terminate", 5, self._terminate, propose_agent, self._has_agents),
-            Kind("suspend", 2, self._suspend, propose_agent, self._has_agents),
-            Kind(
+            ActionKind("create", 4, self._create, propose_create),
+            ActionKind("send", 16, self._send, propose_send, self._has_agents),
+            ActionKind("run", 6, self._run_on, propose_run, self._has_agents),
+            ActionKind("advance", 2, self._advance, propose_advance, self._has_agents),
+            ActionKind("terminate", 5, self._terminate, propose_agent, self._has_agents),
+            ActionKind("suspend", 2, self._suspend, propose_agent, self._has_agents),
+            ActionKind(
                 "acknowledge", 1, self._acknowledge, propose_call, lambda: bool(self._view().user)
             ),
-            Kind("look", 1, self._look, ready=self._has_agents),
-            Kind("provider_fault", 1, self._provider_fault, propose_provider_fault),
-            Kind("provider_well", 1, self._provider_well, ready=lambda: self.outside.is_ill),
-            Kind("quiesce", 2, self._quiesce, ready=self._has_agents),
+            ActionKind("look", 1, self._look, ready=self._has_agents),
+            ActionKind("provider_fault", 1, self._provider_fault, propose_provider_fault),
+            ActionKind("provider_well", 1, self._provider_well, ready=lambda: self.outside.is_ill),
+            ActionKind("quiesce", 2, self._quiesce, ready=self._has_agents),
         )
 
     # -- lifetimes -----------------------------------------------------------------------
 
-    def boot(self, host: Host) -> None:
+    def recover(self, host: Host) -> None:
         """Recover the root; no turn runs yet."""
         self._host = host
         self._found = self._shadow.look(self._files())
@@ -138,7 +166,7 @@ class RuntimeTarget(SystemTarget):
     def _slots(self) -> int:
         return SLOTS[(self._boots - 1) % len(SLOTS)]
 
-    def settle(self) -> None:
+    def check_recovered(self) -> None:
         """Look at everything that recovery left on the disk; then let the agents run."""
         seen = self._seen()
         asked = self._shadow.operator.in_flight
@@ -168,15 +196,15 @@ class RuntimeTarget(SystemTarget):
             if found:
                 self.marks.reach(mark)
 
-    def rest(self) -> None:
+    def quiesce(self) -> None:
         """Lift everything, and let all accepted work be done."""
         self.outside.be_well()
         self._world.schedule = PlainChoices()
         if self._is_stopped():
             # What a barrier has stopped goes on with the next boot.
             self._world.kill()
-            self.boot(self._world.boot())
-            self.settle()
+            self.recover(self._world.boot())
+            self.check_recovered()
             self.marks.reach(Mark.STOPPED_SESSION_BACK)
         self._be_quiet()
         seen = self._seen()
@@ -371,4 +399,6 @@ def runtime() -> RuntimeTarget:
 
 def runtime_pending() -> RuntimeTarget:
     """Return the runtime with the framing ``pending``."""
-    return RuntimeTarget("runtime-pending", Framing.PENDING)
+    target = RuntimeTarget("runtime-pending", Framing.PENDING)
+    target.turn_steps //= 2
+    return target

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from crash_tests.targets.system_target import SystemTarget
-from oracles.marks import Mark, Marks
+from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
+from oracles.marks import Mark
 from oracles.runtime.shadow_sessions import Content, Seen, ShadowSessions
 from oracles.violation import FalseAlarm, Garbage, NotContained
-from powercut.fuzz.action import Arguments, Kind
+from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
 from system.errors import StorageError
@@ -46,11 +46,10 @@ class SessionStoreTarget(SystemTarget):
     """One store and its shadow. The field ``model`` of a record names its creation."""
 
     fault_rules = (ROT,)
+    expected_marks: Sequence[Mark] = (*COMMON_MARKS, Mark.ACTIVE_SUSPENDED, Mark.QUARANTINED)
 
     def __init__(self, tag: str, make_store: MakeStore) -> None:
         self.tag = tag
-        self.marks = Marks()
-        self.fault_plan = ""
         self._make_store = make_store
         self._shadow = ShadowSessions()
         self._ids: list[str] = []
@@ -60,25 +59,25 @@ class SessionStoreTarget(SystemTarget):
         self._store: Store
         self._report: StoreReport
 
-    def kinds(self) -> Sequence[Kind]:
+    def actions(self) -> Sequence[ActionKind]:
         """Return create, move, load and scan."""
         return (
-            Kind(
+            ActionKind(
                 "create", 3, self._create, self._propose_create,
                 lambda: len(self._ids) < MOST_SESSIONS,
             ),
-            Kind("move", 5, self._move, self._propose_move, self._has_sessions),
-            Kind("load", 1, self._load, self._propose_load, self._has_sessions),
-            Kind("scan", 1, self._scan),
+            ActionKind("move", 5, self._move, self._propose_move, self._has_sessions),
+            ActionKind("load", 1, self._load, self._propose_load, self._has_sessions),
+            ActionKind("scan", 1, self._scan),
         )  # fmt: skip
 
-    def boot(self, host: Host) -> None:
+    def recover(self, host: Host) -> None:
         """Recover the store."""
         self._host = host
         self._store = self._make_store(host)
         self._report = self._contained(self._store.recover)
 
-    def settle(self) -> None:
+    def check_recovered(self) -> None:
         """Look at everything that recovery has reported, and at the files."""
         report = self._report
         self._debris = bool(self.fault_plan)

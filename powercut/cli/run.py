@@ -197,13 +197,13 @@ def _shrink(
         for _, failing in sorted(score.failing.items()):
             run = plan.run(score.target, failing.number, failing.steps)
             try:
-                machine, failure = _smallest(run, console, hurry=hurry)
+                target_run, failure = _smallest(run, console, hurry=hurry)
             except KeyboardInterrupt:
                 hurry = True
-                machine, failure = _smallest(run, console, hurry=hurry)
-            reproducer = record(machine, run.make_target, failure)
+                target_run, failure = _smallest(run, console, hurry=hurry)
+            reproducer = record(target_run, run.make_target, failure)
             path = write_reproducer(reproducer, folder)
-            findings.append(Finding(failure, machine, reproducer, path))
+            findings.append(Finding(failure, target_run, reproducer, path))
             console.print(findings[-1].story, soft_wrap=True)
             console.print(f"  swarm   run {failing.number}: {run.about()}", soft_wrap=True)
             console.print()

@@ -64,7 +64,7 @@ def always() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ActionKind:
     """One kind of action.
 
     ``weight`` is its share among the kinds that are ``ready``; ``propose`` chooses the
@@ -78,7 +78,7 @@ class Kind:
     ready: Callable[[], bool] = always
 
 
-def possible_now(kinds: Iterable[Kind]) -> list[Kind]:
+def possible_now(kinds: Iterable[ActionKind]) -> list[ActionKind]:
     """Return those kinds that are ready; a question that several ask is asked once."""
     answers: dict[Callable[[], bool], bool] = {}
     possible = []
@@ -96,12 +96,12 @@ class KindChoices(Choices):
 
     __slots__ = ()
 
-    def kind(self, label: str, kinds: Sequence[Kind]) -> Kind:
+    def kind(self, label: str, kinds: Sequence[ActionKind]) -> ActionKind:
         """Choose one of ``kinds``."""
         raise NotImplementedError
 
 
-def weighted(choices: Choices, label: str, kinds: Sequence[Kind]) -> Kind:
+def weighted(choices: Choices, label: str, kinds: Sequence[ActionKind]) -> ActionKind:
     """Choose one of ``kinds`` by weight; the first is the simplest."""
     if isinstance(choices, KindChoices):
         return choices.kind(label, kinds)
@@ -113,7 +113,7 @@ def weighted(choices: Choices, label: str, kinds: Sequence[Kind]) -> Kind:
     raise AssertionError("weights are positive")
 
 
-def place_of(chosen: Kind, kinds: Sequence[Kind]) -> int:
+def place_of(chosen: ActionKind, kinds: Sequence[ActionKind]) -> int:
     """Return an answer with which ``weighted`` chooses this one of ``kinds``: the simplest."""
     before = kinds[: next(number for number, kind in enumerate(kinds) if kind is chosen)]
     return 1 + sum(kind.weight for kind in before)

@@ -130,12 +130,12 @@ def run_batch(batch: Batch) -> Score:
 
 def _run_one(plan: Plan, number: int, score: Score) -> None:
     run = plan.run(score.target, number)
-    machine, failure = run.run(lambda: plan.is_over) if number else run.run()
-    score.tally.add(machine.tally)
-    score.tally.schedules.add(schedule_of(machine.steps))
+    target_run, failure = run.run(lambda: plan.is_over) if number else run.run()
+    score.tally.add(target_run.tally)
+    score.tally.schedules.add(schedule_of(target_run.steps))
     if failure is not None:
         score.failed += 1
-        steps = len(machine.steps) - bool(plan.faults)
+        steps = len(target_run.steps) - bool(plan.faults)
         score.fail(name_of(failure), Failing(steps, number))
 
 

@@ -78,7 +78,7 @@ class CrashRunner:
             self.world.kill()
         if not disk.off:
             self.planner.took(RECOVERY, disk.operations)
-            self.target.settle()
+            self.target.check_recovered()
         if crash is not None:
             self.tally.meet(RECOVERY, disk.journal)
             self._end(RECOVERY, crash, counter, depth)
@@ -111,15 +111,15 @@ class CrashRunner:
         end()
         before = self.world.image
         self.boot()
-        disk, volatile = self.world.disk, self.target.volatile
+        disk, changed = self.world.disk, self.target.changed_by_boot
         # Where every boot changes something, the files alone can be compared.
-        if not volatile and before.digest() == disk.unmounted().digest():
+        if not changed and before.digest() == disk.unmounted().digest():
             return
         first, second = before.files(), disk.files()
-        for path in volatile:
+        for path in changed:
             if path in first and path in second:
                 first[path] = second[path] = b""
-        if not volatile or first != second:
+        if not changed or first != second:
             raise NotIdempotent("a second recovery changed the disk", first=first, second=second)
 
     def _arm(self, crash: PlannedCrash | None) -> CrashCounter | None:
@@ -133,7 +133,7 @@ class CrashRunner:
     def _recover(self, host: Host) -> Exception | None:
         """Let the target open and recover; return what it raised, a crash excepted."""
         try:
-            failure = failure_of(lambda: self.target.boot(host))
+            failure = failure_of(lambda: self.target.recover(host))
         except (SimulatedCrash, PowerOff):
             return None
         if isinstance(failure, Violation):

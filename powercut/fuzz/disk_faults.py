@@ -13,7 +13,7 @@ from typing import Any, Final
 from faults.injector import FaultInjector
 from faults.plan import FaultPlan
 from oracles.marks import Mark
-from powercut.fuzz.action import Arguments, Kind
+from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from sim.choices import Choices
@@ -66,11 +66,11 @@ class DiskFaults:
         self.on = False
         self.seen: list[str] = []
 
-    def kinds(self) -> Sequence[Kind]:
+    def actions(self) -> Sequence[ActionKind]:
         """Return the two actions."""
         return (
-            Kind("fault_on", 2, self._switch_on, self.propose, lambda: not self.on),
-            Kind("fault_off", 2, self._switch_off, ready=lambda: self.on),
+            ActionKind("fault_on", 2, self._switch_on, self.propose, lambda: not self.on),
+            ActionKind("fault_off", 2, self._switch_off, ready=lambda: self.on),
         )
 
     def install(self, disk: Disk) -> None:

@@ -1,4 +1,4 @@
-"""An engine-neutral machine: actions as data, crashes around them, an oracle beside them.
+"""An engine-neutral target_run: actions as data, crashes around them, an oracle beside them.
 
 A machine runs one target (a part of the system, with its shadow) on one simulated world.
 Whoever drives it asks for an action, has it performed, and gives the choices that either
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from powercut.fuzz.action import Action, Arguments, Kind, possible_now, weighted
+from powercut.fuzz.action import Action, ActionKind, Arguments, possible_now, weighted
 from powercut.fuzz.crash_plan import again, planned
 from powercut.fuzz.crash_runner import RECOVERY, CrashRunner
 from powercut.fuzz.disk_faults import DiskFaults
@@ -62,13 +62,13 @@ class TargetRun:
         world = World(self.target.make_host, plain, model)
         world.trace = trace
         self.faults = DiskFaults(world, self.target, self.tally)
-        self.target.enter(world)
-        self.lifetimes = CrashRunner(self.target, world, self.faults, self.tally, plain)
-        self._wrapped = tuple(self.target.kinds())
-        self.kinds = (*self._wrapped, *(() if self.target.calm else self._disturbances()))
+        self.target.attach(world)
+        self.crash_runner = CrashRunner(self.target, world, self.faults, self.tally, plain)
+        self._wrapped = tuple(self.target.actions())
+        self.kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
         self._by_name = {kind.name: kind for kind in self.kinds}
         with FENCE:
-            self.lifetimes.boot()
+            self.crash_runner.boot()
 
     @property
     def features(self) -> Mapping[str, int]:
@@ -89,9 +89,9 @@ class TargetRun:
         if step.number > _REMEMBERED:
             self.steps[-_REMEMBERED - 1].forget_disks()
         self.tally.steps += 1
-        self.lifetimes.choices = RecordingChoices(choices, step.chosen)
-        self.lifetimes.crashes = step.crashes
-        self.target.step(self.lifetimes.choices)
+        self.crash_runner.choices = RecordingChoices(choices, step.chosen)
+        self.crash_runner.crashes = step.crashes
+        self.target.before_step(self.crash_runner.choices)
         if self.trace is not None:
             self.trace.note(f"step {step.number} {action.plain()}")
         with FENCE:
@@ -102,26 +102,26 @@ class TargetRun:
     def finish(self) -> None:
         """Lift all faults: all that was accepted must be done. Restart: it must be there."""
         self.faults.lift()
-        self.lifetimes.choices = PlainChoices()
+        self.crash_runner.choices = PlainChoices()
         with FENCE:
-            self.target.rest()
-            self.lifetimes.recover_twice(self.lifetimes.world.stop)
-        self.lifetimes.world.stop()
+            self.target.quiesce()
+            self.crash_runner.recover_twice(self.crash_runner.world.stop)
+        self.crash_runner.world.stop()
 
-    def _disturbances(self) -> Sequence[Kind]:
+    def _disturbances(self) -> Sequence[ActionKind]:
         """Return what befalls the target's actions: faults and crashes."""
         weight = sum(kind.weight for kind in self._wrapped)
         return (
-            *self.faults.kinds(),
-            Kind(
+            *self.faults.actions(),
+            ActionKind(
                 "with_fault", max(1, weight // 2), self._with_fault, self._propose_fault,
                 lambda: not self.faults.on,
             ),
-            Kind(
+            ActionKind(
                 "recover_twice", max(1, weight // 10), self._recover_twice,
                 ready=lambda: not self.faults.on,
             ),
-            Kind(
+            ActionKind(
                 "crash_and_recover", max(1, weight // self.target.actions_per_crash),
                 self._crash_and_recover, self._propose_crash,
             ),
@@ -129,10 +129,10 @@ class TargetRun:
 
     def abandon(self) -> None:
         """End the lifetime in which a run has failed or was given up, if there is one."""
-        if self.lifetimes.world.alive:
-            self.lifetimes.world.stop()
+        if self.crash_runner.world.alive:
+            self.crash_runner.world.stop()
 
-    def _kind_of(self, action: Action) -> Kind:
+    def _kind_of(self, action: Action) -> ActionKind:
         kind = self._by_name.get(action.name)
         if kind is None or not kind.ready():
             possible = ", ".join(kind.name for kind in possible_now(self.kinds))
@@ -141,7 +141,7 @@ class TargetRun:
 
     def _propose_crash(self, choices: Choices) -> Arguments:
         action = _propose_among(choices, "crashed action", self._wrapped)
-        planner = self.lifetimes.planner
+        planner = self.crash_runner.planner
         crashes = [planner.propose(choices, action.name)]
         while again(choices, len(crashes)):
             crashes.append(planner.propose(choices, RECOVERY))
@@ -163,17 +163,17 @@ class TargetRun:
         action = Action.of_plain(arguments["action"])
         first, *following = planned(arguments)
         kind = self._kind_of(action)
-        self.lifetimes.crash(action.name, first, lambda: kind.perform(action.arguments))
+        self.crash_runner.crash(action.name, first, lambda: kind.perform(action.arguments))
         for depth, crash in enumerate(following, 1):
-            self.lifetimes.boot(crash, depth)
-        self.lifetimes.boot()
+            self.crash_runner.boot(crash, depth)
+        self.crash_runner.boot()
         return "recovered"
 
     def _recover_twice(self, _arguments: Arguments) -> str:
-        self.lifetimes.recover_twice(self.lifetimes.world.kill)
+        self.crash_runner.recover_twice(self.crash_runner.world.kill)
         return "recovered twice"
 
 
-def _propose_among(choices: Choices, label: str, kinds: Sequence[Kind]) -> Action:
+def _propose_among(choices: Choices, label: str, kinds: Sequence[ActionKind]) -> Action:
     kind = weighted(choices, label, possible_now(kinds))
     return Action(kind.name, kind.propose(choices))

@@ -8,12 +8,12 @@ from crash_tests.targets.lifecycle import lifecycle
 from crash_tests.targets.runtime import runtime, runtime_pending
 from crash_tests.targets.session_store import session_store
 from crash_tests.targets.targets import target_named
-from powercut.fuzz.drivers.hypothesis_driver import Campaign, MachineRules
+from powercut.fuzz.drivers.hypothesis_driver import Campaign, TargetRules
 from powercut.fuzz.target import AnyTarget
 from sim.disk.crash.persistence import model_named
 
 
-class AtomicFileRules(MachineRules):
+class AtomicFileRules(TargetRules):
     campaign = Campaign()
 
     @staticmethod
@@ -21,7 +21,7 @@ class AtomicFileRules(MachineRules):
         return atomic_file()
 
 
-class FramedLogRules(MachineRules):
+class FramedLogRules(TargetRules):
     campaign = Campaign()
 
     @staticmethod
@@ -29,7 +29,7 @@ class FramedLogRules(MachineRules):
         return framed()
 
 
-class PendingLogRules(MachineRules):
+class PendingLogRules(TargetRules):
     campaign = Campaign()
 
     @staticmethod
@@ -37,7 +37,7 @@ class PendingLogRules(MachineRules):
         return pending()
 
 
-class SessionStoreRules(MachineRules):
+class SessionStoreRules(TargetRules):
     campaign = Campaign()
 
     @staticmethod
@@ -45,7 +45,7 @@ class SessionStoreRules(MachineRules):
         return session_store()
 
 
-class LifecycleRules(MachineRules):
+class LifecycleRules(TargetRules):
     campaign = Campaign()
 
     @staticmethod
@@ -53,7 +53,7 @@ class LifecycleRules(MachineRules):
         return lifecycle()
 
 
-class RuntimeRules(MachineRules):
+class RuntimeRules(TargetRules):
     campaign = Campaign()
 
     @staticmethod
@@ -71,7 +71,7 @@ class RuntimeOnXfsRules(RuntimeRules):
     model = model_named("xfs")
 
 
-class PendingRuntimeRules(MachineRules):
+class PendingRuntimeRules(TargetRules):
     campaign = Campaign()
 
     @staticmethod
@@ -84,7 +84,7 @@ class PendingRuntimeOnBtrfsRules(PendingRuntimeRules):
     model = model_named("btrfs")
 
 
-def leaf_of(tag: str, model: str) -> type[MachineRules]:
+def leaf_of(tag: str, model: str) -> type[TargetRules]:
     """Return a leaf for any target under any model.
 
     It has no source, so Hypothesis keeps its examples under its name.
@@ -95,4 +95,4 @@ def leaf_of(tag: str, model: str) -> type[MachineRules]:
         "make_target": staticmethod(target_named(tag)),
         "model": model_named(model),
     }
-    return type(f"{tag} on {model}", (MachineRules,), namespace)
+    return type(f"{tag} on {model}", (TargetRules,), namespace)

@@ -42,7 +42,7 @@ def test_a_machine_does_the_same_in_two_processes(tag: str, seed: int) -> None:
     assert first_divergence(first, second) is None
     # After every lifetime the whole disk is in the trace, and every task that ran.
     images = sum(line.startswith("'image ") for line in first)
-    assert images > (1 if TARGETS[tag]().calm else STEPS // 4)
+    assert images > (1 if TARGETS[tag]().crash_free else STEPS // 4)
     if tag in WITH_AGENTS:
         assert sum("  run turns of " in line for line in first) > STEPS // 4
 

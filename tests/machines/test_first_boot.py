@@ -21,7 +21,7 @@ from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.world import World
 
-CRASHED = [tag for tag, make_target in TARGETS.items() if not make_target().calm]
+CRASHED = [tag for tag, make_target in TARGETS.items() if not make_target().crash_free]
 
 
 def _booted(
@@ -34,22 +34,22 @@ def _booted(
     choices = choices or PlainChoices()
     world, target = World(simulated_host, choices, model), make_target()
     tally = Tally(runs=1, marks=target.marks)
-    target.enter(world)
-    lifetimes = CrashRunner(target, world, DiskFaults(world, target, tally), tally, choices)
+    target.attach(world)
+    crash_runner = CrashRunner(target, world, DiskFaults(world, target, tally), tally, choices)
     if crash is not None:
-        lifetimes.boot(crash)
-    lifetimes.boot()
-    return target, lifetimes
+        crash_runner.boot(crash)
+    crash_runner.boot()
+    return target, crash_runner
 
 
-def _act_and_lose_what_is_pending(target: AnyTarget, lifetimes: CrashRunner) -> None:
+def _act_and_lose_what_is_pending(target: AnyTarget, crash_runner: CrashRunner) -> None:
     """Let the first kind of action be acknowledged; keep nothing that no barrier covers."""
-    action = target.kinds()[0]
+    action = target.actions()[0]
     assert action.perform(action.propose(PlainChoices())) == "ack"
-    world = lifetimes.world
+    world = crash_runner.world
     pending = len(world.disk.unsynced().micros)
     world.cut_power(SurvivorSet(lost=tuple(range(pending))))
-    lifetimes.boot()
+    crash_runner.boot()
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))

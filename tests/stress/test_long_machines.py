@@ -16,7 +16,7 @@ pytestmark = pytest.mark.stress
 PAIRS = [
     (tag, model)
     for tag, make_target in TARGETS.items()
-    for model in (("posix",) if make_target().calm else MODELS)
+    for model in (("posix",) if make_target().crash_free else MODELS)
 ]
 
 

@@ -1,4 +1,4 @@
-"""The Hypothesis driver: a ``RuleBasedStateMachine`` made from any machine, and a campaign of it.
+"""The Hypothesis driver: a ``RuleBasedStateMachine`` for any target, and a campaign of it.
 
 One rule does everything, because Hypothesis's rules have no weights: it draws the action
 through ``Choices``, and performs it with more of the same. The class that pytest collects
@@ -64,10 +64,10 @@ class _Turns(RuleStrategy):
     """
 
     def do_draw(self, data: ConjectureData) -> tuple[Rule, dict[str, Any]]:
-        machine_rules = data.hypothesis_runner
-        assert isinstance(machine_rules, MachineRules)
-        choices = machine_rules.choices(data)
-        turn = Turn(machine_rules.machine.propose(choices), choices)
+        rules = data.hypothesis_runner
+        assert isinstance(rules, TargetRules)
+        choices = rules.choices(data)
+        turn = Turn(rules.target_run.propose(choices), choices)
         return self.rules[0], {"turn": turn}
 
 
@@ -76,7 +76,7 @@ class Finding:
     """A failure, shrunk: what was raised, in which run, and the file that repeats it."""
 
     failure: Exception
-    machine: TargetRun
+    target_run: TargetRun
     reproducer: Reproducer
     path: Path
 
@@ -85,7 +85,7 @@ class Finding:
         """The failure as a page of text."""
         reproducer = self.reproducer
         return story(
-            self.machine.steps, self.failure, reproducer.model, reproducer.fingerprint, self.path
+            self.target_run.steps, self.failure, reproducer.model, reproducer.fingerprint, self.path
         )
 
 
@@ -106,7 +106,7 @@ class Campaign:
         self.runs_to_failure = self.runs_to_failure or run
 
 
-class MachineRules(RuleBasedStateMachine):
+class TargetRules(RuleBasedStateMachine):
     """Any machine under Hypothesis; a class below names its target by ``make_target``."""
 
     model: ClassVar[PersistenceModel] = POSIX
@@ -114,7 +114,7 @@ class MachineRules(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.machine = self._start()
+        self.target_run = self._start()
         self._told: list[Witness] = []
         self._rules_strategy = _Turns(self)
         # Only a run that stands between two steps can finish.
@@ -138,7 +138,7 @@ class MachineRules(RuleBasedStateMachine):
         """Do one step."""
         self._between_steps = False
         try:
-            self.machine.perform(turn.action, turn.choices)
+            self.target_run.perform(turn.action, turn.choices)
         except Exception as failure:
             self.campaign.failed(self.campaign.tally.runs + 1)
             self._report(failure)
@@ -147,18 +147,18 @@ class MachineRules(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Take the last look, and count the run."""
-        self.campaign.tally.add(self.machine.tally)
+        self.campaign.tally.add(self.target_run.tally)
         if not self._between_steps:
-            self.machine.abandon()
+            self.target_run.abandon()
             return
         try:
-            self.machine.finish()
+            self.target_run.finish()
         except Exception as failure:
             self.campaign.failed(self.campaign.tally.runs)
             self._report(failure)
             raise
         finally:
-            self.machine.abandon()
+            self.target_run.abandon()
 
     def _start(self) -> TargetRun:
         return TargetRun(self.make_target, self.model)
@@ -167,11 +167,11 @@ class MachineRules(RuleBasedStateMachine):
         """Shrink a failure and keep it, and let whoever prints it print its story."""
         if isinstance(failure, HarnessError) or not current_build_context().is_final:
             return
-        trial = Trial(self.machine, failure, self._told)
-        machine, told = smallest(trial, self._start, self.make_target)
-        reproducer = record(machine, self.make_target, told)
+        trial = Trial(self.target_run, failure, self._told)
+        target_run, told = smallest(trial, self._start, self.make_target)
+        reproducer = record(target_run, self.make_target, told)
         path = write_reproducer(reproducer, self.campaign.folder)
-        finding = Finding(told, machine, reproducer, path)
+        finding = Finding(told, target_run, reproducer, path)
         self.campaign.findings.append(finding)
         failure.add_note(finding.story)
 
@@ -194,7 +194,7 @@ def fuzz(
         "model": model,
         "campaign": campaign,
     }
-    leaf = type("MachineUnderTest", (MachineRules,), namespace)
+    leaf = type("MachineUnderTest", (TargetRules,), namespace)
     # Hypothesis would shrink first, for minutes, what is shrunk here anyway.
     phases = [phase for phase in (budget or settings()).phases if phase is not Phase.shrink]
     budget = settings(budget, report_multiple_bugs=False, phases=phases)

@@ -57,8 +57,8 @@ def replay(reproducer: Reproducer, make_target: MakeTarget) -> Replay:
     Raises ``HarnessError`` for a persistence model that does not exist.
     """
     trace = Trace()
-    machine = TargetRun(make_target, model_named(reproducer.model), trace)
-    failure = run_recorded(machine, reproducer.steps)
+    target_run = TargetRun(make_target, model_named(reproducer.model), trace)
+    failure = run_recorded(target_run, reproducer.steps)
     if failure is None:
         verdict = Verdict.PASSES
     elif isinstance(failure, Diverged):
@@ -67,27 +67,27 @@ def replay(reproducer: Reproducer, make_target: MakeTarget) -> Replay:
         verdict = Verdict.SAME
     else:
         verdict = Verdict.DIFFERENT
-    return Replay(verdict, machine.steps, failure, trace.digest() == reproducer.trace)
+    return Replay(verdict, target_run.steps, failure, trace.digest() == reproducer.trace)
 
 
-def record(machine: TargetRun, make_target: MakeTarget, failure: Exception) -> Reproducer:
+def record(target_run: TargetRun, make_target: MakeTarget, failure: Exception) -> Reproducer:
     """Make the reproducer of a run that failed, by running it once more with a trace."""
-    steps = recorded(machine)
+    steps = recorded(target_run)
     trace = Trace()
-    run_recorded(TargetRun(make_target, machine.model, trace), steps)
+    run_recorded(TargetRun(make_target, target_run.model, trace), steps)
     return Reproducer(
-        target=machine.target.tag,
-        model=machine.model.name,
+        target=target_run.target.tag,
+        model=target_run.model.name,
         broken=name_of(failure),
         statement=str(failure),
         steps=steps,
-        faults=tuple(machine.faults.seen),
+        faults=tuple(target_run.faults.seen),
         trace=trace.digest(),
         versions=versions(),
     )
 
 
-def recorded(machine: TargetRun) -> tuple[RecordedStep, ...]:
+def recorded(target_run: TargetRun) -> tuple[RecordedStep, ...]:
     """Return the steps that a machine did, as they stand in a reproducer."""
     return tuple(
         RecordedStep(
@@ -96,23 +96,23 @@ def recorded(machine: TargetRun) -> tuple[RecordedStep, ...]:
             tuple(str(crash.point) for crash in step.crashes),
             step.outcome,
         )
-        for step in machine.steps
+        for step in target_run.steps
     )
 
 
-def run_recorded(machine: TargetRun, steps: Sequence[RecordedStep]) -> Exception | None:
+def run_recorded(target_run: TargetRun, steps: Sequence[RecordedStep]) -> Exception | None:
     """Let a fresh machine do the recorded steps and finish; return what it raised."""
 
     def run() -> None:
         for step in steps:
             choices = ReplayChoices(step.chosen)
-            machine.perform(step.action, choices)
+            target_run.perform(step.action, choices)
             choices.finish()
-        machine.finish()
+        target_run.finish()
 
     try:
         return failure_of(run)
     except Diverged as diverged:
         return diverged
     finally:
-        machine.abandon()
+        target_run.abandon()

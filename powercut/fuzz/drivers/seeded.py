@@ -7,18 +7,18 @@ from powercut.fuzz.target_run import TargetRun
 from sim.choices import Choices, SeededChoices
 
 
-def run_seeded(machine: TargetRun, seed: int, steps: int) -> Exception | None:
+def run_seeded(target_run: TargetRun, seed: int, steps: int) -> Exception | None:
     """Let a fresh machine do ``steps`` actions and finish; return what it raised, or None.
 
-    The same seed repeats the run. ``machine.steps`` then tells what was done.
+    The same seed repeats the run. ``target_run.steps`` then tells what was done.
     """
     try:
-        return failure_of(lambda: _run(machine, SeededChoices(seed), steps))
+        return failure_of(lambda: _run(target_run, SeededChoices(seed), steps))
     finally:
-        machine.abandon()
+        target_run.abandon()
 
 
-def _run(machine: TargetRun, choices: Choices, steps: int) -> None:
+def _run(target_run: TargetRun, choices: Choices, steps: int) -> None:
     for _ in range(steps):
-        machine.perform(machine.propose(choices), choices)
-    machine.finish()
+        target_run.perform(target_run.propose(choices), choices)
+    target_run.finish()

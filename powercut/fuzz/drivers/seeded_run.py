@@ -37,19 +37,19 @@ class SeededRun:
     at_most: int | None = None
 
     def start(self) -> TargetRun:
-        """Return a fresh machine, its faults on."""
-        machine = TargetRun(self.make_target, self.model)
+        """Return a fresh run, its faults on."""
+        target_run = TargetRun(self.make_target, self.model)
         if self.faults:
-            machine.perform(Action("fault_on", {"plan": self.faults}), PlainChoices())
-        return machine
+            target_run.perform(Action("fault_on", {"plan": self.faults}), PlainChoices())
+        return target_run
 
-    def sources(self, machine: TargetRun) -> Iterator[Choices]:
+    def sources(self, target_run: TargetRun) -> Iterator[Choices]:
         """Yield what each step has its choices from."""
         seeded = SeededChoices(self.seed)
         source: Choices = seeded
         steps = self.steps
         if self.swarm:
-            swarm = draw_swarm(seeded, machine, self.steps)
+            swarm = draw_swarm(seeded, target_run, self.steps)
             source = SwarmChoices(seeded, swarm)
             steps = swarm.steps if self.various else steps
         yield from repeat(source, steps if self.at_most is None else min(steps, self.at_most))
@@ -63,20 +63,20 @@ class SeededRun:
     def run(
         self, is_over: Callable[[], bool] = lambda: False
     ) -> tuple[TargetRun, Exception | None]:
-        """Do it; return the machine, and what it raised.
+        """Do it; return the run, and what it raised.
 
         When ``is_over`` says so, no further step is done; the end is.
         """
-        machine = self.start()
+        target_run = self.start()
 
         def steps() -> None:
-            for choices in self.sources(machine):
+            for choices in self.sources(target_run):
                 if is_over():
                     break
-                machine.perform(machine.propose(choices), choices)
-            machine.finish()
+                target_run.perform(target_run.propose(choices), choices)
+            target_run.finish()
 
         try:
-            return machine, failure_of(steps)
+            return target_run, failure_of(steps)
         finally:
-            machine.abandon()
+            target_run.abandon()

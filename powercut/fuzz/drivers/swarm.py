@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from powercut.fuzz.action import Kind, KindChoices, weighted
+from powercut.fuzz.action import ActionKind, KindChoices, weighted
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import Choices
 
@@ -50,13 +50,13 @@ class Swarm:
         return f"{self.steps} steps; {weights}" + (f"; {answers}" if answers else "")
 
 
-def draw_swarm(choices: Choices, machine: TargetRun, steps: int) -> Swarm:
+def draw_swarm(choices: Choices, target_run: TargetRun, steps: int) -> Swarm:
     """Draw what a run of ``machine`` is about; most have ``steps`` steps."""
     length = _length(choices, steps)
     if not choices.integer("swarm", 0, 3):
         # One in four does everything, as the machine itself weighs it.
-        return Swarm(length, {kind.name: kind.weight for kind in machine.kinds}, {})
-    weights = _weights(choices, machine)
+        return Swarm(length, {kind.name: kind.weight for kind in target_run.kinds}, {})
+    weights = _weights(choices, target_run)
     answers: dict[str, Sequence[int]] = {}
     crashes = choices.integer("crashes", 0, 7)
     if crashes == 7 and _CRASH in weights:
@@ -65,7 +65,7 @@ def draw_swarm(choices: Choices, machine: TargetRun, steps: int) -> Swarm:
         answers["kind"] = _KILLS if crashes == 4 else _POWER_CUTS
     if not choices.integer("in order", 0, 3):
         answers["schedule"] = (0,)
-    for label, options in machine.features.items():
+    for label, options in target_run.features.items():
         answers |= _some(choices, label, options)
     return Swarm(length, weights, answers)
 
@@ -80,14 +80,14 @@ def _length(choices: Choices, steps: int) -> int:
     return steps if drawn > _DRAWN_LENGTHS // 5 else max(1, steps // _SHORT)
 
 
-def _weights(choices: Choices, machine: TargetRun) -> dict[str, int]:
+def _weights(choices: Choices, target_run: TargetRun) -> dict[str, int]:
     """Draw which kinds are in, and how heavy; the first, the simplest, is always in."""
     out = choices.integer("out of 8", 0, 4)
     faults = choices.integer("faults", 0, 3)
     weights: dict[str, int] = {}
-    for number, kind in enumerate(machine.kinds):
+    for number, kind in enumerate(target_run.kinds):
         left_out = choices.integer("leave out", 0, 7) < out and number and kind.name != _CRASH
-        if left_out or (not faults and kind.name in machine.FAULTS):
+        if left_out or (not faults and kind.name in target_run.FAULTS):
             weights[kind.name] = 0
         else:
             factor = choices.pick("factor", _FACTORS)
@@ -122,7 +122,7 @@ class SwarmChoices(KindChoices):
                 return possible[self._source.integer(label, 0, len(possible) - 1)]
         return self._source.integer(label, low, high)
 
-    def kind(self, label: str, kinds: Sequence[Kind]) -> Kind:
+    def kind(self, label: str, kinds: Sequence[ActionKind]) -> ActionKind:
         """Choose by the weights of the swarm; where no kind is in, by their own."""
         weights = [self._swarm.weights[kind.name] for kind in kinds]
         total = sum(weights)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from powercut.fuzz.action import Kind, KindChoices, place_of, weighted
+from powercut.fuzz.action import ActionKind, KindChoices, place_of, weighted
 from powercut.fuzz.finding import failure_of, name_of
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import Choices, Diverged
@@ -47,7 +47,7 @@ class Witness(KindChoices):
             self.drawn.append(value)
         return value
 
-    def kind(self, label: str, kinds: Sequence[Kind]) -> Kind:
+    def kind(self, label: str, kinds: Sequence[ActionKind]) -> ActionKind:
         """Pass a question on."""
         kind = weighted(self.source, label, kinds)
         self.told.append(Told(label, 0, kind.name))
@@ -70,7 +70,7 @@ class Retelling(KindChoices):
         told = self._next(label)
         return low if told is None else max(low, min(told.value, high))
 
-    def kind(self, label: str, kinds: Sequence[Kind]) -> Kind:
+    def kind(self, label: str, kinds: Sequence[ActionKind]) -> ActionKind:
         """Return the kind that was told; ``Diverged`` if it is not possible now."""
         told = self._next(label)
         for kind in kinds:
@@ -90,7 +90,7 @@ class Retelling(KindChoices):
 class Trial:
     """One run, what it raised, and what every step of it was given."""
 
-    machine: TargetRun
+    target_run: TargetRun
     failure: Exception | None
     steps: Sequence[Witness]
 
@@ -99,7 +99,7 @@ class Trial:
         return self.failure is not None and name_of(self.failure) == broken
 
 
-def witnessed(machine: TargetRun, sources: Iterable[Choices]) -> Trial:
+def witnessed(target_run: TargetRun, sources: Iterable[Choices]) -> Trial:
     """Let a fresh machine do a step with each of ``sources``, and finish.
 
     A step that is not possible is left out.
@@ -110,19 +110,19 @@ def witnessed(machine: TargetRun, sources: Iterable[Choices]) -> Trial:
         for source in sources:
             witness = Witness(source)
             try:
-                action = machine.propose(witness)
+                action = target_run.propose(witness)
             except Diverged:
                 continue
             done.append(witness)
-            machine.perform(action, witness)
-        machine.finish()
+            target_run.perform(action, witness)
+        target_run.finish()
 
     try:
-        return Trial(machine, failure_of(run), done)
+        return Trial(target_run, failure_of(run), done)
     except Diverged:
-        return Trial(machine, None, done)
+        return Trial(target_run, None, done)
     finally:
-        machine.abandon()
+        target_run.abandon()
 
 
 def reduced(trial: Trial, start: Callable[[], TargetRun], deadline: float) -> Trial:

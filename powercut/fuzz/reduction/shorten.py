@@ -20,21 +20,21 @@ from sim.choices import Diverged
 
 
 def shorten(
-    machine: TargetRun, make_target: MakeTarget, failure: Exception, deadline: float = inf
+    target_run: TargetRun, make_target: MakeTarget, failure: Exception, deadline: float = inf
 ) -> tuple[TargetRun, Exception]:
     """Return a run with as few of the steps of ``machine`` as still fail, and what it raised.
 
     A run that does not even repeat its own failure is returned as it is. ``deadline`` is when
     to stop, as ``time.process_time()`` tells it.
     """
-    shortest, told = machine, failure
-    steps = recorded(machine)
+    shortest, told = target_run, failure
+    steps = recorded(target_run)
     width = max(1, len(steps) // 2)
     while width:
         start = len(steps) - width
         while start >= 0 and time.process_time() < deadline:
             fewer = (*steps[:start], *steps[start + width :])
-            attempt = _fails(fewer, machine, make_target, failure)
+            attempt = _fails(fewer, target_run, make_target, failure)
             if attempt is not None:
                 shortest, told = attempt
                 steps = recorded(shortest)
@@ -49,8 +49,8 @@ def _fails(
     steps: Sequence[RecordedStep], like: TargetRun, make_target: MakeTarget, failure: Exception
 ) -> tuple[TargetRun, Exception] | None:
     """Do these steps; return the run if it failed like ``failure``."""
-    machine = TargetRun(make_target, like.model)
-    raised = run_recorded(machine, steps)
+    target_run = TargetRun(make_target, like.model)
+    raised = run_recorded(target_run, steps)
     if raised is None or isinstance(raised, Diverged) or name_of(raised) != name_of(failure):
         return None
-    return machine, raised
+    return target_run, raised

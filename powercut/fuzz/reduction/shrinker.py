@@ -58,12 +58,12 @@ def shrink(run: SeededRun, seconds: float = SECONDS) -> tuple[TargetRun, Excepti
     Doing ``run`` once more comes before the ``seconds``, which are as for ``smallest``; with
     none it is given back as it is. Raises ``HarnessError`` if ``run`` does not fail.
     """
-    machine = run.start()
-    trial = witnessed(machine, run.sources(machine))
+    target_run = run.start()
+    trial = witnessed(target_run, run.sources(target_run))
     if trial.failure is None:
         raise HarnessError(f"only a failing run can be shrunk, and seed={run.seed} passes")
     if not seconds:
-        return trial.machine, trial.failure
+        return trial.target_run, trial.failure
     return smallest(trial, run.start, run.make_target, seconds)
 
 
@@ -75,7 +75,7 @@ def smallest(
 ) -> tuple[TargetRun, Exception]:
     """Return the smallest run like ``trial`` that was found, and what it raised.
 
-    ``start`` makes a fresh machine, around what ``make_target`` returns. It takes ``seconds``
+    ``start`` makes a fresh run, around what ``make_target`` returns. It takes ``seconds``
     of the processor; what is being tried when they are over comes to its end. Steps are left
     out first, for half of them, so that Hypothesis is given something that it can handle,
     however long the run was.
@@ -83,22 +83,22 @@ def smallest(
     deadline = time.process_time() + seconds
     trial = reduced(trial, start, deadline - seconds * (1 - _REDUCING))
     assert trial.failure is not None
-    machine, failure = trial.machine, trial.failure
+    target_run, failure = trial.target_run, trial.failure
     answers = _simplest(trial, start, deadline - seconds * _SHORTENING)
     if answers is not None:
         attempt = _Attempt(start(), len(trial.steps))
         attempt.perform(ConjectureData.for_choices(answers))
         assert attempt.failure is not None
-        machine, failure = attempt.machine, attempt.failure
-    return shorten(machine, make_target, failure, deadline)
+        target_run, failure = attempt.target_run, attempt.failure
+    return shorten(target_run, make_target, failure, deadline)
 
 
 class _Attempt:
     """One run whose choices Hypothesis makes."""
 
-    def __init__(self, machine: TargetRun, steps: int) -> None:
+    def __init__(self, target_run: TargetRun, steps: int) -> None:
         self.steps = steps
-        self.machine = machine
+        self.target_run = target_run
         self.failure: Exception | None = None
 
     def perform(self, data: ConjectureData) -> None:
@@ -106,7 +106,7 @@ class _Attempt:
         try:
             self.failure = failure_of(lambda: self._steps(data))
         finally:
-            self.machine.abandon()
+            self.target_run.abandon()
 
     def _steps(self, data: ConjectureData) -> None:
         choices = DrawnChoices(data)
@@ -114,9 +114,9 @@ class _Attempt:
             data.start_span(_STEP)
             if data.draw_boolean(_STOPPING):
                 break
-            self.machine.perform(self.machine.propose(choices), choices)
+            self.target_run.perform(self.target_run.propose(choices), choices)
             data.stop_span()
-        self.machine.finish()
+        self.target_run.finish()
 
 
 def _answers(trial: Trial) -> Sequence[int | bool]:

@@ -21,19 +21,19 @@ def long_failing_run() -> SeededRun:
     """A run that fails after many steps: the crashes of its kind are few."""
     runs = (SeededRun(careless_file, POSIX, seed, 100, swarm=True) for seed in count())
     for run in runs:
-        machine, failure = run.run()
-        if failure is not None and len(machine.steps) > 40:
+        target_run, failure = run.run()
+        if failure is not None and len(target_run.steps) > 40:
             return run
     raise AssertionError("there are runs without end")
 
 
 def test_told_answers_repeat_the_run() -> None:
     run = SeededRun(atomic_file, POSIX, 7, 40, swarm=True)
-    machine = run.start()
-    first = witnessed(machine, run.sources(machine))
+    target_run = run.start()
+    first = witnessed(target_run, run.sources(target_run))
     again = witnessed(run.start(), [Retelling(step.told) for step in first.steps])
-    assert [step.action for step in again.machine.steps] == [
-        step.action for step in first.machine.steps
+    assert [step.action for step in again.target_run.steps] == [
+        step.action for step in first.target_run.steps
     ]
     assert [step.drawn for step in again.steps] == [step.drawn for step in first.steps]
 
@@ -48,13 +48,13 @@ def test_answer_that_no_longer_fits_becomes_the_nearest() -> None:
 def test_step_that_is_no_longer_possible_is_left_out() -> None:
     steps = [[Told("action", 0, "fault_off")], [Told("action", 0, "read")]]
     trial = witnessed(TargetRun(atomic_file), [Retelling(told) for told in steps])
-    assert [step.action.name for step in trial.machine.steps] == ["read"]
+    assert [step.action.name for step in trial.target_run.steps] == ["read"]
 
 
 def test_long_run_is_reduced_to_a_few_steps_that_fail_in_the_same_way() -> None:
     run = long_failing_run()
-    machine = run.start()
-    trial = witnessed(machine, run.sources(machine))
+    target_run = run.start()
+    trial = witnessed(target_run, run.sources(target_run))
     assert trial.failure is not None
     assert len(trial.steps) > 40
     shorter = reduced(trial, run.start, time.process_time() + 60)
@@ -67,6 +67,6 @@ def test_long_run_is_reduced_to_a_few_steps_that_fail_in_the_same_way() -> None:
 
 def test_reduction_stops_when_time_is_up() -> None:
     run = long_failing_run()
-    machine = run.start()
-    trial = witnessed(machine, run.sources(machine))
+    target_run = run.start()
+    trial = witnessed(target_run, run.sources(target_run))
     assert reduced(trial, run.start, time.process_time()) is trial

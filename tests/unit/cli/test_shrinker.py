@@ -45,8 +45,8 @@ def shrunk_runs() -> list[tuple[SeededRun, TargetRun, Exception]]:
 
 
 def told(run: SeededRun) -> Trial:
-    machine = run.start()
-    return witnessed(machine, run.sources(machine))
+    target_run = run.start()
+    return witnessed(target_run, run.sources(target_run))
 
 
 def performed(run: SeededRun, trial: Trial, choices: Sequence[ChoiceT]) -> _Attempt:
@@ -60,8 +60,8 @@ def shortlex(choices: Sequence[ChoiceT]) -> tuple[int, Sequence[ChoiceT]]:
     return len(choices), tuple(choices)
 
 
-def actions(machine: TargetRun) -> list[Action]:
-    return [step.action for step in machine.steps]
+def actions(target_run: TargetRun) -> list[Action]:
+    return [step.action for step in target_run.steps]
 
 
 # -- what is handed over -----------------------------------------------------------------
@@ -71,7 +71,7 @@ def test_answers_that_are_handed_to_hypothesis_repeat_the_failure() -> None:
     for run in failing_runs():
         trial = told(run)
         attempt = performed(run, trial, _answers(trial))
-        assert actions(attempt.machine) == actions(trial.machine)
+        assert actions(attempt.target_run) == actions(trial.target_run)
         assert str(attempt.failure) == str(trial.failure)
 
 
@@ -111,24 +111,24 @@ def test_hypothesis_has_so_many_runs_and_gives_back_the_simplest_of_them(
 
 def test_every_failing_run_shrinks_to_a_few_steps_that_fail_in_the_same_way() -> None:
     assert shrunk_runs()
-    for run, machine, failure in shrunk_runs():
+    for run, target_run, failure in shrunk_runs():
         assert told(run).fails_as(name_of(failure))
-        assert len(machine.steps) <= 3
+        assert len(target_run.steps) <= 3
 
 
 def test_in_a_shrunk_run_a_text_that_does_not_matter_is_the_simplest() -> None:
     # Steps are left out without Hypothesis; texts of thousands of characters would stay.
     simplest = TargetRun(careless_file).propose(PlainChoices())
     assert simplest.name == "write"
-    for _, machine, _ in shrunk_runs():
-        first = machine.steps[0].action
+    for _, target_run, _ in shrunk_runs():
+        first = target_run.steps[0].action
         assert simplest.plain() in (first.plain(), first.arguments.get("action"))
 
 
 def test_shrinking_is_deterministic() -> None:
     run = failing_runs()[0]
-    first, again = (record(machine, careless_file, failure).plain()
-                    for machine, failure in (shrink(run), shrink(run)))  # fmt: skip
+    first, again = (record(target_run, careless_file, failure).plain()
+                    for target_run, failure in (shrink(run), shrink(run)))  # fmt: skip
     assert first == again
 
 
@@ -138,17 +138,17 @@ def longest_failing_run() -> SeededRun:
 
 def test_without_time_the_run_is_told_as_it_was() -> None:
     run = longest_failing_run()
-    machine, failure = run.run()
+    target_run, failure = run.run()
     hurried, told = shrink(run, seconds=0)
-    assert actions(hurried) == actions(machine)
+    assert actions(hurried) == actions(target_run)
     assert str(told) == str(failure)
 
 
 def test_when_time_is_up_nothing_more_is_tried() -> None:
     run = longest_failing_run()
-    machine, failure = shrink(run, seconds=1e-9)
-    assert actions(machine) == actions(run.run()[0])
-    assert shorten(machine, careless_file, failure, time.process_time()) == (machine, failure)
+    target_run, failure = shrink(run, seconds=1e-9)
+    assert actions(target_run) == actions(run.run()[0])
+    assert shorten(target_run, careless_file, failure, time.process_time()) == (target_run, failure)
 
 
 def test_run_longer_than_hypothesis_takes_is_shortened_at_least(
@@ -156,9 +156,9 @@ def test_run_longer_than_hypothesis_takes_is_shortened_at_least(
 ) -> None:
     run = longest_failing_run()
     monkeypatch.setattr(shrinker, "_answers", lambda _: [False])
-    machine, failure = shrink(run)
+    target_run, failure = shrink(run)
     assert name_of(failure) == name_of(run.run()[1] or failure)
-    assert len(machine.steps) < len(run.run()[0].steps)
+    assert len(target_run.steps) < len(run.run()[0].steps)
 
 
 def test_run_that_passes_cannot_be_shrunk() -> None:
@@ -181,10 +181,10 @@ def test_hole_in_the_runtime_that_the_swarm_finds_becomes_a_story_of_a_few_steps
         return handed[-1][1]
 
     monkeypatch.setattr(shrinker, "_simplest", noted)
-    machine, failure = shrink(run, PATIENCE)
+    target_run, failure = shrink(run, PATIENCE)
 
     ((trial, smallest),) = handed
     assert smallest is not None
     assert shortlex(smallest) < shortlex(_answers(trial))
     assert told(run).fails_as(name_of(failure))
-    assert len(machine.steps) <= 8
+    assert len(target_run.steps) <= 8

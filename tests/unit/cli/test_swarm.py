@@ -20,8 +20,8 @@ SEEDS = range(300)
 
 
 def swarms(steps: int = 30) -> list[Swarm]:
-    machine = TargetRun(runtime)
-    return [draw_swarm(SeededChoices(seed), machine, steps) for seed in SEEDS]
+    target_run = TargetRun(runtime)
+    return [draw_swarm(SeededChoices(seed), target_run, steps) for seed in SEEDS]
 
 
 def test_swarm_is_plain_data_on_one_line() -> None:
@@ -30,11 +30,11 @@ def test_swarm_is_plain_data_on_one_line() -> None:
 
 
 def test_every_kind_is_left_out_of_some_runs_except_the_simplest() -> None:
-    machine = TargetRun(runtime)
+    target_run = TargetRun(runtime)
     out = Counter(
         name for swarm in swarms() for name, weight in swarm.weights.items() if not weight
     )
-    first, *others = (kind.name for kind in machine.kinds)
+    first, *others = (kind.name for kind in target_run.kinds)
     assert first not in out
     assert all(10 < out[name] < 200 for name in others)
 
@@ -48,8 +48,8 @@ def test_some_runs_only_kill_some_only_cut_power_and_some_do_not_crash() -> None
 
 
 def test_runs_are_mostly_of_the_usual_length_sometimes_short_rarely_long() -> None:
-    machine = TargetRun(atomic_file)
-    found = Counter(draw_swarm(SeededChoices(seed), machine, 30).steps for seed in range(40_000))
+    target_run = TargetRun(atomic_file)
+    found = Counter(draw_swarm(SeededChoices(seed), target_run, 30).steps for seed in range(40_000))
     assert set(found) == {5, 30, 300, 1200}
     assert found[30] > found[5] > found[300] > found[1200]
 
@@ -57,35 +57,35 @@ def test_runs_are_mostly_of_the_usual_length_sometimes_short_rarely_long() -> No
 @pytest.mark.parametrize("tag", TARGETS)
 def test_no_swarm_brings_a_machine_to_a_standstill(tag: str) -> None:
     for seed in range(12):
-        machine, failure = SeededRun(TARGETS[tag], POSIX, seed, 12, swarm=True).run()
+        target_run, failure = SeededRun(TARGETS[tag], POSIX, seed, 12, swarm=True).run()
         assert failure is None
-        assert len(machine.steps) == 12
+        assert len(target_run.steps) == 12
 
 
 def test_kind_that_is_left_out_is_not_done_while_another_is_possible() -> None:
-    machine = TargetRun(atomic_file)
-    weights = {kind.name: int(kind.name == "write") for kind in machine.kinds}
+    target_run = TargetRun(atomic_file)
+    weights = {kind.name: int(kind.name == "write") for kind in target_run.kinds}
     choices = SwarmChoices(SeededChoices(1), Swarm(20, weights, {}))
     for _ in range(20):
-        machine.perform(machine.propose(choices), choices)
-    assert {step.action.name for step in machine.steps} == {"write"}
+        target_run.perform(target_run.propose(choices), choices)
+    assert {step.action.name for step in target_run.steps} == {"write"}
 
 
 def test_where_nothing_that_is_in_is_possible_anything_is_done() -> None:
-    machine = TargetRun(atomic_file)
-    weights = {kind.name: int(kind.name == "fault_off") for kind in machine.kinds}
+    target_run = TargetRun(atomic_file)
+    weights = {kind.name: int(kind.name == "fault_off") for kind in target_run.kinds}
     choices = SwarmChoices(SeededChoices(1), Swarm(20, weights, {}))
-    assert machine.propose(choices).name != "fault_off"
+    assert target_run.propose(choices).name != "fault_off"
 
 
 def test_run_of_kills_alone_cuts_no_power() -> None:
-    machine = TargetRun(atomic_file)
-    weights = {kind.name: kind.weight for kind in machine.kinds}
+    target_run = TargetRun(atomic_file)
+    weights = {kind.name: kind.weight for kind in target_run.kinds}
     choices = SwarmChoices(SeededChoices(1), Swarm(40, weights, {"kind": (0,)}))
     for _ in range(40):
-        machine.perform(machine.propose(choices), choices)
-    assert machine.tally.power_cuts == 0
-    assert machine.tally.kills > 5
+        target_run.perform(target_run.propose(choices), choices)
+    assert target_run.tally.power_cuts == 0
+    assert target_run.tally.kills > 5
 
 
 def test_same_seed_gives_the_same_swarm_and_the_same_run() -> None:
@@ -95,13 +95,15 @@ def test_same_seed_gives_the_same_swarm_and_the_same_run() -> None:
 
 
 def test_long_run_lets_go_of_the_disks_that_died_long_ago() -> None:
-    machine, _ = SeededRun(atomic_file, POSIX, 1, 300).run()
-    kept = [step.number for step in machine.steps if any(crash.disk for crash in step.crashes)]
+    target_run, _ = SeededRun(atomic_file, POSIX, 1, 300).run()
+    kept = [step.number for step in target_run.steps if any(crash.disk for crash in step.crashes)]
     assert min(kept) > 200
 
 
 def test_run_ends_with_all_faults_lifted_and_a_recovery_that_changes_nothing() -> None:
-    machine, failure = SeededRun(atomic_file, POSIX, 3, 20, "write * #1+ ENOSPC", swarm=True).run()
+    target_run, failure = SeededRun(
+        atomic_file, POSIX, 3, 20, "write * #1+ ENOSPC", swarm=True
+    ).run()
     assert failure is None
-    assert not machine.faults.on
-    assert not machine.lifetimes.world.alive
+    assert not target_run.faults.on
+    assert not target_run.crash_runner.world.alive

@@ -24,7 +24,7 @@ BUDGET = settings(
 def test_a_failure_is_shrunk_to_a_story_of_very_few_actions(tmp_path: Path) -> None:
     campaign = fuzz(undurable, budget=BUDGET, folder=tmp_path)
     (finding,) = campaign.findings
-    assert len(finding.machine.steps) <= 2
+    assert len(finding.target_run.steps) <= 2
     told = finding.story.splitlines()
     assert told[0].startswith(f"FAILED  {type(finding.failure).__name__}  on posix  fingerprint ")
     assert any("lost   rename of " in line for line in told)

@@ -1,4 +1,4 @@
-"""The machine: actions as data, crashes around them, and a run that its choices determine."""
+"""The run: actions as data, crashes around them, and a run that its choices determine."""
 
 from __future__ import annotations
 
@@ -36,34 +36,39 @@ def crashed(*crashes: dict[str, Json]) -> Action:
 def test_every_proposed_action_is_plain_json_data() -> None:
     choices = SeededChoices(1)
     for target in TARGETS.values():
-        machine = TargetRun(target)
+        run = TargetRun(target)
         for _ in range(30):
-            action = machine.propose(choices)
+            action = run.propose(choices)
             assert Action.of_plain(json.loads(json.dumps(action.plain()))) == action
-            machine.perform(action, choices)
+            run.perform(action, choices)
 
 
 def test_the_plainest_run_crashes_nothing_and_draws_no_fault() -> None:
-    machine, plain = TargetRun(framed), PlainChoices()
+    run, plain = TargetRun(framed), PlainChoices()
     for _ in range(5):
-        machine.perform(machine.propose(plain), plain)
-    machine.finish()
-    assert {step.action.name for step in machine.steps} == {"append"}
-    assert (machine.tally.power_cuts, machine.tally.faults) == (0, 0)
+        run.perform(run.propose(plain), plain)
+    run.finish()
+    assert {step.action.name for step in run.steps} == {"append"}
+    assert (run.tally.power_cuts, run.tally.faults) == (0, 0)
 
 
 def test_a_calm_subject_is_neither_crashed_nor_given_faults() -> None:
-    machine = TargetRun(lifecycle)
-    assert run_seeded(machine, 1, 60) is None
-    assert {step.action.name for step in machine.steps} == {"create", "spawn", "turn", "terminate"}
-    assert (machine.tally.power_cuts, machine.tally.faults) == (0, 0)
+    run = TargetRun(lifecycle)
+    assert run_seeded(run, 1, 60) is None
+    assert {step.action.name for step in run.steps} == {
+        "create",
+        "spawn",
+        "turn",
+        "terminate",
+    }
+    assert (run.tally.power_cuts, run.tally.faults) == (0, 0)
 
 
 def test_a_power_cut_after_an_acknowledged_write_shows_a_missing_barrier() -> None:
-    machine = TargetRun(undurable)
-    machine.perform(Action.of_plain(WRITE), PlainChoices())
+    run = TargetRun(undurable)
+    run.perform(Action.of_plain(WRITE), PlainChoices())
     with pytest.raises(SilentEmpty):
-        machine.perform(crashed(crash(0)), SeededChoices(4))
+        run.perform(crashed(crash(0)), SeededChoices(4))
 
 
 @pytest.mark.parametrize(("model", "safe"), [(SCC, True), (POSIX, False)], ids=["scc", "posix"])
@@ -75,52 +80,56 @@ def test_the_persistence_model_decides_whether_a_missing_file_barrier_matters(
 
 
 def test_a_crash_within_the_action_meets_the_operation_that_was_asked_for() -> None:
-    machine = TargetRun(sound)
-    machine.perform(crashed(crash(2, "before", "kill")), PlainChoices())
-    (met,) = machine.steps[0].crashes
+    run = TargetRun(sound)
+    run.perform(crashed(crash(2, "before", "kill")), PlainChoices())
+    (met,) = run.steps[0].crashes
     assert (met.during, met.operation_name) == ("write", "Write")
     assert (met.point.phase, met.point.kind) == ("before", CrashKind.KILL)
 
 
 def test_a_recovery_is_crashed_to_any_depth() -> None:
-    machine = TargetRun(sound)
-    machine.perform(
+    run = TargetRun(sound)
+    run.perform(
         crashed(crash(2, kind="kill"), crash(1), crash(1, "before"), crash(0)), PlainChoices()
     )
-    assert [met.during for met in machine.steps[0].crashes] == ["write", *["recovery"] * 3]
-    assert (machine.tally.kills, machine.tally.power_cuts, machine.tally.nested) == (1, 3, 2)
+    assert [met.during for met in run.steps[0].crashes] == ["write", *["recovery"] * 3]
+    assert (run.tally.kills, run.tally.power_cuts, run.tally.nested) == (
+        1,
+        3,
+        2,
+    )
 
 
 def test_a_planned_crash_behind_the_end_comes_when_the_action_has_returned() -> None:
-    machine = TargetRun(sound)
-    machine.perform(crashed(crash(99)), PlainChoices())
-    assert machine.steps[0].crashes[0].operation_name == "return"
+    run = TargetRun(sound)
+    run.perform(crashed(crash(99)), PlainChoices())
+    assert run.steps[0].crashes[0].operation_name == "return"
 
 
 def test_a_fault_that_keeps_recovery_from_ending_is_lifted_and_recovery_starts_again() -> None:
-    machine = TargetRun(sound)
-    machine.perform(Action("fault_on", {"plan": "fsync * #1 EIO:ext4"}), PlainChoices())
-    machine.perform(crashed(crash(1, "before")), PlainChoices())
-    assert not machine.faults.on
-    machine.finish()
+    run = TargetRun(sound)
+    run.perform(Action("fault_on", {"plan": "fsync * #1 EIO:ext4"}), PlainChoices())
+    run.perform(crashed(crash(1, "before")), PlainChoices())
+    assert not run.faults.on
+    run.finish()
 
 
 def test_an_action_meets_its_fault_and_the_next_one_does_not() -> None:
-    machine = TargetRun(sound)
+    run = TargetRun(sound)
     plan: dict[str, Json] = {"action": WRITE, "plan": "write * #1 ENOSPC"}
-    machine.perform(Action("with_fault", plan), PlainChoices())
-    machine.perform(Action.of_plain(WRITE), PlainChoices())
-    assert machine.steps[0].outcome.startswith("refused: data/state.json: no space left")
-    assert machine.steps[1].outcome == "ack"
-    assert machine.tally.faults == 1
+    run.perform(Action("with_fault", plan), PlainChoices())
+    run.perform(Action.of_plain(WRITE), PlainChoices())
+    assert run.steps[0].outcome.startswith("refused: data/state.json: no space left")
+    assert run.steps[1].outcome == "ack"
+    assert run.tally.faults == 1
 
 
 def test_an_action_that_is_not_possible_diverges() -> None:
-    machine = TargetRun(sound)
+    run = TargetRun(sound)
     with pytest.raises(Diverged):
-        machine.perform(Action("fault_off", {}), PlainChoices())
+        run.perform(Action("fault_off", {}), PlainChoices())
     with pytest.raises(Diverged):
-        machine.perform(Action("send_mail", {}), PlainChoices())
+        run.perform(Action("send_mail", {}), PlainChoices())
 
 
 def test_what_performing_a_step_asked_for_repeats_it() -> None:
@@ -132,7 +141,7 @@ def test_what_performing_a_step_asked_for_repeats_it() -> None:
         replayed = ReplayChoices(step.chosen)
         again.perform(step.action, replayed)
         replayed.finish()
-    one, other = (machine.lifetimes.world.disk.snapshot() for machine in (first, again))
+    one, other = (run.crash_runner.world.disk.snapshot() for run in (first, again))
     assert one.digest() == other.digest()
 
 

@@ -29,10 +29,10 @@ from tests.unit.machines.broken import in_place, sound, undurable
 @pytest.fixture
 def failing() -> Reproducer:
     """The reproducer of a file whose rename is never made durable."""
-    machine = TargetRun(undurable)
-    failure = run_seeded(machine, 1, 30)
+    target_run = TargetRun(undurable)
+    failure = run_seeded(target_run, 1, 30)
     assert failure is not None
-    return record(machine, undurable, failure)
+    return record(target_run, undurable, failure)
 
 
 def test_a_failure_replays_byte_for_byte(failing: Reproducer, tmp_path: Path) -> None:
@@ -62,11 +62,11 @@ def test_a_replay_that_does_not_fit_says_at_which_step(failing: Reproducer) -> N
 
 
 def test_shortening_leaves_only_steps_that_are_needed(failing: Reproducer) -> None:
-    machine, told = shorten(_again(failing), undurable, _failure(failing))
+    target_run, told = shorten(_again(failing), undurable, _failure(failing))
     assert type(told).__name__ == failing.broken
-    assert len(machine.steps) <= 3
-    for place in range(len(machine.steps)):
-        steps = recorded(machine)
+    assert len(target_run.steps) <= 3
+    for place in range(len(target_run.steps)):
+        steps = recorded(target_run)
         fewer = (*steps[:place], *steps[place + 1 :])
         left = run_recorded(TargetRun(undurable), fewer)
         assert type(left).__name__ != failing.broken
@@ -86,10 +86,10 @@ def test_the_file_names_everything_that_a_replay_needs(failing: Reproducer, tmp_
 
 
 def test_the_fingerprint_tells_failures_apart(failing: Reproducer) -> None:
-    machine = TargetRun(in_place)
-    failure = run_seeded(machine, 1, 30)
+    target_run = TargetRun(in_place)
+    failure = run_seeded(target_run, 1, 30)
     assert failure is not None
-    assert record(machine, in_place, failure).fingerprint != failing.fingerprint
+    assert record(target_run, in_place, failure).fingerprint != failing.fingerprint
     assert replace(failing, trace="", versions={}).fingerprint == failing.fingerprint
 
 
@@ -142,9 +142,9 @@ def test_a_replay_imports_nothing_of_hypothesis() -> None:
 
 
 def _again(reproducer: Reproducer) -> TargetRun:
-    machine = TargetRun(undurable)
-    run_recorded(machine, reproducer.steps)
-    return machine
+    target_run = TargetRun(undurable)
+    run_recorded(target_run, reproducer.steps)
+    return target_run
 
 
 def _failure(reproducer: Reproducer) -> Exception:
