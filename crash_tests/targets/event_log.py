@@ -40,9 +40,9 @@ class Log(Protocol):
 
     def append(self, event: str, data: JsonObject) -> Line: ...
     def append_all(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]: ...
-    def note(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]: ...
+    def append_unsynced(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]: ...
     def lines(self) -> Iterable[Line]: ...
-    def rest(self) -> None: ...
+    def park(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -134,7 +134,7 @@ class EventLogTarget(SystemTarget):
     def _note(self, arguments: Arguments) -> str:
         entries = self._begin(arguments)
         try:
-            self._log.note(entries)
+            self._log.append_unsynced(entries)
         except (OSError, StorageError) as refused:
             return self._not_written(refused)
         self._shadow.note()
@@ -143,7 +143,7 @@ class EventLogTarget(SystemTarget):
     def _rest(self, _arguments: Arguments) -> str:
         self._faulty |= bool(self.fault_plan)
         try:
-            self._log.rest()
+            self._log.park()
         except LogStopped as refused:
             if not self._stopped:
                 self._shadow.stop()

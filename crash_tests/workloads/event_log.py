@@ -42,7 +42,7 @@ def _appending(framing: Framing) -> Workload:
 def _noting(framing: Framing) -> Workload:
     def workload(disk: Process, ack: History) -> None:
         log = EventLog.open(host_of(disk), _PATH, _SESSION, framing)
-        for texts, write in ((_NOTED, log.note), (_GROUP, log.append_all)):
+        for texts, write in ((_NOTED, log.append_unsynced), (_GROUP, log.append_all)):
             for text in texts:
                 ack.attempt(text)
             write(_events(texts))

@@ -219,7 +219,7 @@ class Agent:
 
     def _note(self, events: Sequence[Event]) -> None:
         try:
-            self.history.apply(self._open().note(events))
+            self.history.apply(self._open().append_unsynced(events))
         except LogStopped as stopped:
             self.stopped = stopped.reason
             raise
@@ -272,7 +272,7 @@ class Agent:
                 return
             try:
                 if log.is_durable:
-                    log.rest()
+                    log.park()
                 else:
                     await self._host.workers.run(log.rest)
             except LogStopped as stopped:

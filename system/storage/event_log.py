@@ -105,7 +105,7 @@ class EventLog:
         self._durable_seq = self.last_seq
         return lines
 
-    def note(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]:
+    def append_unsynced(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]:
         """Append events without a barrier; raises as ``append_all``.
 
         They survive the death of the process, and become durable with the next append. A
@@ -165,7 +165,7 @@ class EventLog:
         """Whether no note waits for a barrier, so that ``rest`` needs none."""
         return self._durable_seq == self.last_seq
 
-    def rest(self) -> None:
+    def park(self) -> None:
         """Hold no descriptor until the next append or note; all that was noted is durable then.
 
         There is a barrier if anything was noted since the last one. Raises ``LogStopped``.
@@ -174,7 +174,7 @@ class EventLog:
             raise LogStopped(self.path, self._stopped)
         self._stopped = "a barrier was interrupted"
         try:
-            self._writer.rest()
+            self._writer.park()
         except LogStopped as stopped:
             self._stopped = stopped.reason
             raise

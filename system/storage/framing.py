@@ -32,11 +32,11 @@ class LineWriter(Protocol):
         """Append a group; it, and all noted before it, is durable when this returns."""
         ...
 
-    def note(self, encoded: bytes) -> None:
+    def append_unsynced(self, encoded: bytes) -> None:
         """Append a group that becomes durable with the next one that is written."""
         ...
 
-    def rest(self) -> None:
+    def park(self) -> None:
         """Make all noted durable and close the file until the next call, or ``LogStopped``."""
         ...
 
@@ -51,11 +51,11 @@ class FramedWriter:
         self._file.append(encoded)
         self._file.commit()
 
-    def note(self, encoded: bytes) -> None:
-        self._file.note(encoded)
+    def append_unsynced(self, encoded: bytes) -> None:
+        self._file.append_unsynced(encoded)
 
-    def rest(self) -> None:
-        self._file.rest()
+    def park(self) -> None:
+        self._file.park()
 
 
 def pending_path(path: str) -> str:

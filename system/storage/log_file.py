@@ -55,12 +55,12 @@ class LogFile:
             raise self._stopped("its barrier failed", error) from error
         self.kept_bytes = self._durable_bytes = self._written_bytes
 
-    def note(self, encoded: bytes) -> None:
+    def append_unsynced(self, encoded: bytes) -> None:
         """Write at the end, and leave it to a later ``commit``; raises as ``append``."""
         self.append(encoded)
         self.kept_bytes = self._written_bytes
 
-    def rest(self) -> None:
+    def park(self) -> None:
         """Give the descriptor back until the next write; raises as ``commit``.
 
         What was written is durable then.

@@ -43,12 +43,12 @@ class PendingWriter:
         self._noted = b""
         self._remove()
 
-    def note(self, encoded: bytes) -> None:
-        self._file.note(encoded)
+    def append_unsynced(self, encoded: bytes) -> None:
+        self._file.append_unsynced(encoded)
         self._noted += encoded
 
-    def rest(self) -> None:
-        self._file.rest()
+    def park(self) -> None:
+        self._file.park()
         self._noted = b""
 
     def _announce(self, entry: bytes) -> None:

@@ -35,7 +35,7 @@ def line(seq: int, text: str, durable: int | None = None) -> Line:
 
 
 def write(log: EventLog, way: str, *texts_of_lines: str) -> list[Line]:
-    return (log.note if way == "note" else log.append_all)(said(*texts_of_lines))
+    return (log.append_unsynced if way == "note" else log.append_all)(said(*texts_of_lines))
 
 
 both_ways = pytest.mark.parametrize("way", ["note", "append_all"])
@@ -55,7 +55,7 @@ def test_a_note_is_one_write_and_no_barrier(here: FaultyHost, framing: Framing) 
     log = opened(here, framing)
     here.files.calls.clear()
 
-    log.note(said("a", "b"))
+    log.append_unsynced(said("a", "b"))
 
     assert here.files.calls == [f"open-append {PATH}", f"append {PATH}"]
 
@@ -67,8 +67,8 @@ def test_lines_say_what_was_durable_when_they_were_written(
     log = opened(here, framing)
 
     written = log.append_all(said("a", "b", "c"))
-    written += log.note(said("d"))
-    written += log.note(said("e"))
+    written += log.append_unsynced(said("d"))
+    written += log.append_unsynced(said("e"))
     written.append(log.append("said", {"text": "f"}))
     written.append(log.append("said", {"text": "g"}))
 
@@ -85,7 +85,7 @@ def test_lines_say_what_was_durable_when_they_were_written(
 def test_an_opened_log_hands_over_its_lines(here: FaultyHost, framing: Framing) -> None:
     log = opened(here, framing)
     assert log.recovered == ()
-    written = [*log.append_all(said("a", "b")), *log.note(said("c"))]
+    written = [*log.append_all(said("a", "b")), *log.append_unsynced(said("c"))]
     log.close()
 
     again = opened(here, framing)
@@ -97,7 +97,7 @@ def test_an_opened_log_hands_over_its_lines(here: FaultyHost, framing: Framing) 
 def test_the_pending_entry_of_a_group_holds_the_notes_before_it(here: FaultyHost) -> None:
     log = opened(here, Framing.PENDING)
     say(log, "a")
-    log.note(said("b"))
+    log.append_unsynced(said("b"))
     here.files.fail("unlink", "events.pending", errno.EIO)
 
     log.append_all(said("c", "d"))
@@ -122,7 +122,7 @@ def test_one_line_that_is_refused_leaves_nothing_of_its_group(
     here.files.calls.clear()
 
     with pytest.raises(error):
-        (log.note if way == "note" else log.append_all)(events)
+        (log.append_unsynced if way == "note" else log.append_all)(events)
     assert here.files.calls == []
 
     assert [each.seq for each in write(log, way, "a")] == [1]
@@ -136,7 +136,7 @@ def test_a_full_disk_keeps_nothing_of_a_group_and_all_that_was_noted_before(
     here: FaultyHost, framing: Framing, way: str, taken: int
 ) -> None:
     log = opened(here, framing)
-    log.note(said("a"))
+    log.append_unsynced(said("a"))
     if taken:
         here.files.shorten("append", "events.jsonl", taken)
     here.files.fail("append", "events.jsonl", errno.ENOSPC, nth=2 if taken else 1)
@@ -158,13 +158,13 @@ def test_a_failed_barrier_puts_in_doubt_what_was_noted_before(
 ) -> None:
     log = opened(here, framing)
     say(log, "a")
-    log.note(said("noted"))
+    log.append_unsynced(said("noted"))
     here.files.fail("fdatasync", "events.jsonl", errno.EIO)
 
     with pytest.raises(LogStopped, match="its barrier failed"):
         say(log, "unknown")
     with pytest.raises(LogStopped, match="its barrier failed"):
-        log.note(said("refused"))
+        log.append_unsynced(said("refused"))
 
     assert texts(log) == ["a"]
 
@@ -179,6 +179,6 @@ def test_a_partial_note_that_cannot_be_removed_stops_the_log(
     here.files.fail("fsync", "events.jsonl", errno.EIO)
 
     with pytest.raises(LogStopped, match="a partial line could not be removed"):
-        log.note(said("unknown"))
+        log.append_unsynced(said("unknown"))
     with pytest.raises(LogStopped):
         say(log, "refused")

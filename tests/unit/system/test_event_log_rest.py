@@ -32,10 +32,10 @@ def test_a_log_that_was_only_recovered_and_read_holds_no_descriptor(
 @both_framings
 def test_rest_makes_notes_durable_before_it_closes(here: FaultyHost, framing: Framing) -> None:
     log = opened(here, framing)
-    log.note(said("a"))
+    log.append_unsynced(said("a"))
     here.files.calls.clear()
 
-    log.rest()
+    log.park()
 
     assert here.files.calls == [f"fdatasync {PATH}", f"close {PATH}"]
 
@@ -48,16 +48,16 @@ def test_rest_after_an_append_has_no_barrier_and_resting_twice_does_nothing(
     say(log, "a")
     here.files.calls.clear()
 
-    log.rest()
-    log.rest()
+    log.park()
+    log.park()
 
     assert here.files.calls == [f"close {PATH}"]
 
 
 def test_a_log_that_has_rested_goes_on_where_it_was(here: FaultyHost) -> None:
     log = opened(here)
-    log.note(said("a"))
-    log.rest()
+    log.append_unsynced(said("a"))
+    log.park()
     here.files.calls.clear()
 
     line = log.append("said", {"text": "b"})
@@ -69,8 +69,8 @@ def test_a_log_that_has_rested_goes_on_where_it_was(here: FaultyHost) -> None:
 
 def test_what_rest_made_durable_is_not_announced_again(here: FaultyHost) -> None:
     log = opened(here, Framing.PENDING)
-    log.note(said("a"))
-    log.rest()
+    log.append_unsynced(said("a"))
+    log.park()
 
     say(log, "b")
 
@@ -82,12 +82,12 @@ def test_what_rest_made_durable_is_not_announced_again(here: FaultyHost) -> None
 def test_a_barrier_that_fails_in_rest_stops_the_log(here: FaultyHost, framing: Framing) -> None:
     log = opened(here, framing)
     say(log, "a")
-    log.note(said("b"))
+    log.append_unsynced(said("b"))
     here.files.fail("fdatasync", PATH, EIO)
 
     for _ in range(2):
         with pytest.raises(LogStopped, match="its barrier failed"):
-            log.rest()
+            log.park()
     with pytest.raises(LogStopped):
         say(log, "c")
 
@@ -102,7 +102,7 @@ def test_what_closing_says_when_all_is_durable_does_not_matter(
     say(log, "a")
     here.files.fail("close", PATH, EIO)
 
-    log.rest()
+    log.park()
     say(log, "b")
 
     assert texts(log) == ["a", "b"]
@@ -129,4 +129,4 @@ def test_a_closed_log_does_not_rest(here: FaultyHost, framing: Framing) -> None:
     log.close()
 
     with pytest.raises(LogStopped, match="it is closed"):
-        log.rest()
+        log.park()
