@@ -274,7 +274,7 @@ class Agent:
                 if log.is_durable:
                     log.park()
                 else:
-                    await self._host.workers.run(log.rest)
+                    await self._host.workers.run(log.park)
             except LogStopped as stopped:
                 self.stopped = stopped.reason
 

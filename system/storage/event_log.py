@@ -111,7 +111,7 @@ class EventLog:
         They survive the death of the process, and become durable with the next append. A
         power cut before that leaves the first few of them, or none.
         """
-        return self._write(events, self._writer.note)
+        return self._write(events, self._writer.append_unsynced)
 
     def _write(
         self, events: Sequence[tuple[str, JsonObject]], write: Callable[[bytes], None]
