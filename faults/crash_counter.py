@@ -40,72 +40,74 @@ class Hit(NamedTuple):
 
 
 class CrashCounter:
-    """Counts the operations of ``disk`` down to number ``operation``, and crashes there.
+    """Counts down the mutating operations of ``disk``, and crashes when none remains.
 
-    Make it the disk's interposer; whatever was the interposer before stands behind it.
-    ``kept`` is for a kill ``during`` a write: so many of its bytes are taken, rounded
-    down to a page boundary; 0 takes all of them, which is right for a power cut.
+    Make it the disk's interposer; it forwards each call to the previous interposer.
+    ``remaining`` is decremented by every write, fsync, rename and other mutating operation.
+    The crash happens at the operation that brings it to zero, before, during or after it.
+    An operation that an injector refuses did not happen and is not counted; a crash
+    ``before`` it comes first. ``kept`` is for a kill ``during`` a write: the number of its
+    bytes that are copied, rounded down to a page boundary; 0 copies all of them, as a power
+    cut requires.
 
-    ``hit`` is what the crash met, or None as long as it has not come. An operation that
-    an injector refuses did not happen and is not counted, so the next one gets its
-    number; a crash ``before`` it comes first.
+    ``hit`` is the operation of the crash, None until the crash.
 
-    Raises ``HarnessError`` if that operation is already over.
+    Raises ``HarnessError`` unless ``remaining`` is at least 1.
     """
 
-    __slots__ = ("_behind", "_disk", "hit", "kept", "operation", "phase")
+    __slots__ = ("_behind", "_disk", "hit", "kept", "phase", "remaining")
 
-    def __init__(self, disk: Disk, operation: int, phase: Phase, kept: int = 0) -> None:
-        if operation <= disk.operations:
-            raise HarnessError(
-                f"cannot crash at operation={operation}: {disk.operations} are over already"
-            )
+    def __init__(self, disk: Disk, remaining: int, phase: Phase, kept: int = 0) -> None:
+        if remaining < 1:
+            raise HarnessError(f"a crash needs an operation to happen at: remaining={remaining}")
         self._disk = disk
         self._behind = disk.interposer
-        self.operation = operation
+        self.remaining = remaining
         self.phase = phase
         self.kept = kept
         self.hit: Hit | None = None
 
     def before(self, operation: Operation, number: int) -> Operation:
-        """Crash here if nothing of the operation shall happen."""
-        meant = number == self.operation
-        if meant and self.phase is Phase.BEFORE:
-            self._crash(operation)
+        """Crash if nothing of the operation is to happen."""
+        is_last = self.remaining == 1
+        if is_last and self.phase is Phase.BEFORE:
+            self._crash(operation, number)
         if self._behind is not None:
             operation = self._behind.before(operation, number)
-        if meant and self.phase is Phase.DURING:
-            return self._part_of(operation)
+        if is_last and self.phase is Phase.DURING:
+            return self._part_of(operation, number)
         return operation
 
     def after(self, operation: Operation, number: int) -> None:
-        """Crash here if all, or the first part, of the operation shall have happened."""
+        """Count the operation; crash if all or the first part of it was to happen."""
         if self._behind is not None:
             self._behind.after(operation, number)
-        if number == self.operation:
-            self._crash(operation)
+        if self.remaining == 1:
+            self._crash(operation, number)
+        self.remaining -= 1
 
     def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:
-        """Reading changes nothing, so it is no crash point."""
+        """Forward a read, which is no crash point because it changes nothing."""
         if self._behind is not None:
             return self._behind.reading(path, inode, offset, data)
         return data
 
-    def _part_of(self, operation: Operation) -> Operation:
+    def _part_of(self, operation: Operation, number: int) -> Operation:
         if isinstance(operation, Sync | FailedSync):
-            self._crash(operation)
+            self._crash(operation, number)
         if isinstance(operation, Write) and self.kept:
             taken = page_prefix(operation, self.kept)
             if not taken:
-                self._crash(operation)
+                self._crash(operation, number)
             return operation._replace(data=operation.data[:taken])
         return operation
 
-    def _crash(self, operation: Operation) -> NoReturn:
-        self.hit = Hit(operation, self.operation, self.phase)
+    def _crash(self, operation: Operation, number: int) -> NoReturn:
+        self.remaining = 0
+        self.hit = Hit(operation, number, self.phase)
         self._disk.power_off()
         name = type(operation).__name__
-        raise SimulatedCrash(f"{self.phase} operation {self.operation}, {name} {operation.path}")
+        raise SimulatedCrash(f"{self.phase} operation {number}, {name} {operation.path}")
 
 
 def page_prefix(write: Write, kept: int) -> int:

@@ -29,11 +29,11 @@ class Trace:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def note(self, line: str) -> None:
+    def add(self, line: str) -> None:
         """Add one line."""
         self.lines.append(line)
 
-    def operations(self, journal: Sequence[Operation]) -> None:
+    def add_operations(self, journal: Sequence[Operation]) -> None:
         """Add what a disk did in one lifetime."""
         for number, operation in enumerate(journal, 1):
             self.lines.append(f"  {number} {type(operation).__name__} {_values(operation)}")

@@ -148,9 +148,9 @@ class World(Generic[H]):
         while self._at_end:
             self._at_end.pop()()
         if self.trace is not None:
-            self.trace.note(f"lifetime {self.boots}")
-            self.trace.operations(disk.journal)
-            self.trace.note(f"image {image.digest()}")
+            self.trace.add(f"lifetime {self.boots}")
+            self.trace.add_operations(disk.journal)
+            self.trace.add(f"image {image.digest()}")
         self.image = image
         self._disk = self._loop = self._process = None
         loop.abandon()

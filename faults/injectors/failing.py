@@ -1,77 +1,88 @@
-"""Calls that fail: EIO, EINTR, EROFS, EMFILE and their kind, and fsync under a policy.
+"""Calls that fail or transfer less than requested: errno, fsync policies, short transfers.
 
-A refused call changes nothing. A failed fsync is no refusal: the disk carries it out by
-the policy of the rule (``sim.disk.operation.SyncFailure``), for every descriptor to see.
+A refused call changes nothing. A failed fsync is no refusal: the disk carries it out under
+the policy of the rule (``SyncFailure``), visible to every descriptor of the file.
 
-A rule ``change * from 12 EROFS`` is a file system that errors made read-only, so a
-barrier fails as well (``ext4_sync_file``: EROFS once the journal is aborted).
+A rule ``change * from 12 EROFS`` is a file system that errors made read-only, so a barrier
+fails as well (``ext4_sync_file`` returns EROFS once the journal is aborted).
 """
 
 from __future__ import annotations
 
 import os
 
-from faults.fault_effect import FailSync, Refuse
-from faults.fault_rule import Calls
-from faults.injectors.passing import Injector, Passing
-from faults.injectors.trigger import Trigger
-from sim.disk.cache.operation import FailedSync, Operation, Sync
+from faults.fault_plan import CallKind, FailSync, FaultRule, Refuse, Shorten
+from faults.injectors.rule_injector import RuleInjector
+from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
 
 
-class RefusingInjector(Passing):
-    """Lets calls of any kind fail with one errno."""
+class RefuseInjector(RuleInjector):
+    """Fails calls of any kind with one errno."""
 
-    __slots__ = ("_errno", "_trigger")
+    __slots__ = ("_errno",)
 
-    def __init__(self, trigger: Trigger, effect: Refuse, behind: Injector) -> None:
-        super().__init__(behind)
-        self._trigger = trigger
+    def __init__(self, rule: FaultRule, effect: Refuse) -> None:
+        super().__init__(rule)
         self._errno = effect.errno
 
     def before(self, operation: Operation, number: int) -> Operation:
-        """Refuse a mutating operation."""
-        if self._trigger.strikes_operation(operation, number):
-            raise self._error(operation.path)
-        return self.behind.before(operation, number)
+        self._refuse(self.strikes_operation(operation, number), operation.path)
+        return operation
 
-    def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:
-        """Refuse a read."""
-        if self._trigger.strikes(Calls.READ, path):
-            raise self._error(path)
-        return self.behind.reading(path, inode, offset, data)
+    def reading(self, path: str, _inode: int, _offset: int, data: bytes) -> bytes:
+        self._refuse(self.strikes(CallKind.READ, path), path)
+        return data
 
     def opening(self, path: str, descriptors: int) -> None:
-        """Refuse an open."""
-        if self._trigger.strikes(Calls.OPEN, path, descriptors):
-            raise self._error(path)
-        self.behind.opening(path, descriptors)
+        self._refuse(self.strikes(CallKind.OPEN, path, descriptors), path)
 
-    def closing(self, path: str, inode: int) -> None:
-        """Report an error at a close; the descriptor is gone all the same."""
-        if self._trigger.strikes(Calls.CLOSE, path):
-            raise self._error(path)
-        self.behind.closing(path, inode)
+    def closing(self, path: str, _inode: int) -> None:
+        """Fail a close; the descriptor is closed nevertheless, as on Linux."""
+        self._refuse(self.strikes(CallKind.CLOSE, path), path)
 
-    def _error(self, path: str) -> OSError:
-        self._trigger.fired += 1
-        return OSError(self._errno, os.strerror(self._errno), path)
+    def _refuse(self, struck: bool, path: str) -> None:
+        if struck:
+            self.fired += 1
+            raise OSError(self._errno, os.strerror(self._errno), path)
 
 
-class SyncInjector(Passing):
-    """Lets barriers fail under a policy."""
+class FailSyncInjector(RuleInjector):
+    """Fails barriers under a policy."""
 
-    __slots__ = ("_policy", "_trigger")
+    __slots__ = ("_policy",)
 
-    def __init__(self, trigger: Trigger, effect: FailSync, behind: Injector) -> None:
-        super().__init__(behind)
-        self._trigger = trigger
+    def __init__(self, rule: FaultRule, effect: FailSync) -> None:
+        super().__init__(rule)
         self._policy = effect.policy
 
     def before(self, operation: Operation, number: int) -> Operation:
-        """Turn a barrier into one that fails."""
-        struck = self._trigger.strikes_operation(operation, number)
+        struck = self.strikes_operation(operation, number)
         if struck and isinstance(operation, Sync):
-            self._trigger.fired += 1
+            self.fired += 1
             path, inode, data_only = operation
-            operation = FailedSync(path, inode, data_only, self._policy)
-        return self.behind.before(operation, number)
+            return FailedSync(path, inode, data_only, self._policy)
+        return operation
+
+
+class ShortenInjector(RuleInjector):
+    """Cuts writes or reads that are longer than the rule's size."""
+
+    __slots__ = ("_most_bytes",)
+
+    def __init__(self, rule: FaultRule, effect: Shorten) -> None:
+        super().__init__(rule)
+        self._most_bytes = effect.most_bytes
+
+    def before(self, operation: Operation, number: int) -> Operation:
+        struck = self.strikes_operation(operation, number)
+        if struck and isinstance(operation, Write):
+            return operation._replace(data=self._cut(operation.data))
+        return operation
+
+    def reading(self, path: str, _inode: int, _offset: int, data: bytes) -> bytes:
+        return self._cut(data) if self.strikes(CallKind.READ, path) else data
+
+    def _cut(self, data: bytes) -> bytes:
+        if len(data) > self._most_bytes:
+            self.fired += 1
+        return data[: self._most_bytes]

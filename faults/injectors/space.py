@@ -1,13 +1,12 @@
 """A disk that fills up: ENOSPC by quota, at the write, late at the fsync, or at the close.
 
-Space is counted by growth: a write takes what it adds to the size of its file; cutting or
-removing the file gives it back. Overwriting needs none, holes count as if written, and a
-file that is removed while open gives its space back at once.
+Space is counted by growth: a write takes the bytes by which its file grows; truncating or
+removing the file returns them. Overwriting takes none, holes count as if written, and a file
+that is removed while open returns its space at once.
 
-At the write, Linux takes what fits and returns a short count; only a write of which
-nothing fits fails. With delayed allocation (NFS, quotas) the writes succeed, and the
-barrier or the close of a file that holds new data fails, as long as there is no room; the
-data stays pending.
+At the write, Linux takes as many bytes as fit and returns a short count; only a write of which
+none fits fails. With delayed allocation (NFS, quotas) the writes succeed, and the barrier or
+the close of a file with new data fails as long as there is no room; the data stays unsynced.
 """
 
 from __future__ import annotations
@@ -15,69 +14,59 @@ from __future__ import annotations
 import errno
 import os
 
-from faults.fault_moment import After
-from faults.fault_rule import Calls
-from faults.injectors.passing import Injector, Passing
-from faults.injectors.trigger import Trigger
+from faults.fault_plan import AfterGrowth, CallKind, FaultRule
+from faults.injectors.rule_injector import RuleInjector
 from sim.disk.cache.operation import Operation, Rename, Resize, Sync, Unlink, Write
 from sim.disk.disk import Disk
 
 
-class SpaceInjector(Passing):
-    """Counts the space that matching files take, and refuses what does not fit."""
+class SpaceInjector(RuleInjector):
+    """Counts the space that matching files take, and refuses the calls that exceed it."""
 
-    __slots__ = ("_disk", "_room_bytes", "_taken", "_trigger")
+    __slots__ = ("_disk", "_room_bytes", "_taken")
 
-    def __init__(self, trigger: Trigger, moment: After, behind: Injector) -> None:
-        super().__init__(behind)
-        self._trigger = trigger
-        self._room_bytes = moment.room_bytes
+    def __init__(self, rule: FaultRule, condition: AfterGrowth) -> None:
+        super().__init__(rule)
+        self._room_bytes = condition.room_bytes
         self._taken: dict[int, int] = {}
         self._disk: Disk | None = None
 
     def boot(self, disk: Disk) -> None:
-        """Take over the files that the crash left, at the sizes that it left them."""
+        """Adopt the files that the crash left, at their sizes after it."""
         self._disk = disk
         for number, taken in list(self._taken.items()):
             inode = disk.cache.get(number)
             self._taken[number] = min(taken, inode.size if inode is not None else 0)
-        self.behind.boot(disk)
 
     def before(self, operation: Operation, number: int) -> Operation:
         """Refuse or shorten a write, or refuse a barrier."""
-        trigger = self._trigger
-        if trigger.rule.calls is Calls.WRITE and isinstance(operation, Write):
-            if trigger.strikes_operation(operation, number):
-                operation = self._fitted(operation)
+        calls = self.rule.calls
+        if calls is CallKind.WRITE and isinstance(operation, Write):
+            if self.strikes_operation(operation, number):
+                return self._fitted(operation)
         elif (
-            trigger.rule.calls is Calls.FSYNC
+            calls is CallKind.FSYNC
             and isinstance(operation, Sync)
-            and trigger.strikes_operation(operation, number)
+            and self.strikes_operation(operation, number)
         ):
             self._check(operation.path, operation.inode)
-        return self.behind.before(operation, number)
+        return operation
 
-    def after(self, operation: Operation, number: int) -> None:
-        """Keep count of the space."""
+    def after(self, operation: Operation, _number: int) -> None:
+        """Keep count of the space, also while switched off."""
         match operation:
-            case Write(path, inode, offset, data, size) if self._counts(path):
+            case Write(path, inode, offset, data, size) if self.rule.matches(self.rule.calls, path):
                 growth = max(0, offset + len(data) - size)
                 self._taken[inode] = self._taken.get(inode, 0) + growth
             case Resize(_, inode, size, before) if inode in self._taken:
                 self._taken[inode] = max(0, self._taken[inode] - max(0, before - size))
             case Unlink(inode=inode) | Rename(replaced=inode):
                 self._forget_removed(inode)
-        self.behind.after(operation, number)
 
     def closing(self, path: str, inode: int) -> None:
         """Refuse a close."""
-        if self._trigger.strikes(Calls.CLOSE, path):
+        if self.strikes(CallKind.CLOSE, path):
             self._check(path, inode)
-        self.behind.closing(path, inode)
-
-    def _counts(self, path: str) -> bool:
-        """Say whether the space that a write to ``path`` takes counts, even while switched off."""
-        return self._trigger.rule.matches(self._trigger.rule.calls, path)
 
     def _fitted(self, write: Write) -> Write:
         room_bytes = self._room_bytes - sum(self._taken.values())
@@ -87,7 +76,7 @@ class SpaceInjector(Passing):
             return write
         if missing >= len(write.data):
             raise self._error(write.path)
-        self._trigger.fired += 1
+        self.fired += 1
         return write._replace(data=write.data[: len(write.data) - missing])
 
     def _check(self, path: str, inode: int) -> None:
@@ -95,11 +84,12 @@ class SpaceInjector(Passing):
             raise self._error(path)
 
     def _forget_removed(self, number: int) -> None:
-        if number in self._taken and self._disk is not None:
+        assert self._disk is not None, "a rule is installed before its first operation"
+        if number in self._taken:
             inode = self._disk.cache.get(number)
             if inode is None or not inode.links:
                 del self._taken[number]
 
     def _error(self, path: str) -> OSError:
-        self._trigger.fired += 1
+        self.fired += 1
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)

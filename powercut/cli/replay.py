@@ -8,7 +8,7 @@ from typing import Final
 import click
 from rich.console import Console
 
-from faults.plan import FaultPlan
+from faults.fault_plan import FaultPlan
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.usage import asked_by_user

@@ -10,7 +10,7 @@ from typing import Final, TypedDict, Unpack
 import click
 from rich.console import Console
 
-from faults.plan import FaultPlan
+from faults.fault_plan import FaultPlan
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.progress import campaign_progress
 from powercut.cli.usage import asked_by_user, must_be_writable, must_take_json

@@ -64,7 +64,7 @@ class CrashRunner:
         while True:
             host = self.world.boot()
             disk = self.world.disk
-            self.faults.install(disk)
+            self.faults.install()
             counter = self._arm(crash)
             failure = self._recover(host)
             if failure is None or disk.off:
@@ -126,7 +126,7 @@ class CrashRunner:
         if crash is None or not crash.operation:
             return None
         disk = self.world.disk
-        counter = CrashCounter(disk, disk.operations + crash.operation, crash.phase, crash.kept)
+        counter = CrashCounter(disk, crash.operation, crash.phase, crash.kept)
         disk.interposer = counter
         return counter
 

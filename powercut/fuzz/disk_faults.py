@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from faults.fault_plan import FaultPlan
 from faults.injector import FaultInjector
-from faults.plan import FaultPlan
 from oracles.marks import Mark
 from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from sim.choices import Choices
-from sim.disk.disk import Disk
 from sim.world import World
 
 PARTIAL_WRITES: Final = (
@@ -73,10 +72,10 @@ class DiskFaults:
             ActionKind("fault_off", 2, self._switch_off, ready=lambda: self.on),
         )
 
-    def install(self, disk: Disk) -> None:
-        """Stand before a disk that was just booted; the faults outlive a crash."""
+    def install(self) -> None:
+        """Install the faults that are on in the lifetime that was just booted."""
         if self._injector is not None and self.on:
-            self._injector.install(disk)
+            self._injector.install(self._world.disk, self._world.clock)
 
     def lift(self) -> None:
         """Switch every fault off, and count those that struck."""
@@ -106,11 +105,10 @@ class DiskFaults:
     def switch_on(self, text: str) -> None:
         """Let the plan that prints as ``text`` be in force; ``HarnessError`` if it is none."""
         plan = FaultPlan.parse(text)
+        if self._injector is not None:
+            self._injector.remove()
         self._injector = FaultInjector(plan)
-        disk = self._world.disk
-        # The plan before this one is lifted, but still stands there.
-        disk.interposer = disk.descriptor_interposer = None
-        self._injector.install(disk)
+        self._injector.install(self._world.disk, self._world.clock)
         self.on, self._target.fault_plan = True, str(plan)
         self.seen.append(str(plan))
 

@@ -25,7 +25,7 @@ from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget
 from sim.choices import Choices, Diverged, PlainChoices, RecordingChoices
 from sim.disk.crash.persistence import POSIX, PersistenceModel
-from sim.loop.sandbox import FENCE
+from sim.loop.sandbox import SANDBOX
 from sim.trace import Trace
 from sim.world import World
 
@@ -67,7 +67,7 @@ class TargetRun:
         self._wrapped = tuple(self.target.actions())
         self.kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
         self._by_name = {kind.name: kind for kind in self.kinds}
-        with FENCE:
+        with SANDBOX:
             self.crash_runner.boot()
 
     @property
@@ -93,17 +93,17 @@ class TargetRun:
         self.crash_runner.crashes = step.crashes
         self.target.before_step(self.crash_runner.choices)
         if self.trace is not None:
-            self.trace.note(f"step {step.number} {action.plain()}")
-        with FENCE:
+            self.trace.add(f"step {step.number} {action.plain()}")
+        with SANDBOX:
             step.outcome = self._kind_of(action).perform(action.arguments)
         if self.trace is not None:
-            self.trace.note(f"outcome {step.outcome} choices {step.chosen}")
+            self.trace.add(f"outcome {step.outcome} choices {step.chosen}")
 
     def finish(self) -> None:
         """Lift all faults: all that was accepted must be done. Restart: it must be there."""
         self.faults.lift()
         self.crash_runner.choices = PlainChoices()
-        with FENCE:
+        with SANDBOX:
             self.target.quiesce()
             self.crash_runner.recover_twice(self.crash_runner.world.stop)
         self.crash_runner.world.stop()

@@ -1,10 +1,10 @@
-"""Virtual time: it moves when somebody looks at it or advances it, and costs nothing."""
+"""Virtual time: it advances when it is read or moved, and costs no real time."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from typing import Final
+from typing import Final, Protocol
 
 from sim.errors import HarnessError
 
@@ -12,61 +12,74 @@ EPOCH_NS: Final = 1_700_000_000_000_000_000
 TICK_NS: Final = 1_000
 
 
-class SimulatedClock:
-    """The clock of one world; implements ``system.ports.Clock``.
+class ClockInterposer(Protocol):
+    """Called before each reading of the wall clock; it may call ``step_wall``."""
 
-    Every look is one microsecond after the last, so that no two events share a time.
-    ``now_ns`` is the monotonic time without a look; the event loop, whose timers may share
-    a moment, goes by it.
+    def reading_wall(self) -> None: ...
+
+
+class SimulatedClock:
+    """The clock of one world, read by the program, by its event loop and by the disk.
+
+    Each reading advances time by one microsecond, so that no two events have the same time.
+    ``now_ns`` is the monotonic time, read without advancing it; timers, which may be due at
+    the same time, go by it. ``interposer`` lasts until the end of the lifetime.
     """
 
-    __slots__ = ("_sequence", "_wall_offset_ns", "now_ns")
+    __slots__ = ("_sequence", "_wall_offset_ns", "interposer", "now_ns")
 
     def __init__(self) -> None:
         self.now_ns = 0
+        self.interposer: ClockInterposer | None = None
         self._wall_offset_ns = EPOCH_NS
         self._sequence = 0
 
     def wall_ns(self) -> int:
         """Return nanoseconds since 1970 in UTC."""
-        self.now_ns += TICK_NS
-        return self.wall_now_ns
+        if self.interposer is not None:
+            self.interposer.reading_wall()
+        self.now_ns = now_ns = self.now_ns + TICK_NS
+        return self._wall_offset_ns + now_ns
 
     @property
     def wall_now_ns(self) -> int:
-        """The wall clock without a look."""
+        """The wall clock, read without advancing it."""
         return self._wall_offset_ns + self.now_ns
 
     def monotonic_ns(self) -> int:
-        """Return nanoseconds since the world began."""
+        """Return nanoseconds since the world was made."""
         self.now_ns += TICK_NS
         return self.now_ns
 
     def sequence(self) -> int:
-        """Return the next logical instant of this boot, from 1."""
+        """Return the next logical instant of this lifetime, from 1."""
         self._sequence += 1
         return self._sequence
 
     async def sleep(self, delay_ns: int) -> None:
-        """Return after ``delay_ns`` nanoseconds of virtual time; 0 lets others run first."""
+        """Return after ``delay_ns`` nanoseconds of virtual time; 0 lets other tasks run first."""
         await asyncio.sleep(delay_ns / 1e9)
 
     def timeout(self, delay_ns: int) -> AbstractAsyncContextManager[object]:
-        """Cancel what runs inside after ``delay_ns``; then ``TimeoutError`` comes out."""
+        """Cancel the block after ``delay_ns`` nanoseconds, and raise ``TimeoutError`` from it."""
         return asyncio.timeout(delay_ns / 1e9)
 
     def boot(self) -> None:
         """Start a lifetime: the logical sequence begins again, time goes on."""
         self._sequence = 0
+        self.interposer = None
 
     def advance(self, delay_ns: int) -> None:
-        """Let time pass, between two steps; timers that are due run at the next one."""
+        """Add ``delay_ns`` to the time; ``HarnessError`` if it is negative.
+
+        Timers that become due run at the next step of the event loop.
+        """
         if delay_ns < 0:
             raise HarnessError(f"monotonic time never steps back: delay_ns={delay_ns}")
         self.now_ns += delay_ns
 
-    def reach(self, moment_ns: int) -> None:
-        """Let time pass until the monotonic ``moment_ns``, if it is not there already."""
+    def advance_to(self, moment_ns: int) -> None:
+        """Set the monotonic time to ``moment_ns``, unless it is later already."""
         self.now_ns = max(self.now_ns, moment_ns)
 
     def step_wall(self, delta_ns: int) -> None:

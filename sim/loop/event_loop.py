@@ -40,7 +40,7 @@ from sim.loop.generators import LivingGenerators
 from sim.loop.handles import MomentHandle, ReadyHandle, is_free, name_of
 from sim.loop.power import AlwaysOn, Power
 from sim.loop.refusals import Refusals
-from sim.loop.sandbox import FENCE
+from sim.loop.sandbox import SANDBOX
 from sim.loop.timers import Timers
 from sim.loop.unhandled import Handler, Unhandled, UnhandledFailures, never_asked
 from sim.loop.waiting import waiting_of
@@ -116,7 +116,7 @@ class SimulatedLoop(Refusals):
         """Let ``delay_ns`` of virtual time pass, with all that is due in it; end at that moment."""
         moment_ns = self.clock.now_ns + delay_ns
         self.run_until_idle(moment_ns)
-        self.clock.reach(moment_ns)
+        self.clock.advance_to(moment_ns)
 
     def _run(self, until: asyncio.Task[Any] | None, limit_ns: int | None) -> bool:
         """Run handles; return whether ``until`` was done before the world was idle.
@@ -130,7 +130,7 @@ class SimulatedLoop(Refusals):
         try:
             _set_running_loop(self)
             sys.set_asyncgen_hooks(self._generators.started, self._generators.dropped)
-            with FENCE:
+            with SANDBOX:
                 return self._steps(until, limit_ns)
         finally:
             sys.set_asyncgen_hooks(*hooks)
@@ -158,7 +158,7 @@ class SimulatedLoop(Refusals):
             if callback is None:
                 continue
             if trace is not None:
-                trace.note(f"  run {name_of(callback)}")
+                trace.add(f"  run {name_of(callback)}")
             try:
                 handle.context.run(callback, *handle.args)
             except Exception as failure:
@@ -206,7 +206,7 @@ class SimulatedLoop(Refusals):
         moment_ns = self._timers.earliest_ns()
         if moment_ns is None or (limit_ns is not None and moment_ns > limit_ns):
             return False
-        self.clock.reach(moment_ns)
+        self.clock.advance_to(moment_ns)
         return True
 
     # -- what asyncio calls --------------------------------------------------------------
@@ -356,7 +356,7 @@ class SimulatedLoop(Refusals):
             running = _get_running_loop()
             _set_running_loop(self)
             try:
-                with FENCE:
+                with SANDBOX:
                     abandon(tasks, generators)
             finally:
                 _set_running_loop(running)

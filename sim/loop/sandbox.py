@@ -69,7 +69,7 @@ _WATCHERS: Final = frozenset({
 _PYTHON: Final = sys.stdlib_module_names
 
 
-class Fence:
+class Sandbox:
     """Up between ``__enter__`` and ``__exit__``, which nest; leaving raises what was swallowed.
 
     ``thread`` is the one that put it up, 0 while it is down.
@@ -168,16 +168,16 @@ def _put(names: list[dict[str, Any]], namespaces: list[dict[str, Any]]) -> None:
     deque(map(ior, namespaces, names), maxlen=0)
 
 
-FENCE: Final = Fence()
+SANDBOX: Final = Sandbox()
 """The fence of this process."""
 
 
 # A plain function: a method would cost four times as much, at each of the many events.
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     """Refuse an audit event (PEP 578) from inside."""
-    if FENCE.thread and event in _EVENTS:
+    if SANDBOX.thread and event in _EVENTS:
         shown = f"({arguments[0]!r})" if arguments and event == "open" else ""
-        FENCE.check(f"{event}{shown}")
+        SANDBOX.check(f"{event}{shown}")
 
 
 def _escaping(frame: FrameType | None) -> str:
@@ -194,7 +194,7 @@ def _escaping(frame: FrameType | None) -> str:
 
 def _guarded(what: str, original: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*arguments: Any, **options: Any) -> Any:
-        FENCE.check(what)
+        SANDBOX.check(what)
         return original(*arguments, **options)
 
     return guarded
@@ -205,7 +205,7 @@ def _guarded_display(what: str, original: Callable[..., Any]) -> Callable[..., A
 
     def guarded(seconds: float | None = None) -> Any:
         if seconds is None:
-            FENCE.check(what)
+            SANDBOX.check(what)
         return original(seconds)
 
     return guarded
@@ -213,7 +213,7 @@ def _guarded_display(what: str, original: Callable[..., Any]) -> Callable[..., A
 
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     if a is None:
-        FENCE.check("random.Random without a seed")
+        SANDBOX.check("random.Random without a seed")
     _REAL_SEED(self, a, version)
 
 

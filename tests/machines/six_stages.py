@@ -290,7 +290,7 @@ def six_stages(
 
     crashed = Life(model, framing)
     disk = crashed.world.disk
-    disk.interposer = CrashCounter(disk, begun + 1 + crash.operation % taken, crash.phase)
+    disk.interposer = CrashCounter(disk, 1 + crash.operation % taken, crash.phase)
     done = crashed.execute(operations)
     crashed.end(crash)
 

@@ -155,7 +155,7 @@ class Act:
         stage = Stage(framing)
         self.prepare(stage)
         disk = stage.world.disk
-        counter = CrashCounter(disk, disk.operations + moment.number, moment.phase)
+        counter = CrashCounter(disk, moment.number, moment.phase)
         disk.interposer = counter
         with suppress(SimulatedCrash, PowerOff):
             self.perform(stage)

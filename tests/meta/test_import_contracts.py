@@ -62,7 +62,7 @@ def broken_contracts(tree: Path) -> list[str]:
 def test_the_allowed_imports_break_no_contract(tree: Path) -> None:
     for importer, imported in (
         ("powercut/registry.py", "oracles.marks"),
-        ("powercut/registry.py", "faults.plan"),
+        ("powercut/registry.py", "faults.fault_plan"),
         ("powercut/registry.py", "sim.world"),
         ("faults/plan.py", "sim.world"),
         ("sim/world.py", "sim.disk.calls.process"),
@@ -88,7 +88,7 @@ def test_the_allowed_imports_break_no_contract(tree: Path) -> None:
         ("powercut/registry.py", "oracles.runtime.shadow", "powercut imports no application"),
         ("faults/plan.py", "oracles.marks", "faults imports sim only"),
         ("faults/plan.py", "system.ports", "faults imports sim only"),
-        ("sim/world.py", "faults.plan", "sim imports none of ours"),
+        ("sim/world.py", "faults.fault_plan", "sim imports none of ours"),
         ("sim/world.py", "system.ports", "sim imports none of ours"),
         ("oracles/marks.py", "sim.world", "oracles import none of ours"),
         ("oracles/runtime/shadow.py", "system.ports", "oracles import none of ours"),

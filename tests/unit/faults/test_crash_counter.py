@@ -50,7 +50,7 @@ _CALLS: dict[str, Call] = {
 
 def _crashed(call: Call, phase: Phase, kept: int = 0) -> tuple[Disk, CrashCounter]:
     disk, file, directory = _prepared()
-    counter = CrashCounter(disk, disk.operations + 1, phase, kept)
+    counter = CrashCounter(disk, 1, phase, kept)
     disk.interposer = counter
     with pytest.raises(SimulatedCrash):
         call(disk, file, directory)
@@ -94,7 +94,7 @@ def test_during_a_barrier_its_closure_is_pending_and_after_it_is_durable(name: s
     def body(disk: Disk, file: Inode, directory: Inode) -> None:
         disk.write(file, 0, b"NEW", "/f")
         disk.write(file, 1024, b"MORE", "/f")
-        disk.interposer = CrashCounter(disk, disk.operations + 1, phase)
+        disk.interposer = CrashCounter(disk, 1, phase)
         _CALLS[name](disk, file, directory)
 
     left = {}
@@ -158,7 +158,7 @@ def test_a_power_cut_refuses_survivors_that_the_model_does_not_allow() -> None:
 
 def test_operations_before_the_crash_point_are_left_alone() -> None:
     disk, file, _ = _prepared()
-    disk.interposer = counter = CrashCounter(disk, 7, Phase.BEFORE)
+    disk.interposer = counter = CrashCounter(disk, 3, Phase.BEFORE)
     disk.write(file, 0, b"a", "/f")
     disk.write(file, 1, b"b", "/f")
     with pytest.raises(SimulatedCrash, match="before operation 7, Resize /f"):
@@ -167,14 +167,25 @@ def test_operations_before_the_crash_point_are_left_alone() -> None:
     assert disk.snapshot().files()["/f"] == b"abd"
 
 
-def test_a_crash_point_that_is_over_is_refused() -> None:
-    disk, *_ = _prepared()
-    with pytest.raises(HarnessError, match=r"operation=4: 4 are over"):
-        CrashCounter(disk, 4, Phase.AFTER)
+def test_the_counter_counts_down_to_the_crash() -> None:
+    disk, file, _ = _prepared()
+    disk.interposer = counter = CrashCounter(disk, 3, Phase.AFTER)
+    remaining = [counter.remaining]
+    for _ in range(2):
+        disk.write(file, 0, b"x", "/f")
+        remaining.append(counter.remaining)
+    with pytest.raises(SimulatedCrash, match="after operation 7, Sync /f"):
+        disk.sync(file.number, "/f")
+    assert [*remaining, counter.remaining] == [3, 2, 1, 0]
+
+
+def test_a_counter_without_an_operation_to_crash_at_is_refused() -> None:
+    with pytest.raises(HarnessError, match="remaining=0"):
+        CrashCounter(Disk(), 0, Phase.AFTER)
 
 
 class _Refusing:
-    """Refuses every write, and notes what it was asked."""
+    """Refuses every write, and records the calls."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -192,10 +203,10 @@ class _Refusing:
         return data.upper()
 
 
-def test_what_stood_before_the_disk_stands_behind_the_counter() -> None:
+def test_the_counter_forwards_to_the_interposer_that_it_replaces() -> None:
     disk, file, _ = _prepared()
     disk.interposer = refusing = _Refusing()
-    disk.interposer = CrashCounter(disk, 6, Phase.AFTER)
+    disk.interposer = CrashCounter(disk, 2, Phase.AFTER)
     disk.resize(file, 0, "/f")
     with pytest.raises(OSError, match="full"):
         disk.write(file, 0, b"x", "/f")
@@ -207,6 +218,6 @@ def test_what_stood_before_the_disk_stands_behind_the_counter() -> None:
 
 def test_reading_is_no_crash_point() -> None:
     disk, file, _ = _prepared()
-    disk.interposer = counter = CrashCounter(disk, 5, Phase.BEFORE)
+    disk.interposer = counter = CrashCounter(disk, 1, Phase.BEFORE)
     assert counter.reading("/f", file.number, 0, b"old") == b"old"
     assert counter.hit is None

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from faults.injectors.misdirected import Patch
+from faults.injectors.damage import Patch
 from tests.unit.faults.faulty_disk import booted, faulty_disk
 
 _CONTENT = bytes(range(256)) * 8

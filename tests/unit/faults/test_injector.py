@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from itertools import count
+import os
 
 import pytest
 
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
+from faults.fault_plan import FaultPlan
 from faults.injector import FaultInjector, NeverFired
-from faults.plan import FaultPlan
+from sim.choices import PlainChoices
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from sim.errors import HarnessError, SimulatedCrash
+from sim.loop.clock import EPOCH_NS, TICK_NS, SimulatedClock
+from sim.world import World
 from tests.unit.faults.faulty_disk import booted, faulty_disk
+
+SECOND_NS = 1_000_000_000
 
 
 def test_two_rules_at_one_call_compose() -> None:
@@ -26,7 +31,7 @@ def test_two_rules_at_one_call_compose() -> None:
     assert refused.read("/f") == b""
 
 
-def test_where_two_rules_strike_at_one_call_the_first_has_its_way_first() -> None:
+def test_of_two_rules_that_strike_at_one_call_the_first_is_applied_first() -> None:
     faulty = faulty_disk("write * #1 EIO; write * #1 EINTR", {"/f": b""})
     descriptor = faulty.opened("/f")
     with pytest.raises(OSError, match="Input/output"):
@@ -35,7 +40,7 @@ def test_where_two_rules_strike_at_one_call_the_first_has_its_way_first() -> Non
         faulty.process.write(descriptor, b"x")
 
 
-def test_every_rule_of_a_plan_learns_of_the_next_lifetime() -> None:
+def test_every_rule_of_a_plan_boots_with_the_next_lifetime() -> None:
     plan = "write /g after 0B ENOSPC; write /f #1 misdirected:0; write /f after 10B ENOSPC"
     faulty = faulty_disk(plan)
     descriptor = faulty.opened("/f")
@@ -95,11 +100,11 @@ def test_a_disk_takes_one_injector() -> None:
         FaultInjector(FaultPlan()).install(disk)
 
 
-def test_a_crash_counter_stands_before_the_injectors() -> None:
+def test_a_crash_counter_comes_before_the_injectors() -> None:
     faulty = faulty_disk("write * #1 short:4B; open * above 0 EMFILE")
     faulty.faults.switch(1, on=False)
     descriptor = faulty.opened("/f")
-    faulty.disk.interposer = CrashCounter(faulty.disk, 2, Phase.AFTER)
+    faulty.disk.interposer = CrashCounter(faulty.disk, 1, Phase.AFTER)
     with pytest.raises(SimulatedCrash):
         faulty.process.write(descriptor, b"123456")
     assert faulty.disk.snapshot().files() == {"/f": b"1234"}
@@ -116,23 +121,62 @@ def test_a_refused_operation_is_not_counted_as_one_that_happened() -> None:
         faulty.process.write(descriptor, b"x")
 
 
-def test_the_clock_steps_back_once_and_goes_on_from_there() -> None:
+def test_the_clock_steps_back_at_its_reading_and_is_right_again_when_lifted() -> None:
+    clock = SimulatedClock()
     faults = FaultInjector(FaultPlan.parse("clock * #3 back:90s"))
-    clock = faults.clock(count(1_000_000_000_000, 1_000_000_000).__next__)
-    assert [clock() // 1_000_000_000 for _ in range(5)] == [1000, 1001, 912, 913, 914]
+    faults.install(Disk(now_ns=clock.wall_ns), clock)
+    readings = []
+    for _ in range(5):
+        clock.advance(SECOND_NS - TICK_NS)
+        readings.append((clock.wall_ns() - EPOCH_NS) // SECOND_NS)
+    assert readings == [1, 2, -87, -86, -85]
     assert faults.fired == (1,)
     faults.lift()
-    assert clock() // 1_000_000_000 == 1005
+    assert (clock.wall_now_ns - EPOCH_NS) // SECOND_NS == 5
 
 
-def test_time_stamps_of_the_disk_step_back_too() -> None:
-    faulty = faulty_disk("clock * #1 back:90s", {"/f": b""})
-    before_ns = faulty.process.stat("/f").st_mtime_ns
-    faulty.process.write(faulty.opened("/f"), b"x")
-    assert faulty.process.stat("/f").st_mtime_ns < before_ns - 80_000_000_000
-    faulty.faults.assert_fired()
+def test_a_step_of_the_clock_lasts_over_a_crash_and_is_not_repeated() -> None:
+    world = World(lambda boot: boot, PlainChoices())
+    faults = FaultInjector(FaultPlan.parse("clock * #1 back:90s"))
+    steps = []
+    for _ in range(2):
+        boot = world.boot()
+        faults.install(world.disk, world.clock)
+        boot.clock.wall_ns()
+        steps.append(boot.clock.wall_ns() - boot.clock.now_ns - EPOCH_NS)
+        world.kill()
+    assert steps == [-90 * SECOND_NS] * 2
+    faults.remove()
+    assert world.clock.wall_now_ns == EPOCH_NS + world.clock.now_ns
 
 
-def test_a_plan_without_a_clock_fault_leaves_the_clock_alone() -> None:
-    now_ns = count().__next__
-    assert FaultInjector(FaultPlan()).clock(now_ns) is now_ns
+def test_the_program_and_the_time_stamps_of_its_files_share_a_clock_that_steps_back() -> None:
+    world = World(lambda boot: boot, PlainChoices())
+    boot = world.boot()
+    FaultInjector(FaultPlan.parse("clock * #2 back:90s")).install(world.disk, world.clock)
+    before_ns = boot.clock.wall_ns()
+    descriptor = boot.process.open("/f", os.O_CREAT | os.O_WRONLY)
+    boot.process.write(descriptor, b"x")
+    stamp_ns = boot.process.stat("/f").st_mtime_ns
+    after_ns = boot.clock.wall_ns()
+    assert before_ns - 90 * SECOND_NS < stamp_ns < after_ns < before_ns - 89 * SECOND_NS
+
+
+def test_a_rule_on_the_clock_needs_a_clock() -> None:
+    with pytest.raises(HarnessError, match="a rule on the clock needs a clock"):
+        FaultInjector(FaultPlan.parse("clock * #1 back:90s")).install(Disk())
+
+
+def test_a_removed_injector_leaves_disk_and_clock_to_the_next() -> None:
+    clock = SimulatedClock()
+    disk = Disk(now_ns=clock.wall_ns)
+    first, second = (FaultInjector(FaultPlan.parse("clock * #1 back:90s")) for _ in range(2))
+    first.install(disk, clock)
+    clock.wall_ns()
+    first.remove()
+    assert (disk.interposer, disk.descriptor_interposer, clock.interposer) == (None, None, None)
+    second.install(disk, clock)
+    clock.wall_ns()
+    second.remove()
+    assert (first.fired, second.fired) == ((1,), (1,))
+    assert clock.wall_now_ns == EPOCH_NS + clock.now_ns

@@ -12,7 +12,7 @@ import pytest
 
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
-from faults.plan import FaultPlan
+from faults.fault_plan import FaultPlan
 from sim.disk.cache.operation import SyncFailure
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.errors import SimulatedCrash
@@ -164,7 +164,7 @@ def test_a_kill_in_the_failing_fsync_finds_the_page_cache_that_a_caller_would(
     policy: SyncFailure,
 ) -> None:
     faulty, descriptor = _written(policy)
-    faulty.disk.interposer = CrashCounter(faulty.disk, 2, Phase.AFTER)
+    faulty.disk.interposer = CrashCounter(faulty.disk, 1, Phase.AFTER)
     with pytest.raises(SimulatedCrash):
         faulty.process.fsync(descriptor)
     seen, _ = _failed(policy)

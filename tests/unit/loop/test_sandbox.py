@@ -20,8 +20,8 @@ from types import ModuleType
 import pytest
 
 from sim.errors import EscapedSimulation, SimulatedCrash
-from sim.loop.sandbox import FENCE
-from tests.unit.sim_loop.loops import new_loop
+from sim.loop.sandbox import SANDBOX
+from tests.unit.loop.loops import new_loop
 
 # A module of somebody's program: what it imported under names of its own is fenced in too.
 IMPORTS = """
@@ -126,16 +126,16 @@ def test_outside_of_a_run_everything_is_as_it_was(tmp_path: Path) -> None:
     assert random.Random().random() < 1
 
 
-def _inside_two_fences() -> None:
-    with FENCE:
-        with FENCE:
+def _inside_two_sandboxes() -> None:
+    with SANDBOX:
+        with SANDBOX:
             pass
         time.time()
 
 
-def test_the_fence_nests() -> None:
+def test_the_sandbox_nests() -> None:
     with pytest.raises(EscapedSimulation):
-        _inside_two_fences()
+        _inside_two_sandboxes()
     assert time.time() > 0
 
 
@@ -173,7 +173,7 @@ def test_other_threads_are_left_alone() -> None:
 
     thread = threading.Thread(target=look)
     thread.start()
-    with FENCE:
+    with SANDBOX:
         begun.set()
         assert done.wait(10)
     thread.join()

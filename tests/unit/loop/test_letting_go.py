@@ -11,7 +11,7 @@ import pytest
 
 from crash_tests.targets.outside import MachineOutside
 from oracles.runtime.shadow_turns import ShadowTurns
-from tests.unit.sim_loop.loops import new_loop
+from tests.unit.loop.loops import new_loop
 
 
 class Failed(Exception):

@@ -13,7 +13,7 @@ from sim.errors import HarnessError, Livelock, Stuck
 from sim.trace import Trace
 from sim.world import World
 from tests.meta.source_tree import run_python
-from tests.unit.sim_loop.loops import SECOND_NS, new_loop
+from tests.unit.loop.loops import SECOND_NS, new_loop
 
 PROGRAM = """
 import asyncio

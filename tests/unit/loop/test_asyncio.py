@@ -11,7 +11,7 @@ import pytest
 
 from sim.choices import Choices, PlainChoices, SeededChoices
 from sim.errors import UnsupportedOperation
-from tests.unit.sim_loop.loops import new_loop, run
+from tests.unit.loop.loops import new_loop, run
 
 SCHEDULES: list[Choices] = [PlainChoices(), *(SeededChoices(seed) for seed in range(1, 20))]
 
