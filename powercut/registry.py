@@ -1,50 +1,148 @@
-"""The targets of ``powercut run``."""
+"""The registry: the targets, workloads and mutants of a project, by their tags.
+
+The tables of ``[tool.powercut]`` name them (``powercut.config``). Tags are known without an
+import; an entry is imported when it is asked for. ``module:object`` in place of a tag serves
+one that is not registered.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
 
-from crash_tests.targets.targets import TARGETS as SUBJECTS
-from crash_tests.targets.targets import target_named as make_target_named
-from oracles.marks import Mark
-from powercut.fuzz.target import MakeTarget
-from sim.disk.crash.persistence import PersistenceModel
+from powercut.config import FILE, Config, find_config
+from powercut.explorer.explore import Check, Limits, Workload
+from powercut.fuzz.target_entry import TargetEntry
+from powercut.reference import is_reference, load
+from sim.errors import HarnessError
+
+_EXAMPLES: Final = {
+    "target": "kv = 'crash_tests.kv:target'",
+    "workload": "kv-save = 'crash_tests.kv:save'",
+    "mutant": "kv-no-fsync = 'crash_tests.kv:no_fsync'",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class TargetEntry:
-    """``make_target`` starts a run of it; a campaign under ``posix`` can reach all ``marks``.
+class WorkloadEntry:
+    """One workload of ``powercut explore``.
 
-    A campaign of a minute may miss those that are ``rare``.
-    ``turn``: how many steps it is given in each turn of a campaign of several targets.
+    ``run`` is the function that is crashed. The other members come from its attributes of
+    these names: ``check`` (None means "old or new"), ``limits``, ``about`` (its purpose in a
+    few words) and ``sound`` (False for a demonstration, which is run only when it is named).
     """
 
     tag: str
-    make_target: MakeTarget
-    marks: tuple[Mark, ...]
-    turn: int = 300
-    rare: tuple[Mark, ...] = ()
-
-    def under(self, model: PersistenceModel) -> TargetEntry:
-        """Return this target with the marks that ``model`` lets a campaign reach."""
-        if model.torn_units:
-            return self
-        return replace(self, marks=tuple(mark for mark in self.marks if mark is not Mark.TORN))
+    run: Workload
+    check: Check | None
+    limits: Limits
+    about: str
+    sound: bool
 
 
-def all_targets() -> tuple[TargetEntry, ...]:
-    """Return every built-in target."""
-    return tuple(entry_named(tag) for tag in SUBJECTS)
+class Registry:
+    """The entries of one project."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    @classmethod
+    def here(cls) -> Registry:
+        """Return the registry of the current directory, and make its modules importable.
+
+        Raises ``HarnessError`` in one sentence for a malformed ``pyproject.toml``.
+        """
+        config = find_config(Path.cwd())
+        config.extend_import_path()
+        return cls(config)
+
+    def target(self, name: str) -> TargetEntry:
+        """Return the target of this tag or import string.
+
+        Raises ``HarnessError`` in one sentence for an unknown tag, and for a target that
+        cannot be imported or made or has no actions.
+        """
+        reference = self._reference("target", self.config.targets, name)
+        with self._located("target", name):
+            return TargetEntry.of(name, reference)
+
+    def all_targets(self) -> tuple[TargetEntry, ...]:
+        """Return the registered targets; ``HarnessError`` if there is none."""
+        self._require("target", self.config.targets, "run")
+        return tuple(self.target(tag) for tag in self.config.targets)
+
+    def workload(self, name: str, check: str | None = None) -> WorkloadEntry:
+        """Return the workload of this tag or import string.
+
+        ``check`` is the import string of a check that replaces the workload's own. Raises
+        ``HarnessError`` in one sentence for what cannot be imported or called.
+        """
+        reference = self._reference("workload", self.config.workloads, name)
+        with self._located("workload", name):
+            run = _callable(reference)
+            own = _callable(check) if check is not None else getattr(run, "check", None)
+            if own is not None and not callable(own):
+                raise HarnessError(f"the check of {name} is not callable: {own!r}")
+        about = getattr(run, "about", "") or (run.__doc__ or "").partition("\n")[0]
+        return WorkloadEntry(
+            name,
+            run,
+            own,
+            getattr(run, "limits", Limits()),
+            about,
+            getattr(run, "sound", True),
+        )
+
+    def sound_workloads(self) -> tuple[WorkloadEntry, ...]:
+        """Return the registered workloads without the demonstrations.
+
+        Raises ``HarnessError`` if no workload is registered.
+        """
+        self._require("workload", self.config.workloads, "explore")
+        entries = [self.workload(tag) for tag in self.config.workloads]
+        return tuple(entry for entry in entries if entry.sound)
+
+    def _reference(self, kind: str, table: Mapping[str, str], name: str) -> str:
+        if name in table:
+            return table[name]
+        if is_reference(name):
+            return name
+        known = f"known are {', '.join(table)}" if table else "none is registered"
+        raise HarnessError(
+            f"unknown {kind} {name!r}; {known}; register it under [tool.powercut.{kind}s] in "
+            f"{self._file}, or name it as module:object"
+        )
+
+    def _require(self, kind: str, table: Mapping[str, str], command: str) -> None:
+        if not table:
+            raise HarnessError(
+                f"no {kind} is registered; add a line such as {_EXAMPLES[kind]} under "
+                f"[tool.powercut.{kind}s] to {self._file}, or name one: "
+                f"powercut {command} module:object"
+            )
+
+    @property
+    def _file(self) -> str:
+        return str(self.config.file or FILE)
+
+    @contextmanager
+    def _located(self, kind: str, name: str) -> Iterator[None]:
+        """Add to a mistake of a registered entry the place where it is registered."""
+        try:
+            yield
+        except HarnessError as mistake:
+            if is_reference(name):
+                raise
+            raise HarnessError(
+                f"{kind} {name!r}: {mistake}; correct [tool.powercut.{kind}s] in {self._file}"
+            ) from mistake
 
 
-def entry_named(tag: str) -> TargetEntry:
-    """Return the target of this tag; ``HarnessError`` names the known ones."""
-    make_target = make_target_named(tag)
-    target = make_target()
-    return TargetEntry(
-        tag,
-        make_target,
-        tuple(target.expected_marks),
-        target.turn_steps,
-        tuple(target.rare_marks),
-    )
+def _callable(reference: str) -> Callable[..., None]:
+    found = load(reference)
+    if not callable(found):
+        raise HarnessError(f"{reference} is not callable: {found!r}")
+    return cast("Callable[..., None]", found)

@@ -31,22 +31,21 @@ def writer(*, fsync: bool, fsync_directory: bool) -> Callable[[Process, History]
     return workload
 
 
-SCENARIOS: Sequence[Scenario] = (
-    Scenario(
-        "atomic-write",
-        "replace a file: write, fsync, rename, fsync of the directory",
-        writer(fsync=True, fsync_directory=True),
-    ),
-    Scenario(
-        "atomic-write-without-fsync",
-        "the same, but the file is not synced",
-        writer(fsync=False, fsync_directory=True),
-        sound=False,
-    ),
-    Scenario(
-        "atomic-write-without-directory-fsync",
-        "the same, but its directory is not synced",
-        writer(fsync=True, fsync_directory=False),
-        sound=False,
-    ),
+atomic_write = Scenario(
+    "atomic-write",
+    "replace a file: write, fsync, rename, fsync of the directory",
+    writer(fsync=True, fsync_directory=True),
 )
+without_fsync = Scenario(
+    "atomic-write-without-fsync",
+    "the same, but the file is not synced",
+    writer(fsync=False, fsync_directory=True),
+    sound=False,
+)
+without_directory_fsync = Scenario(
+    "atomic-write-without-directory-fsync",
+    "the same, but its directory is not synced",
+    writer(fsync=True, fsync_directory=False),
+    sound=False,
+)
+SCENARIOS: Sequence[Scenario] = (atomic_write, without_fsync, without_directory_fsync)

@@ -210,7 +210,6 @@ def _scenario(tag: str, framing: Framing) -> Scenario:
     )
 
 
-SCENARIOS: Sequence[Scenario] = (
-    _scenario("runtime", Framing.FRAMED),
-    _scenario("runtime-pending", Framing.PENDING),
-)
+runtime = _scenario("runtime", Framing.FRAMED)
+runtime_pending = _scenario("runtime-pending", Framing.PENDING)
+SCENARIOS: Sequence[Scenario] = (runtime, runtime_pending)

@@ -65,12 +65,11 @@ def _recovered(value: object) -> Saved:
     return value._replace(state=SessionState.SUSPENDED) if active else value
 
 
-SCENARIOS: Sequence[Scenario] = (
-    Scenario(
-        "session-store",
-        "create a session and save it three times, recover, crash the recovery",
-        _living,
-        _recovering,
-        limits=Limits(nested=1),
-    ),
+session_store = Scenario(
+    "session-store",
+    "create a session and save it three times, recover, crash the recovery",
+    _living,
+    _recovering,
+    limits=Limits(nested=1),
 )
+SCENARIOS: Sequence[Scenario] = (session_store,)

@@ -79,8 +79,7 @@ def _scenario(journal: str, synchronous: str, *, sound: bool = True) -> Scenario
     )
 
 
-SCENARIOS: Sequence[Scenario] = (
-    _scenario("WAL", "FULL"),
-    _scenario("DELETE", "EXTRA"),
-    _scenario("WAL", "NORMAL", sound=False),
-)
+wal_full = _scenario("WAL", "FULL")
+delete_extra = _scenario("DELETE", "EXTRA")
+wal_normal = _scenario("WAL", "NORMAL", sound=False)
+SCENARIOS: Sequence[Scenario] = (wal_full, delete_extra, wal_normal)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from oracles.history import History
 from powercut.explorer.explore import Check, Limits, Workload
+from sim.disk.calls.process import Process
 
 _FAR: Final = Limits()
 
@@ -24,3 +26,7 @@ class Scenario:
     check: Check | None = None
     limits: Limits = _FAR
     sound: bool = True
+
+    def __call__(self, process: Process, ack: History) -> None:
+        """Run the workload, as the registry takes it."""
+        self.workload(process, ack)

@@ -8,13 +8,12 @@ from dataclasses import replace
 import click
 from rich.console import Console
 
-from crash_tests.workloads.catalogue import SCENARIOS
-from crash_tests.workloads.workload import Scenario
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
 from powercut.explorer.explore import Limits, explore
 from powercut.fuzz.memory import settled
+from powercut.registry import Registry, WorkloadEntry
 from powercut.report.exploration import (
     Verdicts,
     exploration_table,
@@ -22,7 +21,6 @@ from powercut.report.exploration import (
     plain_models,
     verdict_line,
 )
-from powercut.user_workload import user_scenario
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.errors import HarnessError
 
@@ -30,7 +28,7 @@ _STATES = Limits().states_per_point
 
 
 @click.command()
-@click.argument("target", required=False)
+@click.argument("workload", required=False)
 @click.option(
     "--check", metavar="MODULE:FUNCTION", help="Your own check; it takes (process, known)."
 )
@@ -47,28 +45,30 @@ _STATES = Limits().states_per_point
     metavar="N",
     default=_STATES,
     show_default=True,
-    help="Build all states of a crash point that has up to so many (fewer where a scenario is "
-    "large); draw samples beyond.",
+    help="Build all states of a crash point that has up to so many (fewer where a workload "
+    "sets its own limit); draw samples beyond.",
 )
 @json_option
 def command(
-    target: str | None, check: str | None, model: str, states: int, json_out: str | None
+    workload: str | None, check: str | None, model: str, states: int, json_out: str | None
 ) -> None:
     """Crash a small workload at every point, in every way.
 
-    TARGET is a built-in scenario, or module:function of your own: a function that takes
-    (process, ack), writes through process as through os, and calls ack(value) for what is safe
-    from then on. Without a check, values are mappings from path to content, and the files
-    must be old or new. Without TARGET, all built-in scenarios run that must be safe.
+    WORKLOAD is a registered tag or module:function: a function that takes (process, ack),
+    writes through process as through os, and calls ack(value) when value must survive a
+    crash from then on. Without a check, values are mappings from path to content, and the
+    files must be old or new. Without WORKLOAD, every registered workload that must be safe
+    is explored.
     """
     with asked_by_user():
+        registry = Registry.here()
         models = tuple(MODELS.values()) if model == "all" else (model_named(model),)
-        scenarios = _scenarios(target, check)
+        workloads = _workloads(registry, workload, check)
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)
     with settled():
-        explored = {each.tag: _explore(console, each, models, states) for each in scenarios}
+        explored = {each.tag: _explore(console, each, models, states) for each in workloads}
     safe = all(found.safe for verdicts in explored.values() for found in verdicts.values())
     if json_out is not None:
         write_json(
@@ -82,37 +82,30 @@ def command(
     click.get_current_context().exit(ExitCode.CLEAN if safe else ExitCode.VIOLATION)
 
 
-def _scenarios(target: str | None, check: str | None) -> Sequence[Scenario]:
-    if target is not None and ":" in target:
-        return (user_scenario(target, check),)
+def _workloads(
+    registry: Registry, workload: str | None, check: str | None
+) -> Sequence[WorkloadEntry]:
+    if workload is not None:
+        return (registry.workload(workload, check),)
     if check is not None:
-        raise HarnessError(f"--check {check} needs a module:function of yours to judge")
-    if target is None:
-        return tuple(scenario for scenario in SCENARIOS.values() if scenario.sound)
-    if target not in SCENARIOS:
-        raise HarnessError(
-            f"unknown scenario {target!r}; known are {', '.join(SCENARIOS)}, "
-            "or module:function of your own"
-        )
-    return (SCENARIOS[target],)
+        raise HarnessError(f"--check {check} needs the workload that it checks")
+    return registry.sound_workloads()
 
 
 def _explore(
-    console: Console, scenario: Scenario, models: Sequence[PersistenceModel], states: int
+    console: Console, workload: WorkloadEntry, models: Sequence[PersistenceModel], states: int
 ) -> Verdicts:
-    """Explore one scenario under each model, and print what came of it."""
-    console.print(f"{scenario.tag}: {scenario.about}", soft_wrap=True)
-    most = min(states, scenario.limits.states_per_point)
-    limits = replace(scenario.limits, states_per_point=most)
+    """Explore one workload under each model, and print the verdicts."""
+    console.print(f"{workload.tag}: {workload.about}".removesuffix(": "), soft_wrap=True)
+    most = min(states, workload.limits.states_per_point)
+    limits = replace(workload.limits, states_per_point=most)
     verdicts = {}
     for model in models:
-        with busy(console, f"{scenario.tag} on {model.name}"):
+        with busy(console, f"{workload.tag} on {model.name}"):
             try:
-                verdicts[model.name] = explore(scenario.workload, scenario.check, model, limits)
+                verdicts[model.name] = explore(workload.run, workload.check, model, limits)
             except HarnessError as mistake:
-                if scenario.tag in SCENARIOS:
-                    raise
-                raise UsageMistake(f"{scenario.tag}: {mistake}") from None
+                raise UsageMistake(f"{workload.tag}: {mistake}") from None
     console.print(exploration_table(verdicts))
     for line in failure_lines(verdicts):
         console.print(line, soft_wrap=True)

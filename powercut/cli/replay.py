@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,9 @@ from powercut.cli.usage import asked_by_user
 from powercut.fuzz.action import Action
 from powercut.fuzz.crash_plan import planned
 from powercut.fuzz.drivers.replay_driver import Replay, Verdict, replay
-from powercut.registry import entry_named
+from powercut.fuzz.target_entry import TargetEntry
+from powercut.reference import is_reference
+from powercut.registry import Registry
 from powercut.report.reproducer import (
     BadReproducer,
     RecordedStep,
@@ -37,7 +40,12 @@ _EXIT_CODES: Final = {
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-def command(file: Path) -> None:
+@click.option(
+    "--target",
+    metavar="TARGET",
+    help="Run it on this registered target, or module:object.  [default: the recorded tag]",
+)
+def command(file: Path, target: str | None) -> None:
     """Run the reproducer FILE again, byte for byte.
 
     Says whether it is the same failure, a different one, passes now, or takes another way
@@ -45,13 +53,28 @@ def command(file: Path) -> None:
     """
     with asked_by_user():
         reproducer = read_reproducer(file)
-        target = entry_named(reproducer.target)
+        entry = _target(reproducer, file, target)
         model_named(reproducer.model)
         for number, step in enumerate(reproducer.steps, 1):
             _must_be_performable(file, number, step)
-    result = replay(reproducer, target.make_target)
+    result = replay(reproducer, entry.make_target)
     _tell(console_beside(None), reproducer, result, file)
     click.get_current_context().exit(_EXIT_CODES[result.verdict])
+
+
+def _target(reproducer: Reproducer, file: Path, name: str | None) -> TargetEntry:
+    """Return the target to replay on: the one called ``name``, else the recorded one."""
+    registry = Registry.here()
+    tag = reproducer.target
+    if name is not None:
+        return replace(registry.target(name), tag=tag)
+    if is_reference(tag) or tag in registry.config.targets:
+        return registry.target(tag)
+    known = ", ".join(registry.config.targets) or "none"
+    raise HarnessError(
+        f"{file} is of the target {tag!r}, which is not registered (registered: {known}); "
+        "register it under [tool.powercut.targets], or give --target module:object"
+    )
 
 
 def _must_be_performable(file: Path, number: int, step: RecordedStep) -> None:

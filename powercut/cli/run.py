@@ -23,11 +23,11 @@ from powercut.fuzz.reduction.shrinker import SECONDS as SHRINKING_SECONDS
 from powercut.fuzz.reduction.shrinker import shrink
 from powercut.fuzz.target_run import TargetRun
 from powercut.fuzz.workers import cores, work
-from powercut.registry import all_targets, entry_named
+from powercut.registry import Registry
 from powercut.report.campaign import CampaignReport, Goal
 from powercut.report.closing_table import print_closing
 from powercut.report.reproducer import FAILURES, write_reproducer
-from sim.disk.crash.persistence import MODELS, POSIX, model_named
+from sim.disk.crash.persistence import MODELS, POSIX, PersistenceModel, model_named
 from sim.errors import HarnessError
 
 _SECONDS: Final = 60
@@ -38,12 +38,12 @@ class Given(TypedDict):
     """The options as click gives them."""
 
     targets: tuple[str, ...]
-    model: str
+    model: str | None
     profile: str | None
     examples: int | None
     steps: int | None
     seconds: float | None
-    seed: int
+    seed: int | None
     processes: int | None
     faults: str
     root: Path
@@ -55,9 +55,7 @@ class Given(TypedDict):
 @click.option(
     "--model",
     metavar="MODEL",
-    default="posix",
-    show_default=True,
-    help=f"Persistence model: {', '.join(MODELS)}.",
+    help=f"Persistence model: {', '.join(MODELS)}.  [default: posix]",
 )
 @click.option("--profile", metavar="NAME", help="Take examples and steps from these settings.")
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="Runs of each target.")
@@ -76,10 +74,8 @@ class Given(TypedDict):
 @click.option(
     "--seed",
     type=click.IntRange(0),
-    default=0,
     metavar="N",
-    show_default=True,
-    help="Where all choices start; the same seed repeats the campaign.",
+    help="Where all choices start; the same seed repeats the campaign.  [default: 0]",
 )
 @click.option(
     "-n",
@@ -132,27 +128,30 @@ def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
     """Return what was asked for, and which marks it must reach."""
     with asked_by_user():
         named, name = given["targets"], given["profile"]
-        # The same target twice is the same runs twice.
-        targets = [entry_named(tag) for tag in dict.fromkeys(named)] if named else all_targets()
-        model = model_named(given["model"])
+        registry = Registry.here()
+        config = registry.config
+        model = model_named(given["model"] or config.model)
         faults = str(FaultPlan.parse(given["faults"]))
         profile = _profile_named(name or "default")
+        tags = dict.fromkeys(named)
+        targets = [registry.target(tag) for tag in tags] if named else registry.all_targets()
     examples = given["examples"] or (profile.examples if name else None)
-    seconds = given["seconds"] or (None if examples else _SECONDS)
+    seconds = given["seconds"] or (None if examples else config.seconds or _SECONDS)
+    seed = config.seed if given["seed"] is None else given["seed"]
     plan = Plan(
         tuple(target.under(model) for target in targets),
         model,
-        given["seed"],
+        seed,
         given["steps"] or profile.steps,
         examples,
         None if seconds is None else started + seconds,
         faults,
         various=given["steps"] is None,
     )
-    return plan, _goal(given)
+    return plan, _goal(given, model)
 
 
-def _goal(given: Given) -> Goal:
+def _goal(given: Given, model: PersistenceModel) -> Goal:
     """Return which marks must be reached: a budget of the user's own may be too small for any.
 
     A stronger disk than the default may not get into every state.
@@ -160,7 +159,7 @@ def _goal(given: Given) -> Goal:
     if given["profile"] in _LONG:
         return Goal.ALL
     own = (given["targets"], given["profile"], given["examples"], given["steps"], given["seconds"])
-    usual = not any(own) and not given["faults"] and given["model"] == POSIX.name
+    usual = not any(own) and not given["faults"] and model is POSIX
     return Goal.USUAL if usual else Goal.NONE
 
 

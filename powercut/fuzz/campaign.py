@@ -22,7 +22,7 @@ from powercut.fuzz.finding import name_of
 from powercut.fuzz.memory import give_back, settled
 from powercut.fuzz.step import Step
 from powercut.fuzz.tally import Tally
-from powercut.registry import TargetEntry
+from powercut.fuzz.target_entry import TargetEntry
 from sim.disk.crash.persistence import PersistenceModel
 
 

@@ -15,15 +15,17 @@ from oracles.violation import LostAck
 from powercut.fuzz.campaign import Failing, Plan, Score
 from powercut.fuzz.drivers.hypothesis_driver import Finding
 from powercut.fuzz.tally import Tally
+from powercut.fuzz.target_entry import TargetEntry
 from powercut.fuzz.target_run import TargetRun
-from powercut.registry import TargetEntry
 from powercut.report.campaign import CampaignReport
 from powercut.report.closing_table import print_closing
 from powercut.report.reproducer import Reproducer
 from sim.disk.crash.persistence import POSIX
 
 MARKS = (Mark.KILLED, Mark.TORN, Mark.QUARANTINED)
-FILE, LOG = (TargetEntry(tag, atomic_file, MARKS) for tag in ("atomic-file", "event-log-framed"))
+FILE, LOG = (
+    TargetEntry(tag, "unused:unused", MARKS) for tag in ("atomic-file", "event-log-framed")
+)
 
 
 def tally(images: int, *reached: Mark) -> Tally:

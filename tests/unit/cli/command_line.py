@@ -1,20 +1,23 @@
-"""Ways to call the command line, and a hole that its campaigns find at once."""
+"""Ways to call the command line, and a bug that its campaigns find at once."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from click.testing import CliRunner, Result
 
-from crash_tests.targets import targets
 from crash_tests.targets.atomic_file import AtomicFileTarget
 from powercut.cli.main import cli
-from powercut.fuzz.target import MakeTarget
+from powercut.config import read_config
+from powercut.registry import Registry
 from system.ports import FileSystem, Ids, OpenMode
 from system.storage.transfer import write_all
+from tests.meta.source_tree import ROOT
+
+REGISTRY: Final = Registry(read_config(ROOT / "pyproject.toml"))
+"""The targets and workloads of this repository."""
 
 
 def powercut(*arguments: str) -> Result:
@@ -52,6 +55,14 @@ def raising_file() -> AtomicFileTarget:
     return AtomicFileTarget("atomic-file", raising)
 
 
-def with_atomic_file(make_target: MakeTarget) -> Mapping[str, MakeTarget]:
-    """The built-in machines, with another atomic file."""
-    return MappingProxyType({**targets.TARGETS, "atomic-file": make_target})
+def write_project(folder: Path, **settings: str) -> None:
+    """Register the targets of this repository in ``folder``.
+
+    ``settings`` is the import string of ``atomic_file`` to use instead, and lines of
+    ``[tool.powercut]``.
+    """
+    targets = dict(REGISTRY.config.targets)
+    targets["atomic-file"] = settings.pop("atomic_file", targets["atomic-file"])
+    lines = ["[tool.powercut]", *(f"{key} = {value}" for key, value in settings.items())]
+    lines += ["[tool.powercut.targets]", *(f'{tag} = "{name}"' for tag, name in targets.items())]
+    (folder / "pyproject.toml").write_text("\n".join(lines), encoding="ascii")

@@ -8,40 +8,34 @@ from pathlib import Path
 import pytest
 
 from powercut.cli.exit_code import ExitCode
-from powercut.fuzz.target import MakeTarget
 from powercut.report.reproducer import FAILURES
 from tests.meta.source_tree import run_python
-from tests.unit.cli.command_line import careless_file, powercut, raising_file, with_atomic_file
+from tests.unit.cli.command_line import powercut, write_project
 
 IN_A_PROCESS = """
 import sys
-from crash_tests.targets import targets
-from tests.unit.cli.command_line import careless_file, with_atomic_file
-targets.TARGETS = with_atomic_file(careless_file)
 from powercut.cli.main import cli
 code = cli(["replay", sys.argv[1]], standalone_mode=False)
 print("hypothesis" in sys.modules, code)
 """
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, make_target: MakeTarget) -> None:
-    monkeypatch.setattr("crash_tests.targets.targets.TARGETS", with_atomic_file(make_target))
+def plant(name: str) -> None:
+    write_project(Path(), atomic_file=f"tests.unit.cli.command_line:{name}")
 
 
 @pytest.fixture
 def reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What a campaign on a careless writer leaves; the writer is repaired afterwards."""
     monkeypatch.chdir(tmp_path)
-    with monkeypatch.context() as planted:
-        plant(planted, careless_file)
-        powercut("run", "atomic-file", "--examples", "6", "--steps", "10", "-n", "1")
+    plant("careless_file")
+    powercut("run", "atomic-file", "--examples", "6", "--steps", "10", "-n", "1")
+    write_project(tmp_path)
     return min(FAILURES.glob("*.json"))
 
 
-def test_same_failure_is_repeated_byte_for_byte(
-    reproducer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plant(monkeypatch, careless_file)
+def test_same_failure_is_repeated_byte_for_byte(reproducer: Path) -> None:
+    plant("careless_file")
     result = powercut("replay", str(reproducer))
     broken = json.loads(reproducer.read_text("ascii"))["property"]
     assert result.exit_code == ExitCode.VIOLATION
@@ -52,7 +46,8 @@ def test_same_failure_is_repeated_byte_for_byte(
 
 
 def test_replay_needs_no_hypothesis(reproducer: Path) -> None:
-    ran = run_python("-c", IN_A_PROCESS, str(reproducer.absolute()))
+    plant("careless_file")
+    ran = run_python("-c", IN_A_PROCESS, str(reproducer), cwd=Path.cwd())
     assert ran.stderr == ""
     assert "byte for byte" in ran.stdout
     assert ran.stdout.splitlines()[-1] == "False 1"
@@ -69,20 +64,16 @@ def test_repaired_program_passes_now(reproducer: Path) -> None:
     assert result.stdout.splitlines()[0] == "passes now: 0 steps and the last look"
 
 
-def test_another_failure_is_told_from_the_recorded_one(
-    reproducer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plant(monkeypatch, raising_file)
+def test_another_failure_is_told_from_the_recorded_one(reproducer: Path) -> None:
+    plant("raising_file")
     result = powercut("replay", str(reproducer))
     assert result.exit_code == ExitCode.VIOLATION
     assert "a different failure at step 1: ZeroDivisionError" in result.stdout
     assert "recorded: " in result.stdout
 
 
-def test_run_that_takes_another_way_says_where(
-    reproducer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plant(monkeypatch, careless_file)
+def test_run_that_takes_another_way_says_where(reproducer: Path) -> None:
+    plant("careless_file")
     recorded = json.loads(reproducer.read_text("ascii"))
     recorded["steps"][0]["choices"].insert(0, ["colour", 0, 7, 3])
     reproducer.write_text(json.dumps(recorded), encoding="ascii")
@@ -91,10 +82,8 @@ def test_run_that_takes_another_way_says_where(
     assert result.stdout.startswith("diverged at step 1: ")
 
 
-def test_other_versions_are_told_when_the_run_is_another(
-    reproducer: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plant(monkeypatch, raising_file)
+def test_other_versions_are_told_when_the_run_is_another(reproducer: Path) -> None:
+    plant("raising_file")
     recorded = json.loads(reproducer.read_text("ascii"))
     recorded["versions"]["apsw"] = "1.0"
     reproducer.write_text(json.dumps(recorded), encoding="ascii")

@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
-from crash_tests.targets.targets import TARGETS as SUBJECTS
 from oracles.marks import Mark
 from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.campaign import Failing, Plan, Score, batches, run_batch
-from powercut.registry import all_targets, entry_named
 from powercut.report.campaign import CampaignReport, Goal, Outcome
 from powercut.report.reproducer import FAILURES
 from sim.disk.crash.persistence import POSIX
-from tests.unit.cli.command_line import careless_file, json_of, powercut, with_atomic_file
+from tests.unit.cli.command_line import REGISTRY, json_of, powercut, write_project
 
+TARGETS = REGISTRY.config.targets
 SMALL = ("--examples", "3", "--steps", "10")
 FAILING = ("--examples", "6", "--steps", "10")
 ALONE = ("-n", "1")
@@ -50,11 +49,12 @@ SHAPE = {
 @pytest.fixture(autouse=True)
 def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    write_project(tmp_path)
 
 
 @pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crash_tests.targets.targets.TARGETS", with_atomic_file(careless_file))
+def planted(tmp_path: Path) -> None:
+    write_project(tmp_path, atomic_file="tests.unit.cli.command_line:careless_file")
 
 
 def shape_of(value: Any, like: Any) -> Any:
@@ -66,10 +66,10 @@ def shape_of(value: Any, like: Any) -> Any:
 def test_clean_campaign_closes_with_a_table_and_leaves_nothing_behind() -> None:
     result = powercut("run", *SMALL, *ALONE)
     assert result.exit_code == ExitCode.CLEAN
-    for tag in SUBJECTS:
+    for tag in TARGETS:
         assert re.search(rf"^ {tag} +3 +30 ", result.stdout, re.MULTILINE), result.stdout
     assert result.stdout.splitlines()[-1].startswith("clean: ")
-    assert list(Path().iterdir()) == []
+    assert list(Path().iterdir()) == [Path("pyproject.toml")]
 
 
 def test_neither_colour_nor_progress_goes_where_no_terminal_is() -> None:
@@ -83,8 +83,8 @@ def test_json_has_the_promised_members() -> None:
     assert shape_of(found, SHAPE) == SHAPE
     assert found["schema"] == 1
     assert found["verdict"] == "clean"
-    assert (found["runs"], found["steps"]) == (3 * len(SUBJECTS), 30 * len(SUBJECTS))
-    assert set(found["targets"]) == set(SUBJECTS)
+    assert (found["runs"], found["steps"]) == (3 * len(TARGETS), 30 * len(TARGETS))
+    assert set(found["targets"]) == set(TARGETS)
 
 
 def test_json_to_a_file_leaves_the_table_on_stdout() -> None:
@@ -103,7 +103,7 @@ def test_equal_campaigns_count_alike_in_any_number_of_processes() -> None:
 
 
 def test_images_that_two_processes_saw_count_once() -> None:
-    plan = Plan((entry_named("atomic-file"),), POSIX, 0, 10, examples=2)
+    plan = Plan((REGISTRY.target("atomic-file"),), POSIX, 0, 10, examples=2)
     (batch,) = batches(plan)
     once, again = run_batch(batch), run_batch(batch)
     images, schedules = once.tally.images.count, once.tally.schedules.count
@@ -113,7 +113,7 @@ def test_images_that_two_processes_saw_count_once() -> None:
 
 
 def test_shortest_failing_run_of_each_kind_is_the_one_to_shrink() -> None:
-    score, other = (Score(entry_named("atomic-file")) for _ in range(2))
+    score, other = (Score(REGISTRY.target("atomic-file")) for _ in range(2))
     score.fail("LostAck", Failing(steps=3, number=8))
     score.fail("LostAck", Failing(steps=7, number=1))
     other.fail("LostAck", Failing(steps=4, number=5))
@@ -123,13 +123,13 @@ def test_shortest_failing_run_of_each_kind_is_the_one_to_shrink() -> None:
 
 
 def test_time_that_is_up_still_gives_every_target_a_run() -> None:
-    plan = Plan(all_targets(), POSIX, 0, 10, examples=1000, deadline=0.0)
+    plan = Plan(REGISTRY.all_targets(), POSIX, 0, 10, examples=1000, deadline=0.0)
     scores = [run_batch(batch) for batch in batches(plan)]
-    assert [score.tally.runs for score in scores] == [1] * len(SUBJECTS)
+    assert [score.tally.runs for score in scores] == [1] * len(TARGETS)
 
 
 def test_time_that_is_up_ends_a_run_between_two_steps() -> None:
-    run = Plan(all_targets(), POSIX, 0, 10).run(entry_named("runtime"), 0)
+    run = Plan(REGISTRY.all_targets(), POSIX, 0, 10).run(REGISTRY.target("runtime"), 0)
     left = iter((False, False, False, True))
     machine, failure = run.run(lambda: next(left))
     assert (len(machine.steps), failure) == (3, None)
@@ -162,7 +162,7 @@ def test_lengths_of_runs_vary_unless_they_are_given() -> None:
 
 
 def test_runtime_is_given_half_of_the_time_and_its_other_framing_a_quarter() -> None:
-    turns = {target.tag: target.turn for target in all_targets()}
+    turns = {target.tag: target.turn for target in REGISTRY.all_targets()}
     parts = sum(turns.values()) - turns["runtime"] - turns["runtime-pending"]
     assert turns["runtime"] == 2 * turns["runtime-pending"]
     assert parts > 0
@@ -227,7 +227,7 @@ def test_nightly_campaign_that_misses_a_mark_says_so_with_its_exit_code() -> Non
 def test_only_a_long_campaign_must_reach_what_is_rare(
     goal: Goal, rare: tuple[Mark, ...], outcome: Outcome
 ) -> None:
-    target = replace(entry_named("atomic-file"), marks=(Mark.TORN,), rare=rare)
+    target = replace(REGISTRY.target("atomic-file"), marks=(Mark.TORN,), rare=rare)
     plan = Plan((target,), POSIX, 0, 30)
     assert CampaignReport(plan, [Score(target)], [], goal=goal).outcome is outcome
 
@@ -238,7 +238,7 @@ def test_mark_that_a_model_rules_out_is_not_asked_for() -> None:
 
 
 def _interrupted(*_: object) -> Iterator[object]:
-    yield run_batch(next(batches(Plan(all_targets(), POSIX, 0, 10, examples=2))))
+    yield run_batch(next(batches(Plan(REGISTRY.all_targets(), POSIX, 0, 10, examples=2))))
     raise KeyboardInterrupt
 
 
@@ -267,6 +267,6 @@ def test_interrupt_anywhere_else_ends_with_its_own_code(monkeypatch: pytest.Monk
         raise KeyboardInterrupt
 
     monkeypatch.setattr("powercut.cli.explore.explore", interrupted)
-    result = powercut("explore", "atomic-write")
+    result = powercut("explore", "crash_tests.workloads.atomic_write:atomic_write")
     assert result.exit_code == ExitCode.INTERRUPTED
     assert result.stderr == "interrupted\n"

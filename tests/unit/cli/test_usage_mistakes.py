@@ -25,9 +25,20 @@ REPRODUCER = {
 }
 
 
+PROJECT = """
+[tool.powercut.targets]
+atomic-file = "crash_tests.targets.atomic_file:atomic_file"
+session-store = "crash_tests.targets.session_store:session_store"
+
+[tool.powercut.workloads]
+atomic-write = "crash_tests.workloads.atomic_write:atomic_write"
+"""
+
+
 @pytest.fixture(autouse=True)
-def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").write_text(PROJECT, encoding="ascii")
     return tmp_path
 
 
@@ -46,9 +57,8 @@ def refused(*arguments: str) -> str:
 
 def test_unknown_target_names_the_known_ones() -> None:
     assert refused("run", "atomic-flie") == (
-        "unknown target 'atomic-flie'; known are "
-        "atomic-file, event-log-framed, event-log-pending, session-store, lifecycle, "
-        "runtime, runtime-pending"
+        "unknown target 'atomic-flie'; known are atomic-file, session-store; register it under "
+        f"[tool.powercut.targets] in {Path.cwd()}/pyproject.toml, or name it as module:object"
     )
 
 
@@ -89,25 +99,26 @@ def test_json_that_cannot_be_written_is_refused_before_the_work(command: str) ->
     assert refused(command, "--json", ".") == "cannot write --json .: it is a directory"
 
 
-def test_unknown_scenario_names_the_known_ones() -> None:
-    assert refused("explore", "atomic").startswith("unknown scenario 'atomic'; known are atomic-")
+def test_unknown_workload_names_the_known_ones() -> None:
+    sentence = refused("explore", "atomic")
+    assert sentence.startswith("unknown workload 'atomic'; known are atomic-write; register it")
 
 
-def test_check_without_a_workload_of_ones_own_is_refused() -> None:
-    told = refused("explore", "atomic-write", "--check", "store:check")
-    assert told == "--check store:check needs a module:function of yours to judge"
+def test_check_without_a_workload_is_refused() -> None:
+    sentence = refused("explore", "--check", "store:check")
+    assert sentence == "--check store:check needs the workload that it checks"
 
 
-def test_module_that_is_not_there_is_named(empty_directory: Path) -> None:
+def test_module_that_is_not_there_is_named(project: Path) -> None:
     assert refused("explore", "no_such_store:workload") == (
-        f"there is no module 'no_such_store' in {empty_directory}, nor installed"
+        f"there is no module 'no_such_store' in {project}, nor installed"
     )
 
 
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ("", "module '{name}' has no function 'workload'"),
+        ("", "module '{name}' has no object 'workload'"),
         ("workload = 3", "{name}:workload is not callable: 3"),
         ("def workload(disk, ack): pass\nworkload.check = 3", "the check of {name}:workload is"),
         ("1 / 0", "module '{name}' cannot be imported: ZeroDivisionError: division by zero"),
@@ -130,9 +141,7 @@ def test_what_is_wrong_with_a_workload_of_ones_own_is_said(
 
 
 def test_target_without_function_is_no_workload() -> None:
-    assert refused("explore", "store:") == (
-        "'store:' is not module:function, such as store:workload"
-    )
+    assert refused("explore", "store:") == ("'store:' is not module:object, such as store:workload")
 
 
 def test_reproducer_that_is_missing_or_unreadable_is_named() -> None:
@@ -168,7 +177,13 @@ def _step(name: str, **arguments: object) -> dict[str, object]:
     [
         ({"steps": None}, "f.json is a malformed reproducer: steps is no list: None"),
         ({"steps": [7]}, "f.json is a malformed reproducer: a step is no object: 7"),
-        ({"target": "mail"}, "unknown target 'mail'; known are "),
+        (
+            {"target": "mail"},
+            (
+                "f.json is of the target 'mail', which is not registered (registered: atomic-file, "
+                "session-store); register it under [tool.powercut.targets], or give --target "
+            ),
+        ),
         ({"model": "ntfs"}, "unknown persistence model 'ntfs'; known are "),
         (
             {"steps": [_step("fault_on", plan="write * #1 EWHAT")]},
@@ -192,4 +207,4 @@ def test_options_that_make_no_sense_are_refused(arguments: tuple[str, ...]) -> N
     result = powercut(*arguments)
     assert result.exit_code == ExitCode.USAGE
     assert "Error: " in result.stderr
-    assert list(Path().iterdir()) == []
+    assert list(Path().iterdir()) == [Path("pyproject.toml")]

@@ -1,0 +1,51 @@
+"""Import strings: ``module:object``, as the registry and the command line take them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from sim.errors import HarnessError
+
+_REFERENCE: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
+
+
+def is_reference(name: str) -> bool:
+    """Return whether ``name`` is meant as ``module:object``, well formed or not."""
+    return ":" in name
+
+
+def load(reference: str) -> object:
+    """Import ``module:object`` and return the object.
+
+    Raises ``HarnessError`` in one sentence if the string is malformed, if the module does not
+    exist or fails while it is imported, and if it has no such object.
+    """
+    parts = _REFERENCE.fullmatch(reference)
+    if parts is None:
+        raise HarnessError(f"{reference!r} is not module:object, such as store:workload")
+    module, name = parts.groups()
+    try:
+        import_module(module)
+    except SystemExit as left:
+        raise HarnessError(f"module {module!r} exits when it is imported: {left.code}") from None
+    except Exception as failure:
+        if isinstance(failure, ModuleNotFoundError) and _is_within(module, failure.name):
+            raise HarnessError(
+                f"there is no module {failure.name!r} in {Path.cwd()}, nor installed"
+            ) from None
+        raise HarnessError(
+            f"module {module!r} cannot be imported: {type(failure).__name__}: {failure}"
+        ) from failure
+    try:
+        found: object = getattr(sys.modules[module], name)
+    except AttributeError:
+        raise HarnessError(f"module {module!r} has no object {name!r}") from None
+    return found
+
+
+def _is_within(module: str, missing: str | None) -> bool:
+    return missing is not None and f"{module}.".startswith(f"{missing}.")
