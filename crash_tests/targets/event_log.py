@@ -25,7 +25,7 @@ SESSION: Final = "5e551011c0ffee00decaf000000000ff"
 DIRECTORY: Final = f"agents/{SESSION}"
 PATH: Final = f"{DIRECTORY}/events.jsonl"
 MOST_LINES: Final = 3
-MOST_NOTES: Final = 2
+MOST_UNSYNCED: Final = 2
 EVENTS: Final = ("turn.start", "turn.complete", "message.enqueued", "agent.created")
 
 
@@ -81,14 +81,20 @@ class EventLogTarget(SystemTarget):
         self._log: Log
 
     def actions(self) -> Sequence[ActionKind]:
-        """Return append, note, read, reopen and rest."""
+        """Return append, append unsynced, read, reopen and park."""
         return (
             ActionKind("append", 8, self._append, self._propose_append, lambda: self._open),
-            ActionKind("note", 3, self._note, self._propose_note, lambda: self._open),
+            ActionKind(
+                "append_unsynced",
+                3,
+                self._append_unsynced,
+                self._propose_unsynced,
+                lambda: self._open,
+            ),
             ActionKind("read", 1, self._read, ready=lambda: self._open),
             ActionKind("reopen", 1, self._reopen),
-            ActionKind("rest", 1, self._rest, ready=lambda: self._open),
-        )
+            ActionKind("park", 1, self._park, ready=lambda: self._open),
+        )  # fmt: skip
 
     def recover(self, host: Host) -> None:
         """Open the log, which recovers it."""
@@ -116,8 +122,8 @@ class EventLogTarget(SystemTarget):
     def _propose_append(self, choices: Choices) -> Arguments:
         return _propose_lines(choices, MOST_LINES)
 
-    def _propose_note(self, choices: Choices) -> Arguments:
-        return _propose_lines(choices, MOST_NOTES)
+    def _propose_unsynced(self, choices: Choices) -> Arguments:
+        return _propose_lines(choices, MOST_UNSYNCED)
 
     def _append(self, arguments: Arguments) -> str:
         entries = self._begin(arguments)
@@ -131,16 +137,16 @@ class EventLogTarget(SystemTarget):
         self._shadow.acknowledge()
         return "ack"
 
-    def _note(self, arguments: Arguments) -> str:
+    def _append_unsynced(self, arguments: Arguments) -> str:
         entries = self._begin(arguments)
         try:
             self._log.append_unsynced(entries)
         except (OSError, StorageError) as refused:
             return self._not_written(refused)
         self._shadow.note()
-        return "noted"
+        return "written"
 
-    def _rest(self, _arguments: Arguments) -> str:
+    def _park(self, _arguments: Arguments) -> str:
         self._faulty |= bool(self.fault_plan)
         try:
             self._log.park()
@@ -149,7 +155,7 @@ class EventLogTarget(SystemTarget):
                 self._shadow.stop()
             return self._refused(refused)
         self._shadow.acknowledge()
-        return "rested"
+        return "parked"
 
     def _begin(self, arguments: Arguments) -> list[Entry]:
         """Return the entries that the arguments ask for, and tell the shadow."""

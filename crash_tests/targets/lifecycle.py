@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar
 
 from crash_tests.rig.agent_service import SimulatedAgentService
 from crash_tests.rig.provider_ledger import ProviderLedger
-from crash_tests.targets.play import NAMES, Player
 from crash_tests.targets.report import check_report
 from crash_tests.targets.schedule import schedule
+from crash_tests.targets.script import NAMES, ScriptedAgent
 from crash_tests.targets.system_target import SystemTarget
 from oracles.runtime.seen import Reader
 from oracles.runtime.shadow_tree import Registries, ShadowTree
@@ -42,7 +42,7 @@ PROVIDER: Final = "agentic"
 _PLACES: Final = 7
 
 
-class NotedTools:
+class RecordedTools:
     """Tools whose results are noted."""
 
     def __init__(self, tools: Tools, results: list[JsonObject]) -> None:
@@ -67,7 +67,7 @@ class LifecycleTarget(SystemTarget):
     def __init__(self) -> None:
         self._shadow = ShadowTree(SLOTS)
         self._reader = Reader()
-        self._player = Player()
+        self._agent = ScriptedAgent()
         self._results: list[JsonObject] = []
         self._provider = AgenticProvider(SimulatedAgentService(ProviderLedger(), self._brain))
         self._world: World[Host]
@@ -75,7 +75,7 @@ class LifecycleTarget(SystemTarget):
         self._runtime: Runtime
 
     def _brain(self, prompt: str, tools: Tools) -> str:
-        return self._player(prompt, NotedTools(tools, self._results))
+        return self._agent(prompt, RecordedTools(tools, self._results))
 
     def attach(self, world: World[Host]) -> None:
         """Learn the world."""
@@ -196,7 +196,7 @@ class LifecycleTarget(SystemTarget):
         self._results.clear()
         self._call(self._runtime.send(look.agent_id, {"do": [[tool, arguments]]}))
         self._world.loop.run_until_idle()
-        self._must_be_well()
+        self._raise_failures()
         if not self._results:
             raise Starved("an agent was given something to do, and has not done it", agent=look)
         self._shadow.took_turn(look.agent_id)
@@ -206,7 +206,7 @@ class LifecycleTarget(SystemTarget):
 
     def _idle(self, outcome: str) -> str:
         self._world.loop.run_until_idle()
-        self._must_be_well()
+        self._raise_failures()
         self._check()
         return outcome
 
@@ -238,10 +238,10 @@ class LifecycleTarget(SystemTarget):
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         result = self._world.loop.run_until_complete(work)
-        self._must_be_well()
+        self._raise_failures()
         return result
 
-    def _must_be_well(self) -> None:
+    def _raise_failures(self) -> None:
         """Raise what something raised that nobody awaits."""
         for failure in self._runtime.failures:
             raise failure

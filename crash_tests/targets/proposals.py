@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from crash_tests.targets.outside import PROVIDER_FAULTS, MachineOutside
-from crash_tests.targets.play import NAMES, propose_play
+from crash_tests.targets.script import NAMES, propose_script
+from crash_tests.targets.watched_providers import PROVIDER_FAULTS, WatchedProviders
 from powercut.fuzz.action import Arguments
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
@@ -20,7 +20,7 @@ def propose_create(choices: Choices) -> Arguments:
     """Choose a root to be created; now and then the last one is asked for again."""
     return {
         "name": choices.pick("name", NAMES),
-        "provider": choices.pick("provider", MachineOutside.names),
+        "provider": choices.pick("provider", WatchedProviders.names),
         "instructions": text(choices),
         "again": choices.integer("again", 0, 7) == 7,
         **propose_call(choices),
@@ -32,7 +32,7 @@ def propose_send(choices: Choices) -> Arguments:
     return {
         "agent": choices.integer("agent", 0, _PLACES),
         "again": choices.integer("again", 0, 7) == 7,
-        "payload": propose_play(choices),
+        "payload": propose_script(choices),
         "then": choices.pick("then", _THEN),
         **propose_call(choices),
     }

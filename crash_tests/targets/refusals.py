@@ -16,7 +16,7 @@ def is_stopped(runtime: Runtime) -> bool:
 
 
 def is_plausible(
-    refused: Exception, runtime: Runtime, taken: Collection[str], *, provider_was_ill: bool
+    refused: Exception, runtime: Runtime, taken: Collection[str], *, provider_failed: bool
 ) -> bool:
     """Whether ``runtime`` had a reason to refuse with ``refused``.
 
@@ -36,6 +36,6 @@ def is_plausible(
         case AgentStopped() | LogStopped():
             return is_stopped(runtime)
         case ProviderError():
-            return provider_was_ill
+            return provider_failed
         case _:
             return False

@@ -12,8 +12,6 @@ from errno import EIO
 from typing import Any, Final, TypeVar
 
 from crash_tests.targets.operator import Asked, GivenUp, Operator
-from crash_tests.targets.outside import FEATURES, MachineOutside
-from crash_tests.targets.play import NAMES
 from crash_tests.targets.proposals import (
     propose_advance,
     propose_agent,
@@ -26,7 +24,9 @@ from crash_tests.targets.proposals import (
 from crash_tests.targets.refusals import is_plausible, is_stopped
 from crash_tests.targets.report import check_report
 from crash_tests.targets.schedule import schedule
+from crash_tests.targets.script import NAMES
 from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
+from crash_tests.targets.watched_providers import FEATURES, WatchedProviders
 from oracles.marks import Mark
 from oracles.runtime.recovery_marks import marks_of_recovery, marks_of_run
 from oracles.runtime.seen import Seen
@@ -98,7 +98,7 @@ class RuntimeTarget(SystemTarget):
     ) -> None:
         self.tag = tag
         turns = ShadowTurns()
-        self.outside = MachineOutside(turns, lambda: self._world.clock.wall_now_ns)
+        self.providers = WatchedProviders(turns, lambda: self._world.clock.wall_now_ns)
         self._shadow = ShadowRuntime(turns)
         self._framing = framing
         self._boots = 0
@@ -134,11 +134,16 @@ class RuntimeTarget(SystemTarget):
             ActionKind(
                 "acknowledge", 1, self._acknowledge, propose_call, lambda: bool(self._view().user)
             ),
-            ActionKind("look", 1, self._look, ready=self._has_agents),
-            ActionKind("provider_fault", 1, self._provider_fault, propose_provider_fault),
-            ActionKind("provider_well", 1, self._provider_well, ready=lambda: self.outside.is_ill),
+            ActionKind("check", 1, self._check, ready=self._has_agents),
+            ActionKind(
+                "inject_provider_fault", 1, self._inject_provider_fault, propose_provider_fault
+            ),
+            ActionKind(
+                "clear_provider_faults", 1, self._clear_provider_faults,
+                ready=lambda: self.providers.has_armed,
+            ),
             ActionKind("quiesce", 2, self._quiesce, ready=self._has_agents),
-        )
+        )  # fmt: skip
 
     # -- lifetimes -----------------------------------------------------------------------
 
@@ -147,10 +152,10 @@ class RuntimeTarget(SystemTarget):
         self._host = host
         self._found = self._shadow.look(self._files())
         self._boots += 1
-        self.outside.boot(self._slots)
+        self.providers.boot(self._slots)
         self._met_fault = False
         options = Options(slots=self._slots, framing=self._framing)
-        recover = self._recover(host, self.outside.providers, options)
+        recover = self._recover(host, self.providers.by_name, options)
         try:
             self._runtime = self._world.loop.run_until_complete(recover)
         except (SimulatedCrash, PowerOff):
@@ -198,7 +203,7 @@ class RuntimeTarget(SystemTarget):
 
     def quiesce(self) -> None:
         """Lift everything, and let all accepted work be done."""
-        self.outside.be_well()
+        self.providers.clear()
         self._world.schedule = PlainChoices()
         if self._is_stopped():
             # What a barrier has stopped goes on with the next boot.
@@ -212,7 +217,7 @@ class RuntimeTarget(SystemTarget):
             self.marks.reach(mark)
         if self._awaited - seen.active_reminders:
             self.marks.reach(Mark.REMINDER_AFTER_CRASH)
-        if self.outside.was_ill:
+        if self.providers.has_failed:
             self.marks.reach(Mark.PROVIDER_FAULT)
 
     # -- the operator --------------------------------------------------------------------
@@ -265,7 +270,9 @@ class RuntimeTarget(SystemTarget):
         if not (
             self.fault_plan
             or late
-            or is_plausible(refused, self._runtime, taken, provider_was_ill=self.outside.was_ill)
+            or is_plausible(
+                refused, self._runtime, taken, provider_failed=self.providers.has_failed
+            )
         ):
             raise FalseAlarm("the runtime refused, and nothing is wrong", raised=repr(refused))
         return f"refused: {type(refused).__name__}"
@@ -278,7 +285,7 @@ class RuntimeTarget(SystemTarget):
             self._call(self._pass(arguments["steps"]))
         else:
             self._world.loop.run_until_idle()
-            self._must_be_well()
+            self._raise_failures()
         self._saw()
         return "ran"
 
@@ -294,23 +301,23 @@ class RuntimeTarget(SystemTarget):
             self._world.clock.step_wall(-seconds * SECOND_NS)
             return "stepped back"
         self._world.loop.advance(seconds * SECOND_NS)
-        self._must_be_well()
+        self._raise_failures()
         self._saw()
         return "advanced"
 
-    def _provider_fault(self, arguments: Arguments) -> str:
+    def _inject_provider_fault(self, arguments: Arguments) -> str:
         count = arguments["count"]
         assert isinstance(count, int)
-        self.outside.be_ill(str(arguments["fault"]), count)
-        return "ill"
+        self.providers.inject(str(arguments["fault"]), count)
+        return "injected"
 
-    def _provider_well(self, _arguments: Arguments) -> str:
-        self.outside.be_well()
-        return "well"
+    def _clear_provider_faults(self, _arguments: Arguments) -> str:
+        self.providers.clear()
+        return "cleared"
 
     # -- looking -------------------------------------------------------------------------
 
-    def _look(self, _arguments: Arguments) -> str:
+    def _check(self, _arguments: Arguments) -> str:
         self._saw()
         seen = self._seen()
         self._shadow.check(seen, self._latest_ns())
@@ -318,10 +325,10 @@ class RuntimeTarget(SystemTarget):
         return f"{len(seen.agents)} agents"
 
     def _quiesce(self, _arguments: Arguments) -> str:
-        self.outside.be_well()
+        self.providers.clear()
         if self.fault_plan or self._is_stopped():
             self._world.loop.advance(HOUR_NS)
-            self._must_be_well()
+            self._raise_failures()
             return "an hour has passed"
         self._be_quiet()
         return "quiet"
@@ -338,7 +345,7 @@ class RuntimeTarget(SystemTarget):
             self._world.loop.advance(HOUR_NS)
             if self._world.disk.operations == done:
                 break
-        self._must_be_well()
+        self._raise_failures()
         self._saw()
         seen = self._seen()
         self._shadow.check(seen, self._latest_ns())
@@ -350,15 +357,15 @@ class RuntimeTarget(SystemTarget):
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         result = self._world.loop.run_until_complete(work)
-        self._must_be_well()
+        self._raise_failures()
         return result
 
-    def _must_be_well(self) -> None:
+    def _raise_failures(self) -> None:
         """Raise what something raised that nobody awaits."""
         for failure in self._runtime.failures:
             raise failure
         self._world.loop.raise_unhandled()
-        self.outside.check()
+        self.providers.check()
 
     def _saw(self) -> None:
         self._shadow.saw(self._view())
@@ -367,7 +374,7 @@ class RuntimeTarget(SystemTarget):
         return self._runtime.view()
 
     def _seen(self) -> Seen:
-        self.outside.tell()
+        self.providers.report()
         return self._shadow.look(self._files())
 
     def _files(self) -> dict[str, bytes]:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
-from crash_tests.targets.outside import MachineOutside
 from crash_tests.targets.report import check_report
+from crash_tests.targets.watched_providers import WatchedProviders
 from crash_tests.workloads.host import host_of
 from crash_tests.workloads.workload import Scenario
 from oracles.history import History, Known
@@ -172,11 +172,11 @@ class _Team:
 def _working(framing: Framing) -> Workload:
     def workload(disk: Process, ack: History) -> None:
         story = _Story(ack)
-        outside = MachineOutside(_ToldTurns(story))
+        providers = WatchedProviders(_ToldTurns(story))
         with _Lifetime(disk) as (host, loop):
-            recover = Runtime.recover(host, outside.providers, Options(framing=framing))
+            recover = Runtime.recover(host, providers.by_name, Options(framing=framing))
             _Team(loop, loop.run_until_complete(recover), story).work()
-        outside.check()
+        providers.check()
 
     return workload
 
@@ -187,7 +187,7 @@ def _recovering(framing: Framing) -> Check:
 
     def check(disk: Process, known: Known) -> None:
         shadow = _shadow_of(known, reader)
-        providers = MachineOutside(ShadowTurns()).providers
+        providers = WatchedProviders(ShadowTurns()).by_name
         with _Lifetime(disk) as (host, loop):
             recover = Runtime.recover(host, providers, options)
             runtime = loop.run_until_complete(recover)

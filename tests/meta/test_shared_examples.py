@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis.internal.reflection import function_digest
 
-from tests.machines.rules import leaf_of
+from tests.crash_tests.rules import leaf_of
 from tests.meta.source_tree import ROOT, run_python
 
 CONFTEST = ROOT / "tests" / "conftest.py"

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from sim.disk.crash.persistence import MODELS
 from system.storage.framing import Framing
-from tests.machines.six_stages import CRASHES, WISHES, Crash, Wish, six_stages
+from tests.crash_tests.six_stages import CRASHES, WISHES, Crash, Wish, six_stages
 
 pytestmark = pytest.mark.stress
 

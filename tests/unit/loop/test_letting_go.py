@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from crash_tests.targets.outside import MachineOutside
+from crash_tests.targets.watched_providers import WatchedProviders
 from oracles.runtime.shadow_turns import ShadowTurns
 from tests.unit.loop.loops import new_loop
 
@@ -58,10 +58,10 @@ def test_a_failure_is_freed_by_who_has_heard_of_it() -> None:
     assert kept() is None
 
 
-def test_what_is_outside_is_freed_with_its_machine() -> None:
-    outside = MachineOutside(ShadowTurns())
-    providers, kept = outside.providers, weakref.ref(outside)
-    del outside
+def test_watched_providers_are_freed_with_their_target() -> None:
+    watched = WatchedProviders(ShadowTurns())
+    providers, kept = watched.by_name, weakref.ref(watched)
+    del watched
     assert kept() is not None
     del providers
     assert kept() is None

@@ -17,7 +17,7 @@ from sim.world import World
 from system.ports import ConversationLost, Exchange, ProviderError
 from system.providers.agentic import AgenticProvider
 from system.providers.bare import BareProvider
-from tests.unit.providers.outside import OPENING, brain, say
+from tests.unit.providers.recorded_tools import OPENING, brain, say
 
 
 def _world() -> World[Any]:

@@ -16,7 +16,7 @@ from sim.errors import HarnessError, Stuck
 from sim.world import World
 from system.ports import Conversation, Exchange, ProviderError
 from system.providers.agentic import AgenticProvider
-from tests.unit.providers.outside import OPENING, NotedTools, brain, say
+from tests.unit.providers.recorded_tools import OPENING, RecordedTools, brain, say
 
 SECOND_NS = 1_000_000_000
 ANSWER = "hi: [{'number': 0}, {'number': 1}]"
@@ -30,7 +30,7 @@ class Ground:
         self.ledger = ProviderLedger()
         self.world.boot()
         self.service = SimulatedAgentService(self.ledger, brain)
-        self.tools = NotedTools()
+        self.tools = RecordedTools()
         self.conversation: Conversation = self.world.loop.run_until_complete(
             AgenticProvider(self.service).create(OPENING)
         )

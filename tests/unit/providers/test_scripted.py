@@ -10,7 +10,7 @@ from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices
 from sim.world import World
 from system.providers.scripted import ScriptedProvider, play
-from tests.unit.providers.outside import OPENING, NotedTools, say
+from tests.unit.providers.recorded_tools import OPENING, RecordedTools, say
 
 
 def _prompt(*payloads: object) -> str:
@@ -23,7 +23,7 @@ def _prompt(*payloads: object) -> str:
 
 
 def test_the_calls_are_made_in_their_order_and_the_answer_tells_what_they_gave() -> None:
-    tools = NotedTools()
+    tools = RecordedTools()
     first = {"do": [["poke", {"to": "ann"}], ["list_children", {}]], "say": "done"}
     answer = play(_prompt(first, "hello", {"do": [["poke", {"to": "bob"}]]}), tools)
     assert tools.calls == [
@@ -48,14 +48,14 @@ def test_the_calls_are_made_in_their_order_and_the_answer_tells_what_they_gave()
 def test_a_payload_that_is_no_play_makes_no_calls_and_is_answered_with_clean_text(
     payload: object,
 ) -> None:
-    tools = NotedTools()
+    tools = RecordedTools()
     assert play(_prompt(payload), tools).encode("utf-8") is not None
     assert tools.calls == []
 
 
 @pytest.mark.parametrize("prompt", ["", "no json", "{}", "[1, null]", "[" * 100_000])
 def test_a_prompt_that_is_none_is_answered_with_nothing(prompt: str) -> None:
-    assert play(prompt, NotedTools()) == ""
+    assert play(prompt, RecordedTools()) == ""
 
 
 def test_a_conversation_can_be_taken_up_anywhere() -> None:

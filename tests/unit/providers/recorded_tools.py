@@ -10,7 +10,7 @@ from system.ports import Conversation, JsonObject, Opening, Tools
 
 
 @dataclass
-class NotedTools:
+class RecordedTools:
     """Every call is answered with its number; a repeated one with its first answer."""
 
     calls: list[tuple[str, str, object]] = field(default_factory=list)
@@ -36,7 +36,7 @@ def say(
     """Run one request to its end; return the whole answer."""
 
     async def main() -> str:
-        sent = conversation.send(prompt, key, tools or NotedTools())
+        sent = conversation.send(prompt, key, tools or RecordedTools())
         return "".join([piece async for piece in sent])
 
     return world.loop.run_until_complete(main())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from system.storage.framing import Framing
-from tests.machines.recovery_crashes import PASS_NAMES, Crashes
-from tests.machines.sub_steps import PASSES, must_be_tried, of
+from tests.crash_tests.recovery_crashes import PASS_NAMES, Crashes
+from tests.crash_tests.sub_steps import PASSES, must_be_tried, of
 
 READERS = ("reclaim", "publish")
 """They change nothing on the disk."""

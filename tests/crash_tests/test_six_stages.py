@@ -10,7 +10,7 @@ from hypothesis import given
 from oracles.violation import Invented, LostAck
 from sim.disk.crash.persistence import POSIX
 from system.storage.framing import Framing
-from tests.machines.six_stages import (
+from tests.crash_tests.six_stages import (
     CRASHES,
     WISHES,
     Crash,

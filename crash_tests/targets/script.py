@@ -39,7 +39,7 @@ _PROVIDERS: Final = (_LEFT_OUT, _LEFT_OUT, _LEFT_OUT, "bare", "caching", "agenti
 _DELAYS: Final = (0, SECOND_NS, 60 * SECOND_NS)
 
 
-def propose_play(choices: Choices, depth: int = 0) -> Json:
+def propose_script(choices: Choices, depth: int = 0) -> Json:
     """Choose a payload; the simplest is a plain text.
 
     A message or a child may be given a play of its own, down to two levels.
@@ -86,11 +86,11 @@ def _arguments(choices: Choices, tool: str, depth: int) -> dict[str, Json]:
 _ARGUMENTS: Final[Mapping[str, Callable[[Choices, int], Json]]] = {
     "child": lambda choices, _: choices.pick("child", (*["$child"] * 12, *NAMES)),
     "delay_ns": lambda choices, _: choices.pick("delay", _DELAYS),
-    "instructions": lambda choices, depth: _instructions(propose_play(choices, depth + 1)),
+    "instructions": lambda choices, depth: _instructions(propose_script(choices, depth + 1)),
     "key": lambda choices, _: choices.pick("key", ("mood", "plan")),
     "name": lambda choices, _: choices.pick("name", NAMES),
     "near": lambda choices, _: _near(choices),
-    "payload": lambda choices, depth: propose_play(choices, depth + 1),
+    "payload": lambda choices, depth: propose_script(choices, depth + 1),
     "model": lambda choices, _: choices.pick("model", (_LEFT_OUT, "small")),
     "provider": lambda choices, _: choices.pick("its provider", _PROVIDERS),
     "reply_to": lambda choices, _: choices.pick("reply to", (_LEFT_OUT, "$message")),
@@ -125,11 +125,11 @@ def _near(choices: Choices) -> str:
 
 
 def _instructions(play: Json) -> str:
-    """Return a play as the text that instructions are; ``Player`` reads it back."""
+    """Return a play as the text that instructions are; ``ScriptedAgent`` reads it back."""
     return play if isinstance(play, str) else json.dumps(play)
 
 
-class Player:
+class ScriptedAgent:
     """The brain of every simulated agent: does what the plays say that it is shown.
 
     ``tools`` answers each call. What it remembers, it remembers across crashes: it stands for
@@ -144,7 +144,7 @@ class Player:
         """Perform every play in ``prompt``; return what the agent says."""
         said: list[str] = []
         for message in json.loads(prompt):
-            play = _play_of(message["payload"])
+            play = _script_of(message["payload"])
             results: list[dict[str, Any]] = []
             for number, (tool, arguments) in enumerate(play.get("do", ()), 1):
                 call_id = f"{message['message_id']} {number}"
@@ -200,7 +200,7 @@ class _Around(NamedTuple):
         return children[-1] if children else "nobody"
 
 
-def _play_of(payload: Any) -> Mapping[str, Any]:
+def _script_of(payload: Any) -> Mapping[str, Any]:
     """Return the play in a payload, or in instructions; anything else is no play."""
     if isinstance(payload, str) and payload.startswith('{"do"'):
         payload = json.loads(payload)

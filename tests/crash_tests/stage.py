@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from crash_tests.rig.agent_service import SimulatedAgentService
 from crash_tests.rig.host import simulated_host
 from crash_tests.rig.provider_ledger import ProviderLedger
-from crash_tests.targets.play import Player
+from crash_tests.targets.script import ScriptedAgent
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
 from sim.choices import PlainChoices
@@ -40,7 +40,7 @@ class Stage:
 
     def __init__(self, framing: Framing) -> None:
         self.world = World(simulated_host, PlainChoices())
-        self.service = SimulatedAgentService(ProviderLedger(), Player())
+        self.service = SimulatedAgentService(ProviderLedger(), ScriptedAgent())
         self.providers = {"agentic": AgenticProvider(self.service)}
         self.options = Options(framing=framing)
         self.host: Host

@@ -21,7 +21,7 @@ from hypothesis.strategies import SearchStrategy, booleans, builds, integers, li
 from crash_tests.rig.host import simulated_host
 from crash_tests.rig.provider_ledger import ProviderLedger
 from crash_tests.rig.simulated_provider import SimulatedModel
-from crash_tests.targets.play import Player
+from crash_tests.targets.script import ScriptedAgent
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
 from oracles.runtime.fact import USER
@@ -131,7 +131,7 @@ class Life:
 
     def __init__(self, model: PersistenceModel, framing: Framing) -> None:
         self.world = World(simulated_host, PlainChoices(), model)
-        self._provider = BareProvider(SimulatedModel(ProviderLedger(), Player()))
+        self._provider = BareProvider(SimulatedModel(ProviderLedger(), ScriptedAgent()))
         self._options = Options(SLOTS, framing)
         self.boot()
 

@@ -17,7 +17,7 @@ from crash_tests.rig.agent_service import SimulatedAgentService
 from crash_tests.rig.provider_faults import ProviderFault
 from crash_tests.rig.provider_ledger import ProviderLedger
 from crash_tests.rig.simulated_provider import SimulatedModel
-from crash_tests.targets.play import TOOLS, Player
+from crash_tests.targets.script import TOOLS, ScriptedAgent
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.violation import LeakedConversation, Violation
 from system.ports import (
@@ -36,7 +36,7 @@ PROVIDER_FAULTS: Final = tuple(fault.value for fault in ProviderFault)
 _SLOTS: Final = Options().slots
 
 
-class MachineOutside:
+class WatchedProviders:
     """``open`` are the conversations that it has not stopped, with the names of their providers.
     ``now_ns`` tells the wall clock, since 1970, without looking at it; without it, no reminder's
     time is judged.
@@ -52,16 +52,16 @@ class MachineOutside:
         self._slots = _SLOTS
         self.open: dict[WatchedConversation, str] = {}
         self._asked = self._answered = 0
-        player = Player()
-        model = SimulatedModel(self.ledger, player)
+        agent = ScriptedAgent()
+        model = SimulatedModel(self.ledger, agent)
         self._watched: Mapping[str, Provider] = {
             "bare": BareProvider(model),
-            "agentic": AgenticProvider(SimulatedAgentService(self.ledger, player)),
+            "agentic": AgenticProvider(SimulatedAgentService(self.ledger, agent)),
             "caching": CachingProvider(model),
         }
 
     @property
-    def providers(self) -> Mapping[str, Provider]:
+    def by_name(self) -> Mapping[str, Provider]:
         """What the runtime is opened with.
 
         They are not kept, because they know this object: a circle would wait for the collector.
@@ -69,20 +69,20 @@ class MachineOutside:
         return {name: WatchedProvider(name, inner, self) for name, inner in self._watched.items()}
 
     @property
-    def is_ill(self) -> bool:
+    def has_armed(self) -> bool:
         """Whether a fault of a provider is still to strike."""
         return bool(self.ledger.faults.armed)
 
     @property
-    def was_ill(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether a fault of a provider has struck at any time."""
         return any(self.ledger.faults.fired.values())
 
-    def be_ill(self, fault: str, count: int) -> None:
+    def inject(self, fault: str, count: int) -> None:
         """Let a fault strike the next ``count`` requests that it can strike."""
         self.ledger.faults.arm(ProviderFault(fault), count)
 
-    def be_well(self) -> None:
+    def clear(self) -> None:
         """Lift all faults."""
         self.ledger.faults.lift()
 
@@ -96,7 +96,7 @@ class MachineOutside:
         self.open.clear()
         self._slots = slots
 
-    def opened(self, conversation: WatchedConversation, provider: str) -> None:
+    def register(self, conversation: WatchedConversation, provider: str) -> None:
         """Note that a conversation is open: one too many is one that was forgotten (S-25, R20)."""
         self.open[conversation] = provider
         there = list(self.open.values()).count(provider)
@@ -110,7 +110,7 @@ class MachineOutside:
         if self._violation is not None:
             raise self._violation
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Tell the shadow what the ledger has that it was not told yet."""
         ledger = self.ledger
         for asked in ledger.asked[self._asked :]:
@@ -123,12 +123,12 @@ class MachineOutside:
             self._turns.answered(answered.key, answered.text)
         self._asked, self._answered = len(ledger.asked), len(ledger.answered)
 
-    def called(
+    def report_call(
         self, key: str, call_id: str, name: str, arguments: JsonObject, result: JsonObject
     ) -> None:
         """Tell the shadow of a call of a tool, after what was asked before it."""
         try:
-            self.tell()
+            self.report()
             at_ns = self._now_ns() if self._now_ns is not None else None
             self._turns.called(key, call_id, name, arguments, result, at_ns)
         except Violation as violation:
@@ -139,69 +139,69 @@ class MachineOutside:
 class WatchedTools:
     """Tools of one turn whose calls are told to the shadow."""
 
-    def __init__(self, tools: Tools, key: str, outside: MachineOutside) -> None:
+    def __init__(self, tools: Tools, key: str, watcher: WatchedProviders) -> None:
         self._tools = tools
         self._key = key
-        self._outside = outside
+        self._watcher = watcher
 
     def call(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
         """Pass the call on."""
         result = self._tools.call(call_id, name, arguments)
-        self._outside.called(self._key, call_id, name, arguments, result)
+        self._watcher.report_call(self._key, call_id, name, arguments, result)
         return result
 
 
 class WatchedConversation:
     """A conversation whose turns are told to the shadow."""
 
-    def __init__(self, provider: str, inner: Conversation, outside: MachineOutside) -> None:
+    def __init__(self, provider: str, inner: Conversation, watcher: WatchedProviders) -> None:
         self._inner = inner
-        self._outside = outside
+        self._watcher = watcher
         self.identity = inner.identity
-        outside.opened(self, provider)
+        watcher.register(self, provider)
 
     async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
         """Pass the answer on, piece by piece."""
-        async for piece in self._inner.send(prompt, key, WatchedTools(tools, key, self._outside)):
+        async for piece in self._inner.send(prompt, key, WatchedTools(tools, key, self._watcher)):
             # What is committed was told before.
-            self._outside.tell()
+            self._watcher.report()
             yield piece
 
     async def suspend(self) -> bytes:
         """Pass the call on."""
-        await self._outside.stall()
+        await self._watcher.stall()
         return await self._inner.suspend()
 
     async def stop(self) -> None:
         """Stop it; it counts as closed, whatever comes of that."""
-        self._outside.open.pop(self, None)
-        await self._outside.stall()
+        self._watcher.open.pop(self, None)
+        await self._watcher.stall()
         await self._inner.stop()
 
 
 class WatchedProvider:
     """A provider whose turns are told to the shadow."""
 
-    def __init__(self, name: str, inner: Provider, outside: MachineOutside) -> None:
+    def __init__(self, name: str, inner: Provider, watcher: WatchedProviders) -> None:
         self._name = name
         self._inner = inner
-        self._outside = outside
+        self._watcher = watcher
 
     async def create(self, opening: Opening) -> WatchedConversation:
         """Open a new conversation."""
-        await self._outside.stall()
+        await self._watcher.stall()
         conversation = await self._inner.create(opening)
-        return WatchedConversation(self._name, conversation, self._outside)
+        return WatchedConversation(self._name, conversation, self._watcher)
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> WatchedConversation:
         """Take up a conversation again."""
-        await self._outside.stall()
+        await self._watcher.stall()
         conversation = await self._inner.restore(opening, identity, blob)
-        return WatchedConversation(self._name, conversation, self._outside)
+        return WatchedConversation(self._name, conversation, self._watcher)
 
     async def identities(self) -> Sequence[str]:
         """Pass the call on."""
-        await self._outside.stall()
+        await self._watcher.stall()
         return await self._inner.identities()
 
 
@@ -240,7 +240,7 @@ class CachingProvider(BareProvider):
 FEATURES: Final = MappingProxyType(
     {
         "tool": len(TOOLS),
-        "provider": len(MachineOutside.names),
+        "provider": len(WatchedProviders.names),
         "provider fault": len(PROVIDER_FAULTS),
     }
 )

@@ -11,7 +11,7 @@ from crash_tests.crash_everywhere import CrashEverywhere
 from powercut.fuzz.action import Action, Json
 from powercut.fuzz.coverage import Coverage
 from system.storage.framing import Framing
-from tests.machines.sub_steps import LOG, WORK, must_be_tried, of
+from tests.crash_tests.sub_steps import LOG, WORK, must_be_tried, of
 
 
 def create(name: str) -> Action:

@@ -56,7 +56,7 @@ STOPPED = (
 
 def judged(refused: Exception, shown: Shown = WELL, *, ill: bool = False) -> bool:
     """``Kim`` had a name when the call began."""
-    return is_plausible(refused, cast("Runtime", shown), ["Kim"], provider_was_ill=ill)
+    return is_plausible(refused, cast("Runtime", shown), ["Kim"], provider_failed=ill)
 
 
 @pytest.mark.parametrize("shown", STOPPED)

@@ -10,13 +10,13 @@ import pytest
 
 from crash_tests.rig.host import simulated_host
 from crash_tests.rig.provider_faults import ProviderFault
-from crash_tests.targets.outside import MachineOutside, WatchedConversation
+from crash_tests.targets.watched_providers import WatchedConversation, WatchedProviders
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.violation import LeakedConversation
 from sim.choices import PlainChoices
 from sim.world import World
 from system.ports import Exchange, Opening, ProviderError
-from tests.unit.providers.outside import OPENING, say
+from tests.unit.providers.recorded_tools import OPENING, say
 
 SAID = Exchange("[]", "hello")
 each_provider = pytest.mark.parametrize("name", ["bare", "caching", "agentic"])
@@ -48,16 +48,16 @@ class Scene:
         self.world = World(simulated_host, PlainChoices())
         self.world.boot()
         self.turns = Noted()
-        self.outside = MachineOutside(self.turns)
+        self.providers = WatchedProviders(self.turns)
 
     def opened(self, name: str, opening: Opening = OPENING) -> WatchedConversation:
-        create = self.outside.providers[name].create(opening)
+        create = self.providers.by_name[name].create(opening)
         conversation = self.world.loop.run_until_complete(create)
         assert isinstance(conversation, WatchedConversation)
         return conversation
 
     def restored(self, name: str, opening: Opening, blob: bytes) -> WatchedConversation:
-        restore = self.outside.providers[name].restore(opening, "", blob)
+        restore = self.providers.by_name[name].restore(opening, "", blob)
         conversation = self.world.loop.run_until_complete(restore)
         assert isinstance(conversation, WatchedConversation)
         return conversation
@@ -74,7 +74,7 @@ def test_what_is_asked_called_and_answered_is_told_once_and_in_its_order(name: s
     scene = Scene()
     prompt = play(["poke", {"to": "Ada"}])
     answer = say(scene.world, scene.opened(name), prompt, "t1")
-    scene.outside.tell()
+    scene.providers.report()
     notes = scene.turns.notes
     assert [note[:2] for note in notes] == [("asked", "t1"), ("called", "t1"), ("answered", "t1")]
     assert notes[0][2:] == (prompt, [], OPENING.key, name == "agentic")
@@ -91,48 +91,48 @@ def test_what_a_bare_model_is_told_of_the_past_is_told_as_well() -> None:
 @each_provider
 def test_a_conversation_is_open_until_it_is_stopped(name: str) -> None:
     scene = Scene()
-    scene.outside.boot(slots=2)
+    scene.providers.boot(slots=2)
     scene.opened(name)
     second = scene.opened(name)
     scene.world.loop.run_until_complete(second.stop())
     second = scene.opened(name)
-    scene.outside.check()
+    scene.providers.check()
     scene.opened(name)
     # It is too late: there was a moment with three.
     scene.world.loop.run_until_complete(second.stop())
     with pytest.raises(LeakedConversation):
-        scene.outside.check()
+        scene.providers.check()
 
 
 def test_no_conversation_is_open_after_a_boot() -> None:
     scene = Scene()
-    scene.outside.boot(slots=1)
+    scene.providers.boot(slots=1)
     scene.opened("bare")
-    scene.outside.boot(slots=1)
+    scene.providers.boot(slots=1)
     scene.opened("bare")
-    scene.outside.check()
+    scene.providers.check()
 
 
 def test_the_slots_of_one_provider_are_not_those_of_another() -> None:
     scene = Scene()
-    scene.outside.boot(slots=1)
+    scene.providers.boot(slots=1)
     scene.opened("bare")
     scene.opened("caching")
-    scene.outside.check()
+    scene.providers.check()
 
 
 def test_a_conversation_that_is_taken_up_again_is_open() -> None:
     scene = Scene()
-    scene.outside.boot(slots=0)
+    scene.providers.boot(slots=0)
     scene.restored("caching", OPENING, b"")
     with pytest.raises(LeakedConversation):
-        scene.outside.check()
+        scene.providers.check()
 
 
 def test_a_conversation_keeps_its_own_name() -> None:
     scene = Scene()
     name = scene.opened("agentic").identity()
-    kept = scene.world.loop.run_until_complete(scene.outside.providers["agentic"].identities())
+    kept = scene.world.loop.run_until_complete(scene.providers.by_name["agentic"].identities())
     assert name
     assert list(kept) == [name]
 
@@ -150,14 +150,14 @@ def test_what_was_written_down_is_preferred_to_the_log(is_written_down: bool) ->
 
 def test_a_fault_strikes_until_it_is_lifted() -> None:
     scene = Scene()
-    outside, conversation = scene.outside, scene.opened("bare")
-    seen = [(outside.is_ill, outside.was_ill)]
-    outside.be_ill(ProviderFault.LOST.value, 2)
-    seen.append((outside.is_ill, outside.was_ill))
+    providers, conversation = scene.providers, scene.opened("bare")
+    seen = [(providers.has_armed, providers.has_failed)]
+    providers.inject(ProviderFault.LOST.value, 2)
+    seen.append((providers.has_armed, providers.has_failed))
     with pytest.raises(ProviderError):
         say(scene.world, conversation, play(), "t1")
-    seen.append((outside.is_ill, outside.was_ill))
-    outside.be_well()
-    seen.append((outside.is_ill, outside.was_ill))
+    seen.append((providers.has_armed, providers.has_failed))
+    providers.clear()
+    seen.append((providers.has_armed, providers.has_failed))
     say(scene.world, conversation, play(), "t2")
     assert seen == [(False, False), (True, False), (True, True), (False, True)]

@@ -7,7 +7,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from crash_tests.targets.targets import TARGETS
 from sim.disk.crash.persistence import MODELS
-from tests.machines.rules import leaf_of
+from tests.crash_tests.rules import leaf_of
 
 pytestmark = pytest.mark.stress
 

@@ -20,8 +20,8 @@ from system.agents.view import RuntimeView
 from system.host import real_host, run
 from system.providers.scripted import ScriptedProvider
 from system.runtime import Runtime
-from tests.machines.demo_ledger import DemoLedger, files_of
-from tests.machines.demo_process import DemoProcess
+from tests.crash_tests.demo_ledger import DemoLedger, files_of
+from tests.crash_tests.demo_process import DemoProcess
 
 KILLS = 25
 JOBS = 20

@@ -20,7 +20,7 @@ WITH_AGENTS = {"lifecycle": 100, "runtime": 300, "runtime-pending": 300}
 def traces_of(tag: str, seed: int) -> list[list[str]]:
     """Run a machine in two processes at once, which differ in the hashes of their strings."""
     steps = str(WITH_AGENTS.get(tag, STEPS))
-    command = [sys.executable, "-m", "tests.machines.trace_of", tag, str(seed), steps]
+    command = [sys.executable, "-m", "tests.crash_tests.trace_of", tag, str(seed), steps]
     processes = [
         subprocess.Popen(
             command,

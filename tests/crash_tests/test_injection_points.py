@@ -15,7 +15,7 @@ from faults.crash_point import Phase
 from sim.disk.cache.operation import Operation
 from system.ports import JsonObject
 from system.storage.framing import Framing
-from tests.machines.stage import (
+from tests.crash_tests.stage import (
     Act,
     Moment,
     Moments,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.machines.rules import (
+from tests.crash_tests.rules import (
     AtomicFileRules,
     FramedLogRules,
     LifecycleRules,

@@ -36,7 +36,7 @@ from system.providers.scripted import ScriptedProvider
 from system.recovery.recovery import PASSES
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
-from tests.machines.wreck import shadow, wreck
+from tests.crash_tests.wreck import shadow, wreck
 
 PASS_NAMES: Final = tuple(recover.__name__ for recover in PASSES)
 MOST_STATES: Final = 12
