@@ -1,7 +1,7 @@
 """The command line of the runtime: ``python -m system demo --root DIR``.
 
-What is wrong with the root is one sentence and exit code 2. Ctrl-C lets the turns under
-way end and closes the root, and is exit code 130.
+A root that cannot be used is reported in one sentence with exit code 2. Ctrl-C lets running
+turns end, closes the root, and exits with 130.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INTERRUPTED = 130
 
 
 class Mistake(click.ClickException):
-    """One sentence for the user: what is wrong with which root."""
+    """A mistake of the user, reported in one sentence."""
 
     exit_code = USAGE
 
@@ -32,37 +32,37 @@ class Mistake(click.ClickException):
 def cli() -> None:
     """Run durable agents on a directory.
 
-    Exit codes: 0 done, 1 something was left undone, 2 usage, 130 interrupted.
+    Exit codes: 0 done, 1 jobs are unfinished, 2 usage, 130 interrupted.
     """
 
 
 @cli.command()
 @click.option(
     "--root", required=True, metavar="DIR", type=click.Path(),
-    help="Where everything is kept; it is made if it is missing.",
+    help="The directory of the runtime; it is created if it is missing.",
 )  # fmt: skip
 @click.option(
     "--jobs", default=100, show_default=True, metavar="N", type=click.IntRange(min=1),
-    help="How many jobs the team gets in all, over all runs on this root.",
+    help="Jobs for the team in total, over all runs on this root.",
 )  # fmt: skip
 @click.option(
     "--framing", default=Framing.FRAMED.value, show_default=True,
     type=click.Choice([framing.value for framing in Framing]),
-    help="How lines are made durable; it may change from run to run.",
+    help="The framing of event logs; it may change from run to run.",
 )  # fmt: skip
 def demo(root: str, jobs: int, framing: str) -> None:
-    """Let a small team of agents work; kill it at any moment, and start it again.
+    """Run a small team of agents; kill it at any moment, and start it again.
 
-    Each line says one thing that is durable from then on, or who waits for the disk.
+    Each line reports a durable fact, or an agent that waits for the disk.
     """
     if not root:
         raise Mistake("--root is empty; name a directory, '.' is the one you are in")
-    # JSON, so that no name can make two lines of it.
+    # As JSON, so that a name with a line break stays on one line.
     click.echo(f"root {json.dumps(root)}")
     try:
         undone = run(run_demo(_host(root), jobs, Framing(framing), click.echo))
     except KeyboardInterrupt:
-        click.echo("interrupted, and closed; start it again and it carries on", err=True)
+        click.echo("interrupted and closed; start it again to continue", err=True)
         click.get_current_context().exit(INTERRUPTED)
     except (RuntimeRefused, StorageError) as refused:
         raise Mistake(f"--root {root}: {refused}") from None
@@ -70,7 +70,7 @@ def demo(root: str, jobs: int, framing: str) -> None:
         if error.errno == EPIPE:
             raise
         raise Mistake(
-            f"--root {root}: {_in_words(error)}; see to the disk and start again"
+            f"--root {root}: {_sentence(error)}; repair the disk and start again"
         ) from None
     for sentence in undone:
         click.echo(sentence, err=True)
@@ -83,10 +83,10 @@ def _host(root: str) -> Host:
     try:
         return real_host(root)
     except OSError as error:
-        raise Mistake(f"--root {root}: {_in_words(error)}; name another directory") from None
+        raise Mistake(f"--root {root}: {_sentence(error)}; name another directory") from None
 
 
-def _in_words(error: OSError) -> str:
+def _sentence(error: OSError) -> str:
     where = f" ({error.filename})" if error.filename else ""
     return f"{error.strerror or error}{where}"
 

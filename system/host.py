@@ -1,6 +1,6 @@
-"""The real outside: the operating system's files, clocks and random numbers, and SQLite.
+"""The ports of the runtime on the operating system: files, clocks, random numbers, SQLite.
 
-The only module of ``system`` that imports them; the simulated machine has its own.
+This is the only module of ``system`` that imports them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from system.storage.durable_directory import make_durable_directory
 T = TypeVar("T")
 
 THREADS: Final = 16
-"""How many barriers may be under way at once; more of them gain nothing on one disk."""
+"""Concurrent barriers at most; more of them gain nothing on one disk."""
 
 _FLAGS: Final = {
     OpenMode.READ: os.O_RDONLY,
@@ -81,7 +81,7 @@ class RealFileSystem:
         return join(self._root, path)
 
     def open(self, path: str, mode: OpenMode) -> File:
-        # Without O_NONBLOCK a FIFO would keep us until somebody writes; no file heeds it.
+        # Without O_NONBLOCK opening a FIFO waits for a writer; regular files ignore it.
         flags = _FLAGS[mode] | os.O_CLOEXEC | os.O_NONBLOCK
         descriptor = os.open(self._path(path), flags, 0o644)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -152,7 +152,7 @@ class RealClock:
 
 
 class RealIds:
-    """Random names from the operating system."""
+    """Random ids from the operating system."""
 
     def uuid_hex(self) -> str:
         return uuid.uuid4().hex
@@ -175,7 +175,7 @@ class RealDatabase:
 
 
 class RealWorkers:
-    """A pool of threads, which are started as they are needed."""
+    """A pool of threads, started on demand."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(THREADS, "powercut-disk")
@@ -192,17 +192,17 @@ class RealWorkers:
 
 
 def real_host(root: str) -> Host:
-    """Return a host whose data stands below the directory ``root``.
+    """Return a host with its data below the directory ``root``.
 
-    The directory and all above it are made durably if they are missing. Raises the
-    ``OSError`` that says why they cannot be.
+    The directory and its ancestors are created durably where they are missing. Raises
+    ``OSError`` if they cannot be.
     """
     absolute = os.path.abspath(root)
     if not os.path.isdir(absolute):
         make_durable_directory(RealFileSystem("/"), absolute)
     else:
-        # Whoever made it may have been killed before the barrier. In a directory that we
-        # may not even read, it was not us.
+        # The process that created it may have been killed before the sync. A parent that
+        # this process may not read was not changed by an earlier run of it.
         with suppress(PermissionError):
             RealFileSystem("/").sync_dir(dirname(absolute))
     return Host(
@@ -211,8 +211,8 @@ def real_host(root: str) -> Host:
 
 
 def run(main: Coroutine[None, None, T]) -> T:
-    """Run ``main`` on an event loop of its own, and return or raise what it does.
+    """Run ``main`` on a new event loop; return its result or raise its exception.
 
-    Ctrl-C cancels ``main``; when that has ended, it is ``KeyboardInterrupt`` here.
+    Ctrl-C cancels ``main`` and raises ``KeyboardInterrupt`` when it has ended.
     """
     return asyncio.run(main)

@@ -18,8 +18,8 @@ from system.storage.event_log import EventLog
 from system.storage.framing import FramedWriter, LineWriter, pending_path
 from system.storage.line import Line, decode_line
 from system.storage.log_file import LogFile
-from system.storage.log_recovery import RecoveredLog, recover_log
-from system.storage.log_report import LogReport, PendingFate
+from system.storage.log_recovery import ExaminedLog, RecoveredLog
+from system.storage.log_report import LogReport, PendingVerdict
 from system.storage.log_scan import scan
 from system.storage.pending_entry import read_pending_entry
 from system.storage.pending_writer import END_OF_ENTRY, PendingWriter
@@ -50,7 +50,7 @@ class ForgivingLog(EventLog):
 
 def recovered_log(host: Host, path: str, session_id: str) -> RecoveredLog:
     """Recover a log as the system does."""
-    return recover_log(host.files, host.ids, path, session_id, pending_path(path))
+    return ExaminedLog.read(host.files, host.ids, path, session_id, pending_path(path)).settle()
 
 
 def framed_log(host: Host, session_id: str, recovered: RecoveredLog, file: LogFile) -> EventLog:
@@ -77,7 +77,7 @@ def torn_pending_is_appended(host: Host, path: str, session_id: str) -> EventLog
     pending = pending_path(path)
     entry = read_pending_entry(host.files, pending, session_id, 0)
     recovered = recovered_log(host, path, session_id)
-    if entry.fate is PendingFate.TORN:
+    if entry.verdict is PendingVerdict.TORN:
         recovered = _appended(host.files, path, recovered, entry.content)
     return pending_log(host, path, session_id, recovered, host.files)
 
@@ -102,7 +102,7 @@ def stale_pending_is_appended(host: Host, path: str, session_id: str) -> EventLo
     entry = read_pending_entry(host.files, pending, session_id, 0)
     recovered = recovered_log(host, path, session_id)
     encoded = entry.content.removesuffix(END_OF_ENTRY)
-    whole = entry.fate in (PendingFate.REPLAYED, PendingFate.AHEAD)
+    whole = entry.verdict in (PendingVerdict.REPLAYED, PendingVerdict.AHEAD)
     if whole and not read_whole(host.files, path).endswith(encoded):
         recovered = _appended(host.files, path, recovered, encoded)
     return pending_log(host, path, session_id, recovered, without_barriers(host.files))
@@ -116,7 +116,9 @@ def encoding_of_lines_is_guessed(host: Host, path: str, session_id: str) -> Even
                 json.loads(encoded)
             except JSONDecodeError:
                 continue
-    recovered = recover_log(host.files, host.ids, path, session_id, pending_path(path))
+    recovered = ExaminedLog.read(
+        host.files, host.ids, path, session_id, pending_path(path)
+    ).settle()
     return framed_log(host, session_id, recovered, LogFile(host.files, path, recovered.size_bytes))
 
 
@@ -133,7 +135,9 @@ class UncutLogFile(LogFile):
 
 def partial_line_stays(host: Host, path: str, session_id: str) -> EventLog:
     """R19: after ENOSPC or a short write the next line lands on the line that was torn."""
-    recovered = recover_log(host.files, host.ids, path, session_id, pending_path(path))
+    recovered = ExaminedLog.read(
+        host.files, host.ids, path, session_id, pending_path(path)
+    ).settle()
     file = UncutLogFile(host.files, path, recovered.size_bytes)
     return framed_log(host, session_id, recovered, file)
 
@@ -148,7 +152,9 @@ class RetryingLogFile(LogFile):
 
 def failed_barrier_is_forgotten(host: Host, path: str, session_id: str) -> EventLog:
     """R19, its second half: a failed fsync leaves a line that is visible and never durable."""
-    recovered = recover_log(host.files, host.ids, path, session_id, pending_path(path))
+    recovered = ExaminedLog.read(
+        host.files, host.ids, path, session_id, pending_path(path)
+    ).settle()
     file = RetryingLogFile(host.files, path, recovered.size_bytes)
     return framed_log(host, session_id, recovered, file)
 

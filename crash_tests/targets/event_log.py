@@ -19,7 +19,7 @@ from system.ports import Host, Json, JsonObject
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
 from system.storage.line import Line
-from system.storage.log_report import LogReport, PendingFate
+from system.storage.log_report import LogReport, PendingVerdict
 
 SESSION: Final = "5e551011c0ffee00decaf000000000ff"
 DIRECTORY: Final = f"agents/{SESSION}"
@@ -236,11 +236,11 @@ class EventLogTarget(SystemTarget):
         if report.swept:
             marks.reach(Mark.STALE_TEMPORARY_SWEPT)
         match report.pending:
-            case PendingFate.REPLAYED:
+            case PendingVerdict.REPLAYED:
                 marks.reach(Mark.PENDING_REPLAYED)
-            case PendingFate.STALE | PendingFate.TORN:
+            case PendingVerdict.STALE | PendingVerdict.TORN:
                 marks.reach(Mark.PENDING_REJECTED)
-            case PendingFate.AHEAD | PendingFate.ABSENT:
+            case PendingVerdict.AHEAD | PendingVerdict.ABSENT:
                 pass
 
 

@@ -1,1 +1,1 @@
-"""A small team of agents on a real directory: what ``python -m system demo`` runs."""
+"""The demo ``python -m system demo``: a small team of agents on a real directory."""

@@ -1,9 +1,8 @@
-"""The demo's team and its jobs: everything that the operator will ever ask for, by fixed ids.
+"""The demo's team and its jobs, all requested by fixed ids.
 
-A job goes through the whole team. The lead hands it to the writer, who spawns a helper for
-it; the helper completes with a result, the writer shows that to the checker, the checker
-to the lead, and the lead tells USER. What each has to do travels in the messages, as plays
-of the scripted provider.
+A job passes through the whole team. The lead sends it to the writer, which spawns a helper;
+the helper completes with a result, the writer sends that to the checker, the checker to the
+lead, and the lead to USER. The messages carry the scripts for the scripted provider.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from system.ports import Json, JsonObject
 LEAD: Final = "lead"
 TEAM: Final = (LEAD, "writer", "checker")
 REQUEST_ID: Final = "demo.lead"
-INSTRUCTIONS: Final = "You lead a small team. Tell USER of every job that is done."
+INSTRUCTIONS: Final = "You lead a small team. Report every finished job to USER."
 TEAM_ID: Final = "demo.team"
 
 _, _WRITER, _CHECKER = TEAM
@@ -23,7 +22,7 @@ _, _WRITER, _CHECKER = TEAM
 
 def team() -> JsonObject:
     """Return the payload that makes the lead spawn its team."""
-    return _play(
+    return _script(
         ["spawn_agent", {"name": _WRITER, "instructions": "Have every job done by a helper."}],
         ["spawn_agent", {"name": _CHECKER, "instructions": "Look at what the writer shows you."}],
         say="the team is there",
@@ -37,25 +36,25 @@ def job_id(number: int) -> str:
 
 def job(number: int) -> JsonObject:
     """Return the payload of a job."""
-    told = _play(["send_message", {"to": "USER", "payload": result(number)}])
-    checked = _play(["send_message", {"to": LEAD, "payload": told}])
-    done = _play(["send_message", {"to": _CHECKER, "payload": checked}])
-    helped = _play(["complete", {"result": done}])
+    reported = _script(["send_message", {"to": "USER", "payload": result(number)}])
+    checked = _script(["send_message", {"to": LEAD, "payload": reported}])
+    done = _script(["send_message", {"to": _CHECKER, "payload": checked}])
+    helped = _script(["complete", {"result": done}])
     helper = f"helper {number}"
-    written = _play(
+    written = _script(
         ["spawn_agent", {"name": helper, "instructions": "Do what you are asked for, once."}],
         ["send_message", {"to": helper, "payload": helped}],
     )
-    return _play(["send_message", {"to": _WRITER, "payload": written}], say=f"job {number}")
+    return _script(["send_message", {"to": _WRITER, "payload": written}], say=f"job {number}")
 
 
 def result(number: int) -> JsonObject:
-    """Return what USER is told when a job is done."""
+    """Return the payload that USER receives for a finished job."""
     return {"job": number}
 
 
 def job_of(payload: Json) -> int | None:
-    """Return the number of the job whose result this is; None if it is no result."""
+    """Return the number of the job that this payload is the result of, or None."""
     match payload:
         case {"job": int(number)}:
             return number
@@ -63,5 +62,5 @@ def job_of(payload: Json) -> int | None:
             return None
 
 
-def _play(*calls: Json, say: str = "done") -> JsonObject:
+def _script(*calls: Json, say: str = "done") -> JsonObject:
     return {"do": list(calls), "say": say}

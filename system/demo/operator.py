@@ -1,18 +1,18 @@
-"""The demo's operator: asks for everything by fixed ids, so that asking again changes nothing.
+"""The demo's operator: it requests everything by fixed ids, so that requests can be repeated.
 
-It keeps nothing of its own. Started again after a crash it says all of it once more, and
-what was done is done once. A line is told when the fact in it is durable, so whoever reads
-the lines knows what must survive:
+It has no state of its own. After a crash it repeats all requests, and every job is still done
+exactly once. A line is printed when its fact is durable, so the lines state what must
+survive:
 
     ack create <request id> <agent id>
     ack send <message id>
-    told <message id> <payload>
+    received <message id> <payload>
     ack acknowledge <message id>
 
-One line tells no fact: who cannot take its turn now, and why. It is tried again, for ever;
-whoever reads it can make room, or press Ctrl-C.
+One line states no fact: it names an agent whose turn the disk refuses, with the reason. The
+turn is tried again until it succeeds; free some space, or press Ctrl-C.
 
-    waiting <agent name>: <why>
+    waiting <agent name>: <reason>
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from system.demo.jobs import (
     job_of,
     team,
 )
-from system.demo.results import heard_jobs, spans
+from system.demo.results import acknowledged_jobs, spans
 from system.errors import AgentStopped, LogStopped, MayBeThere, StorageError
 from system.ports import Clock, Host, JsonObject
 from system.providers.scripted import ScriptedProvider
@@ -43,30 +43,30 @@ from system.runtime import Options, Runtime
 from system.storage.framing import Framing
 
 JOBS_AT_ONCE: Final = 4
-LOOK_NS: Final = SECOND_NS
-"""How often the operator looks for whoever cannot get on."""
+CHECK_NS: Final = SECOND_NS
+"""The interval at which the operator checks for agents that cannot proceed."""
 
 
 class Operator:
-    """Runs the demo on a runtime that was opened; ``say`` takes one line for the reader.
+    """Runs the demo on an open runtime; ``say`` prints one line.
 
-    ``heard`` are the jobs whose results were acknowledged in earlier lifetimes.
+    ``acknowledged`` are the jobs whose results were acknowledged in earlier runs.
     """
 
     def __init__(
-        self, runtime: Runtime, clock: Clock, heard: set[int], say: Callable[[str], None]
+        self, runtime: Runtime, clock: Clock, acknowledged: set[int], say: Callable[[str], None]
     ) -> None:
         self._runtime = runtime
         self._clock = clock
-        self._heard = heard
+        self._acknowledged = acknowledged
         self._say = say
         self._troubles: dict[str, str] = {}
 
     async def run(self, jobs: int) -> list[str]:
-        """Have ``jobs`` jobs done, and return what was left undone, in sentences.
+        """Request ``jobs`` jobs and wait for them; return a sentence for each unfinished part.
 
-        Raises what the calls of ``Runtime`` raise, but for those whose agent is stopped or
-        cannot be read: then its jobs are left undone.
+        Raises the errors of ``Runtime``, except those of an agent that is stopped or cannot
+        be read: then its jobs stay unfinished.
         """
         with suppress(AgentStopped, LogStopped, MayBeThere):
             await self._ask(jobs)
@@ -88,26 +88,26 @@ class Operator:
         self._say(f"ack send {message_id}")
 
     async def _listen(self) -> None:
-        """Wait until nobody has anything to do, and hear what USER was told."""
+        """Wait until the runtime is idle, and acknowledge the messages to USER."""
         await self._idle()
         for message in self._runtime.view().user:
-            self._say(f"told {message.message_id} {json.dumps(message.payload)}")
+            self._say(f"received {message.message_id} {json.dumps(message.payload)}")
             await self._runtime.acknowledge(message.message_id)
             self._say(f"ack acknowledge {message.message_id}")
             if (number := job_of(message.payload)) is not None:
-                self._heard.add(number)
+                self._acknowledged.add(number)
 
     async def _idle(self) -> None:
         while True:
             try:
-                async with self._clock.timeout(LOOK_NS):
+                async with self._clock.timeout(CHECK_NS):
                     await self._runtime.idle()
                     return
             except TimeoutError:
-                self._tell_troubles()
+                self._report_troubles()
 
-    def _tell_troubles(self) -> None:
-        """Say who cannot get on, and why, unless that was the last that was said of it."""
+    def _report_troubles(self) -> None:
+        """Print each agent that cannot proceed, unless its reason was printed last time."""
         troubles = {agent.name: agent.trouble for agent in self._runtime.view().agents}
         for name, trouble in troubles.items():
             if trouble and trouble != self._troubles.get(name):
@@ -116,16 +116,16 @@ class Operator:
 
     def _undone(self, jobs: int) -> Iterator[str]:
         reasons = list(self._reasons())
-        missing = [number for number in range(1, jobs + 1) if number not in self._heard]
+        missing = [number for number in range(1, jobs + 1) if number not in self._acknowledged]
         if not missing:
             yield from reasons
             return
         losses = list(losses_text(self._runtime.report))
-        why = "; ".join(reasons + losses) or "nobody is at work on them any more"
-        else_what = ", or take another root" if losses else ""
+        why = "; ".join(reasons + losses) or "no agent works on them any more"
+        alternative = ", or use another root" if losses else ""
         yield (
-            f"jobs of which USER has no result: {spans(missing)}, because {why}; "
-            f"see to that and start again{else_what}"
+            f"jobs without a result: {spans(missing)}, because {why}; "
+            f"correct that and start again{alternative}"
         )
 
     def _reasons(self) -> Iterator[str]:
@@ -133,35 +133,35 @@ class Operator:
         if view.user_stopped:
             yield f"nothing more reaches USER until the next start: {view.user_stopped}"
         for name in view.in_doubt:
-            yield f"whether agent {name!r} exists, the next start will know"
+            yield f"the next start decides whether agent {name!r} exists"
         for agent in view.agents:
             if agent.stopped:
                 yield f"agent {agent.name!r} is stopped until the next start: {agent.stopped}"
             elif agent.pending:
                 yield f"agent {agent.name!r} has not seen {len(agent.pending)} messages"
             elif agent.alive and agent.name not in TEAM:
-                yield f"agent {agent.name!r} has not come to the end of its job"
+                yield f"agent {agent.name!r} has not finished its job"
 
 
 async def run_demo(
     host: Host, jobs: int, framing: Framing, say: Callable[[str], None]
 ) -> list[str]:
-    """Recover the root of ``host``, run the demo on it and close it; returns what was left undone.
+    """Recover the root of ``host``, run the demo on it and close it.
 
-    Raises what ``Runtime.open`` and the calls of ``Runtime`` raise, and whatever an agent's
-    task has raised where nothing should be.
+    Returns a sentence for each unfinished part. Raises the errors of ``Runtime``, and any
+    unexpected exception of an agent's task.
     """
     runtime = await Runtime.recover(
         host, {"scripted": ScriptedProvider()}, Options(framing=framing)
     )
     try:
-        heard = heard_jobs(host.files)
+        acknowledged = acknowledged_jobs(host.files)
         for line in recovery_text(runtime.report):
             say(line)
         runtime.start()
-        undone = await Operator(runtime, host.clock, heard, say).run(jobs)
+        undone = await Operator(runtime, host.clock, acknowledged, say).run(jobs)
     except BaseException:
-        # What is under way has more to say than what the end adds to it.
+        # The exception under way explains more than an error of closing.
         for sentence in await _closed(runtime):
             say(sentence)
         raise
@@ -172,9 +172,11 @@ async def run_demo(
 
 
 async def _closed(runtime: Runtime) -> list[str]:
-    """Close the runtime, and return what the disk has refused of that, in a sentence."""
+    """Close the runtime; return a sentence if the disk refused a part of that."""
     try:
         await runtime.close()
     except (OSError, StorageError) as refused:
-        return [f"not everything could be written at the end, the next start does it: {refused}"]
+        return [
+            f"some files could not be written at the end; the next start writes them: {refused}"
+        ]
     return []

@@ -1,7 +1,7 @@
-"""Which jobs are done: USER has acknowledged a result. What the demo knows of its own past.
+"""The finished jobs: those whose result USER has acknowledged.
 
-A view shows only what USER has not acknowledged yet, and the operator keeps nothing. The log
-of USER keeps both, the result and that it was heard.
+A view shows only messages that USER has not acknowledged yet. The log of USER holds both the
+results and their acknowledgements.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from system.storage.line import Line
 from system.storage.log_scan import scan
 
 
-def heard_jobs(files: FileSystem) -> set[int]:
-    """Return the numbers of the jobs whose results USER has acknowledged, in any lifetime.
+def acknowledged_jobs(files: FileSystem) -> set[int]:
+    """Return the numbers of the jobs whose results USER has acknowledged in any run.
 
-    The log was recovered and nobody writes it. Raises ``OSError`` when it cannot be read.
+    The log must have been recovered and not be written to. Raises ``OSError``.
     """
-    return _heard(scan(read_whole(files, USER_LOG), USER_SESSION, USER_LOG).lines)
+    return _acknowledged(scan(read_whole(files, USER_LOG), USER_SESSION, USER_LOG).lines)
 
 
-def _heard(lines: Iterable[Line]) -> set[int]:
-    told: dict[object, int] = {}
-    heard = set()
+def _acknowledged(lines: Iterable[Line]) -> set[int]:
+    results: dict[object, int] = {}
+    acknowledged = set()
     for line in lines:
         if line.event == event.MESSAGE_ENQUEUED:
             if (number := job_of(line.data["payload"])) is not None:
-                told[line.data["message_id"]] = number
-        elif line.event == event.MESSAGE_DELIVERED and line.data["message_id"] in told:
-            heard.add(told[line.data["message_id"]])
-    return heard
+                results[line.data["message_id"]] = number
+        elif line.event == event.MESSAGE_DELIVERED and line.data["message_id"] in results:
+            acknowledged.add(results[line.data["message_id"]])
+    return acknowledged
 
 
 def spans(numbers: Iterable[int]) -> str:
-    """Return ascending numbers in words: ``1, 4 to 6``."""
+    """Format ascending numbers as spans: ``1, 4 to 6``."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number - 1:

@@ -1,1 +1,1 @@
-"""How the runtime's data stands on a disk: JSON Lines logs and files that change at once."""
+"""Storage of the runtime: event logs as JSON Lines, and files that are replaced atomically."""

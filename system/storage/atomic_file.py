@@ -1,9 +1,8 @@
-"""Files that change at once: a reader, and the next boot, see the old bytes or the new ones.
+"""Atomic replacement of whole files: readers and the next boot find the old bytes or the new.
 
-A new version is written beside the file under a temporary name, made durable, renamed
-over it, and the directory is made durable (X3, I-34). A clean failure removes the
-temporary file; a crash leaves it, nothing ever reads it, and ``sweep_temporaries`` takes
-it away at the next boot.
+The new content is written beside the file under a temporary name, synced, and renamed over
+the file; then the directory is synced. A failure removes the temporary file. A crash leaves
+it, and ``sweep_temporaries`` removes it at the next boot; it is never read.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _SPARE_NAMES: Final = 8
 
 
 def read_whole(files: FileSystem, path: str) -> bytes:
-    """Return everything in a file; ``OSError`` as from ``open`` and ``pread``."""
+    """Return the content of a file; ``OSError`` as from ``open`` and ``pread``."""
     data, size_bytes = files.read(path)
     if len(data) == size_bytes:
         return data
@@ -35,11 +34,10 @@ def read_whole(files: FileSystem, path: str) -> bytes:
 
 
 def write_atomic(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
-    """Let ``path`` hold ``data``, durably when this returns; its directory exists.
+    """Replace the content of ``path`` by ``data``, durably; its directory must exist.
 
-    Raises ``StorageFull`` or ``OSError``. The old file is then untouched, except when the
-    last step failed, the barrier on the directory: then it is the new one, and which of
-    the two a power cut would leave is open.
+    Raises ``StorageFull`` or ``OSError``. The old file is then untouched, unless the sync of
+    the directory failed: then the new content is visible, and a power cut may leave either.
     """
     with raising_storage_full(path):
         _replace(files, path, data, ids)
@@ -61,7 +59,7 @@ def _replace(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
 
 
 def _create_temporary(files: FileSystem, path: str, ids: Ids) -> tuple[str, File]:
-    """Create a new file beside ``path``; a name that a crash left behind is not used again."""
+    """Create a new file beside ``path``, under a name that no crash has left there."""
     temporary = f"{path}.tmp.{ids.random_hex(8)}"
     for _ in range(_SPARE_NAMES):
         try:
@@ -72,7 +70,7 @@ def _create_temporary(files: FileSystem, path: str, ids: Ids) -> tuple[str, File
 
 
 def _remove(files: FileSystem, path: str) -> None:
-    """Remove a file that nothing will read; if even that fails, the next boot sweeps it."""
+    """Remove a temporary file; if that fails, the next boot sweeps it."""
     try:
         files.unlink(path)
     except OSError:
@@ -84,8 +82,8 @@ def sweep_temporaries(
 ) -> list[str]:
     """Remove the temporary files that crashes left in a directory; return their paths.
 
-    Only names that start with ``prefix``; ``names`` is the listing, for who has it already.
-    No barrier: what comes back is swept again.
+    Only names that start with ``prefix`` are removed. ``names`` is the directory's listing,
+    if the caller has it. There is no barrier: a file that comes back is swept again.
     """
     swept = []
     for name in files.listdir(directory) if names is None else names:

@@ -1,15 +1,15 @@
 """Canonical JSON, and the seal that makes damage visible.
 
-Canonical: plain data only, keys sorted, no spaces, ASCII with escapes; the same value
+Canonical JSON has plain data only, sorted keys, no spaces, and ASCII with escapes; one value
 gives the same bytes on every machine and in every version. A sealed object is one line of
-canonical JSON with a last member ``crc`` added: eight hex digits, the CRC-32 of the
-canonical bytes without it. It stays a JSON object that ``jq`` reads.
+canonical JSON with a last member ``crc``: eight hex digits, the CRC-32 of the canonical bytes
+without that member. It is still a JSON object that ``jq`` reads.
 
-Every format that is sealed carries its version in the member ``v``. Seal and ``v`` mean
-the same in all versions, so an older program can tell a newer format from damage.
+Every sealed format carries its version in the member ``v``. The seal and ``v`` are the same
+in all versions, so that an older program can distinguish a newer format from damage.
 
-Decoding guesses nothing: bytes that are not ASCII, NULs, ``NaN`` and a wrong seal are
-refused with the reason (hole R9: ``json.loads`` takes NULs for UTF-32).
+Bytes that are not ASCII, NULs, ``NaN`` and a wrong seal are refused with the reason
+(``json.loads`` would take a run of NULs for UTF-32).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from system.errors import BadSeal, NotPlainJson
 from system.ports import Json, JsonObject
 
 DEEPEST: Final = 100
-"""Levels of nesting; the tools that read our files stop at a few hundred."""
+"""Levels of nesting; common JSON tools stop at a few hundred."""
 
 _SEAL: Final = b',"crc":"'
 _SEALED: Final = _SEAL + b'%08x"}'
@@ -40,9 +40,10 @@ _encoder: Final = JSONEncoder(
 
 
 def canonical(value: Json, levels: int = DEEPEST) -> bytes:
-    """Return the canonical JSON of a value; ``NotPlainJson`` names what is not plain.
+    """Return the canonical JSON of a value.
 
-    ``levels`` is how deep lists and objects may stand in each other.
+    ``levels`` limits the nesting of lists and objects. Raises ``NotPlainJson`` with the place
+    of the first part that is not plain data.
     """
     refused = _refusal(value, levels)
     if refused is not None:
@@ -51,15 +52,15 @@ def canonical(value: Json, levels: int = DEEPEST) -> bytes:
     try:
         return _encoder.encode(value).encode("ascii")
     except ValueError as error:
-        # The only one left: an integer of more digits than Python turns into text.
+        # An integer with more digits than Python converts to text.
         raise NotPlainJson("value", str(error)) from error
 
 
 def _refusal(value: object, levels: int) -> tuple[str, str] | None:
-    """Return place and reason of what would not come back equal; None if all would.
+    """Return place and reason of the first part that would not be read back equal, or None.
 
-    The reason is empty when it is nested too deep.
-    Subclasses are refused too: they would come back as their base.
+    The reason is empty when the nesting is too deep. Subclasses are refused, because they
+    would be read back as their base.
     """
     if type(value) is str:
         return None if value.isascii() else _text_refusal(value)
@@ -86,7 +87,7 @@ def _members_refusal(members: dict[object, object], levels: int) -> tuple[str, s
             return "", f"the key {key!r} is not a str"
         is_plain = item.isascii() if type(item) is str else type(item) in _ALWAYS_PLAIN
         if is_plain and key.isascii():
-            continue  # said here again, because nearly all are such
+            continue  # the usual case, decided without two calls
         refused = _text_refusal(key) or _refusal(item, levels)
         if refused is not None:
             return f"[{key!a}]{refused[0]}", refused[1]
@@ -103,9 +104,9 @@ def _text_refusal(text: str) -> tuple[str, str] | None:
 
 
 def seal(value: JsonObject) -> bytes:
-    """Return an object as one sealed line, without the line end.
+    """Return an object as one sealed line without its line end.
 
-    The object has members, and none of them is called ``crc``.
+    The object must have members, and none of them named ``crc``.
     """
     assert value
     assert "crc" not in value
@@ -114,21 +115,21 @@ def seal(value: JsonObject) -> bytes:
 
 
 def unseal(line: bytes) -> JsonObject:
-    """Return the object in a sealed line, without its ``crc``; ``BadSeal`` says what is wrong."""
+    """Return the object in a sealed line without its ``crc``; ``BadSeal`` gives the reason."""
     body = line[:-_SEAL_BYTES] + b"}"
     actual = crc32(body)
     if not line.endswith(_SEALED % actual):
         raise BadSeal(_foreign(line) or _bad_crc(line, actual))
     try:
-        # ``decode`` would pass over white space as well, which takes half as long again.
+        # ``decode`` would also skip white space, which takes half as long again.
         value, end = _decoder.raw_decode(body.decode("ascii"))
         if end < len(body):
             raise ValueError(f"extra data at offset {end}")
         if not value:
             raise ValueError("it has no members")
     except (ValueError, RecursionError) as error:
-        raise BadSeal(f"it is not JSON of ours: {error}") from None
-    # JSON text whose last byte is a brace is an object.
+        raise BadSeal(f"it is not canonical JSON: {error}") from None
+    # JSON text that ends with a brace is an object.
     assert isinstance(value, dict)
     return value
 
@@ -141,12 +142,12 @@ def _bad_crc(line: bytes, actual: int) -> str:
 
 
 def is_text(data: bytes) -> bool:
-    """Say whether all bytes are such as canonical JSON is made of."""
+    """Return whether all bytes can occur in canonical JSON."""
     return _FOREIGN.search(data) is None
 
 
 def _foreign(line: bytes) -> str:
-    """Return the first thing in a line that canonical JSON never contains, or an empty text."""
+    """Describe the first byte that canonical JSON never contains; empty if there is none."""
     found = _FOREIGN.search(line)
     if found is None:
         return ""

@@ -1,8 +1,8 @@
-"""Directories that are still there after a power cut.
+"""Directories that survive a power cut.
 
-Hole R18: a new directory is an entry in its parent, and only a barrier on the parent
-makes that entry durable. Whether a directory that is already there is durable nobody can
-tell (its maker may have been killed before the barrier), so the whole way is covered.
+A new directory is an entry in its parent, and only a sync of the parent makes that entry
+durable. An existing directory need not be durable either, because the process that made it
+may have been killed before the sync. So every directory on the path is synced.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from system.storage.path import parent_of
 
 
 def make_durable_directory(files: FileSystem, path: str) -> None:
-    """Let the directory ``path`` and all above it exist, durably when this returns.
+    """Create the directory ``path`` and its ancestors where they are missing, durably.
 
-    The way ends at the root of the host's data, or at ``/`` for an absolute path.
-    Raises ``NotADirectoryError`` or another ``OSError``; what was made then stays, empty.
+    The ancestors end at the root of the host's data, or at ``/`` for an absolute path.
+    Raises ``NotADirectoryError`` or another ``OSError``; new directories then stay, empty.
     """
     parent = parent_of(path)
     if parent == path:

@@ -1,12 +1,11 @@
 """The event log of one session: durable when ``append`` returns, recovered when opened.
 
-Several lines may share one barrier (``append_all``), and a line may wait for the barrier of
-a later one (``note``). What a crash leaves of lines without a barrier is a beginning of
-them, never a later line without an earlier one.
+Several lines may share one barrier (``append_all``), and a line may be left to the barrier of
+a later one (``append_unsynced``). A crash leaves a prefix of the unsynced lines, never a
+later line without an earlier one.
 
-Rows S-01…S-09 of the specification, Y2, Y12. What the disk may leave after a crash, and
-what becomes of it, is told in ``log_scan.py`` and ``log_recovery.py``; how a line is made
-durable in ``framing.py``. One process has a log open, once.
+``log_scan.py`` and ``log_recovery.py`` handle the states that a crash may leave, and
+``framing.py`` makes lines durable. At most one process has a log open, and only once.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from system.storage.pending_writer import PendingWriter
 
 
 class EventLog:
-    """An open log. ``report`` is what recovery found; ``last_seq`` counts its lines.
+    """An open log. ``report`` is recovery's report; ``last_seq`` counts the lines.
 
-    ``recovered`` are the lines as they were when it was opened, all of them durable;
-    whoever has folded them sets it to ``()``, and the memory is free.
+    ``recovered`` holds the lines at the time of opening, all of them durable. The caller sets
+    it to ``()`` after use, to free the memory.
 
-    Calls of one log follow one another, from whichever thread.
+    Calls may come from any thread, but not at the same time.
     """
 
     def __init__(
@@ -56,8 +55,8 @@ class EventLog:
     ) -> EventLog:
         """Recover and open the log at ``path``; it is created durably if there is none.
 
-        Raises ``NewerFormat``, ``StorageFull`` or ``OSError``; then it is not open, and what
-        was in it is still there.
+        Raises ``NewerFormat``, ``StorageFull`` or ``OSError``; then the log is not open, and
+        its content is not changed.
         """
         return cls.read(host, path, session_id, framing)()
 
@@ -70,10 +69,11 @@ class EventLog:
         framing: Framing = Framing.FRAMED,
         names: Sequence[str] | None = None,
     ) -> Callable[[], EventLog]:
-        """Read and judge a log; what is returned settles its end and opens it.
+        """Read and examine a log; the returned call repairs its end and opens it.
 
-        ``names`` is the listing of its directory, for who has swept it already. The first half
-        takes a processor, the second waits for the disk. Both raise as ``open``.
+        ``names`` is the listing of its directory, if the caller has swept that directory
+        already. Reading is processor work; the returned call waits for the disk. Both raise
+        the errors of ``open``.
         """
         pending = pending_path(path)
         examined = ExaminedLog.read(host.files, host.ids, path, session_id, pending, names)
@@ -89,27 +89,27 @@ class EventLog:
         return settled
 
     def append(self, event: str, data: JsonObject) -> Line:
-        """Append one event; returns and raises as ``append_all``."""
+        """Append one event durably, as ``append_all`` does."""
         return self.append_all([(event, data)])[0]
 
     def append_all(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]:
-        """Append events behind one barrier; when this returns all of them are durable.
+        """Append events with one barrier; on return they and all earlier lines are durable.
 
-        So is everything noted before. A crash meanwhile leaves the first few of them, or
-        none. Raises ``NotPlainJson`` or ``LineTooLarge`` before anything is written;
-        ``StorageFull`` or ``OSError`` when they could not be written, with nothing of them
-        left and the log usable; ``LogStopped`` when their fate is unknown, from then on
-        always.
+        A crash before that leaves a prefix of them. Raises ``NotPlainJson`` or
+        ``LineTooLarge`` before anything is written; ``StorageFull`` or ``OSError`` when they
+        could not be written, with nothing left of them and the log still usable;
+        ``LogStopped`` when it is unknown whether they are durable, and from then on for every
+        call.
         """
         lines = self._write(events, self._writer.write)
         self._durable_seq = self.last_seq
         return lines
 
     def append_unsynced(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]:
-        """Append events without a barrier; raises as ``append_all``.
+        """Append events without a barrier; raises the errors of ``append_all``.
 
-        They survive the death of the process, and become durable with the next append. A
-        power cut before that leaves the first few of them, or none.
+        They survive a kill, and become durable with the next append. A power cut before that
+        leaves a prefix of them.
         """
         return self._write(events, self._writer.append_unsynced)
 
@@ -120,7 +120,7 @@ class EventLog:
             raise LogStopped(self.path, self._stopped)
         lines = self._next_lines(events)
         encoded = b"".join([encode_line(line, self.path) for line in lines])
-        # True of whatever leaves this method from here on without saying more.
+        # The reason for any exception that leaves this method from here on.
         self._stopped = "an append was interrupted"
         with raising_storage_full(self.path):
             try:
@@ -145,12 +145,10 @@ class EventLog:
         return lines
 
     def lines(self) -> Iterator[Line]:
-        """Yield every line that was appended or noted, in order, read from the disk.
+        """Yield every line in order, read from the disk.
 
-        When a barrier has failed, only those that are durable: the kernel may show the
-        others no more.
-
-        Raises ``LogDamaged`` when the file is not what it was, and ``OSError``.
+        After a failed barrier only the durable lines are read, because the kernel may have
+        dropped the others. Raises ``LogDamaged`` when the file has changed, and ``OSError``.
         """
         start = 0
         for encoded in self._file.read().split(b"\n")[:-1]:
@@ -162,13 +160,13 @@ class EventLog:
 
     @property
     def is_durable(self) -> bool:
-        """Whether no note waits for a barrier, so that ``rest`` needs none."""
+        """Whether every line is durable, so that ``park`` needs no barrier."""
         return self._durable_seq == self.last_seq
 
     def park(self) -> None:
-        """Hold no descriptor until the next append or note; all that was noted is durable then.
+        """Sync any unsynced lines, and close the descriptor until the next call.
 
-        There is a barrier if anything was noted since the last one. Raises ``LogStopped``.
+        Raises ``LogStopped`` when the barrier fails.
         """
         if self._stopped is not None:
             raise LogStopped(self.path, self._stopped)
@@ -182,6 +180,6 @@ class EventLog:
         self._durable_seq = self.last_seq
 
     def close(self) -> None:
-        """Close the file; what was acknowledged is durable already."""
+        """Close the log; acknowledged lines are durable already."""
         self._stopped = "it is closed"
         self._file.close()

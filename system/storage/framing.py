@@ -1,7 +1,7 @@
-"""How a line becomes durable: the two framings, behind one interface.
+"""The two framings, which make lines durable in different ways, behind one interface.
 
-``pending_writer.py`` has the second. The lines themselves are the same in both: sealed
-JSON with a ``seq``.
+The lines are the same in both: sealed JSON with a ``seq``. ``pending_writer.py`` has the
+second framing.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from system.storage.log_file import LogFile
 
 
 class Framing(Enum):
-    """Which framing a log has; it may change from one opening to the next."""
+    """The framing of a log; it may change from one opening to the next."""
 
     FRAMED = "framed"
-    """One write, one barrier: the seal of a line says whether it is whole."""
+    """One write and one barrier; the seal of a line shows whether the line is whole."""
     PENDING = "pending"
-    """Substrat's protocol: lines are durable in a file of their own before they are appended."""
+    """Lines are made durable in a file of their own before they are appended."""
 
 
 class LineWriter(Protocol):
     """Writes groups of whole lines, one group after the other.
 
-    Both calls raise ``OSError`` when the group could not be written, with nothing of it
-    left, or ``LogStopped``.
+    ``write`` and ``append_unsynced`` raise ``OSError`` when the group could not be written,
+    with nothing left of it, or ``LogStopped``.
     """
 
     def write(self, encoded: bytes) -> None:
-        """Append a group; it, and all noted before it, is durable when this returns."""
+        """Append a group; on return it and all earlier groups are durable."""
         ...
 
     def append_unsynced(self, encoded: bytes) -> None:
-        """Append a group that becomes durable with the next one that is written."""
+        """Append a group that becomes durable with the next ``write``."""
         ...
 
     def park(self) -> None:
-        """Make all noted durable and close the file until the next call, or ``LogStopped``."""
+        """Sync all groups and close the file until the next call; may raise ``LogStopped``."""
         ...
 
 
 class FramedWriter:
-    """One append and one barrier a group."""
+    """One append and one barrier for each group."""
 
     def __init__(self, file: LogFile) -> None:
         self._file = file
@@ -59,5 +59,5 @@ class FramedWriter:
 
 
 def pending_path(path: str) -> str:
-    """Return where the pending entry of the log at ``path`` stands."""
+    """Return the path of the pending entry that belongs to the log at ``path``."""
     return f"{path.removesuffix('.jsonl')}.pending"

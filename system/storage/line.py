@@ -1,14 +1,14 @@
-"""One line of an event log: what it holds, and how it stands in the file.
+"""One line of an event log: its members and its encoding.
 
     {"data":{...},"event":"turn.start","seq":41,"session_id":"9f...","ts":"2026-...Z","v":1,
      "crc":"9f3a11c2"}
 
-without the break, and with one line end after it. Keys are sorted, ``crc`` comes last
-(``codec.py`` says what it covers); ``seq`` counts the lines of a log from 1.
+without the break, and with one line end after it. Keys are sorted, and ``crc`` comes last
+(see ``codec.py``). ``seq`` counts the lines of a log from 1.
 
 ``durable`` is the ``seq`` of the last line that was known to be durable when this one was
-written. It is left out when that is the line before, and stands behind ``data``, so that
-every line begins alike.
+written. It is left out when that is the line before. It follows ``data``, so that all lines
+begin with the same bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST_BYTES: Final = 16 << 20
 
 _members_of: Final = itemgetter("v", "seq", "ts", "event", "data", "session_id")
 _TYPES: Final = (int, int, str, str, dict)
-# Beside ``durable``, which is there sometimes.
+# Not counting ``durable``, which is optional.
 _MEMBERS: Final = 6
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -35,8 +35,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class Line(NamedTuple):
     """One event of a session; ``ts`` is ISO 8601 in UTC, for people only.
 
-    ``durable`` is set when it is below ``seq - 1``; ``known_durable`` tells it in any case. A
-    tuple, because a recovery makes a hundred thousand of them.
+    ``durable`` is set only when it is below ``seq - 1``; ``known_durable`` is always defined.
     """
 
     seq: int
@@ -48,23 +47,23 @@ class Line(NamedTuple):
 
     @property
     def known_durable(self) -> int:
-        """The last line that was known to be durable when this one was written."""
+        """The ``seq`` of the last line known to be durable when this one was written."""
         return self.seq - 1 if self.durable is None else self.durable
 
 
 FIRST_BYTES: Final = b'{"data":{'
-"""What every line begins with."""
+"""The first bytes of every line."""
 
 SHORTEST_BYTES: Final = len(
     seal({"data": {}, "event": "", "seq": 1, "session_id": "", "ts": "", "v": VERSION}) + b"\n"
 )
-"""What is shorter than this was never a whole line."""
+"""The length of the shortest possible line, with its line end."""
 
 
 def encode_line(line: Line, path: str) -> bytes:
     """Return the bytes of a line, line end included.
 
-    Raises ``NotPlainJson``, or ``LineTooLarge`` that names ``path``.
+    Raises ``NotPlainJson`` or ``LineTooLarge``, which name ``path``.
     """
     members: JsonObject = {
         "data": line.data,
@@ -85,32 +84,32 @@ def encode_line(line: Line, path: str) -> bytes:
 
 
 def decode_line(encoded: bytes, session_id: str, path: str) -> Line:
-    """Return the line in these bytes, which come without the line end.
+    """Decode a line from its bytes without the line end.
 
-    Raises ``BadSeal`` when there is none, or one of another session, and ``NewerFormat``
-    that names ``path``.
+    Raises ``BadSeal`` for anything but a line of this session, and ``NewerFormat``, which
+    names ``path``.
     """
     members = unseal(encoded)
     try:
-        # A `match` says all of this in half the lines, and takes half of a recovery's time.
+        # A `match` statement would be shorter, and would double the time of a recovery.
         version, seq, ts, event, data, owner = found = _members_of(members)
     except KeyError:
         raise _no_line(members, path) from None
-    tells_durable = "durable" in members
+    has_durable = "durable" in members
     if (
         tuple(map(type, found[:-1])) != _TYPES
         or version != VERSION
-        or len(members) != _MEMBERS + tells_durable
+        or len(members) != _MEMBERS + has_durable
     ):
         raise _no_line(members, path)
-    durable = _durable(members["durable"], seq) if tells_durable else None
+    durable = _durable(members["durable"], seq) if has_durable else None
     if owner != session_id:
         raise BadSeal(f"it belongs to session_id={owner!r}")
     return Line(seq, ts, session_id, event, data, durable)
 
 
 def _no_line(members: JsonObject, path: str) -> BadSeal | NewerFormat:
-    """Return why these are not the members of a line."""
+    """Return the error for members that are not those of a line."""
     version = members.get("v")
     if isinstance(version, int) and version > VERSION:
         return NewerFormat(path, f"it has lines of format v={version}, known is v={VERSION}")

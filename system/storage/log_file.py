@@ -1,12 +1,12 @@
 """The main file of a running event log: appended to, committed, and cut after a failure.
 
-Writing and committing are apart, so that one barrier covers several lines.
+Writing and committing are separate calls, so that one barrier covers several lines.
 
-The descriptor is opened by the first write, and may be given back while the log rests: a
-thousand sessions need not be a thousand descriptors. Linux tells of a failed writeback once,
-to the descriptors that were open before it. So one that has written what no barrier covers
-is not closed: its report would go with it, and the barrier of the next one would prove
-nothing (fsyncgate). ``rest`` commits first.
+The first write opens the descriptor, and ``park`` closes it, so that a thousand sessions do
+not hold a thousand descriptors. Linux reports a failed writeback once, to the descriptors
+that were open at the time. A descriptor with unsynced writes is therefore never closed: the
+report would be lost with it, and the sync of a later descriptor would prove nothing
+(Rebello et al., ATC'20). ``park`` commits first.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from system.storage.transfer import append_all, read_all
 
 
 class LogFile:
-    """A recovered log that can be appended to; it ends at ``size_bytes``, whole and durable.
+    """A recovered log file, whole and durable up to ``size_bytes``, to append to.
 
-    ``kept_bytes`` is how far it stands with all that a caller was told of, until a barrier
-    fails: from then on, with what is durable.
+    ``kept_bytes`` is the length of all lines that were reported as written; after a failed
+    barrier, the length of the durable ones.
     """
 
     def __init__(self, files: FileSystem, path: str, size_bytes: int) -> None:
@@ -36,8 +36,8 @@ class LogFile:
     def append(self, encoded: bytes) -> None:
         """Write at the end.
 
-        Raises ``OSError`` when it could not, with nothing of it left in the file (R19),
-        or ``LogStopped`` when that is not certain.
+        Raises ``OSError`` when the write failed and a partial line was removed again, or
+        ``LogStopped`` when that is not certain.
         """
         file = self._opened()
         try:
@@ -48,7 +48,7 @@ class LogFile:
         self._written_bytes += len(encoded)
 
     def commit(self) -> None:
-        """Make everything written durable, or raise ``LogStopped``."""
+        """Sync the file; ``LogStopped`` if that fails."""
         try:
             self._opened().fdatasync()
         except OSError as error:
@@ -56,18 +56,15 @@ class LogFile:
         self.kept_bytes = self._durable_bytes = self._written_bytes
 
     def append_unsynced(self, encoded: bytes) -> None:
-        """Write at the end, and leave it to a later ``commit``; raises as ``append``."""
+        """Write at the end; a later ``commit`` makes it durable. Raises as ``append``."""
         self.append(encoded)
         self.kept_bytes = self._written_bytes
 
     def park(self) -> None:
-        """Give the descriptor back until the next write; raises as ``commit``.
-
-        What was written is durable then.
-        """
+        """Commit unsynced writes and close the descriptor; raises as ``commit``."""
         if self._durable_bytes != self._written_bytes:
             self.commit()
-        # Its content is settled, whatever closing it says.
+        # The content is durable, so an error of close changes nothing.
         with suppress(OSError):
             self.close()
 
@@ -84,7 +81,7 @@ class LogFile:
             raise self._stopped("a partial line could not be removed", error) from error
 
     def _stopped(self, what: str, error: OSError) -> LogStopped:
-        # What the kernel could not write it may have dropped, notes from before as well.
+        # The kernel may have dropped any page that it could not write.
         self.kept_bytes = self._durable_bytes
         return LogStopped(self.path, f"{what} ({error})")
 

@@ -1,22 +1,22 @@
-"""Recovery of an event log: from whatever a crash has left to lines that can be built on.
+"""Recovery of an event log after a crash: it is whole and durable afterwards.
 
-The order is what makes it safe to crash anywhere inside, and to run twice:
+The order of the steps makes a crash inside recovery safe, and a second recovery idempotent:
 
 1. sweep temporary files of an interrupted repair;
-2. create the log if there is none, and make the way to it durable (R18);
-3. read, and judge every byte (``log_scan.py``) and the pending entry (``pending_entry.py``);
-4. put damaged bytes aside, durably, before anything is removed;
-5. repair. After damage in the middle the good lines are written to a new file that
-   replaces the old one. Otherwise the end is settled in place: cut, made whole, durable;
+2. create the log if there is none, and make its directories durable;
+3. read and classify every byte (``log_scan.py``) and the pending entry (``pending_entry.py``);
+4. save damaged bytes in quarantine, durably, before anything is removed;
+5. repair. After damage in the middle, the good lines are written to a new file that
+   replaces the old one. Otherwise the end is cut, completed and synced in place;
 6. only then remove the pending entry.
 
-What a killed process wrote is readable but need not be durable, and after an fsync that
-failed it never will be: the kernel took the pages for clean (fsyncgate). So the end of
-the log is written again before the barrier: every line that two barriers in a row have not
-covered, because a journaling ext4 tells of a failed fsync only at the next one. And the
-file is cut once even when there is nothing to cut: that removes bytes of a lost append from
-behind its end, where a later append that loses its data, but not its size, would show them
-as a line.
+Bytes that a killed process wrote are readable but need not be durable, and after a failed
+fsync they never will be, because the kernel has marked the pages clean (Rebello et al.,
+ATC'20). So the end of the log is written again before the barrier: every line that two
+barriers in a row have not covered, because ext4 with ``data=journal`` reports a failed fsync
+only at the next one. The file is truncated once even if nothing is to be cut. That removes
+bytes of a lost append behind its end, which would appear as a line after a later append that
+loses its data but not its size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from system.ports import FileSystem, Ids, OpenMode
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
 from system.storage.line import Line
-from system.storage.log_report import Damage, LogReport, PendingFate
+from system.storage.log_report import Damage, LogReport, PendingVerdict
 from system.storage.log_scan import Scan, scan
 from system.storage.path import name_of, parent_of
 from system.storage.pending_entry import NO_ENTRY, PendingEntry, read_pending_entry
@@ -38,7 +38,7 @@ from system.storage.transfer import write_all
 
 
 class RecoveredLog(NamedTuple):
-    """A log that is whole and durable: its lines, its size, what was found.
+    """A log that is whole and durable, and its report.
 
     ``last_seq`` is that of the last line, or 0.
     """
@@ -49,24 +49,11 @@ class RecoveredLog(NamedTuple):
     report: LogReport
 
 
-def recover_log(
-    files: FileSystem, ids: Ids, path: str, session_id: str, pending_path: str
-) -> RecoveredLog:
-    """Recover the log of a session at ``path``; it is created if there is none.
-
-    ``pending_path`` is where the framing ``pending`` keeps its entry; the lifetime before
-    may have had that framing, whichever this one has. Raises ``NewerFormat`` with the log
-    as it was, ``StorageFull``, or ``OSError``; then nothing was accepted, and it can be
-    called again.
-    """
-    return ExaminedLog.read(files, ids, path, session_id, pending_path).settle()
-
-
 class ExaminedLog:
-    """A log that was read and judged, and not changed yet, except that it exists.
+    """A log that was read and classified. It exists, and is otherwise not changed yet.
 
-    Reading takes a processor and settling waits for a disk, so many logs are read one after
-    the other and settled side by side.
+    Reading is processor work, and ``settle`` waits for the disk. So many logs are read one
+    after the other, and settled concurrently.
     """
 
     def __init__(
@@ -99,9 +86,12 @@ class ExaminedLog:
         pending_path: str,
         names: Sequence[str] | None = None,
     ) -> ExaminedLog:
-        """Read the log and its pending entry; raises as ``recover_log``.
+        """Read the log of a session at ``path``, and its pending entry.
 
-        ``names`` is the listing of its directory, for who has swept it already.
+        The log is created if there is none. ``pending_path`` is the path of the entry of the
+        framing ``pending``, which an earlier boot may have used. ``names`` is the listing of
+        the directory, if the caller has swept it already. Raises ``NewerFormat`` with the log
+        unchanged, ``StorageFull``, or ``OSError``; then the call can be repeated.
         """
         directory, name = parent_of(path), name_of(path)
         with raising_storage_full(path):
@@ -117,13 +107,13 @@ class ExaminedLog:
             entry = NO_ENTRY
             if name_of(pending_path) in names:
                 entry = read_pending_entry(files, pending_path, session_id, found.last_seq)
-                if entry.fate is PendingFate.REPLAYED:
-                    # What stands at the end is what was appended of this very entry.
+                if entry.verdict is PendingVerdict.REPLAYED:
+                    # The end of the log is a part of this very entry.
                     found = found.with_tail_explained()
             return cls(files, ids, path, content, found, entry, pending_path, swept)
 
     def settle(self) -> RecoveredLog:
-        """Put damage aside, repair the log, make it durable; raises as ``recover_log``."""
+        """Save damaged bytes, repair the log and make it durable; raises as ``read``."""
         with raising_storage_full(self.path):
             return self._settled()
 
@@ -140,7 +130,7 @@ class ExaminedLog:
             torn_bytes=found.torn_bytes,
             damaged=damaged,
             missing=found.missing + entry.missing,
-            pending=entry.fate,
+            pending=entry.verdict,
             swept=tuple(self.swept),
         )
         return RecoveredLog(lines, found.last_seq + len(entry.lines), size_bytes, report)
@@ -161,7 +151,7 @@ class ExaminedLog:
 
     def _make_whole(self, content: bytes, found: Scan, replay: bytes) -> int:
         start, tail = 0, replay
-        if found.good:  # the last line at least is not proven, and nothing stands between them
+        if found.good:  # the last line is never proven, and no gap follows the first unproven
             start, end = found.good[found.unproven][0], found.good[-1][1]
             tail = content[start:end] + b"\n" + replay
         size_bytes = start + len(tail)
@@ -178,12 +168,12 @@ class ExaminedLog:
         return size_bytes
 
     def _dismiss(self, entry: PendingEntry, last_seq: int) -> tuple[Damage, ...]:
-        if entry.fate is PendingFate.ABSENT:
+        if entry.verdict is PendingVerdict.ABSENT:
             return ()
-        if entry.fate is not PendingFate.AHEAD:
+        if entry.verdict is not PendingVerdict.AHEAD:
             self.files.unlink(self.pending_path)
-            # What is spoilt here may still be whole on the platter, and the next line of
-            # the log: it must not come back after recovery has shown a log without it.
+            # A torn entry may still be whole on the platter. It must not reappear as the
+            # next line after recovery has returned a log without it.
             self.files.sync_dir(parent_of(self.pending_path))
             return ()
         aside = move_aside(self.files, self.pending_path)

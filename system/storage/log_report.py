@@ -1,4 +1,4 @@
-"""What opening a log has found: everything that is not there any more is told here."""
+"""The report of a log's recovery: every byte that was removed, and every line that is missing."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class PendingFate(Enum):
-    """What recovery did with the pending entry of the framing ``pending``."""
+class PendingVerdict(Enum):
+    """What recovery did with the entry of the framing ``pending``."""
 
     ABSENT = "there was none"
     REPLAYED = "the log did not have all of it; the rest was appended"
-    STALE = "the log had it already, or had moved past it (hole R3)"
-    TORN = "it was not whole, so nothing of it was ever appended (hole R1)"
+    STALE = "the log has all of it already"
+    TORN = "it was not whole, so nothing of it was ever appended"
     AHEAD = "lines before it are missing; it was put aside"
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that are no line, taken out of the file at ``path`` and kept at ``quarantine``.
+    """Bytes that are no line, moved from the file at ``path`` to the file ``quarantine``.
 
-    ``offset`` and ``size_bytes`` are those in the file before it was repaired. ``tail``
-    says that no line is kept behind them: they may be all that a power cut left of appends
-    that were never acknowledged, and nothing on the disk can tell.
+    ``offset`` and ``size_bytes`` refer to the file before its repair. ``tail`` is true if no
+    line follows them: then they may be the remainder of appends that were never
+    acknowledged, which the disk alone cannot decide.
     """
 
     path: str
@@ -35,12 +35,12 @@ class Damage:
 
 
 class LogReport(NamedTuple):
-    """What stands in a log after it was opened, and what does not.
+    """The state of a log after it was opened.
 
-    ``lines`` is how many there are. ``torn_bytes`` were cut off the end: the beginning of
-    a line that was never acknowledged. ``missing`` are sequence numbers, first and last
-    of each gap, of lines that were written once; it is told at every opening.
-    ``swept`` are the temporary files that were removed.
+    ``lines`` counts them. ``torn_bytes`` were cut off the end: the beginning of a line that
+    was never acknowledged. ``missing`` has the first and last sequence number of each gap of
+    lines that were written once; a gap is reported at every opening. ``swept`` are the
+    temporary files that were removed.
     """
 
     path: str
@@ -48,10 +48,10 @@ class LogReport(NamedTuple):
     torn_bytes: int = 0
     damaged: tuple[Damage, ...] = ()
     missing: tuple[tuple[int, int], ...] = ()
-    pending: PendingFate = PendingFate.ABSENT
+    pending: PendingVerdict = PendingVerdict.ABSENT
     swept: tuple[str, ...] = ()
 
     @property
     def lost_nothing(self) -> bool:
-        """No acknowledged line can be missing."""
+        """Whether it is certain that no acknowledged line is missing."""
         return not self.damaged and not self.missing

@@ -1,31 +1,29 @@
-"""Which bytes of a log are lines, and what the others can be. Pure: bytes in, verdict out.
+"""Classification of the bytes of a log: lines, damage, torn end. A pure function of the bytes.
 
-A line is good when its seal holds, it belongs to this session, and its ``seq`` is above
-the last one. A good line stays good whatever stands before it, and even when a line end is
-damaged or missing. Before a good line there may be a *gap*: bad bytes, or a ``seq`` that is
-not the next. It is one of two things.
+A line is good when its seal holds, it belongs to this session, and its ``seq`` is above that
+of the good line before it. Bad bytes before it, or a damaged or missing line end, do not
+change that. A *gap* before a good line is a run of bad bytes, or a ``seq`` that is not the
+next. There are two kinds.
 
-damage in the middle
-    Some good line behind the gap says, with its ``known_durable``, that all before the gap's
-    end had been durable. So the gap was acknowledged; the lines behind it stay.
-the remains of a group
-    No line says so. Lines that wait for one barrier reach the platter in any order, and a
-    power cut may keep a later one and lose an earlier one. Then a line would stand there
-    without what was written before it, so it ends with the gap: all of it is the end.
+damaged middle
+    The ``known_durable`` of some later good line shows that the lines in the gap were
+    durable. So the gap was acknowledged, and the lines behind it are kept.
+partly written group
+    No later line shows that. Lines with one common barrier reach the platter in any order,
+    so a power cut may keep a later one and lose an earlier one. The log ends at the gap.
 
-At the end of the file it is harder. A crash leaves of lines that were never acknowledged
-any mixture of their bytes, zeros and stale bytes with line ends among them, up to their
-whole length; damage can make acknowledged last lines look the same, and no byte on the
-disk tells the two apart. Hence the rule:
+At the end of the file, a crash leaves any mixture of the bytes of unacknowledged lines, zeros
+and stale bytes, up to their whole length. Damage can make acknowledged last lines look the
+same, and no byte on the disk distinguishes the two. Hence the rule:
 
 torn
-    text without a line end that begins like a line, or less than the shortest line.
-    Every acknowledged line ends with a line end, and damage that leaves only such text
-    would have had to hit exactly that byte; then the seal holds, and the line is good.
+    Text without a line end that begins like a line, or fewer bytes than the shortest line.
+    An acknowledged line has a line end. Damage that leaves only such text must have hit
+    exactly that byte; then the seal holds, and the line is good.
 damaged tail
-    everything else. It may have been acknowledged, so it is kept aside and reported.
+    Everything else. It may have been acknowledged, so it is put in quarantine and reported.
 
-Neither stops recovery, and neither is dropped without being told.
+Neither stops recovery, and both are reported.
 """
 
 from __future__ import annotations
@@ -38,11 +36,11 @@ from system.storage.codec import is_text
 from system.storage.line import FIRST_BYTES, SHORTEST_BYTES, Line, decode_line
 
 BARRIERS_TO_TRUST: Final = 2
-"""A journaling ext4 tells of a failed fsync only at the next one."""
+"""ext4 with ``data=journal`` reports a failed fsync only at the next one."""
 
 
 class BadSpan(NamedTuple):
-    """The bytes from ``start`` to ``end`` are not kept; ``tail``: no line follows that is."""
+    """The bytes from ``start`` to ``end`` are not kept; ``tail`` if no kept line follows."""
 
     start: int
     end: int
@@ -51,11 +49,11 @@ class BadSpan(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The lines that are kept, where they are, what is between them, and behind the last.
+    """The kept lines of a log, and the bytes between and behind them.
 
-    ``good`` are the spans of ``lines``, without their line ends. ``torn_bytes`` begin behind
-    the last of them. ``unproven`` is the position, in both, of the first line that may not
-    be durable with its line end.
+    ``good`` are the spans of ``lines`` without their line ends. ``torn_bytes`` follow the
+    last of them. ``unproven`` is the index of the first line that may not be durable
+    together with its line end.
     """
 
     lines: tuple[Line, ...]
@@ -68,18 +66,18 @@ class Scan(NamedTuple):
 
     @property
     def has_damaged_middle(self) -> bool:
-        """Whether good lines stand behind bad bytes."""
+        """Whether good lines follow bad bytes."""
         return any(not bad.tail for bad in self.bad)
 
     def with_tail_explained(self) -> Scan:
-        """Return this scan, with all that is behind the last good line counted as torn."""
+        """Return this scan with all bytes behind the last good line counted as torn."""
         middle = tuple(bad for bad in self.bad if not bad.tail)
         tail_bytes = sum(bad.end - bad.start for bad in self.bad if bad.tail)
         return self._replace(bad=middle, torn_bytes=self.torn_bytes + tail_bytes)
 
 
 class _Gap(NamedTuple):
-    """What stands from the offset ``start`` to the good line at ``position``."""
+    """The bytes from the offset ``start`` to the good line at index ``position``."""
 
     position: int
     start: int
@@ -99,18 +97,18 @@ class _Scanner:
         self.reason = ""
 
     def run(self) -> None:
-        """Look at every byte; ``bad_from`` is then where the bad end begins, if there is one."""
+        """Classify every byte; ``bad_from`` is then the offset of a bad end, or None."""
         content, start = self.content, 0
         while (end := content.find(b"\n", start)) >= 0:
             if not self._try_line(start, end):
-                self._take_what_is_left(start, end)
+                self._take_lines_within(start, end)
             start = end + 1
         end = len(content)
         if start < end and not self._try_line(start, end) and not self._try_line(start, end - 1):
-            self._take_what_is_left(start, end - 1)
+            self._take_lines_within(start, end - 1)
 
-    def _take_what_is_left(self, start: int, end: int) -> None:
-        """Take the lines in what is none as a whole: several, with damage between them."""
+    def _take_lines_within(self, start: int, end: int) -> None:
+        """Take the lines inside bytes that are no line as a whole."""
         while (following := self.content.find(FIRST_BYTES, start + 1, end)) >= 0:
             if self._try_line(start, following - 1):
                 self._open_bad(following - 1, "a line end is damaged")
@@ -119,7 +117,7 @@ class _Scanner:
                 return
 
     def _try_line(self, start: int, end: int) -> bool:
-        """Take the bytes as the next line if they are one; else note why they are not."""
+        """Take the bytes as the next line, or record why they are none."""
         try:
             line = decode_line(self.content[start:end], self.session_id, self.path)
         except BadSeal as bad:
@@ -145,7 +143,7 @@ class _Scanner:
 
 
 class _Judge:
-    """Says of each gap what it is, and of the lines which of them stay."""
+    """Classifies each gap and decides which lines are kept."""
 
     def __init__(self, scanner: _Scanner) -> None:
         self.scanner = scanner
@@ -166,7 +164,7 @@ class _Judge:
         if cut is None:
             self._end_of_file()
         else:
-            self._remains(cut, cut_proof)
+            self._cut_at(cut, cut_proof)
         return Scan(
             tuple(scanner.lines[:kept]),
             tuple(scanner.good[:kept]),
@@ -178,7 +176,7 @@ class _Judge:
         )
 
     def _proofs(self) -> Iterator[tuple[_Gap, int]]:
-        """Yield each gap, the last first, and the last ``seq`` that lines behind it prove."""
+        """Yield each gap, last first, and the greatest ``seq`` that later lines prove durable."""
         lines = self.scanner.lines
         end, proof = len(lines), 0
         for gap in reversed(self.scanner.gaps):
@@ -190,13 +188,13 @@ class _Judge:
         end = self.scanner.good[gap.position][0]
         if gap.start < end:
             self.bad.append(BadSpan(gap.start, end, gap.reason, tail=False))
-        self._note_missing(gap, self.scanner.lines[gap.position].seq - 1)
+        self._add_missing(gap, self.scanner.lines[gap.position].seq - 1)
 
-    def _remains(self, gap: _Gap, proof: int) -> None:
-        """Give up all that follows; what was proven durable of the gap itself is missing."""
+    def _cut_at(self, gap: _Gap, proof: int) -> None:
+        """Drop all that follows; lines of the gap that were proven durable are missing."""
         end = len(self.scanner.content)
         self.bad.append(BadSpan(gap.start, end, gap.reason, tail=True))
-        self._note_missing(gap, proof)
+        self._add_missing(gap, proof)
 
     def _end_of_file(self) -> None:
         content, start = self.scanner.content, self.scanner.bad_from
@@ -207,7 +205,7 @@ class _Judge:
         else:
             self.bad.append(BadSpan(start, len(content), self.scanner.reason, tail=True))
 
-    def _note_missing(self, gap: _Gap, last: int) -> None:
+    def _add_missing(self, gap: _Gap, last: int) -> None:
         first = self._seq_before(gap.position) + 1
         if first <= last:
             self.missing.append((first, last))
@@ -216,7 +214,7 @@ class _Judge:
         return self.scanner.lines[position - 1].seq if position else 0
 
     def _first_unproven(self) -> int:
-        """Return the position behind all lines that two barriers in a row have covered."""
+        """Return the index behind all lines that two barriers in a row have covered."""
         lines = self.scanner.lines
         position = len(lines)
         for _ in range(BARRIERS_TO_TRUST):
@@ -233,7 +231,7 @@ def _is_torn(tail: bytes) -> bool:
 
 
 def scan(content: bytes, session_id: str, path: str) -> Scan:
-    """Look at every byte of a log; ``NewerFormat`` (it names ``path``) is all it raises."""
+    """Classify every byte of a log; raises only ``NewerFormat``, which names ``path``."""
     scanner = _Scanner(content, session_id, path)
     scanner.run()
     return _Judge(scanner).verdict()

@@ -1,4 +1,4 @@
-"""The parts of a path. They are kept: each of a root's few paths is taken apart many times."""
+"""The parts of a path, cached: a root has few paths, and each is split many times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KEPT: Final = 4096
 
 @lru_cache(maxsize=_KEPT)
 def parent_of(path: str) -> str:
-    """Return the directory that a path is in; empty for a name alone."""
+    """Return the directory of a path; empty for a bare name."""
     return dirname(path)
 
 

@@ -1,8 +1,8 @@
-"""The pending entry of the framing ``pending``, as a crash may have left it.
+"""The entry of the framing ``pending``, as a crash may have left it.
 
 It holds every line that was not durable in the log when it was written. It is replayed only
-when all of it is whole (hole R1); lines that the log has already are passed over. An older
-one that came back because its removal was not durable is stale (hole R3).
+if it is whole; lines that the log already has are skipped. An older entry that reappears,
+because its removal was not durable, is stale.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from system.errors import BadSeal
 from system.ports import FileSystem
 from system.storage.atomic_file import read_whole
 from system.storage.line import Line, decode_line
-from system.storage.log_report import PendingFate
+from system.storage.log_report import PendingVerdict
 from system.storage.pending_writer import END_OF_ENTRY
 
 
 class PendingEntry(NamedTuple):
-    """What was found, and what is to become of it.
+    """A pending entry and the verdict on it.
 
-    ``content`` is the whole file; ``lines`` are those to be appended, and ``encoded`` the
-    same as bytes, line ends included. ``missing`` is the gap before an entry that is ahead
-    of the log: it was written only because the lines in the gap were durable.
+    ``content`` is the whole file. ``lines`` are to be appended, and ``encoded`` is the same as
+    bytes, line ends included. ``missing`` is the gap before an entry that is ahead of the log:
+    it was written only because the lines in the gap were durable.
     """
 
-    fate: PendingFate
+    verdict: PendingVerdict
     content: bytes = b""
     lines: tuple[Line, ...] = ()
     encoded: bytes = b""
     missing: tuple[tuple[int, int], ...] = ()
 
 
-NO_ENTRY: Final = PendingEntry(PendingFate.ABSENT)
+NO_ENTRY: Final = PendingEntry(PendingVerdict.ABSENT)
 
 
 def read_pending_entry(
     files: FileSystem, path: str, session_id: str, last_seq: int
 ) -> PendingEntry:
-    """Judge the entry at ``path`` against a log whose last line is ``last_seq``.
+    """Compare the entry at ``path`` with a log whose last line is ``last_seq``.
 
     Raises ``OSError`` and ``NewerFormat``.
     """
@@ -49,18 +49,20 @@ def read_pending_entry(
     try:
         lines = _decode(content, session_id, path)
     except BadSeal:
-        return PendingEntry(PendingFate.TORN, content)
+        return PendingEntry(PendingVerdict.TORN, content)
     if lines[-1].seq <= last_seq:
-        return PendingEntry(PendingFate.STALE, content)
+        return PendingEntry(PendingVerdict.STALE, content)
     known = last_seq + 1 - lines[0].seq
     if known < 0:
-        return PendingEntry(PendingFate.AHEAD, content, missing=((last_seq + 1, lines[0].seq - 1),))
+        return PendingEntry(
+            PendingVerdict.AHEAD, content, missing=((last_seq + 1, lines[0].seq - 1),)
+        )
     encoded = b"".join(content.splitlines(keepends=True)[known:-1])
-    return PendingEntry(PendingFate.REPLAYED, content, tuple(lines[known:]), encoded)
+    return PendingEntry(PendingVerdict.REPLAYED, content, tuple(lines[known:]), encoded)
 
 
 def _decode(content: bytes, session_id: str, path: str) -> list[Line]:
-    """Return the lines of a whole entry, which count up by one; else raise ``BadSeal``."""
+    """Return the lines of a whole entry, numbered without gaps; ``BadSeal`` for any other."""
     if not content.endswith(b"\n" + END_OF_ENTRY):
         raise BadSeal("its end is missing")
     encoded = content[: -len(b"\n" + END_OF_ENTRY)].split(b"\n")

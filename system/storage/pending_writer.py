@@ -1,8 +1,8 @@
-"""Substrat's way to make lines durable: announce them first, in a file of their own.
+"""The framing ``pending``: lines are announced in a file of their own before they are appended.
 
-The entry holds every line that is not durable in the log yet, the notes before the group
-as well, so the log and the entry together never have a gap. An empty line ends it: without
-that, the beginning of an entry could pass for a whole one.
+The entry holds every line that is not durable in the log yet, earlier unsynced lines
+included, so that log and entry together never have a gap. An empty line ends it; without
+that, the beginning of an entry could be taken for a whole one.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ END_OF_ENTRY: Final = b"\n"
 
 
 class PendingWriter:
-    """Announce the lines in the pending file, append them, remove the pending file (S-07).
+    """Announces lines in the pending file, appends them, and removes the pending file.
 
-    The removal has no barrier of its own: a pending entry that comes back is told by its
-    ``seq`` (hole R3). An append that failed must not come back, so its entry is spoilt
-    in place before the failure is reported.
+    The removal has no barrier: an entry that reappears is recognised by its ``seq``. A
+    failed append must not reappear, so its entry is overwritten in place before the failure
+    is reported.
     """
 
     def __init__(self, files: FileSystem, file: LogFile, path: str) -> None:
         self._files = files
         self._file = file
         self._path = path
-        self._noted = b""
+        self._unsynced = b""
 
     def write(self, encoded: bytes) -> None:
-        self._announce(self._noted + encoded + END_OF_ENTRY)
+        self._announce(self._unsynced + encoded + END_OF_ENTRY)
         try:
             self._file.append(encoded)
         except OSError:
             self._retract()
             raise
         self._file.commit()
-        self._noted = b""
+        self._unsynced = b""
         self._remove()
 
     def append_unsynced(self, encoded: bytes) -> None:
         self._file.append_unsynced(encoded)
-        self._noted += encoded
+        self._unsynced += encoded
 
     def park(self) -> None:
         self._file.park()
-        self._noted = b""
+        self._unsynced = b""
 
     def _announce(self, entry: bytes) -> None:
         file = self._create()
@@ -71,7 +71,7 @@ class PendingWriter:
         try:
             return self._files.open(self._path, OpenMode.CREATE)
         except FileExistsError:
-            # Its removal failed; the lines in it are durable in the log.
+            # An earlier removal failed; the lines of that entry are durable in the log.
             self._files.unlink(self._path)
             return self._files.open(self._path, OpenMode.CREATE)
 
@@ -91,14 +91,14 @@ class PendingWriter:
         return LogStopped(self._path, f"{what} ({error})")
 
     def _remove(self) -> None:
-        """Remove the pending file; one that stays is stale or torn, and harmless."""
+        """Remove the pending file; one that stays is stale or torn, and is ignored."""
         try:
             self._files.unlink(self._path)
         except OSError:
             return
 
     def _close(self, file: File) -> None:
-        """Close a file whose content is settled one way or the other."""
+        """Close a file whose durability does not depend on it."""
         try:
             file.close()
         except OSError:

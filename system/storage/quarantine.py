@@ -1,7 +1,7 @@
-"""Damaged bytes, put aside as ``<path>.quarantine.<n>`` (n from 1).
+"""Quarantine of damaged bytes, in files ``<path>.quarantine.<n>`` (n from 1).
 
-They are evidence for a person and never read by the runtime, except to see that an
-interrupted recovery has put the same bytes aside already.
+They are evidence for a person. The runtime reads them only to find that an interrupted
+recovery has already saved the same bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from system.storage.path import parent_of
 
 
 def put_aside(files: FileSystem, path: str, data: bytes, ids: Ids) -> str:
-    """Keep a copy of damaged bytes of ``path``, durably; return the path of the copy."""
+    """Save a copy of damaged bytes of ``path`` durably; return the path of the copy."""
     number = 1
     while files.kind(copy := f"{path}.quarantine.{number}") is not None:
         if read_whole(files, copy) == data:
@@ -24,7 +24,7 @@ def put_aside(files: FileSystem, path: str, data: bytes, ids: Ids) -> str:
 
 
 def move_aside(files: FileSystem, path: str) -> str:
-    """Put the file ``path`` itself aside, durably; return its new path."""
+    """Rename the file ``path`` into quarantine durably; return its new path."""
     number = 1
     while files.kind(aside := f"{path}.quarantine.{number}") is not None:
         number += 1

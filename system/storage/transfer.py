@@ -1,7 +1,7 @@
-"""Reading and writing all of it: one POSIX call may transfer less than it was asked to.
+"""Complete reads and writes: one POSIX call may transfer less than it was asked to.
 
-Hole R19: whoever takes a short write for a whole one leaves a torn line in a live
-process; whoever takes a short read for the end of a file cuts good lines off.
+A short write that is taken for a whole one leaves a torn line in a running process; a short
+read that is taken for the end of a file cuts good lines off.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ CHUNK_BYTES: Final = 1 << 20
 
 
 def read_all(file: File, offset: int = 0, end: int | None = None) -> bytes:
-    """Return the bytes from ``offset`` to ``end`` (bytes; left out, the end of the file).
+    """Return the bytes from ``offset`` to ``end`` (bytes; by default the end of the file).
 
-    Raises ``OSError``, EIO also when the file gives fewer bytes than it says it has.
+    Raises ``OSError``; EIO also when the file returns fewer bytes than its size.
     """
     if end is None:
         end = file.size()
@@ -32,7 +32,7 @@ def read_all(file: File, offset: int = 0, end: int | None = None) -> bytes:
 
 
 def write_all(file: File, data: bytes, offset: int) -> None:
-    """Write all of ``data`` at ``offset`` (bytes), in as many calls as it takes."""
+    """Write all of ``data`` at ``offset`` (bytes), in as many calls as needed."""
     while data:
         taken = _some(file.pwrite(data, offset))
         offset += taken
@@ -40,7 +40,7 @@ def write_all(file: File, data: bytes, offset: int) -> None:
 
 
 def append_all(file: File, data: bytes) -> None:
-    """Write all of ``data`` at the end, in as many calls as it takes."""
+    """Write all of ``data`` at the end, in as many calls as needed."""
     while data:
         data = data[_some(file.append(data)) :]
 

@@ -36,7 +36,7 @@ class DemoLedger:
         self.facts: set[str] = set()
         self._root = root
         self._lead = ""
-        self._told: set[str] = set()
+        self._received: set[str] = set()
         self._acknowledged: set[str] = set()
 
     def begin_life(self) -> None:
@@ -55,9 +55,9 @@ class DemoLedger:
                 operator.acknowledge_send(message_id)
                 number = 0 if message_id == TEAM_ID else int(message_id.rpartition(".")[2])
                 operator.begin_send(job_id(number + 1), self._lead, job(number + 1))
-            case ["told", message_id, *_payload]:
-                assert message_id not in self._acknowledged, "told again, though acknowledged"
-                self._told.add(message_id)
+            case ["received", message_id, *_payload]:
+                assert message_id not in self._acknowledged, "received again, though acknowledged"
+                self._received.add(message_id)
                 operator.begin_acknowledge(message_id)
             case ["ack", "acknowledge", message_id]:
                 operator.acknowledge_acknowledge(message_id)
@@ -70,7 +70,7 @@ class DemoLedger:
         """Read the root, and judge it as it may be at any moment, no process at work."""
         seen = self.shadow.look(files_of(self._root))
         self.shadow.check(seen, time.time_ns())
-        assert self._told <= set(seen.user.enqueued), "what the operator was told is gone"
+        assert self._received <= set(seen.user.enqueued), "what the operator was told is gone"
         return seen
 
     def settle(self) -> None:

@@ -15,12 +15,12 @@ def demo(root: Path, *arguments: str) -> Result:
 
 
 def facts(result: Result) -> list[str]:
-    return [line for line in result.stdout.splitlines() if line.startswith(("ack", "told"))]
+    return [line for line in result.stdout.splitlines() if line.startswith(("ack", "received"))]
 
 
 def told_jobs(result: Result) -> list[int]:
-    told = [line.split(" ", 2)[2] for line in facts(result) if line.startswith("told")]
-    return sorted(json.loads(payload)["job"] for payload in told)
+    received = [line.split(" ", 2)[2] for line in facts(result) if line.startswith("received")]
+    return sorted(json.loads(payload)["job"] for payload in received)
 
 
 def contents(root: Path) -> dict[str, bytes]:

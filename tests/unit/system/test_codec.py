@@ -140,12 +140,12 @@ def test_no_beginning_passes(length: int) -> None:
         (b'{"a":"' + bytes(20), "NUL byte at offset 6"),
         ('{"a":1}'.encode("utf-32"), "byte 0xff at offset 0"),
         (bytes(4096), "NUL byte at offset 0"),
-        (sealed_anyway(b'{"a":NaN}'), "it is not JSON of ours: NaN is not a JSON number"),
-        (sealed_anyway(b'{"a":\xff}'), "it is not JSON of ours: 'ascii' codec can't decode byte"),
-        (sealed_anyway(b"{}"), "it is not JSON of ours: it has no members"),
-        (sealed_anyway(b"{}}"), "it is not JSON of ours: extra data at offset 2"),
-        (sealed_anyway(b'{"a":1]}'), "it is not JSON of ours: Expecting ',' delimiter"),
-        (sealed_anyway(b'{"a":' + b"[" * 100_000 + b"}"), "it is not JSON of ours: "),
+        (sealed_anyway(b'{"a":NaN}'), "it is not canonical JSON: NaN is not a JSON number"),
+        (sealed_anyway(b'{"a":\xff}'), "it is not canonical JSON: 'ascii' codec can't decode byte"),
+        (sealed_anyway(b"{}"), "it is not canonical JSON: it has no members"),
+        (sealed_anyway(b"{}}"), "it is not canonical JSON: extra data at offset 2"),
+        (sealed_anyway(b'{"a":1]}'), "it is not canonical JSON: Expecting ',' delimiter"),
+        (sealed_anyway(b'{"a":' + b"[" * 100_000 + b"}"), "it is not canonical JSON: "),
     ],
 )
 def test_a_bad_seal_says_why(line: bytes, reason: str) -> None:

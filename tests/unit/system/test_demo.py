@@ -46,7 +46,7 @@ def test_every_job_is_told_once_and_each_call_is_acknowledged(tmp_path: Path) ->
     assert lines[2].startswith("ack create demo.lead ")
     assert lines[3:8] == ["ack send demo.team", *(f"ack send {job_id(n)}" for n in range(1, 5))]
     assert told_jobs(result) == [1, 2, 3, 4, 5, 6]
-    told = [line.split(" ")[1] for line in facts(result) if line.startswith("told")]
+    told = [line.split(" ")[1] for line in facts(result) if line.startswith("received")]
     assert [line for line in facts(result) if "acknowledge" in line] == [
         f"ack acknowledge {message_id}" for message_id in told
     ]
@@ -154,7 +154,7 @@ def test_a_disk_that_refuses_is_one_sentence_and_the_root_can_go_on(
 
     assert refused(tmp_path, "--jobs", "1") == (
         f"Error: --root {tmp_path}: Input/output error (runtime.lock); "
-        "see to the disk and start again\n"
+        "repair the disk and start again\n"
     )
     assert told_jobs(demo(tmp_path, "--jobs", "1")) == [1]
 
@@ -170,9 +170,9 @@ def test_what_a_stopped_agent_leaves_undone_is_told_and_done_next_time(
 
     assert (result.exit_code, told_jobs(result)) == (1, [])
     assert result.stderr == (
-        "jobs of which USER has no result: 2, because agent 'writer' is stopped until the next "
+        "jobs without a result: 2, because agent 'writer' is stopped until the next "
         "start: its barrier failed ([Errno 5] Input/output error: "
-        f"'{log_of(tmp_path, 'writer')}'); see to that and start again\n"
+        f"'{log_of(tmp_path, 'writer')}'); correct that and start again\n"
     )
     assert (again.exit_code, told_jobs(again)) == (0, [2])
 
@@ -187,8 +187,8 @@ def test_a_lead_that_is_stopped_at_its_birth_leaves_every_job_and_is_told(
 
     assert (result.exit_code, facts(result)) == (1, [])
     assert result.stderr == (
-        "jobs of which USER has no result: 1 to 6, because whether agent 'lead' exists, the next "
-        "start will know; see to that and start again\n"
+        "jobs without a result: 1 to 6, because the next start decides "
+        "whether agent 'lead' exists; correct that and start again\n"
     )
     assert (again.exit_code, told_jobs(again)) == (0, [1, 2, 3, 4, 5, 6])
 
@@ -204,7 +204,7 @@ def test_what_the_disk_refuses_at_the_end_is_told_beside_what_was_done(
 
     assert (result.exit_code, told_jobs(result)) == (1, [2])
     assert result.stderr.startswith(
-        "not everything could be written at the end, the next start does it: agents/"
+        "some files could not be written at the end; the next start writes them: agents/"
     )
     assert result.stderr.endswith("make room and repeat the call\n")
     faulty.faults.clear()
@@ -219,7 +219,7 @@ def test_that_user_cannot_be_reached_is_told(tmp_path: Path, faulty: FaultyFiles
 
     assert (result.exit_code, told_jobs(result)) == (1, [])
     assert result.stderr.startswith(
-        "jobs of which USER has no result: 1, because nothing more reaches USER until the next "
+        "jobs without a result: 1, because nothing more reaches USER until the next "
         "start: its barrier failed"
     )
     assert (again.exit_code, told_jobs(again)) == (0, [1])
@@ -238,13 +238,13 @@ def test_ctrl_c_closes_the_root_and_the_next_start_carries_on(tmp_path: Path) ->
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None
-    while not process.stdout.readline().startswith("told"):
+    while not process.stdout.readline().startswith("received"):
         pass
     process.send_signal(signal.SIGINT)
     _stdout, stderr = process.communicate(timeout=60)
 
     assert process.returncode == 130
-    assert stderr == "interrupted, and closed; start it again and it carries on\n"
+    assert stderr == "interrupted and closed; start it again to continue\n"
     again = demo(tmp_path, "--jobs", "1")
     assert again.exit_code == 0
     assert "had been open" not in again.stdout

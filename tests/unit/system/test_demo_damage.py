@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from system.demo.results import heard_jobs, spans
+from system.demo.results import acknowledged_jobs, spans
 from system.host import real_host
 from system.storage.codec import seal
 from tests.unit.system.demos import demo, log_of, told_jobs
@@ -76,9 +76,9 @@ def test_jobs_that_a_damaged_lead_leaves_undone_are_told_at_every_start(
         result = demo(tmp_path, "--jobs", AFTER)
 
         assert (result.exit_code, result.stderr.count("\n"), told_jobs(result)) == (1, 1, [])
-        assert result.stderr.startswith("jobs of which USER has no result: 3 to 4, because ")
+        assert result.stderr.startswith("jobs without a result: 3 to 4, because ")
         assert why in result.stderr
-        assert result.stderr.endswith("; see to that and start again, or take another root\n")
+        assert result.stderr.endswith("; correct that and start again, or use another root\n")
         assert "done" not in result.stdout
 
 
@@ -112,8 +112,8 @@ def test_a_result_that_the_log_of_user_has_lost_is_told(tmp_path: Path) -> None:
 
     assert (result.exit_code, told_jobs(result)) == (1, [])
     assert result.stderr == (
-        "jobs of which USER has no result: 1, because the log of USER: lines are missing: 1; "
-        "see to that and start again, or take another root\n"
+        "jobs without a result: 1, because the log of USER: lines are missing: 1; "
+        "correct that and start again, or use another root\n"
     )
 
 
@@ -129,13 +129,13 @@ def test_a_log_of_user_that_was_emptied_is_filled_again(tmp_path: Path) -> None:
 def test_a_result_counts_when_it_was_acknowledged(tmp_path: Path) -> None:
     demo(tmp_path, "--jobs", "3")
     log = tmp_path / "user/events.jsonl"
-    assert heard_jobs(real_host(str(tmp_path)).files) == {1, 2, 3}
+    assert acknowledged_jobs(real_host(str(tmp_path)).files) == {1, 2, 3}
     last = log.read_bytes().splitlines(keepends=True)[-1]
     assert b"message.delivered" in last
 
     os.truncate(log, log.stat().st_size - len(last))
 
-    assert len(heard_jobs(real_host(str(tmp_path)).files)) == 2
+    assert len(acknowledged_jobs(real_host(str(tmp_path)).files)) == 2
 
 
 @pytest.mark.parametrize(

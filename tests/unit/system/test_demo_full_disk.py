@@ -117,4 +117,4 @@ def test_a_demo_that_is_interrupted_while_it_waits_is_interrupted_whatever_closi
     with pytest.raises(CancelledError):
         run(main())
 
-    assert room.lines[-1].startswith("not everything could be written at the end")
+    assert room.lines[-1].startswith("some files could not be written at the end")

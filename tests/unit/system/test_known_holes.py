@@ -14,7 +14,7 @@ from system.sessions.session import SessionRecord, SessionState, encode_record
 from system.sessions.session_store import SessionStore
 from system.sessions.store_report import Problem
 from system.storage.framing import Framing
-from system.storage.log_report import PendingFate
+from system.storage.log_report import PendingVerdict
 from tests.unit.system.faulty_files import FaultyHost
 from tests.unit.system.logs import (
     DIRECTORY,
@@ -51,7 +51,7 @@ def test_hole_r1_a_torn_pending_entry_is_not_appended(here: FaultyHost, torn: by
     log = opened(here, Framing.PENDING)
     say(log, "X")
 
-    assert log.report.pending is PendingFate.TORN
+    assert log.report.pending is PendingVerdict.TORN
     log.close()
     assert texts(opened(here, Framing.PENDING)) == ["a", "X"]
     assert here.read(PATH) == content("a", "X")
@@ -79,7 +79,7 @@ def test_hole_r3_a_stale_pending_entry_that_came_back_is_not_appended(
 
     log = opened(here, Framing.PENDING)
 
-    assert (texts(log), log.report.pending) == (["gate", "ungate"], PendingFate.STALE)
+    assert (texts(log), log.report.pending) == (["gate", "ungate"], PendingVerdict.STALE)
 
 
 @pytest.mark.parametrize("bad", [b"", bytes(180), b'{"model":"m"', "{}".encode("utf-32")])

@@ -9,7 +9,7 @@ import pytest
 from system.errors import NewerFormat, StorageFull
 from system.storage.codec import seal
 from system.storage.framing import Framing
-from system.storage.log_report import Damage, PendingFate
+from system.storage.log_report import Damage, PendingVerdict
 from tests.unit.system.faulty_files import FaultyHost
 from tests.unit.system.logs import (
     DIRECTORY,
@@ -240,11 +240,11 @@ def test_a_pending_entry_that_is_next_is_replayed_once(here: FaultyHost) -> None
 
     log = opened(here, Framing.PENDING)
 
-    assert (log.report.pending, log.report.lines, log.last_seq) == (PendingFate.REPLAYED, 2, 2)
+    assert (log.report.pending, log.report.lines, log.last_seq) == (PendingVerdict.REPLAYED, 2, 2)
     assert here.read(PATH) == content("a", "b")
     assert here.names(DIRECTORY) == ["events.jsonl"]
     log.close()
-    assert opened(here, Framing.PENDING).report.pending is PendingFate.ABSENT
+    assert opened(here, Framing.PENDING).report.pending is PendingVerdict.ABSENT
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_a_pending_entry_is_removed_only_when_the_log_is_durable(here: FaultyHos
 
     log = opened(here, Framing.PENDING)
 
-    assert log.report.pending is PendingFate.STALE
+    assert log.report.pending is PendingVerdict.STALE
     removed = here.files.calls.index(f"unlink {PENDING}")
     assert here.files.calls.index(f"fsync {PATH}") < removed
     assert here.files.calls.index(f"sync_dir {DIRECTORY}") < removed
@@ -283,7 +283,7 @@ def test_a_pending_entry_is_replayed_behind_damage_in_the_middle(here: FaultyHos
     log = opened(here, Framing.PENDING)
 
     assert texts(log) == ["a", "c", "d"]
-    assert (log.report.pending, log.report.missing) == (PendingFate.REPLAYED, ((2, 2),))
+    assert (log.report.pending, log.report.missing) == (PendingVerdict.REPLAYED, ((2, 2),))
 
 
 def test_a_pending_entry_ahead_of_the_log_is_evidence_of_a_loss(here: FaultyHost) -> None:
@@ -293,7 +293,7 @@ def test_a_pending_entry_ahead_of_the_log_is_evidence_of_a_loss(here: FaultyHost
     log = opened(here, Framing.PENDING)
 
     assert texts(log) == ["a"]
-    assert (log.report.pending, log.report.missing) == (PendingFate.AHEAD, ((2, 3),))
+    assert (log.report.pending, log.report.missing) == (PendingVerdict.AHEAD, ((2, 3),))
     assert here.read(f"{PENDING}.quarantine.1") == announced(encoded(4, "d"))
     assert log.report.damaged == (
         Damage(
@@ -314,7 +314,7 @@ def test_a_pending_entry_of_another_session_is_not_replayed(here: FaultyHost) ->
 
     log = opened(here, Framing.PENDING)
 
-    assert (texts(log), log.report.pending) == (["a"], PendingFate.TORN)
+    assert (texts(log), log.report.pending) == (["a"], PendingVerdict.TORN)
 
 
 def test_a_pending_entry_is_replayed_when_the_framing_has_changed(here: FaultyHost) -> None:
@@ -322,5 +322,5 @@ def test_a_pending_entry_is_replayed_when_the_framing_has_changed(here: FaultyHo
 
     log = opened(here, Framing.FRAMED)
 
-    assert (texts(log), log.report.pending) == (["a"], PendingFate.REPLAYED)
+    assert (texts(log), log.report.pending) == (["a"], PendingVerdict.REPLAYED)
     assert here.names(DIRECTORY) == ["events.jsonl"]

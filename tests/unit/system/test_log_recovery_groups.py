@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from system.storage.framing import Framing
-from system.storage.log_report import PendingFate
+from system.storage.log_report import PendingVerdict
 from tests.unit.system.faulty_files import FaultyHost
 from tests.unit.system.logs import (
     DIRECTORY,
@@ -61,7 +61,7 @@ def test_a_pending_entry_is_appended_as_far_as_the_log_does_not_have_it(here: Fa
         log = opened(here, Framing.PENDING)
 
         assert here.read(PATH) == content("a") + b"".join(entry)
-        assert (log.report.pending, log.report.lines) == (PendingFate.REPLAYED, 4)
+        assert (log.report.pending, log.report.lines) == (PendingVerdict.REPLAYED, 4)
         assert [line.seq for line in log.recovered] == [1, 2, 3, 4]
         assert log.append("said", {"text": "e"}).seq == 5
         log.close()
@@ -98,5 +98,5 @@ def test_nothing_of_a_group_is_replayed_from_a_pending_entry_that_is_not_whole(
 
     log = opened(here, Framing.PENDING)
 
-    assert (texts(log), log.report.pending) == (["a"], PendingFate.TORN)
+    assert (texts(log), log.report.pending) == (["a"], PendingVerdict.TORN)
     assert here.names(DIRECTORY) == ["events.jsonl"]
