@@ -14,6 +14,13 @@ from powercut.fuzz.profiles import PROFILE_VARIABLE, install_profiles, select_pr
 from sim.errors import HarnessError
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the flag that rewrites the expected output of text cases."""
+    parser.addoption(
+        "--rewrite-cases", action="store_true", help="rewrite the expected output of text cases"
+    )
+
+
 # First, so that Hypothesis's own plugin can still put --hypothesis-profile on top.
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:

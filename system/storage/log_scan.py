@@ -28,7 +28,6 @@ Neither stops recovery, and both are reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from system.errors import BadSeal
@@ -155,9 +154,16 @@ class _Judge:
         scanner = self.scanner
         kept, cut_proof = len(scanner.lines), 0
         cut: _Gap | None = None
-        for gap, proof in self._proofs():
+        # From the last gap to the first. Dropped lines prove nothing about the kept ones, or
+        # the next recovery, which does not find them, would decide otherwise.
+        proof, end = 0, len(scanner.lines)
+        for gap in reversed(scanner.gaps):
+            lines = scanner.lines[gap.position : end]
+            proof = max(proof, *(line.known_durable for line in lines))
+            end = gap.position
             if proof < scanner.lines[gap.position].seq - 1:
-                cut, cut_proof, kept = gap, proof, gap.position
+                cut, cut_proof, kept = gap, max(cut_proof, proof), gap.position
+                proof = 0
         for gap in scanner.gaps:
             if gap.position < kept:
                 self._damaged_middle(gap)
@@ -174,15 +180,6 @@ class _Judge:
             tuple(self.missing),
             self._first_unproven(),
         )
-
-    def _proofs(self) -> Iterator[tuple[_Gap, int]]:
-        """Yield each gap, last first, and the greatest ``seq`` that later lines prove durable."""
-        lines = self.scanner.lines
-        end, proof = len(lines), 0
-        for gap in reversed(self.scanner.gaps):
-            proof = max(proof, *(line.known_durable for line in lines[gap.position : end]))
-            end = gap.position
-            yield gap, proof
 
     def _damaged_middle(self, gap: _Gap) -> None:
         end = self.scanner.good[gap.position][0]

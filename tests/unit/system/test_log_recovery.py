@@ -6,21 +6,18 @@ import errno
 
 import pytest
 
-from system.errors import NewerFormat, StorageFull
-from system.storage.codec import seal
+from system.errors import StorageFull
 from system.storage.framing import Framing
-from system.storage.log_report import Damage, PendingVerdict
+from system.storage.log_report import PendingVerdict
 from tests.unit.system.faulty_files import FaultyHost
 from tests.unit.system.logs import (
     DIRECTORY,
     PATH,
     PENDING,
-    SESSION,
     announced,
     content,
     encoded,
     opened,
-    say,
     texts,
 )
 
@@ -45,37 +42,6 @@ def test_a_torn_end_is_cut_and_the_cut_is_durable_before_anything_is_appended(
 
 
 @both_framings
-def test_a_line_end_that_is_missing_is_put_back(here: FaultyHost, framing: Framing) -> None:
-    here.write(PATH, content("a", "b")[:-1])
-
-    log = opened(here, framing)
-    say(log, "c")
-
-    assert here.read(PATH) == content("a", "b", "c")
-    assert log.report.lost_nothing
-
-
-@both_framings
-def test_damage_in_the_middle_is_put_aside_and_the_good_lines_stay(
-    here: FaultyHost, framing: Framing
-) -> None:
-    here.write(PATH, content("a") + MIDDLE + encoded(3, "c"))
-
-    log = opened(here, framing)
-    say(log, "d")
-
-    assert texts(log) == ["a", "c", "d"]
-    assert here.read(PATH) == encoded(1, "a") + encoded(3, "c") + encoded(4, "d")
-    assert here.read(f"{PATH}.quarantine.1") == MIDDLE
-    (damage,) = log.report.damaged
-    assert damage == Damage(
-        PATH, len(content("a")), len(MIDDLE), damage.reason, False, f"{PATH}.quarantine.1"
-    )
-    assert damage.reason.startswith("its crc is ")
-    assert (log.report.missing, log.report.lost_nothing) == (((2, 2),), False)
-
-
-@both_framings
 def test_damaged_bytes_are_durable_aside_before_the_log_is_changed(
     here: FaultyHost, framing: Framing
 ) -> None:
@@ -86,57 +52,6 @@ def test_damaged_bytes_are_durable_aside_before_the_log_is_changed(
     changed = here.files.calls.index(f"replace {PATH}")
     aside = here.files.calls.index(f"replace {PATH}.quarantine.1")
     assert f"sync_dir {DIRECTORY}" in here.files.calls[aside:changed]
-
-
-@both_framings
-def test_a_gap_is_told_at_every_opening(here: FaultyHost, framing: Framing) -> None:
-    here.write(PATH, encoded(1, "a") + encoded(5, "e"))
-
-    for _ in range(2):
-        log = opened(here, framing)
-        assert (log.report.missing, log.report.damaged) == (((2, 4),), ())
-        log.close()
-
-
-@both_framings
-def test_a_damaged_end_is_put_aside_and_cut(here: FaultyHost, framing: Framing) -> None:
-    tail = encoded(3, "c")[:60] + bytes(200)
-    here.write(PATH, content("a", "b") + tail)
-
-    log = opened(here, framing)
-
-    assert here.read(PATH) == content("a", "b")
-    assert here.read(f"{PATH}.quarantine.1") == tail
-    assert [damage.tail for damage in log.report.damaged] == [True]
-    assert not log.report.lost_nothing
-
-
-@both_framings
-@pytest.mark.parametrize(
-    "found",
-    [
-        b"",
-        content("a", "b", "c"),
-        content("a", "b") + encoded(3, "c")[:50],
-        content("a", "b") + bytes(700),
-        content("a") + MIDDLE + encoded(3, "c") + bytes(300),
-        bytes(5000),
-    ],
-)
-def test_recovery_of_a_recovered_log_changes_nothing(
-    here: FaultyHost, framing: Framing, found: bytes
-) -> None:
-    here.write(PATH, found)
-    here.write(f"{PATH}.tmp.01234567", b"left by a crash")
-    first = opened(here, framing)
-    after = {name: here.read(f"{DIRECTORY}/{name}") for name in here.names(DIRECTORY)}
-    first.close()
-
-    second = opened(here, framing)
-
-    assert {name: here.read(f"{DIRECTORY}/{name}") for name in here.names(DIRECTORY)} == after
-    assert (second.report.damaged, second.report.torn_bytes, second.report.swept) == ((), 0, ())
-    assert (second.report.lines, second.last_seq) == (first.report.lines, first.last_seq)
 
 
 @both_framings
@@ -176,32 +91,6 @@ def test_the_end_is_written_again_before_its_barrier(here: FaultyHost, framing: 
 
 
 @both_framings
-def test_temporary_files_of_the_log_are_swept_and_no_others(
-    here: FaultyHost, framing: Framing
-) -> None:
-    here.write(PATH, b"")
-    for name in ["events.jsonl.tmp.0000000a", "session.json.tmp.0000000b"]:
-        here.write(f"{DIRECTORY}/{name}", b"")
-
-    log = opened(here, framing)
-
-    assert log.report.swept == (f"{PATH}.tmp.0000000a",)
-    assert here.names(DIRECTORY) == ["events.jsonl", "session.json.tmp.0000000b"]
-
-
-@both_framings
-def test_a_newer_format_is_left_as_it_is(here: FaultyHost, framing: Framing) -> None:
-    found = content("a") + bytes(300) + b"\n" + seal({"v": 2, "seq": 2}) + b"\n" + bytes(9)
-    here.write(PATH, found)
-
-    with pytest.raises(NewerFormat, match=PATH):
-        opened(here, framing)
-
-    assert here.read(PATH) == found
-    assert here.names(DIRECTORY) == ["events.jsonl"]
-
-
-@both_framings
 def test_a_full_disk_during_recovery_is_told_and_loses_nothing(
     here: FaultyHost, framing: Framing
 ) -> None:
@@ -234,36 +123,6 @@ def test_a_read_error_changes_nothing(here: FaultyHost, framing: Framing) -> Non
     assert here.read(PATH) == content("a", "b")
 
 
-def test_a_pending_entry_that_is_next_is_replayed_once(here: FaultyHost) -> None:
-    here.write(PATH, content("a"))
-    here.write(PENDING, announced(encoded(2, "b")))
-
-    log = opened(here, Framing.PENDING)
-
-    assert (log.report.pending, log.report.lines, log.last_seq) == (PendingVerdict.REPLAYED, 2, 2)
-    assert here.read(PATH) == content("a", "b")
-    assert here.names(DIRECTORY) == ["events.jsonl"]
-    log.close()
-    assert opened(here, Framing.PENDING).report.pending is PendingVerdict.ABSENT
-
-
-@pytest.mark.parametrize(
-    "tail", [encoded(2, "b")[:40], bytes(300), b"stale 7\n" * 30, encoded(2, "b")[:-1]]
-)
-def test_what_was_appended_of_a_pending_entry_is_cut_before_it_is_replayed(
-    here: FaultyHost, tail: bytes
-) -> None:
-    here.write(PATH, content("a") + tail)
-    here.write(PENDING, announced(encoded(2, "b")))
-
-    log = opened(here, Framing.PENDING)
-    say(log, "c")
-
-    assert here.read(PATH) == content("a", "b", "c")
-    assert log.report.lost_nothing
-    assert here.names(DIRECTORY) == ["events.jsonl"]
-
-
 def test_a_pending_entry_is_removed_only_when_the_log_is_durable(here: FaultyHost) -> None:
     here.write(PATH, content("a", "b"))
     here.write(PENDING, announced(encoded(2, "b")))
@@ -276,51 +135,14 @@ def test_a_pending_entry_is_removed_only_when_the_log_is_durable(here: FaultyHos
     assert here.files.calls.index(f"sync_dir {DIRECTORY}") < removed
 
 
-def test_a_pending_entry_is_replayed_behind_damage_in_the_middle(here: FaultyHost) -> None:
-    here.write(PATH, content("a") + MIDDLE + encoded(3, "c"))
-    here.write(PENDING, announced(encoded(4, "d")))
+@both_framings
+def test_everything_that_two_barriers_have_not_covered_is_written_again(
+    here: FaultyHost, framing: Framing
+) -> None:
+    group = encoded(2, "b") + encoded(3, "c", 1)
+    unsynced = encoded(4, "d") + encoded(5, "e", 3)
+    here.write(PATH, content("a") + group + unsynced)
 
-    log = opened(here, Framing.PENDING)
+    opened(here, framing)
 
-    assert texts(log) == ["a", "c", "d"]
-    assert (log.report.pending, log.report.missing) == (PendingVerdict.REPLAYED, ((2, 2),))
-
-
-def test_a_pending_entry_ahead_of_the_log_is_evidence_of_a_loss(here: FaultyHost) -> None:
-    here.write(PATH, content("a"))
-    here.write(PENDING, announced(encoded(4, "d")))
-
-    log = opened(here, Framing.PENDING)
-
-    assert texts(log) == ["a"]
-    assert (log.report.pending, log.report.missing) == (PendingVerdict.AHEAD, ((2, 3),))
-    assert here.read(f"{PENDING}.quarantine.1") == announced(encoded(4, "d"))
-    assert log.report.damaged == (
-        Damage(
-            PENDING,
-            0,
-            len(announced(encoded(4, "d"))),
-            "the log ends at seq=1, so this entry cannot be its next line",
-            True,
-            f"{PENDING}.quarantine.1",
-        ),
-    )
-
-
-def test_a_pending_entry_of_another_session_is_not_replayed(here: FaultyHost) -> None:
-    here.write(PATH, content("a"))
-    foreign = encoded(2, "b").replace(SESSION.encode(), b"f" * 32)
-    here.write(PENDING, announced(foreign))
-
-    log = opened(here, Framing.PENDING)
-
-    assert (texts(log), log.report.pending) == (["a"], PendingVerdict.TORN)
-
-
-def test_a_pending_entry_is_replayed_when_the_framing_has_changed(here: FaultyHost) -> None:
-    here.write(PENDING, announced(encoded(1, "a")))
-
-    log = opened(here, Framing.FRAMED)
-
-    assert (texts(log), log.report.pending) == (["a"], PendingVerdict.REPLAYED)
-    assert here.names(DIRECTORY) == ["events.jsonl"]
+    assert here.files.written == [(PATH, len(content("a")), group + unsynced)]
