@@ -21,6 +21,7 @@ _FLAGS: Final = {
     OpenMode.CREATE: os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
     OpenMode.APPEND: os.O_RDWR | os.O_APPEND | os.O_CLOEXEC,
 }
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE_MODE: Final = 0o644
 _DIRECTORY_MODE: Final = 0o755
 
@@ -28,47 +29,47 @@ _DIRECTORY_MODE: Final = 0o755
 class SimulatedFile:
     """One open file of a simulated host; implements ``system.ports.File``."""
 
-    __slots__ = ("_descriptor", "_handle")
+    __slots__ = ("_descriptor", "_process")
 
     def __init__(self, process: Process, descriptor: int) -> None:
-        self._handle = process
+        self._process = process
         self._descriptor = descriptor
 
     def pread(self, size_bytes: int, offset: int) -> bytes:
         """Return up to ``size_bytes`` from ``offset`` (bytes)."""
-        return self._handle.pread(self._descriptor, size_bytes, offset)
+        return self._process.pread(self._descriptor, size_bytes, offset)
 
     def pwrite(self, data: bytes, offset: int) -> int:
         """Write at ``offset`` (bytes); return what was taken."""
-        return self._handle.pwrite(self._descriptor, data, offset)
+        return self._process.pwrite(self._descriptor, data, offset)
 
     def append(self, data: bytes) -> int:
         """Write at the end; return what was taken."""
-        return self._handle.write(self._descriptor, data)
+        return self._process.write(self._descriptor, data)
 
     def truncate(self, size_bytes: int) -> None:
         """Cut the file to ``size_bytes``, or let it grow to it with zeros."""
-        self._handle.ftruncate(self._descriptor, size_bytes)
+        self._process.ftruncate(self._descriptor, size_bytes)
 
     def size(self) -> int:
         """Return the size in bytes."""
-        return self._handle.size_of(self._descriptor)
+        return self._process.fstat(self._descriptor).st_size
 
     def fsync(self) -> None:
         """Make content and attributes durable."""
-        self._handle.fsync(self._descriptor)
+        self._process.fsync(self._descriptor)
 
     def fdatasync(self) -> None:
         """Make content and size durable."""
-        self._handle.fdatasync(self._descriptor)
+        self._process.fdatasync(self._descriptor)
 
     def lock(self) -> None:
         """Take the exclusive ``flock``; ``BlockingIOError`` when somebody holds it."""
-        self._handle.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._process.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
         """Close the descriptor."""
-        self._handle.close(self._descriptor)
+        self._process.close(self._descriptor)
 
 
 class SimulatedFileSystem:
@@ -77,44 +78,50 @@ class SimulatedFileSystem:
     The root of the host's data is the root of the disk.
     """
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_process",)
 
     def __init__(self, process: Process) -> None:
-        self._handle = process
+        self._process = process
 
     def open(self, path: str, mode: OpenMode) -> SimulatedFile:
         """Open a regular file as ``mode`` says."""
-        descriptor = self._handle.open(_absolute(path), _FLAGS[mode], _FILE_MODE)
-        return SimulatedFile(self._handle, descriptor)
+        descriptor = self._process.open(_absolute(path), _FLAGS[mode], _FILE_MODE)
+        return SimulatedFile(self._process, descriptor)
 
     def read(self, path: str) -> tuple[bytes, int]:
         """Return what one read gives of a file, from its start, and its size in bytes."""
-        return self._handle.read_file(_absolute(path))
+        process = self._process
+        descriptor = process.open(_absolute(path), _FLAGS[OpenMode.READ])
+        try:
+            size_bytes = process.fstat(descriptor).st_size
+            return process.pread(descriptor, size_bytes, 0) if size_bytes else b"", size_bytes
+        finally:
+            process.close(descriptor)
 
     def replace(self, source: str, target: str) -> None:
         """Rename ``source`` over ``target``."""
-        self._handle.replace(_absolute(source), _absolute(target))
+        self._process.replace(_absolute(source), _absolute(target))
 
     def unlink(self, path: str) -> None:
         """Remove a name."""
-        self._handle.unlink(_absolute(path))
+        self._process.unlink(_absolute(path))
 
     def mkdir(self, path: str) -> None:
         """Make one directory."""
-        self._handle.mkdir(_absolute(path), _DIRECTORY_MODE)
+        self._process.mkdir(_absolute(path), _DIRECTORY_MODE)
 
     def rmdir(self, path: str) -> None:
         """Remove an empty directory."""
-        self._handle.rmdir(_absolute(path))
+        self._process.rmdir(_absolute(path))
 
     def listdir(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
-        return sorted(self._handle.listdir(_absolute(path)))
+        return sorted(self._process.listdir(_absolute(path)))
 
     def kind(self, path: str) -> FileKind | None:
         """Return what is at ``path``, or None when there is nothing."""
         try:
-            mode = self._handle.mode_of(_absolute(path))
+            mode = self._process.stat(_absolute(path)).st_mode
         except FileNotFoundError:
             return None
         if stat.S_ISREG(mode):
@@ -123,7 +130,12 @@ class SimulatedFileSystem:
 
     def sync_dir(self, path: str) -> None:
         """Make the entries of a directory durable."""
-        self._handle.sync_directory(_absolute(path))
+        process = self._process
+        descriptor = process.open(_absolute(path), _DIRECTORY)
+        try:
+            process.fsync(descriptor)
+        finally:
+            process.close(descriptor)
 
 
 # Kept, since the same few paths are asked for over and over.

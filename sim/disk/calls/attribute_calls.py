@@ -1,90 +1,42 @@
-"""The calls that look at an inode's attributes, and change them."""
+"""The calls that change the mode, the owner and the times of an inode."""
 
 from __future__ import annotations
 
 import errno
 import math
-import os
 import stat
-from typing import Final
+from operator import index
+from typing import Any, Final
 
-from sim.disk.cache.inode import BLOCK_BYTES, Inode
-from sim.disk.calls.descriptor_calls import DescriptorCalls
-from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
+from sim.disk.cache.inode import Inode
+from sim.disk.calls.arguments import (
+    LONG_MAX,
+    UNCHANGED,
+    c_int,
+    directory_descriptor,
+    user_or_group,
+)
+from sim.disk.calls.path_name import (
+    FileDescriptorOrPath,
+    PathName,
+    StrOrBytesPath,
+    path_name,
+    path_or_descriptor,
+    refuse_beside_descriptor,
+)
 from sim.disk.calls.permissions import WRITE
-from sim.disk.calls.stat_result import stat_result
+from sim.disk.calls.process_state import ProcessState
 from sim.disk.os_error import os_error
-from sim.errors import UnsupportedOperation
 
 _SECOND_NS: Final = 1_000_000_000
-_UNCHANGED: Final = -1
+_ABSENT: Final[Any] = object()
+_OUT_OF_RANGE: Final = "timestamp out of range for platform time_t"
 
 
-class AttributeCalls(DescriptorCalls):
-    """Calls on what ``stat`` shows."""
+class AttributeCalls(ProcessState):
+    """Calls that change attributes."""
 
     __slots__ = ()
-
-    def stat(
-        self,
-        path: FileDescriptorOrPath,
-        *,
-        dir_fd: int | None = None,
-        follow_symlinks: bool = True,
-    ) -> os.stat_result:
-        """Tell the attributes of what a path or a descriptor means."""
-        return stat_result(self._meant(path, "stat", dir_fd, follow=follow_symlinks))
-
-    def lstat(self, path: StrOrBytesPath, *, dir_fd: int | None = None) -> os.stat_result:
-        """Do what ``stat`` does, but do not follow a symbolic link at the end."""
-        return stat_result(self._resolve(path, "lstat", dir_fd, follow=False))
-
-    def fstat(self, fd: int) -> os.stat_result:
-        """Tell the attributes of an open file."""
-        return stat_result(self._inode(self._file(fd).number))
-
-    def mode_of(self, path: StrOrBytesPath) -> int:
-        """Return the ``st_mode`` of ``stat``, for those who want no more of it."""
-        return self._resolve(path, "stat").mode
-
-    def size_of(self, fd: int) -> int:
-        """Return the ``st_size`` of ``fstat`` (bytes), for those who want no more of it."""
-        number, cache = self._file(fd).number, self._cache
-        inode = cache.changed.get(number) or cache.base[number]
-        return BLOCK_BYTES if inode.parent else inode.size
-
-    def access(
-        self,
-        path: FileDescriptorOrPath,
-        mode: int,
-        *,
-        dir_fd: int | None = None,
-        effective_ids: bool = False,  # noqa: ARG002 - as in os; real and effective ids are the same
-        follow_symlinks: bool = True,
-    ) -> bool:
-        """Say whether ``mode`` (``R_OK | W_OK | X_OK``, or ``F_OK``) would be granted."""
-        if mode & ~(os.R_OK | os.W_OK | os.X_OK):
-            return False
-        try:
-            inode = self._meant(path, "access", dir_fd, follow=follow_symlinks)
-        except OSError:
-            return False
-        return self._identity.may(inode, mode)
-
-    def truncate(self, path: FileDescriptorOrPath, length: int) -> None:
-        """Cut a file to ``length`` bytes, or let it grow to it with zeros."""
-        if isinstance(path, int):
-            self.ftruncate(path, length)
-            return
-        self._must_live()
-        if length < 0:
-            raise os_error(errno.EINVAL, path)
-        inode = self._resolve(path, "truncate")
-        if inode.is_directory:
-            raise os_error(errno.EISDIR, path)
-        if not self._identity.may(inode, WRITE):
-            raise os_error(errno.EACCES, path)
-        self._resize(inode.number, length, _text(path), path)
 
     def chmod(
         self,
@@ -94,14 +46,22 @@ class AttributeCalls(DescriptorCalls):
         dir_fd: int | None = None,
         follow_symlinks: bool = True,
     ) -> None:
-        """Change permission bits."""
-        if not follow_symlinks:
-            raise UnsupportedOperation("chmod: Linux has no permission bits of symbolic links")
-        self._set_mode(self._meant(path, "chmod", dir_fd), mode, _text(path), path)
+        """Change permission bits; those of a symbolic link cannot be changed."""
+        where, mode = path_or_descriptor(path, "chmod"), c_int(mode)
+        directory_fd = directory_descriptor(dir_fd)
+        follow = follow_symlinks or not isinstance(where, PathName)
+        inode = self._find(where, directory_fd, path, follow=follow)
+        if inode.is_symlink:
+            if directory_fd is not None:
+                raise ValueError("chmod: cannot use dir_fd and follow_symlinks together")
+            raise NotImplementedError("chmod: follow_symlinks unavailable on this platform")
+        self._set_mode(inode, mode, self._text(where), path)
 
     def fchmod(self, fd: int, mode: int) -> None:
         """Change the permission bits of an open file."""
-        self._set_mode(self._inode(self._file(fd).number), mode, f"descriptor {fd}")
+        fd, mode = c_int(fd), c_int(mode)
+        file = self._file(fd)
+        self._set_mode(self._inode(file.number), mode, file.path)
 
     def chown(
         self,
@@ -112,110 +72,129 @@ class AttributeCalls(DescriptorCalls):
         dir_fd: int | None = None,
         follow_symlinks: bool = True,
     ) -> None:
-        """Change owner and group; -1 leaves one as it is."""
-        inode = self._meant(path, "chown", dir_fd, follow=follow_symlinks)
-        self._set_owner(inode, uid, gid, _text(path), path)
+        """Change owner and group; -1 leaves one unchanged."""
+        where = path_or_descriptor(path, "chown")
+        uid, gid = user_or_group(uid, "uid"), user_or_group(gid, "gid")
+        directory_fd = directory_descriptor(dir_fd)
+        refuse_beside_descriptor("chown", where, directory_fd, follow=follow_symlinks)
+        inode = self._find(where, directory_fd, path, follow=follow_symlinks)
+        self._set_owner(inode, uid, gid, self._text(where), path)
 
     def fchown(self, fd: int, uid: int, gid: int) -> None:
         """Change owner and group of an open file."""
-        self._set_owner(self._inode(self._file(fd).number), uid, gid, f"descriptor {fd}")
+        fd, uid, gid = c_int(fd), user_or_group(uid, "uid"), user_or_group(gid, "gid")
+        file = self._file(fd)
+        self._set_owner(self._inode(file.number), uid, gid, file.path)
 
     def lchown(self, path: StrOrBytesPath, uid: int, gid: int) -> None:
-        """Do what ``chown`` does, but do not follow a symbolic link at the end."""
-        self.chown(path, uid, gid, follow_symlinks=False)
+        """Change owner and group of a path, of the link itself if it is a symbolic link."""
+        name = path_name(path, "lchown")
+        uid, gid = user_or_group(uid, "uid"), user_or_group(gid, "gid")
+        inode = self._resolve(name, None, path, follow=False)
+        self._set_owner(inode, uid, gid, name.text, path)
 
     def utime(
         self,
         path: FileDescriptorOrPath,
         times: tuple[float, float] | None = None,
         *,
-        ns: tuple[int, int] | None = None,
+        ns: tuple[int, int] = _ABSENT,
         dir_fd: int | None = None,
         follow_symlinks: bool = True,
     ) -> None:
         """Set the times of access and modification, in seconds or nanoseconds, or to now.
 
-        Like that of CPython, its error names no file: it may as well be about a time.
+        As in CPython, its errors name no file.
         """
-        if times is not None and ns is not None:
-            raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
-        if times is not None:
-            ns = _nanoseconds(times[0]), _nanoseconds(times[1])
+        where, directory_fd = path_or_descriptor(path, "utime"), directory_descriptor(dir_fd)
+        times_ns = _times_ns(times, ns)
+        refuse_beside_descriptor("utime", where, directory_fd, follow=follow_symlinks)
         try:
-            inode = self._meant(path, "utime", dir_fd, follow=follow_symlinks)
-        except OSError as failed:
-            raise os_error(failed.errno or errno.EINVAL) from None
+            inode = self._find(where, directory_fd, path, follow=follow_symlinks)
+        except OSError as error:
+            raise os_error(error.errno or errno.EINVAL) from None
         if not self._identity.owns(inode):
-            if ns is not None:
+            if times_ns is not None:
                 raise os_error(errno.EPERM)
             if not self._identity.may(inode, WRITE):
                 raise os_error(errno.EACCES)
-        now_ns = self.disk.now_ns() if ns is None else 0
-        self.disk.set_attributes(self._own(inode), _text(path), times_ns=ns or (now_ns, now_ns))
+        if times_ns is None:
+            now_ns = self.disk.now_ns()
+            times_ns = now_ns, now_ns
+        self.disk.set_attributes(self._own(inode), self._text(where), times_ns=times_ns)
 
-    # -- what they have in common --------------------------------------------------------
-
-    def _meant(
-        self,
-        path: FileDescriptorOrPath,
-        call: str,
-        dir_fd: int | None = None,
-        *,
-        follow: bool = True,
-    ) -> Inode:
-        """Return the inode that a path or a descriptor means, for reading."""
-        if not isinstance(path, int):
-            return self._resolve(path, call, dir_fd, follow=follow)
-        self._must_live()
-        file = self._files.get(path)
-        if file is None:
-            raise os_error(errno.EBADF, path)
-        return self._inode(file.number)
+    # -- shared ----------------------------------------------------------------------------
 
     def _set_mode(self, inode: Inode, mode: int, text: str, path: object = None) -> None:
-        if not self._identity.owns(inode):
+        identity = self._identity
+        if not identity.owns(inode):
             raise os_error(errno.EPERM, path)
-        mode = stat.S_IFMT(inode.mode) | stat.S_IMODE(mode)
+        mode = stat.S_IFMT(inode.mode) | mode & 0o7777
+        if not identity.keeps_setgid(inode.gid):
+            mode &= ~stat.S_ISGID
         self.disk.set_attributes(self._own(inode), text, mode=mode)
 
     def _set_owner(self, inode: Inode, uid: int, gid: int, text: str, path: object = None) -> None:
-        if not self._may_give(inode, uid, gid):
+        identity = self._identity
+        mode = inode.mode if inode.is_directory else identity.without_privileges(inode)
+        if not self._may_give(inode, uid, gid) or (mode != inode.mode and not identity.owns(inode)):
             raise os_error(errno.EPERM, path)
         self.disk.set_attributes(
             self._own(inode),
             text,
-            mode=_without_privilege(inode.mode),
-            uid=None if uid == _UNCHANGED else uid,
-            gid=None if gid == _UNCHANGED else gid,
+            mode=mode,
+            uid=None if uid == UNCHANGED else uid,
+            gid=None if gid == UNCHANGED else gid,
         )
 
     def _may_give(self, inode: Inode, uid: int, gid: int) -> bool:
-        """Say whether this process may make ``uid`` and ``gid`` the owners of ``inode``."""
+        """Return whether this process may make ``uid`` and ``gid`` the owners of ``inode``."""
         identity = self._identity
-        if not identity.uid:
+        if not identity.uid or uid == gid == UNCHANGED:
             return True
-        keeps_user = uid in {_UNCHANGED, inode.uid}
-        gives_group = gid in {_UNCHANGED, inode.gid} or identity.is_member(gid)
-        if uid == gid == _UNCHANGED:
-            return True
+        keeps_user = uid in {UNCHANGED, inode.uid}
+        gives_group = gid in {UNCHANGED, inode.gid} or identity.is_member(gid)
         return identity.owns(inode) and keeps_user and gives_group
 
 
-def _text(path: FileDescriptorOrPath) -> str:
-    return f"descriptor {path}" if isinstance(path, int) else os.fsdecode(path)
+def _times_ns(times: object, ns: object) -> tuple[int, int] | None:
+    """Return the times that ``utime`` is given, in nanoseconds; None for the current time.
+
+    Raises ``ValueError`` for both arguments, and ``TypeError`` for anything but a pair.
+    """
+    if times is not None and ns is not _ABSENT:
+        raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
+    if times is not None:
+        if type(times) is not tuple or len(times) != 2:
+            raise TypeError("utime: 'times' must be either a tuple of two ints or None")
+        return _from_seconds(times[0]), _from_seconds(times[1])
+    if ns is _ABSENT:
+        return None
+    if type(ns) is not tuple or len(ns) != 2:
+        raise TypeError("utime: 'ns' must be a tuple of two ints")
+    return _from_nanoseconds(ns[0]), _from_nanoseconds(ns[1])
 
 
-def _nanoseconds(seconds: float) -> int:
-    """Return seconds as ``os.utime`` takes them: rounded down, never up."""
-    if isinstance(seconds, int):
-        return seconds * _SECOND_NS
+def _from_seconds(seconds: Any) -> int:
+    """Return seconds in nanoseconds, rounded down."""
+    if not isinstance(seconds, float):
+        return _whole_seconds(seconds) * _SECOND_NS
+    if math.isnan(seconds):
+        raise ValueError("Invalid value NaN (not a number)")
+    if math.isinf(seconds):
+        raise OverflowError(_OUT_OF_RANGE)
     fraction, whole = math.modf(seconds)
-    return int(whole) * _SECOND_NS + math.floor(fraction * 1e9)
+    return _whole_seconds(int(whole)) * _SECOND_NS + math.floor(fraction * 1e9)
 
 
-def _without_privilege(mode: int) -> int:
-    """Return the mode after a change of owner, which ends setuid and an executable's setgid."""
-    if stat.S_ISDIR(mode):
-        return mode
-    mode &= ~stat.S_ISUID
-    return mode & ~stat.S_ISGID if mode & stat.S_IXGRP else mode
+def _from_nanoseconds(value: Any) -> int:
+    seconds, rest_ns = divmod(value, _SECOND_NS)
+    return _whole_seconds(seconds) * _SECOND_NS + int(index(rest_ns))
+
+
+def _whole_seconds(value: Any) -> int:
+    """Convert to ``time_t``."""
+    seconds = int(index(value))
+    if not -LONG_MAX - 1 <= seconds <= LONG_MAX:
+        raise OverflowError(_OUT_OF_RANGE)
+    return seconds

@@ -3,13 +3,13 @@
 ``dup`` makes two descriptors share one description, and with it the offset, the flags and
 the ``flock``.
 
-Numbers start far above any that a real kernel hands out, so that one which strays into a
-real system call fails there with EBADF and touches nothing.
+Numbers start far above any that a real kernel hands out. A simulated descriptor that reaches a
+real system call by mistake fails there with EBADF and has no effect.
 """
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 from sim.disk.calls.open_flags import OpenFlags
@@ -20,13 +20,13 @@ FIRST_DESCRIPTOR: Final = 1 << 29
 class OpenFile:
     """An open file description; ``DescriptorTable.open`` makes it.
 
-    ``number`` is the inode's, ``path`` is what was given to ``open``, ``offset`` is in
-    bytes. ``sync_errors`` is how many failed syncs of this inode its owner knows of.
+    ``number`` is the inode's, ``path`` is the path given to ``open``, ``offset`` is in bytes.
+    ``sync_errors`` counts the failed syncs of this inode that this description has reported.
     """
 
     __slots__ = ("flags", "is_directory", "number", "offset", "path", "sync_errors")
 
-    # Without a constructor: its call would cost as much as everything else that ``open`` does.
+    # Without a constructor, whose call would cost as much as the rest of ``open``.
     flags: OpenFlags
     is_directory: bool
     number: int
@@ -36,17 +36,20 @@ class OpenFile:
 
 
 class DescriptorTable:
-    """The descriptors of one process; a new one is the lowest that is free.
+    """The descriptors of one process: ``files`` by number, of which ``inheritable`` are some.
 
-    ``free`` is a heap of those that were given back: with ``files`` it has no gaps.
+    A new descriptor is the lowest free one; at most ``limit`` are open at a time.
     """
 
-    __slots__ = ("files", "free", "limit")
+    __slots__ = ("_free", "_next", "files", "inheritable", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.files: dict[int, OpenFile] = {}
-        self.free: list[int] = []
+        self.inheritable: set[int] = set()
+        # Every number below ``_next`` is open or in the heap ``_free``.
+        self._free: list[int] = []
+        self._next = FIRST_DESCRIPTOR
 
     @property
     def is_full(self) -> bool:
@@ -55,7 +58,7 @@ class DescriptorTable:
     def open(
         self, number: int, path: str, flags: OpenFlags, is_directory: bool, sync_errors: int, /
     ) -> int:
-        """Make an open file description, and return its descriptor."""
+        """Make an open file description of inode ``number``, and return its descriptor."""
         file = OpenFile()
         file.number = number
         file.path = path
@@ -63,21 +66,32 @@ class DescriptorTable:
         file.is_directory = is_directory
         file.sync_errors = sync_errors
         file.offset = 0
-        free, files = self.free, self.files
-        descriptor = heappop(free) if free else FIRST_DESCRIPTOR + len(files)
-        files[descriptor] = file
+        return self.add(file)
+
+    def add(self, file: OpenFile) -> int:
+        """Return a new descriptor of an open file description."""
+        if self._free:
+            descriptor = heappop(self._free)
+        else:
+            descriptor = self._next
+            self._next += 1
+        self.files[descriptor] = file
         return descriptor
 
-    def add_twin(self, file: OpenFile) -> int:
-        """Give a description one more descriptor, and return it."""
-        free, files = self.free, self.files
-        descriptor = heappop(free) if free else FIRST_DESCRIPTOR + len(files)
-        files[descriptor] = file
-        return descriptor
+    def add_at(self, descriptor: int, file: OpenFile) -> None:
+        """Make ``descriptor``, which must be free, a descriptor of ``file``."""
+        assert FIRST_DESCRIPTOR <= descriptor < FIRST_DESCRIPTOR + self.limit, descriptor
+        assert descriptor not in self.files, descriptor
+        self._free += range(self._next, descriptor + 1)
+        self._free.remove(descriptor)
+        heapify(self._free)
+        self._next = max(self._next, descriptor + 1)
+        self.files[descriptor] = file
 
     def remove(self, descriptor: int) -> OpenFile | None:
         """Close a descriptor, and return its description; None if there is none."""
         file = self.files.pop(descriptor, None)
         if file is not None:
-            heappush(self.free, descriptor)
+            heappush(self._free, descriptor)
+            self.inheritable.discard(descriptor)
         return file

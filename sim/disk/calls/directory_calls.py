@@ -1,7 +1,7 @@
-"""The calls that read directories and links, and move the process about.
+"""The calls that read directories and links, and that set the current directory.
 
-Names come in an order that is the same every time and means nothing, so that a program
-which takes it for sorted is found out.
+Names come in an order that is always the same and is not sorted, so that a program that relies
+on sorted names fails here.
 """
 
 from __future__ import annotations
@@ -9,20 +9,31 @@ from __future__ import annotations
 import errno
 import os
 from functools import lru_cache
-from typing import overload
+from typing import TYPE_CHECKING, overload
 from zlib import crc32
 
 from sim.disk.cache.inode import ROOT, Inode
-from sim.disk.calls.attribute_calls import AttributeCalls
+from sim.disk.calls.arguments import directory_descriptor, file_descriptor
 from sim.disk.calls.directory_entry import DirectoryEntries, DirectoryEntry
-from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
+from sim.disk.calls.path_name import (
+    FileDescriptorOrPath,
+    PathName,
+    StrOrBytesPath,
+    optional_path_or_descriptor,
+    path_name,
+    path_or_descriptor,
+)
 from sim.disk.calls.permissions import READ, SEARCH
+from sim.disk.calls.stat_calls import StatCalls
 from sim.disk.os_error import os_error
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
 
 BytesPath = bytes | os.PathLike[bytes]
 
 
-class DirectoryCalls(AttributeCalls):
+class DirectoryCalls(StatCalls):
     """Calls on directories, the current one among them, and ``readlink``."""
 
     __slots__ = ()
@@ -33,11 +44,9 @@ class DirectoryCalls(AttributeCalls):
     def listdir(self, path: BytesPath) -> list[bytes]: ...
     def listdir(self, path: FileDescriptorOrPath | None = None) -> list[str] | list[bytes]:
         """Return the names in a directory, without ``.`` and ``..``."""
-        names = _names(self._listed(path, "listdir"))
-        if type(path) is str:
-            return names
-        as_bytes = not isinstance(path, int | None) and isinstance(os.fspath(path), bytes)
-        return [os.fsencode(name) for name in names] if as_bytes else names
+        where = optional_path_or_descriptor(path, "listdir")
+        names = _names(self._listed(where, path))
+        return [os.fsencode(name) for name in names] if _is_bytes(path) else names
 
     @overload
     def scandir(
@@ -48,54 +57,44 @@ class DirectoryCalls(AttributeCalls):
     def scandir(
         self, path: FileDescriptorOrPath | None = None
     ) -> DirectoryEntries[str] | DirectoryEntries[bytes]:
-        """Return an iterator over the entries of a directory, as they are now."""
-        directory = self._listed(path, "scandir")
+        """Return an iterator over the entries that a directory has now."""
+        where = optional_path_or_descriptor(path, "scandir")
+        directory = self._listed(where, path)
         found = [(name, self._inode(directory.entries[name])) for name in _names(directory)]
-        if isinstance(path, int):
+        if isinstance(where, int):
             return DirectoryEntries(
-                DirectoryEntry(self, name, name, inode, dir_fd=path) for name, inode in found
+                DirectoryEntry(self, name, name, inode, where) for name, inode in found
             )
-        prefix = os.fspath("." if path is None else path)
-        if isinstance(prefix, str):
+        above = where.text
+        entries = [(name, os.path.join(above, name), inode) for name, inode in found]
+        if _is_bytes(path):
             return DirectoryEntries(
-                DirectoryEntry(self, name, os.path.join(prefix, name), inode)
-                for name, inode in found
+                DirectoryEntry(self, os.fsencode(name), os.fsencode(full), inode)
+                for name, full, inode in entries
             )
-        head = prefix
-        return DirectoryEntries(
-            DirectoryEntry(self, os.fsencode(name), os.path.join(head, os.fsencode(name)), inode)
-            for name, inode in found
-        )
+        return DirectoryEntries(DirectoryEntry(self, *entry) for entry in entries)
 
     @overload
     def readlink(self, path: str | os.PathLike[str], *, dir_fd: int | None = None) -> str: ...
     @overload
     def readlink(self, path: BytesPath, *, dir_fd: int | None = None) -> bytes: ...
     def readlink(self, path: StrOrBytesPath, *, dir_fd: int | None = None) -> str | bytes:
-        """Return what a symbolic link says."""
-        inode = self._resolve(path, "readlink", dir_fd, follow=False)
+        """Return the path that a symbolic link holds."""
+        name, directory_fd = path_name(path, "readlink"), directory_descriptor(dir_fd)
+        inode = self._resolve(name, directory_fd, path, follow=False)
         if not inode.link_text:
             raise os_error(errno.EINVAL, path)
-        return (
-            os.fsencode(inode.link_text) if isinstance(os.fspath(path), bytes) else inode.link_text
-        )
+        return os.fsencode(inode.link_text) if _is_bytes(path) else inode.link_text
 
-    # -- the current directory -----------------------------------------------------------
+    # -- the current directory -------------------------------------------------------------
 
     def chdir(self, path: FileDescriptorOrPath) -> None:
         """Make a directory the one that relative paths start from."""
-        inode = self._meant(path, "chdir")
-        if not inode.is_directory:
-            raise os_error(errno.ENOTDIR, path)
-        if not self._identity.may(inode, SEARCH):
-            raise os_error(errno.EACCES, path)
-        self._working_directory = inode.number
-        self._known_paths.clear()
+        self._enter(self._find(path_or_descriptor(path, "chdir"), None, path), path)
 
-    def fchdir(self, fd: int) -> None:
+    def fchdir(self, fd: int | HasFileno) -> None:
         """Make an open directory the one that relative paths start from."""
-        self._file(fd)
-        self.chdir(fd)
+        self._enter(self._inode(self._file(file_descriptor(fd)).number))
 
     def getcwd(self) -> str:
         """Return the absolute path of the current directory."""
@@ -115,22 +114,31 @@ class DirectoryCalls(AttributeCalls):
         """Return the absolute path of the current directory."""
         return os.fsencode(self.getcwd())
 
-    # -- what they have in common --------------------------------------------------------
+    # -- shared ----------------------------------------------------------------------------
 
-    def _listed(self, path: FileDescriptorOrPath | None, call: str) -> Inode:
-        """Return a directory that this process may read."""
-        if isinstance(path, int):
-            file = self._file(path)
-            if not file.is_directory:
-                raise os_error(errno.ENOTDIR, path)
-            return self._inode(file.number)
-        path = "." if path is None else path
-        inode = self._resolve(path, call)
-        if not inode.parent:
+    def _enter(self, directory: Inode, path: object = None) -> None:
+        if not directory.is_directory:
             raise os_error(errno.ENOTDIR, path)
-        if not (self._trusted or self._identity.may(inode, READ)):
+        if not self._identity.may(directory, SEARCH):
             raise os_error(errno.EACCES, path)
-        return inode
+        self._working_directory = directory.number
+        self._dentries.clear()
+
+    def _listed(self, where: PathName | int, path: object) -> Inode:
+        """Return a directory that this process may read."""
+        directory = self._find(where, None, path)
+        if not directory.is_directory:
+            raise os_error(errno.ENOTDIR, path)
+        # A descriptor was checked when it was opened.
+        if isinstance(where, PathName) and not self._identity.may(directory, READ):
+            raise os_error(errno.EACCES, path)
+        return directory
+
+
+def _is_bytes(path: object) -> bool:
+    """Return whether names beside ``path`` are given as bytes."""
+    path = os.fspath(path) if isinstance(path, os.PathLike) else path
+    return isinstance(path, bytes | bytearray | memoryview)
 
 
 def _names(directory: Inode) -> list[str]:
@@ -139,5 +147,5 @@ def _names(directory: Inode) -> list[str]:
 
 @lru_cache(maxsize=8192)
 def _rank(name: str) -> str:
-    # As one text, which sorts faster than a pair.
+    # One string, which sorts faster than a pair.
     return f"{crc32(os.fsencode(name)):08x}{name}"

@@ -1,4 +1,4 @@
-"""What ``scandir`` yields: ``os.DirEntry`` over the simulated disk."""
+"""``os.DirEntry`` and the iterator of ``scandir``, over the simulated disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sim.disk.cache.inode import Inode
 from sim.disk.calls.path_name import FileDescriptorOrPath
 
 
-class _Looks(Protocol):
+class _Stat(Protocol):
     def stat(
         self,
         path: FileDescriptorOrPath,
@@ -23,13 +23,13 @@ class _Looks(Protocol):
 
 
 class DirectoryEntry(Generic[AnyStr]):
-    """One entry of a directory: its kind as it was listed, its ``stat`` as of the first look."""
+    """One entry of a directory: its type when it was listed, its ``stat`` at the first call."""
 
-    __slots__ = ("_dir_fd", "_looks", "_number", "_stats", "_type", "name", "path")
+    __slots__ = ("_dir_fd", "_number", "_process", "_stats", "_type", "name", "path")
 
     def __init__(
         self,
-        looks: _Looks,
+        process: _Stat,
         name: AnyStr,
         path: AnyStr,
         inode: Inode,
@@ -37,7 +37,7 @@ class DirectoryEntry(Generic[AnyStr]):
     ) -> None:
         self.name: AnyStr = name
         self.path: AnyStr = path
-        self._looks = looks
+        self._process = process
         self._number = inode.number
         self._type = stat.S_IFMT(inode.mode)
         self._dir_fd = dir_fd
@@ -63,10 +63,10 @@ class DirectoryEntry(Generic[AnyStr]):
         return self._is(stat.S_IFREG, follow=follow_symlinks)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Return what ``stat`` tells of the entry, kept from the first call on."""
+        """Return the attributes of the entry, cached by the first call."""
         follow = follow_symlinks and self.is_symlink()
         if follow not in self._stats:
-            self._stats[follow] = self._looks.stat(
+            self._stats[follow] = self._process.stat(
                 self.path, dir_fd=self._dir_fd, follow_symlinks=follow
             )
         return self._stats[follow]

@@ -1,28 +1,29 @@
-"""``open`` over a handle: the real buffers of ``io``, above a ``RawFile``.
+"""``open`` over a process: the real buffers of ``io``, above a ``RawFile``.
 
-What sits in a ``BufferedWriter`` or a ``TextIOWrapper`` is process memory: a kill loses it,
-as it loses that of any program. After the death of its process a file object raises
-``PowerOff`` when it is used or closed, and is silent when it is only collected: its buffer
-then vanishes, and nothing is written or printed.
+The content of a ``BufferedWriter`` or a ``TextIOWrapper`` is process memory, which a kill loses.
+After the death of its process, a file object raises ``PowerOff`` when it is used or closed. When
+it is only collected, its buffer is discarded without an error or a warning.
 """
 
 from __future__ import annotations
 
 import io
+import os
+import warnings
 from typing import Final
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.calls.path_name import FileDescriptorOrPath
-from sim.disk.calls.raw_file import Calls, Opener, RawFile
+from sim.disk.calls.raw_file import FileProcess, Opener, RawFile
 
 FileObject = RawFile | io.BufferedReader | io.BufferedWriter | io.BufferedRandom | io.TextIOWrapper
 
-# CPython 3.11 takes st_blksize, which is 4,096 on the file systems that we model.
-BUFFER_BYTES: Final = BLOCK_BYTES
+_LINES: Final = 1
+_CALLER: Final = 3
 
 
 def open_file(  # noqa: PLR0913, PLR0917 - as in io.open
-    handle: Calls,
+    process: FileProcess,
     file: FileDescriptorOrPath,
     mode: str = "r",
     buffering: int = -1,
@@ -32,25 +33,34 @@ def open_file(  # noqa: PLR0913, PLR0917 - as in io.open
     closefd: bool = True,
     opener: Opener | None = None,
 ) -> FileObject:
-    """Open ``file`` as ``io.open`` does. Text is UTF-8 where no encoding is given.
+    """Open ``file`` as ``io.open`` does; without ``encoding``, text has that of the locale.
 
-    Raises ``ValueError`` for modes that do not fit together, ``OSError`` as ``open(2)``.
+    Raises ``ValueError`` for arguments that exclude one another, ``OSError`` as ``open(2)``.
     """
+    if not hasattr(type(file), "__index__") and not isinstance(file, float):
+        file = os.fspath(file)  # type: ignore[arg-type]
     _check_mode(mode)
     is_binary = "b" in mode
     if is_binary:
         _check_binary(encoding=encoding, errors=errors, newline=newline)
-    elif buffering == 0:
-        raise ValueError("can't have unbuffered text I/O")
-    raw = RawFile(handle, file, mode, closefd=closefd, opener=opener)
-    if buffering == 0:
+        if buffering == _LINES:
+            warnings.warn(
+                "line buffering (buffering=1) isn't supported in binary mode, "
+                "the default buffer size will be used",
+                RuntimeWarning,
+                stacklevel=_CALLER,
+            )
+    raw = RawFile(process, file, mode, closefd=closefd, opener=opener)
+    if buffering == 0 and is_binary:
         return raw
     try:
-        buffer = _buffered(raw, BUFFER_BYTES if buffering in {-1, 1} else buffering)
+        if buffering == 0:
+            raise ValueError("can't have unbuffered text I/O")
+        buffer = _buffered(raw, BLOCK_BYTES if buffering < 0 or buffering == _LINES else buffering)
         if is_binary:
             return buffer
         text = io.TextIOWrapper(
-            buffer, encoding or "utf-8", errors, newline, line_buffering=buffering == 1
+            buffer, encoding, errors, newline, line_buffering=buffering == _LINES
         )
     except BaseException:
         raw.close()
@@ -70,6 +80,8 @@ def _buffered(
 
 
 def _check_mode(mode: str) -> None:
+    if not isinstance(mode, str):
+        raise TypeError(f"open() argument 'mode' must be str, not {type(mode).__name__}")
     if set(mode) - set("rwxabt+") or len(set(mode)) != len(mode):
         raise ValueError(f"invalid mode: {mode!r}")
     if "b" in mode and "t" in mode:

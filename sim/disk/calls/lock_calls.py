@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from sim.disk.cache.locks import TO_THE_END, RecordLock
+from sim.disk.calls.arguments import c_int, file_descriptor, off_t
 from sim.disk.calls.descriptor import OpenFile
 from sim.disk.calls.process_state import ProcessState
 from sim.disk.os_error import os_error
@@ -19,23 +20,27 @@ if TYPE_CHECKING:
 class LockCalls(ProcessState):
     """Calls that lock against other processes on the same disk.
 
-    They never wait: where Linux would, they raise ``UnsupportedOperation``.
+    They never wait: where Linux would wait, they raise ``UnsupportedOperation``.
     """
 
     __slots__ = ()
 
     def flock(self, fd: int | HasFileno, operation: int, /) -> None:
-        """Take or give up the lock of an open file description (``fcntl.flock``)."""
+        """Take or release the lock of an open file description (``fcntl.flock``)."""
+        fd, operation = file_descriptor(fd), c_int(operation)
         file = self._file(fd)
         self.disk.locks.flock(file.number, file, operation)
 
     def record_lock(
         self, fd: int | HasFileno, cmd: int, length: int = 0, start: int = 0, whence: int = 0, /
     ) -> None:
-        """Take or give up a record lock of this process (``fcntl.lockf``).
+        """Take or release a record lock of this process (``fcntl.lockf``).
 
-        ``length`` 0 means to the end of the file, wherever that will be.
+        ``start`` and ``length`` count bytes. A ``length`` of 0 reaches to the end of the file,
+        even if the file grows.
         """
+        fd, cmd = file_descriptor(fd), c_int(cmd)
+        length, start, whence = off_t(length), off_t(start), c_int(whence)
         file = self._file(fd)
         wanted = cmd & ~fcntl.LOCK_NB
         if wanted not in {fcntl.LOCK_SH, fcntl.LOCK_EX, fcntl.LOCK_UN}:
@@ -51,10 +56,12 @@ class LockCalls(ProcessState):
         self.disk.locks.lock_record(file.number, lock, waiting=waiting)
 
     def lockf(self, fd: int, command: int, length: int, /) -> None:
-        """Take, test or give up an exclusive record lock from the offset on (``os.lockf``).
+        """Take, test or release an exclusive record lock from the offset on (``os.lockf``).
 
         ``fcntl.lockf`` is another call with other commands; it is ``record_lock`` here.
         """
+        fd, command, length = c_int(fd), c_int(command), off_t(length)
+        self._file(fd)
         match command:
             case os.F_ULOCK:
                 self.record_lock(fd, fcntl.LOCK_UN, length, 0, os.SEEK_CUR)

@@ -1,9 +1,9 @@
 """Stand-ins for the modules ``os``, ``os.path`` and ``fcntl``, over one process.
 
 A program that takes its ``os`` and its ``open`` as parameters runs on the simulated disk
-unchanged: hand it ``OsModule(process)`` and ``process.open_file``. What has nothing to do
-with a disk comes from the real module; whatever could reach the real disk or the real
-process is refused with ``UnsupportedOperation``.
+unchanged: pass it ``OsModule(process)`` and ``process.open_file``. Names that concern no disk
+come from the real module. Names that could reach the real disk or the real process are refused
+with ``UnsupportedOperation``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _PURE: Final = frozenset(
     {
         "DirEntry", "PathLike", "altsep", "curdir", "devnull", "error", "extsep", "fsdecode",
         "fsencode", "fspath", "linesep", "name", "pardir", "pathsep", "sep", "stat_result",
+        "statvfs_result",
         "strerror",
     }
 )  # fmt: skip
@@ -40,26 +41,26 @@ class OsModule:
     """The module ``os`` of a program on the simulated disk."""
 
     def __init__(self, process: Process) -> None:
-        self._handle = process
+        self._process = process
         self.path = PathModule(process)
 
     def fdopen(self, fd: int, *arguments: Any, **named: Any) -> IO[Any]:
         """Return a file object over a descriptor, as ``os.fdopen`` does."""
         if not isinstance(fd, int):
             raise TypeError(f"invalid fd type ({type(fd)}, expected integer)")
-        return self._handle.open_file(fd, *arguments, **named)
+        return self._process.open_file(fd, *arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
         if name in _PURE or name.isupper():
             return getattr(os, name)
-        return getattr(self._handle, name)
+        return getattr(self._process, name)
 
 
 class PathModule:
-    """The module ``os.path``: the functions on text as they are, those that look through us."""
+    """The module ``os.path``: functions on text come from the real one, the others are here."""
 
     def __init__(self, process: Process) -> None:
-        self._handle = process
+        self._process = process
 
     def exists(self, path: FileDescriptorOrPath) -> bool:
         return self._mode(path) is not None
@@ -77,21 +78,21 @@ class PathModule:
         return stat.S_ISLNK(self._mode(path, follow=False) or 0)
 
     def getsize(self, path: FileDescriptorOrPath) -> int:
-        return self._handle.stat(path).st_size
+        return self._process.stat(path).st_size
 
     def getmtime(self, path: FileDescriptorOrPath) -> float:
-        return self._handle.stat(path).st_mtime
+        return self._process.stat(path).st_mtime
 
     def samefile(self, path: FileDescriptorOrPath, other: FileDescriptorOrPath) -> bool:
-        return os.path.samestat(self._handle.stat(path), self._handle.stat(other))
+        return os.path.samestat(self._process.stat(path), self._process.stat(other))
 
     def abspath(self, path: str | os.PathLike[str]) -> str:
-        return posixpath.normpath(posixpath.join(self._handle.getcwd(), path))
+        return posixpath.normpath(posixpath.join(self._process.getcwd(), path))
 
     def _mode(self, path: FileDescriptorOrPath, *, follow: bool = True) -> int | None:
-        """Return the mode of what is there; None as in ``os.path``, also for a bad path."""
+        """Return the mode of a file; None if there is none, or if the path is malformed."""
         try:
-            return self._handle.stat(path, follow_symlinks=follow).st_mode
+            return self._process.stat(path, follow_symlinks=follow).st_mode
         except (OSError, ValueError):
             return None
 
@@ -105,11 +106,11 @@ class FcntlModule:
     """The two functions of the module ``fcntl`` that lock files, and their constants."""
 
     def __init__(self, process: Process) -> None:
-        self._handle = process
+        self._process = process
 
     def flock(self, fd: int | HasFileno, operation: int, /) -> None:
-        """Take or give up the lock of an open file description."""
-        self._handle.flock(fd, operation)
+        """Take or release the lock of an open file description."""
+        self._process.flock(fd, operation)
 
     def lockf(
         self,
@@ -120,8 +121,8 @@ class FcntlModule:
         whence: int = 0,
         /,
     ) -> None:
-        """Take or give up a record lock of the process."""
-        self._handle.record_lock(fd, cmd, len, start, whence)
+        """Take or release a record lock of the process."""
+        self._process.record_lock(fd, cmd, len, start, whence)
 
     def __getattr__(self, name: str) -> Any:
         if name.isupper():

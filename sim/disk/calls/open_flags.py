@@ -16,8 +16,8 @@ _MODELLED: Final = (
     os.O_ACCMODE | os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_APPEND | os.O_DIRECTORY
     | os.O_NOFOLLOW | os.O_SYNC | os.O_DSYNC | os.O_TMPFILE
 )  # fmt: skip
-# These change nothing that a program could see of a regular file or a directory here: no
-# other program is executed, no terminal exists, no time of access is kept.
+# Without effect on the regular files and directories here: no other program is executed, no
+# terminal exists, no time of access is kept.
 _WITHOUT_EFFECT: Final = (
     os.O_CLOEXEC | os.O_LARGEFILE | os.O_NOATIME | os.O_NOCTTY | os.O_NONBLOCK
 )  # fmt: skip
@@ -26,14 +26,14 @@ _UNMODELLED: Final = {"O_DIRECT": os.O_DIRECT, "O_PATH": os.O_PATH, "O_ASYNC": o
 
 @dataclass(frozen=True, slots=True)
 class OpenFlags:
-    """What ``flags`` ask for. ``valid`` is False where Linux answers EINVAL at once.
+    """The flags of ``number``, decoded.
 
-    ``sync`` lets a sync follow every write; ``wanted`` are the permission bits that it takes.
-    ``takes_directory`` and ``takes_file`` say that such a one can be opened so, if it exists
-    and has the bits, and stays as it is; ``plain`` that neither EINVAL nor ``O_TMPFILE`` is
-    to be thought of.
+    ``valid`` is False where Linux returns EINVAL at once. ``sync`` means a sync after every
+    write, ``wanted`` is the access that the permission bits must grant, and a directory can be
+    opened only if ``takes_directory``.
     """
 
+    number: int
     readable: bool
     writable: bool
     create: bool
@@ -46,28 +46,27 @@ class OpenFlags:
     no_access_time: bool
     sync: bool
     sync_data_only: bool
-    plain: bool
     wanted: int
     takes_directory: bool
-    takes_file: bool
     valid: bool
 
 
 @lru_cache(maxsize=1024)
 def open_flags(flags: int) -> OpenFlags:
-    """Decode ``flags``; ``UnsupportedOperation`` names the first that is not modelled."""
+    """Decode flags; ``UnsupportedOperation`` names the first that is not modelled."""
     access = flags & os.O_ACCMODE
     unknown = flags & ~(_MODELLED | _WITHOUT_EFFECT)
     if unknown or access == os.O_ACCMODE:
         named = [name for name, bit in _UNMODELLED.items() if unknown & bit]
-        what = named[0] if named else f"flags={flags:#o}"
-        raise UnsupportedOperation(f"open: {what} is not modelled; leave it out")
+        flag = named[0] if named else f"flags={flags:#o}"
+        raise UnsupportedOperation(f"open: {flag} is not modelled; leave it out")
     unnamed = bool(flags & _TMPFILE_BIT)
     create = bool(flags & os.O_CREAT)
     truncate = bool(flags & os.O_TRUNC)
     exclusive, directory = bool(flags & os.O_EXCL), bool(flags & os.O_DIRECTORY)
     wanted = {os.O_RDONLY: READ, os.O_WRONLY: WRITE, os.O_RDWR: READ | WRITE}[access]
     return OpenFlags(
+        number=flags,
         readable=access != os.O_WRONLY,
         writable=access != os.O_RDONLY,
         create=create,
@@ -80,16 +79,14 @@ def open_flags(flags: int) -> OpenFlags:
         no_access_time=bool(flags & os.O_NOATIME),
         sync=bool(flags & os.O_DSYNC),
         sync_data_only=not flags & _SYNC_BIT,
-        plain=not unnamed and _is_valid(flags, unnamed=unnamed),
         wanted=wanted | (WRITE if truncate else 0),
         takes_directory=not (create or truncate or access != os.O_RDONLY),
-        takes_file=not (directory or truncate or (create and exclusive)),
         valid=_is_valid(flags, unnamed=unnamed),
     )
 
 
 def _is_valid(flags: int, *, unnamed: bool) -> bool:
-    """Say whether ``build_open_flags`` of Linux 6.4 and later takes the combination."""
+    """Return whether ``build_open_flags`` of Linux 6.4 and later accepts the combination."""
     if unnamed:
         writes = flags & os.O_ACCMODE != os.O_RDONLY
         return writes and bool(flags & os.O_DIRECTORY) and not flags & os.O_CREAT

@@ -1,31 +1,29 @@
 """Path resolution as Linux does it: ``fs/namei.c``, in its order of checks.
 
-``parent`` finds the directory that holds the last component and leaves the component
-alone; ``resolve`` follows it; ``to_open`` does what ``open`` does. Symbolic links count
-against one budget for the whole walk, and a trailing slash follows a link and asks for a
-directory.
+``parent`` finds the directory that holds the last component, ``resolve`` also follows that
+component, and ``to_open`` finds or prepares it for ``open``. All symbolic links of a walk count
+against one limit. A slash at the end follows a link and requires a directory.
 """
 
 from __future__ import annotations
 
 import errno
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.cache.inode_table import InodeTable
-from sim.disk.calls.path_name import PathName, is_too_long, path_name
+from sim.disk.calls.path_name import DOTS, PathName, is_too_long, split
 from sim.disk.calls.permissions import SEARCH, Identity
 from sim.disk.os_error import os_error
 
 LINKS_MAX: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """Where ``open`` arrived: ``name`` in ``directory``, which means ``inode`` or nothing.
+class Opening(NamedTuple):
+    """The end of a walk of ``open``: ``name`` in ``directory`` is ``inode``, or does not exist.
 
-    ``must_be_directory`` says that a slash on the way asked for one.
+    ``must_be_directory`` is True if a slash at the end of the path or of a link required one.
     """
 
     directory: Inode
@@ -36,7 +34,7 @@ class Opening:
 
 @dataclass(slots=True)
 class Walk:
-    """One walk of one call; ``path`` and ``path2`` are what its errors shall name."""
+    """One walk of one call; its errors name ``path`` and ``path2``."""
 
     inodes: InodeTable
     identity: Identity
@@ -57,33 +55,35 @@ class Walk:
         return directory
 
     def resolve(self, name: PathName, start: Inode, *, follow: bool = True) -> Inode:
-        """Return the inode that ``name`` means; without ``follow``, a link at its end itself.
+        """Return the inode that ``name`` refers to; without ``follow``, a link at its end itself.
 
         Raises ``OSError`` as ``parent`` does.
         """
         return self._last(self.parent(name, start), name, follow=follow)
 
     def to_open(self, name: PathName, start: Inode, *, follow: bool, creating: bool) -> Opening:
-        """Return where ``open`` arrives; with ``creating`` the last component may be missing.
+        """Return the end of a walk of ``open``; with ``creating`` the last name may be missing.
 
-        Raises ``OSError`` as ``parent`` does, and EISDIR for a slash after what is created.
+        Raises ``OSError`` as ``parent`` does, and EISDIR for a slash after a name to be created.
         """
         directory = self.parent(name, start)
-        must_be_directory = name.slash
+        must_be_directory = False
         while True:
-            if creating and name.slash and name.last not in {".", ".."}:
+            if creating and name.slash and name.last not in DOTS:
                 raise self._failed(errno.EISDIR)
+            # Once set, LOOKUP_FOLLOW holds for every further link of the chain.
+            follow = follow or name.slash
+            must_be_directory = must_be_directory or name.slash
             inode = self.look(directory, name.last)
             if inode is None and not creating:
                 raise self._failed(errno.ENOENT)
-            if inode is None or not inode.link_text or not (follow or name.slash):
+            if inode is None or not (inode.link_text and follow):
                 return Opening(directory, name.last, inode, must_be_directory)
             name = self._link(inode)
-            must_be_directory = must_be_directory or name.slash
             directory = self.parent(name, directory)
 
     def look(self, directory: Inode, name: str) -> Inode | None:
-        """Return what ``name`` means in ``directory``, or None; no link is followed.
+        """Return the inode of ``name`` in ``directory``, or None; no link is followed.
 
         Raises ``OSError``: ENAMETOOLONG.
         """
@@ -118,11 +118,11 @@ class Walk:
         return self._last(self.parent(name, directory), name, follow=True)
 
     def _link(self, link: Inode) -> PathName:
-        """Return where a link points to, and count it."""
+        """Count a symbolic link, and return the path that it holds."""
         self.links += 1
         if self.links > LINKS_MAX:
             raise self._failed(errno.ELOOP)
-        return path_name(link.link_text, "readlink")
+        return split(link.link_text)
 
     def _found(self, directory: Inode, name: str) -> Inode:
         inode = self.look(directory, name)

@@ -1,9 +1,9 @@
-"""Who a process is, and what the permission bits of an inode let it do.
+"""The identity of a process, and the access that the permission bits of an inode grant it.
 
-Left out: access control lists, and capabilities one by one (uid 0 has all, others none). Of
-the settings that forbid more than POSIX does, ``fs.protected_hardlinks`` is on, as every
-distribution has it, and the others are off. The setuid and setgid bits of a file mean
-nothing here, and only ``chown`` takes them off; on Linux a write by anybody but root does.
+Not modelled: access control lists, and single capabilities (uid 0 has all, any other user
+none). Of the settings that restrict more than POSIX does, ``fs.protected_hardlinks`` is on, as
+in every distribution, and the others are off. No program is executed here, so the setuid and
+setgid bits of a file grant nothing; they are set and cleared as on Linux.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _SETGID_EXECUTABLE: Final = stat.S_ISGID | stat.S_IXGRP
 
 
 class Identity(NamedTuple):
-    """The user and the groups of a process; ``groups`` holds ``gid`` or not, as you like."""
+    """The user and the groups of a process; ``groups`` may contain ``gid`` or not."""
 
     uid: int = 0
     gid: int = 0
     groups: frozenset[int] = frozenset()
 
     def may(self, inode: Inode, wanted: int) -> bool:
-        """Say whether all of the bits ``wanted`` (``READ | WRITE | SEARCH``) are granted.
+        """Return whether all of the bits ``wanted`` (``READ | WRITE | SEARCH``) are granted.
 
         The rule is path_resolution(7): the first class that matches decides alone.
         """
@@ -45,14 +45,42 @@ class Identity(NamedTuple):
         return granted & wanted == wanted
 
     def owns(self, inode: Inode) -> bool:
-        """Say whether the process may change the inode's attributes."""
+        """Return whether the process may change the inode's attributes."""
         return not self.uid or self.uid == inode.uid
 
     def is_member(self, gid: int) -> bool:
         return gid == self.gid or gid in self.groups
 
+    def keeps_setgid(self, gid: int) -> bool:
+        """Return whether the process may set the setgid bit on an inode of this group."""
+        return not self.uid or self.is_member(gid)
+
+    def without_privileges(self, inode: Inode) -> int:
+        """Return the mode of a file that this process writes, truncates or gives away.
+
+        setuid goes. setgid goes if the group may execute the file, or if the process belongs
+        to another group (``setattr_should_drop_suidgid`` of Linux).
+        """
+        mode = inode.mode & ~stat.S_ISUID
+        if mode & _SETGID_EXECUTABLE == _SETGID_EXECUTABLE or not self.keeps_setgid(inode.gid):
+            mode &= ~stat.S_ISGID
+        return mode
+
+    def owner_in(self, directory: Inode) -> tuple[int, int]:
+        """Return uid and gid of a new inode in ``directory`` (inode(7), S_ISGID)."""
+        return self.uid, directory.gid if directory.mode & stat.S_ISGID else self.gid
+
+    def mode_in(self, directory: Inode, mode: int) -> int:
+        """Return the mode of a new file in ``directory``, before the umask.
+
+        An executable does not become setgid for a group that the process is not in
+        (``mode_strip_sgid`` of Linux).
+        """
+        inherits = directory.mode & stat.S_ISGID and mode & _SETGID_EXECUTABLE == _SETGID_EXECUTABLE
+        return mode & ~stat.S_ISGID if inherits and not self.keeps_setgid(directory.gid) else mode
+
     def may_link(self, inode: Inode) -> bool:
-        """Say whether ``fs.protected_hardlinks`` (proc_sys_fs(5)) allows one more name."""
+        """Return whether ``fs.protected_hardlinks`` (proc_sys_fs(5)) allows one more name."""
         if self.owns(inode):
             return True
         privileged = inode.mode & stat.S_ISUID or inode.mode & _SETGID_EXECUTABLE == (
@@ -61,5 +89,5 @@ class Identity(NamedTuple):
         return inode.is_file and not privileged and self.may(inode, READ | WRITE)
 
     def may_unlink_from(self, directory: Inode, victim: Inode) -> bool:
-        """Say whether the sticky bit of ``directory`` lets this process take ``victim`` out."""
+        """Return whether the sticky bit of ``directory`` lets this process remove ``victim``."""
         return not directory.mode & stat.S_ISVTX or self.owns(victim) or self.owns(directory)

@@ -1,15 +1,14 @@
-"""The ``os``-level process of a simulated disk: what one process sees of it.
+"""One process on a simulated disk, with the calls of ``os``.
 
-Its methods are named, called and answered like the functions of ``os``, with the errno of
-Linux. Differences, all of them:
+The methods of ``Process`` have the names, parameters, results and errors of the functions of
+``os``, with the errno of Linux. All differences:
 
-- It refuses loudly (``UnsupportedOperation``, which names the call) whatever the disk does
-  not model: ``mmap``, asynchronous I/O, ``ioctl``, extended attributes, special files,
-  ``O_PATH`` and ``O_DIRECT``.
-- Reads leave the time of access alone (``noatime``).
-- There is one file system, so nothing answers EXDEV but ``/proc/self/fd/N``.
+- Calls that the disk does not model raise ``UnsupportedOperation`` with their name: ``mmap``,
+  asynchronous I/O, ``ioctl``, extended attributes, special files, ``O_PATH`` and ``O_DIRECT``.
+- Reads leave the time of access unchanged (``noatime``).
+- There is one file system, so EXDEV comes only from ``/proc/self/fd/N``.
 - A lock that another process holds is never waited for.
-- ``fcntl.lockf`` is ``record_lock``, because ``lockf`` is the function of ``os``.
+- ``fcntl.lockf`` is ``record_lock``, because ``lockf`` is a function of ``os``.
 
 A process belongs to one thread.
 """
@@ -19,6 +18,8 @@ from __future__ import annotations
 import os
 from typing import IO, Any, Final
 
+from sim.disk.calls.attribute_calls import AttributeCalls
+from sim.disk.calls.descriptor_calls import DescriptorCalls
 from sim.disk.calls.directory_calls import DirectoryCalls
 from sim.disk.calls.file_objects import open_file
 from sim.disk.calls.lock_calls import LockCalls
@@ -27,20 +28,19 @@ from sim.disk.calls.open_call import OpenCall
 from sim.disk.calls.path_name import FileDescriptorOrPath
 from sim.disk.calls.raw_file import Opener
 from sim.disk.calls.transfer_calls import TransferCalls
-from sim.disk.disk import DEAD
-from sim.errors import PowerOff, UnsupportedOperation
+from sim.errors import UnsupportedOperation
 
-_FILE: Final = os.O_RDONLY | os.O_CLOEXEC
-_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# What programs call on descriptors through other modules than ``os``.
+# Functions of other modules than ``os`` that programs call on descriptors.
 _ELSEWHERE: Final = frozenset({"aio_read", "aio_write", "fcntl", "io_uring", "ioctl", "mmap"})
 
 
-class Process(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
-    """One process on a disk, as ``Process`` describes it; ``disk`` is the disk.
+class Process(
+    OpenCall, DescriptorCalls, TransferCalls, NameCalls, AttributeCalls, DirectoryCalls, LockCalls
+):
+    """One process on ``disk``.
 
-    ``uid`` 0 passes every permission check, others are held to the permission bits.
-    ``descriptor_limit`` is how many descriptors may be open at a time (EMFILE).
+    ``uid`` 0 passes every permission check, any other user is held to the permission bits.
+    At most ``descriptor_limit`` descriptors may be open at a time (EMFILE).
 
     After ``disk.power_off()`` or ``poison()`` every call raises ``PowerOff``.
     """
@@ -50,41 +50,6 @@ class Process(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
     def exit(self) -> None:
         """End this process; to the disk an orderly end is the same as a kill."""
         self.poison()
-
-    def sync_directory(self, path: str) -> None:
-        """Open a directory, sync it and close it; in one step, if nobody can tell."""
-        if self._power.off:
-            raise PowerOff(DEAD)
-        disk = self.disk
-        if disk.calm and len(self._files) < self._descriptors.limit:
-            number = self._known_directory(path)
-            if number and number not in disk.locks.used:  # a close gives locks up
-                disk.sync(number, path)
-                return
-        descriptor = self.open(path, _DIRECTORY)
-        try:
-            self.fsync(descriptor)
-        finally:
-            self.close(descriptor)
-
-    def read_file(self, path: str) -> tuple[bytes, int]:
-        """Open a file, read once from its start, close it; in one step, if nobody can tell.
-
-        Returns what was read, and the file's size in bytes.
-        """
-        if self._power.off:
-            raise PowerOff(DEAD)
-        disk = self.disk
-        if disk.calm and len(self._files) < self._descriptors.limit:
-            inode = self._known_file(path)
-            if inode is not None and inode.number not in disk.locks.used:  # a close gives locks up
-                return inode.read(0, inode.size), inode.size
-        descriptor = self.open(path, _FILE)
-        try:
-            size_bytes = self.size_of(descriptor)
-            return self.pread(descriptor, size_bytes, 0) if size_bytes else b"", size_bytes
-        finally:
-            self.close(descriptor)
 
     def open_file(
         self,
@@ -97,7 +62,7 @@ class Process(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
         closefd: bool = True,
         opener: Opener | None = None,
     ) -> IO[Any]:
-        """Open a file object, as the builtin ``open`` does; text is UTF-8 if nothing is said."""
+        """Open a file object, as the builtin ``open`` does."""
         file_object: Any = open_file(
             self, file, mode, buffering, encoding, errors, newline, closefd, opener
         )
@@ -106,9 +71,9 @@ class Process(OpenCall, NameCalls, TransferCalls, DirectoryCalls, LockCalls):
 
 
 class Refusal:
-    """An attribute that says, when it is asked for, that the disk does not model it.
+    """A descriptor that raises ``UnsupportedOperation`` with the name of a call of ``os``.
 
-    With a ``__getattr__`` instead, Python would look every attribute up the slow way.
+    A ``__getattr__`` instead would slow down the lookup of every attribute.
     """
 
     def __init__(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""An unbuffered binary file over a process: what ``io.FileIO`` is over a real descriptor."""
+"""An unbuffered binary file on a simulated disk: ``io.FileIO`` over a process."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import errno
 import io
 import os
 import stat
+import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
+from sim.disk.cache.inode import BLOCK_BYTES
+from sim.disk.calls.arguments import c_int, off_t
 from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
 from sim.disk.os_error import os_error
 
@@ -26,8 +29,8 @@ _FLAGS: Final = {
 }
 
 
-class Calls(Protocol):
-    """What a file object needs of its process. ``sim.disk.calls.process.Process`` has it."""
+class FileProcess(Protocol):
+    """The calls of ``Process`` that a file object makes."""
 
     @property
     def poisoned(self) -> bool: ...
@@ -35,7 +38,7 @@ class Calls(Protocol):
     def close(self, fd: int) -> None: ...
     def read(self, fd: int, length: int, /) -> bytes: ...
     def write(self, fd: int, data: ReadableBuffer, /) -> int: ...
-    def lseek(self, fd: int, position: int, how: int, /) -> int: ...
+    def lseek(self, fd: int, position: int, whence: int, /) -> int: ...
     def ftruncate(self, fd: int, length: int, /) -> None: ...
     def fstat(self, fd: int) -> os.stat_result: ...
 
@@ -43,76 +46,98 @@ class Calls(Protocol):
 class RawFile(io.RawIOBase):
     """One file object and its descriptor.
 
-    ``mode`` is one of ``r``, ``w``, ``x`` and ``a``, with ``+`` or without. A buffer above
-    it keeps it open; ``name`` is what it was opened by.
+    ``mode`` is one of ``r``, ``w``, ``x`` and ``a``, with ``+`` or without. ``name`` is the path
+    or the descriptor that it was opened with. A buffer above a raw file keeps it open.
     """
 
     name: FileDescriptorOrPath
 
     def __init__(
         self,
-        process: Calls,
+        process: FileProcess,
         file: FileDescriptorOrPath,
         mode: str = "r",
         *,
         closefd: bool = True,
         opener: Opener | None = None,
     ) -> None:
-        self._handle = process
+        self._process = process
         self._collected = False
         self._owns_descriptor = False
         self._updates = "+" in mode
-        self._kind = next(letter for letter in mode if letter in _FLAGS)
+        self._access = next(letter for letter in mode if letter in _FLAGS)
         self.name = file
         self._descriptor = self._opened(file, closefd=closefd, opener=opener)
         self._check()
         self._owns_descriptor = closefd
 
-    def _opened(self, file: FileDescriptorOrPath, *, closefd: bool, opener: Opener | None) -> int:
-        if isinstance(file, int):
-            return file
+    def _opened(self, file: Any, *, closefd: bool, opener: Opener | None) -> int:
+        """Return the descriptor to use, in the order of checks of ``io.FileIO``."""
+        if isinstance(file, float):
+            raise TypeError("integer argument expected, got float")
+        if hasattr(type(file), "__index__"):
+            descriptor = c_int(file)
+            if descriptor < 0:
+                raise ValueError("negative file descriptor")
+            return descriptor
         if not closefd:
             raise ValueError("Cannot use closefd=False with file name")
         access = os.O_RDWR if self._updates else os.O_WRONLY if self.writable() else os.O_RDONLY
-        flags = access | _FLAGS[self._kind] | os.O_CLOEXEC
+        flags = access | _FLAGS[self._access] | os.O_CLOEXEC
         if opener is None:
-            return self._handle.open(file, flags, _PERMISSIONS)
-        descriptor = opener(file, flags)
-        if descriptor < 0:
-            raise ValueError(f"opener returned {descriptor}")
-        return descriptor
+            return self._process.open(file, flags, _PERMISSIONS)
+        opened: object = opener(file, flags)
+        if not isinstance(opened, int):
+            raise TypeError("expected integer from opener")
+        if opened < 0:
+            raise ValueError(f"opener returned {opened}")
+        return opened
 
     def _check(self) -> None:
-        """Refuse a directory, and go where the mode says."""
-        process, descriptor = self._handle, self._descriptor
+        """Refuse a directory, and move to the end of a file that is appended to."""
+        process, descriptor = self._process, self._descriptor
         if stat.S_ISDIR(process.fstat(descriptor).st_mode):
             if not isinstance(self.name, int):
                 process.close(descriptor)
             raise os_error(errno.EISDIR, self.name)
-        if self._kind == "a":
+        if self._access == "a":
             process.lseek(descriptor, 0, os.SEEK_END)
 
-    # -- what it can do --------------------------------------------------------------------
+    def __repr__(self) -> str:
+        kind = f"{type(self).__module__}.{type(self).__qualname__}"
+        if self.closed:
+            return f"<{kind} [closed]>"
+        return f"<{kind} name={self.name!r} mode={self.mode!r} closefd={self.closefd}>"
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
+
+    # -- properties ------------------------------------------------------------------------
 
     @property
     def mode(self) -> str:
         """The mode as ``io.FileIO`` shows it."""
         if not self._updates:
-            return f"{self._kind}b"
-        return "rb+" if self._kind == "w" else f"{self._kind}b+"
+            return f"{self._access}b"
+        return "rb+" if self._access == "w" else f"{self._access}b+"
 
     @property
     def closefd(self) -> bool:
         """Whether closing this object closes the descriptor."""
         return self._owns_descriptor
 
+    @property
+    def _blksize(self) -> int:
+        """The size of the buffer that ``open`` puts above this file, in bytes."""
+        return BLOCK_BYTES
+
     def readable(self) -> bool:
         self._must_be_open()
-        return self._updates or self._kind == "r"
+        return self._updates or self._access == "r"
 
     def writable(self) -> bool:
         self._must_be_open()
-        return self._updates or self._kind != "r"
+        return self._updates or self._access != "r"
 
     def seekable(self) -> bool:
         self._must_be_open()
@@ -122,57 +147,63 @@ class RawFile(io.RawIOBase):
         self._must_be_open()
         return self._descriptor
 
-    # -- what it does ----------------------------------------------------------------------
+    # -- calls -----------------------------------------------------------------------------
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Read into ``buffer``; return how many bytes came."""
+        """Read into ``buffer``; return the number of bytes."""
         if not self.readable():
             raise io.UnsupportedOperation("File not open for reading")
         view = memoryview(buffer).cast("B")
-        data = self._handle.read(self._descriptor, view.nbytes)
+        data = self._process.read(self._descriptor, view.nbytes)
         view[: len(data)] = data
         return len(data)
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write ``data``; return how many bytes were taken."""
+        """Write ``data``; return the number of bytes that were written."""
         if not self.writable():
             raise io.UnsupportedOperation("File not open for writing")
-        if self._vanishes():
+        if self._is_discarded():
             return memoryview(data).nbytes
-        return self._handle.write(self._descriptor, data)
+        return self._process.write(self._descriptor, data)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         self._must_be_open()
-        return 0 if self._vanishes() else self._handle.lseek(self._descriptor, offset, whence)
+        if self._is_discarded():
+            return 0
+        return self._process.lseek(self._descriptor, offset, whence)
 
     def truncate(self, size: int | None = None, /) -> int:
         if not self.writable():
             raise io.UnsupportedOperation("File not open for writing")
-        size = self.tell() if size is None else size
-        self._handle.ftruncate(self._descriptor, size)
+        size = self.tell() if size is None else off_t(size)
+        self._process.ftruncate(self._descriptor, size)
         return size
 
     def close(self) -> None:
         """Close the descriptor, if this object owns it."""
         if self.closed:
             return
+        if getattr(self, "_finalizing", False):
+            self._dealloc_warn(self)
         super().close()
-        if self._owns_descriptor and not self._vanishes():
-            self._handle.close(self._descriptor)
+        if self._owns_descriptor and not self._is_discarded():
+            self._process.close(self._descriptor)
 
-    # -- the end ---------------------------------------------------------------------------
+    # -- garbage collection ----------------------------------------------------------------
 
-    def _dealloc_warn(self, _source: object) -> None:
-        """Take note that a buffer above is being collected; it closes itself next.
+    def _dealloc_warn(self, source: object) -> None:
+        """Warn that ``source`` was not closed, unless its process is dead.
 
-        The buffers of ``io`` call this method of their raw file, and nothing else tells a
-        ``close`` of the collector from one of the program.
+        The buffers of ``io`` call this method of their raw file when they are collected, before
+        they flush and close themselves.
         """
         self._collected = True
+        if self._owns_descriptor and not self._process.poisoned:
+            warnings.warn(f"unclosed file {source!r}", ResourceWarning, stacklevel=2, source=source)
 
-    def _vanishes(self) -> bool:
-        """Say whether the process is dead and nobody is there to be told."""
-        if not self._handle.poisoned:
+    def _is_discarded(self) -> bool:
+        """Return whether the file is being collected after the death of its process."""
+        if not self._process.poisoned:
             return False
         return self._collected or bool(getattr(self, "_finalizing", False))
 

@@ -1,33 +1,32 @@
-"""Calls that move bytes in other ways than ``read`` and ``write``: vectors, and file to file.
+"""The calls that move bytes in other ways: from and to several buffers, and between files.
 
-Each that writes is one write to the disk, and so one crash point.
+Each call that writes makes one write to the disk, and so is one crash point.
 """
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from sim.disk.calls.arguments import c_int, off_t, optional_offset, ssize_t, vector
+from sim.disk.calls.content_calls import ContentCalls
 from sim.disk.calls.descriptor import OpenFile
-from sim.disk.calls.descriptor_calls import DescriptorCalls
 from sim.disk.os_error import os_error
 from sim.errors import UnsupportedOperation
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-IOV_MAX: Final = 1024
 
-
-class TransferCalls(DescriptorCalls):
+class TransferCalls(ContentCalls):
     """Vectored calls, ``sendfile`` and ``copy_file_range``."""
 
     __slots__ = ()
 
     def readv(self, fd: int, buffers: Sequence[WriteableBuffer], /) -> int:
-        """Read into the buffers, one after the other; return how many bytes came."""
-        views = _views(buffers)
+        """Read into the buffers, one after the other; return the bytes read."""
+        fd, views = c_int(fd), vector(buffers, "readv", writable=True)
         length = sum(view.nbytes for view in views)
         if not length and self._file(fd).flags.readable:
             return 0
@@ -36,21 +35,25 @@ class TransferCalls(DescriptorCalls):
     def preadv(
         self, fd: int, buffers: Sequence[WriteableBuffer], offset: int, flags: int = 0, /
     ) -> int:
-        """Read at ``offset`` into the buffers; return how many bytes came."""
+        """Read at ``offset`` into the buffers; return the bytes read."""
+        fd, views = c_int(fd), vector(buffers, "preadv", writable=True)
+        offset, flags = off_t(offset), c_int(flags)
         _refuse_flags("preadv", flags)
-        views = _views(buffers)
         return _scatter(views, self.pread(fd, sum(view.nbytes for view in views), offset))
 
     def writev(self, fd: int, buffers: Sequence[ReadableBuffer], /) -> int:
-        """Write the buffers as one."""
-        return self.write(fd, b"".join(_views(buffers)))
+        """Write the buffers as one; return the bytes written."""
+        fd, views = c_int(fd), vector(buffers, "writev", writable=False)
+        return self.write(fd, b"".join(views))
 
     def pwritev(
         self, fd: int, buffers: Sequence[ReadableBuffer], offset: int, flags: int = 0, /
     ) -> int:
-        """Write the buffers as one at ``offset``."""
+        """Write the buffers as one at ``offset``; return the bytes written."""
+        fd, views = c_int(fd), vector(buffers, "pwritev", writable=False)
+        offset, flags = off_t(offset), c_int(flags)
         _refuse_flags("pwritev", flags)
-        return self.pwrite(fd, b"".join(_views(buffers)), offset)
+        return self.pwrite(fd, b"".join(views), offset)
 
     def copy_file_range(
         self,
@@ -60,7 +63,9 @@ class TransferCalls(DescriptorCalls):
         offset_src: int | None = None,
         offset_dst: int | None = None,
     ) -> int:
-        """Copy up to ``count`` bytes; an offset that is None is the descriptor's, and moves."""
+        """Copy up to ``count`` bytes; an offset of None is the descriptor's, and moves."""
+        src, dst, count = c_int(src), c_int(dst), ssize_t(count)
+        from_offset, to_offset = optional_offset(offset_src), optional_offset(offset_dst)
         if count < 0:
             raise ValueError("negative value for 'count' not allowed")
         source, target = self._file(src), self._file(dst)
@@ -68,40 +73,42 @@ class TransferCalls(DescriptorCalls):
             raise os_error(errno.EISDIR)
         if not source.flags.readable or not target.flags.writable or target.flags.append:
             raise os_error(errno.EBADF)
-        start = source.offset if offset_src is None else offset_src
-        to_start = target.offset if offset_dst is None else offset_dst
+        start = source.offset if from_offset is None else from_offset
+        to_start = target.offset if to_offset is None else to_offset
         if start < 0 or to_start < 0:
-            # Linux adds without a sign, and meets the overflow first.
+            # Linux adds unsigned numbers, and meets the overflow first.
             overflows = start < 0 <= start + count or to_start < 0 <= to_start + count
             raise os_error(errno.EOVERFLOW if overflows else errno.EINVAL)
         count = min(count, max(self._inode(source.number).size - start, 0))
         if source.number == target.number and abs(start - to_start) < count:
             raise os_error(errno.EINVAL)
         copied = self._copy(source, start, target, to_start, count)
-        if offset_src is None:
+        if from_offset is None:
             source.offset = start + copied
-        if offset_dst is None:
+        if to_offset is None:
             target.offset = to_start + copied
         return copied
 
     def sendfile(self, out_fd: int, in_fd: int, offset: int | None, count: int) -> int:
-        """Write ``count`` bytes of one file to the offset of another."""
+        """Write ``count`` bytes of one file to the offset of another; return their number."""
+        out_fd, in_fd = c_int(out_fd), c_int(in_fd)
+        from_offset, count = optional_offset(offset), ssize_t(count)
         source = self._file(in_fd)
         if not source.flags.readable:
             raise os_error(errno.EBADF)
-        start = source.offset if offset is None else offset
+        start = source.offset if from_offset is None else from_offset
         if start < 0:
             raise os_error(errno.EINVAL)
         target = self._file(out_fd)
         if not target.flags.writable:
             raise os_error(errno.EBADF)
-        if target.flags.append or (source.is_directory and count):
+        if target.flags.append or count < 0 or (source.is_directory and count):
             raise os_error(errno.EINVAL)
         if not count:
             return 0
         copied = self._copy(source, start, target, target.offset, count)
         target.offset += copied
-        if offset is None:
+        if from_offset is None:
             source.offset = start + copied
         return copied
 
@@ -109,13 +116,7 @@ class TransferCalls(DescriptorCalls):
         self, source: OpenFile, start: int, target: OpenFile, to_start: int, count: int
     ) -> int:
         data = self._get(source, count, start)
-        return self._put(target, self._written(target), data, to_start) if data else 0
-
-
-def _views(buffers: Sequence[ReadableBuffer]) -> list[memoryview]:
-    if len(buffers) > IOV_MAX:
-        raise os_error(errno.EINVAL)
-    return [memoryview(buffer).cast("B") for buffer in buffers]
+        return self._put(target, self._writable(target), data, to_start) if data else 0
 
 
 def _scatter(views: list[memoryview], data: bytes) -> int:

@@ -1,4 +1,4 @@
-"""What is left of a process after its death: nothing that could hide a bug or print a warning."""
+"""A dead process: every call raises, and its file objects are collected without a warning."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ DESCRIPTOR = 1 << 29
 
 CALLS: dict[str, tuple[Any, ...]] = {
     "access": ("/a", os.F_OK), "chdir": ("/",), "chmod": ("/a", 0), "chown": ("/a", 0, 0),
-    "close": (DESCRIPTOR,), "copy_file_range": (DESCRIPTOR, DESCRIPTOR, 1), "dup": (DESCRIPTOR,),
-    "fchdir": (DESCRIPTOR,), "fchmod": (DESCRIPTOR, 0), "fchown": (DESCRIPTOR, 0, 0),
-    "fdatasync": (DESCRIPTOR,), "flock": (DESCRIPTOR, 1), "fstat": (DESCRIPTOR,),
-    "fsync": (DESCRIPTOR,), "ftruncate": (DESCRIPTOR, 0), "getcwd": (), "getcwdb": (),
-    "lchown": ("/a", 0, 0), "link": ("/a", "/b"), "listdir": ("/",),
-    "lockf": (DESCRIPTOR, os.F_LOCK, 0), "lseek": (DESCRIPTOR, 0, 0), "lstat": ("/a",),
-    "mkdir": ("/d",), "mode_of": ("/a",), "open": ("/a", os.O_RDONLY), "open_file": ("/a",),
+    "close": (DESCRIPTOR,), "closerange": (0, 9), "copy_file_range": (DESCRIPTOR, DESCRIPTOR, 1),
+    "dup": (DESCRIPTOR,), "dup2": (DESCRIPTOR, DESCRIPTOR + 1), "fchdir": (DESCRIPTOR,),
+    "fchmod": (DESCRIPTOR, 0), "fchown": (DESCRIPTOR, 0, 0), "fdatasync": (DESCRIPTOR,),
+    "flock": (DESCRIPTOR, 1), "fpathconf": (DESCRIPTOR, 0), "fstat": (DESCRIPTOR,),
+    "fstatvfs": (DESCRIPTOR,), "fsync": (DESCRIPTOR,), "ftruncate": (DESCRIPTOR, 0),
+    "get_blocking": (DESCRIPTOR,), "get_inheritable": (DESCRIPTOR,), "getcwd": (), "getcwdb": (),
+    "isatty": (DESCRIPTOR,), "lchown": ("/a", 0, 0), "link": ("/a", "/b"), "listdir": ("/",),
+    "listxattr": (), "lockf": (DESCRIPTOR, os.F_LOCK, 0), "lseek": (DESCRIPTOR, 0, 0),
+    "lstat": ("/a",), "mkdir": ("/d",), "open": ("/a", os.O_RDONLY), "open_file": ("/a",),
+    "pathconf": ("/a", 0), "posix_fadvise": (DESCRIPTOR, 0, 0, 0),
     "posix_fallocate": (DESCRIPTOR, 0, 1), "pread": (DESCRIPTOR, 1, 0),
     "preadv": (DESCRIPTOR, [bytearray(1)], 0), "pwrite": (DESCRIPTOR, b"x", 0),
     "pwritev": (DESCRIPTOR, [b"x"], 0), "read": (DESCRIPTOR, 1), "readlink": ("/l",),
-    "read_file": ("/a",), "readv": (DESCRIPTOR, [bytearray(1)]),
-    "record_lock": (DESCRIPTOR, 1), "remove": ("/a",), "rename": ("/a", "/b"),
-    "replace": ("/a", "/b"), "rmdir": ("/d",), "scandir": ("/",),
-    "sendfile": (DESCRIPTOR, DESCRIPTOR, 0, 1), "size_of": (DESCRIPTOR,), "stat": ("/a",),
-    "symlink": ("x", "/l"), "sync": (), "sync_directory": ("/",), "truncate": ("/a", 0),
-    "umask": (0,), "unlink": ("/a",), "utime": ("/a",),
+    "readv": (DESCRIPTOR, [bytearray(1)]), "record_lock": (DESCRIPTOR, 1), "remove": ("/a",),
+    "rename": ("/a", "/b"), "replace": ("/a", "/b"), "rmdir": ("/d",), "scandir": ("/",),
+    "sendfile": (DESCRIPTOR, DESCRIPTOR, 0, 1), "set_blocking": (DESCRIPTOR, 0),
+    "set_inheritable": (DESCRIPTOR, 0), "stat": ("/a",), "statvfs": ("/a",), "symlink": ("x", "/l"),
+    "sync": (), "truncate": ("/a", 0), "umask": (0,), "unlink": ("/a",), "utime": ("/a",),
     "write": (DESCRIPTOR, b"x"), "writev": (DESCRIPTOR, [b"x"]),
 }  # fmt: skip
 NO_CALLS = {"disk", "exit", "poison", "poisoned"}
@@ -48,7 +50,7 @@ DEATHS: dict[str, Callable[[Process], None]] = {
 
 @pytest.fixture
 def process() -> Process:
-    """Return a process of a disk with a file, which is open, and a link."""
+    """Return a process on a disk with an open file and a link."""
     lent = Process(Disk())
     assert lent.open("/a", os.O_CREAT | os.O_RDWR) == DESCRIPTOR
     lent.write(DESCRIPTOR, b"content")
@@ -58,7 +60,7 @@ def process() -> Process:
 
 @pytest.fixture
 def unraisable() -> Iterator[list[object]]:
-    """Collect what would have been printed as ``Exception ignored in``."""
+    """Collect the exceptions that Python would print as ``Exception ignored in``."""
     caught: list[object] = []
     before = sys.unraisablehook
     sys.unraisablehook = caught.append
@@ -66,7 +68,7 @@ def unraisable() -> Iterator[list[object]]:
     sys.unraisablehook = before
 
 
-def test_no_call_of_the_handle_is_forgotten_here() -> None:
+def test_every_call_of_the_process_is_listed_here() -> None:
     public = {
         name
         for name, member in inspect.getmembers(Process)
@@ -96,7 +98,7 @@ def test_a_killed_process_leaves_the_others_alive(process: Process) -> None:
     assert other.open_file("/a", "rb").read() == b"content"
 
 
-def test_a_process_that_dies_frees_its_locks(process: Process) -> None:
+def test_the_death_of_a_process_releases_its_locks(process: Process) -> None:
     process.flock(DESCRIPTOR, 2)
     process.record_lock(DESCRIPTOR, 2)
     other = Process(process.disk)
@@ -136,7 +138,7 @@ def test_a_raw_file_that_is_collected_after_the_death_is_silent(
     assert unraisable == []
 
 
-def test_what_was_never_flushed_is_lost_by_a_kill(process: Process) -> None:
+def test_a_kill_loses_data_that_was_never_flushed(process: Process) -> None:
     file = process.open_file("/a", "ab")
     file.write(b" and more")
     survivor = Process(Disk(process.disk.snapshot()))

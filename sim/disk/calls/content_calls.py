@@ -1,0 +1,209 @@
+"""The calls on the content of an open file: reading, writing, seeking, and its size.
+
+Reads keep no time of access: the disk behaves as one mounted ``noatime``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING, Final
+
+from sim.disk.cache.inode import BLOCK_BYTES, Inode
+from sim.disk.calls.arguments import c_int, off_t, readable_buffer, ssize_t
+from sim.disk.calls.descriptor import OpenFile
+from sim.disk.calls.path_name import FileDescriptorOrPath, path_or_descriptor
+from sim.disk.calls.permissions import WRITE
+from sim.disk.calls.sync_calls import SyncCalls
+from sim.disk.os_error import os_error
+from sim.errors import UnsupportedOperation
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+# The largest file of ext4 with blocks of 4,096 bytes.
+FILE_MAX_BYTES: Final = ((1 << 32) - 1) * 4096
+
+
+class ContentCalls(SyncCalls):
+    """Calls on bytes: offsets and lengths count them."""
+
+    __slots__ = ()
+
+    # -- reading and writing ---------------------------------------------------------------
+
+    def read(self, fd: int, length: int, /) -> bytes:
+        """Read up to ``length`` bytes from the offset on."""
+        fd, length = c_int(fd), ssize_t(length)
+        self._check_not_negative(length)
+        file = self._file(fd)
+        data = self._get(file, length, file.offset)
+        file.offset += len(data)
+        return data
+
+    def pread(self, fd: int, length: int, offset: int, /) -> bytes:
+        """Read up to ``length`` bytes from ``offset`` on; the descriptor's own offset stays."""
+        fd, length, offset = c_int(fd), ssize_t(length), off_t(offset)
+        self._check_not_negative(length, offset)
+        return self._get(self._file(fd), length, offset)
+
+    def write(self, fd: int, data: ReadableBuffer, /) -> int:
+        """Write at the offset, or at the end with ``O_APPEND``; return the bytes written."""
+        fd, content = c_int(fd), readable_buffer(data)
+        file = self._file(fd)
+        inode = self._writable(file)
+        if not content:
+            return 0
+        offset = inode.size if file.flags.append else file.offset
+        count = self._put(file, inode, content, offset)
+        file.offset = offset + count
+        return count
+
+    def pwrite(self, fd: int, data: ReadableBuffer, offset: int, /) -> int:
+        """Write at ``offset``; with ``O_APPEND`` Linux writes at the end all the same."""
+        fd, content, offset = c_int(fd), readable_buffer(data), off_t(offset)
+        self._check_not_negative(offset)
+        file = self._file(fd)
+        inode = self._writable(file)
+        if not content:
+            return 0
+        return self._put(file, inode, content, inode.size if file.flags.append else offset)
+
+    def lseek(self, fd: int, position: int, whence: int, /) -> int:
+        """Move the offset, and return it; ``whence`` may be ``SEEK_DATA`` or ``SEEK_HOLE``."""
+        fd, position, whence = c_int(fd), off_t(position), c_int(whence)
+        file = self._file(fd)
+        if file.is_directory:
+            if (position, whence) != (0, os.SEEK_SET):
+                raise UnsupportedOperation("lseek: a directory can only be rewound")
+            return 0
+        inode = self._inode(file.number)
+        match whence:
+            case os.SEEK_SET:
+                offset = position
+            case os.SEEK_CUR:
+                offset = file.offset + position
+            case os.SEEK_END:
+                offset = inode.size + position
+            case os.SEEK_DATA | os.SEEK_HOLE:
+                offset = _data_or_hole(inode, position, whence)
+            case _:
+                offset = -1
+        if not 0 <= offset <= FILE_MAX_BYTES:
+            raise os_error(errno.EINVAL)
+        file.offset = offset
+        return offset
+
+    def posix_fadvise(self, fd: int, offset: int, length: int, advice: int, /) -> None:
+        """Check the arguments; advice about future reads has no effect."""
+        fd, offset, length, advice = c_int(fd), off_t(offset), off_t(length), c_int(advice)
+        self._file(fd)
+        if length < 0 or not os.POSIX_FADV_NORMAL <= advice <= os.POSIX_FADV_NOREUSE:
+            raise os_error(errno.EINVAL)
+
+    # -- size ------------------------------------------------------------------------------
+
+    def truncate(self, path: FileDescriptorOrPath, length: int) -> None:
+        """Cut a file to ``length`` bytes, or extend it to them with zeros."""
+        where, length = path_or_descriptor(path, "truncate"), off_t(length)
+        if isinstance(where, int) and where != -1:
+            self._truncate_open(where, length, path)
+            return
+        self._check_not_negative(length, path=path)
+        inode = self._find(where, None, path)
+        if inode.is_directory:
+            raise os_error(errno.EISDIR, path)
+        if not self._identity.may(inode, WRITE):
+            raise os_error(errno.EACCES, path)
+        self._resize(inode.number, length, self._text(where), path)
+
+    def ftruncate(self, fd: int, length: int, /) -> None:
+        """Cut an open file to ``length`` bytes, or extend it to them with zeros."""
+        self._truncate_open(c_int(fd), off_t(length))
+
+    def posix_fallocate(self, fd: int, offset: int, length: int, /) -> None:
+        """Extend the file to ``offset + length`` bytes; it never shrinks.
+
+        No blocks are reserved: a simulated disk is full only when a fault makes it so.
+        """
+        fd, offset, length = c_int(fd), off_t(offset), off_t(length)
+        file = self._file(fd)
+        if offset < 0 or length <= 0:
+            raise os_error(errno.EINVAL)
+        if not file.flags.writable:
+            raise os_error(errno.EBADF)
+        size = self._inode(file.number).size
+        self._resize(file.number, max(size, offset + length), file.path)
+
+    # -- shared ----------------------------------------------------------------------------
+
+    def _check_not_negative(self, *numbers: int, path: object = None) -> None:
+        self._must_live()
+        if min(numbers) < 0:
+            raise os_error(errno.EINVAL, path)
+
+    def _get(self, file: OpenFile, length: int, offset: int) -> bytes:
+        """Read from an open file, through the interposer of the disk."""
+        if not file.flags.readable:
+            raise os_error(errno.EBADF)
+        if file.is_directory:
+            raise os_error(errno.EISDIR)
+        data = self._inode(file.number).read(offset, length)
+        interposer = self.disk.interposer
+        if interposer is None:
+            return data
+        return interposer.reading(file.path, file.number, offset, data)
+
+    def _writable(self, file: OpenFile) -> Inode:
+        """Return the inode of a file that is open for writing, for changing; or EBADF."""
+        if not file.flags.writable:
+            raise os_error(errno.EBADF)
+        return self._cache.own(file.number)
+
+    def _put(self, file: OpenFile, inode: Inode, data: bytes, offset: int) -> int:
+        """Write some bytes, and sync after them if the file was opened so; return their number."""
+        assert data
+        if offset + len(data) > FILE_MAX_BYTES:
+            data = data[: max(FILE_MAX_BYTES - offset, 0)]
+            if not data:
+                raise os_error(errno.EFBIG)
+        self._drop_privileges(inode, file.path)
+        count = self.disk.write(inode, offset, data, file.path)
+        if file.flags.sync:
+            self._sync(file, data_only=file.flags.sync_data_only)
+        return count
+
+    def _truncate_open(self, descriptor: int, length: int, path: object = None) -> None:
+        self._check_not_negative(length, path=path)
+        file = self._file(descriptor, path)
+        if not file.flags.writable:
+            raise os_error(errno.EINVAL, path)
+        self._resize(file.number, length, file.path, path)
+
+    def _resize(self, number: int, length: int, text: str, path: object = None) -> None:
+        if length > FILE_MAX_BYTES:
+            raise os_error(errno.EFBIG, path)
+        inode = self._cache.own(number)
+        self._drop_privileges(inode, text)
+        self.disk.resize(inode, length, text)
+
+
+def _data_or_hole(inode: Inode, position: int, whence: int) -> int:
+    """Return the first offset from ``position`` on that holds data, or that holds none.
+
+    Data are blocks that were written. The end of the file counts as a hole. ENXIO if there is
+    no such offset.
+    """
+    if not 0 <= position < inode.size:
+        raise os_error(errno.ENXIO)
+    index = position // BLOCK_BYTES
+    if whence == os.SEEK_HOLE:
+        while index in inode.blocks:
+            index += 1
+        return min(max(position, index * BLOCK_BYTES), inode.size)
+    if index in inode.blocks:
+        return position
+    later = min((block for block in inode.blocks if block > index), default=None)
+    if later is None:
+        raise os_error(errno.ENXIO)
+    return later * BLOCK_BYTES

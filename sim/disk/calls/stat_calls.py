@@ -1,0 +1,176 @@
+"""The calls that read attributes and limits, and change nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Final
+
+from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES, Inode
+from sim.disk.calls.arguments import c_int, configuration_name, directory_descriptor
+from sim.disk.calls.path_name import (
+    NAME_MAX,
+    PATH_MAX,
+    FileDescriptorOrPath,
+    StrOrBytesPath,
+    optional_path_or_descriptor,
+    path_name,
+    path_or_descriptor,
+    refuse_beside_descriptor,
+)
+from sim.disk.calls.process_state import ProcessState
+from sim.disk.os_error import os_error
+
+DEVICE: Final = 0x5043
+_SECOND_NS: Final = 1_000_000_000
+_SECTORS: Final = BLOCK_BYTES // SECTOR_BYTES
+_FILE_SYSTEM_BLOCKS: Final = 1 << 28
+_FILE_SYSTEM_INODES: Final = 1 << 24
+_ST_NOATIME: Final = 1024
+_NO_LIMIT: Final = -1
+# pathconf(3) on ext4 with blocks of 4,096 bytes.
+_LIMITS: Final = {
+    "PC_ALLOC_SIZE_MIN": BLOCK_BYTES, "PC_ASYNC_IO": 1, "PC_CHOWN_RESTRICTED": 1,
+    "PC_FILESIZEBITS": 64, "PC_LINK_MAX": 65_000, "PC_MAX_CANON": 255, "PC_MAX_INPUT": 255,
+    "PC_NAME_MAX": NAME_MAX, "PC_NO_TRUNC": 1, "PC_PATH_MAX": PATH_MAX, "PC_PIPE_BUF": 4096,
+    "PC_REC_MIN_XFER_SIZE": BLOCK_BYTES, "PC_REC_XFER_ALIGN": BLOCK_BYTES, "PC_VDISABLE": 0,
+}  # fmt: skip
+_LIMIT_OF_NUMBER: Final = {
+    number: _LIMITS.get(name, _NO_LIMIT) for name, number in os.pathconf_names.items()
+}
+
+
+class StatCalls(ProcessState):
+    """Calls on the attributes of inodes, and on the limits of the file system."""
+
+    __slots__ = ()
+
+    def stat(
+        self,
+        path: FileDescriptorOrPath,
+        *,
+        dir_fd: int | None = None,
+        follow_symlinks: bool = True,
+    ) -> os.stat_result:
+        """Return the attributes of the inode that a path or a descriptor refers to."""
+        where, directory_fd = path_or_descriptor(path, "stat"), directory_descriptor(dir_fd)
+        refuse_beside_descriptor("stat", where, directory_fd, follow=follow_symlinks)
+        return stat_result(self._find(where, directory_fd, path, follow=follow_symlinks))
+
+    def lstat(self, path: StrOrBytesPath, *, dir_fd: int | None = None) -> os.stat_result:
+        """Return the attributes of a path, of the link itself if it is a symbolic link."""
+        name, directory_fd = path_name(path, "lstat"), directory_descriptor(dir_fd)
+        return stat_result(self._resolve(name, directory_fd, path, follow=False))
+
+    def fstat(self, fd: int) -> os.stat_result:
+        """Return the attributes of an open file."""
+        return stat_result(self._inode(self._file(c_int(fd)).number))
+
+    def access(
+        self,
+        path: StrOrBytesPath,
+        mode: int,
+        *,
+        dir_fd: int | None = None,
+        effective_ids: bool = False,  # noqa: ARG002 - real and effective ids are the same here
+        follow_symlinks: bool = True,
+    ) -> bool:
+        """Return whether ``mode`` (``R_OK | W_OK | X_OK``, or ``F_OK``) would be granted."""
+        name, mode = path_name(path, "access"), c_int(mode)
+        directory_fd = directory_descriptor(dir_fd)
+        self._must_live()
+        if mode & ~(os.R_OK | os.W_OK | os.X_OK):
+            return False
+        try:
+            inode = self._resolve(name, directory_fd, path, follow=follow_symlinks)
+        except OSError:
+            return False
+        return self._identity.may(inode, mode)
+
+    # -- limits ----------------------------------------------------------------------------
+
+    def statvfs(self, path: FileDescriptorOrPath) -> os.statvfs_result:
+        """Return the size and the limits of the file system, which is always empty.
+
+        No write fills it: a simulated disk is full only when a fault makes it so.
+        """
+        self._find(path_or_descriptor(path, "statvfs"), None, path)
+        return _file_system()
+
+    def fstatvfs(self, fd: int, /) -> os.statvfs_result:
+        """Return the size and the limits of the file system of an open file."""
+        self._file(c_int(fd))
+        return _file_system()
+
+    def pathconf(self, path: FileDescriptorOrPath, name: str | int) -> int:
+        """Return a limit of ``os.pathconf_names``; -1 if there is none."""
+        where, number = path_or_descriptor(path, "pathconf"), configuration_name(name)
+        self._find(where, None, path)
+        return _limit(number, path)
+
+    def fpathconf(self, fd: int, name: str | int, /) -> int:
+        """Return a limit for an open file; -1 if there is none."""
+        fd, number = c_int(fd), configuration_name(name)
+        self._file(fd)
+        return _limit(number)
+
+    def listxattr(
+        self, path: FileDescriptorOrPath | None = None, *, follow_symlinks: bool = True
+    ) -> list[str]:
+        """Return no names: there are no extended attributes."""
+        where = optional_path_or_descriptor(path, "listxattr")
+        refuse_beside_descriptor("listxattr", where, None, follow=follow_symlinks)
+        self._find(where, None, path, follow=follow_symlinks)
+        return []
+
+
+def stat_result(inode: Inode) -> os.stat_result:
+    """Return the attributes of ``inode`` as ``stat`` does.
+
+    ``st_blocks`` counts the blocks that were written, in units of 512 bytes; a directory
+    is one block long.
+    """
+    is_directory = inode.is_directory
+    accessed, accessed_ns = divmod(inode.atime_ns, _SECOND_NS)
+    modified, modified_ns = divmod(inode.mtime_ns, _SECOND_NS)
+    changed, changed_ns = divmod(inode.ctime_ns, _SECOND_NS)
+    return os.stat_result(
+        (
+            inode.mode,
+            inode.number,
+            DEVICE,
+            inode.links,
+            inode.uid,
+            inode.gid,
+            BLOCK_BYTES if is_directory else inode.size,
+            accessed,
+            modified,
+            changed,
+            # As CPython adds them up, to the last bit.
+            accessed + 1e-9 * accessed_ns,
+            modified + 1e-9 * modified_ns,
+            changed + 1e-9 * changed_ns,
+            inode.atime_ns,
+            inode.mtime_ns,
+            inode.ctime_ns,
+            BLOCK_BYTES,
+            _SECTORS if is_directory else len(inode.blocks) * _SECTORS,
+            0,
+        )
+    )
+
+
+def _file_system() -> os.statvfs_result:
+    return os.statvfs_result(
+        (
+            BLOCK_BYTES, BLOCK_BYTES, _FILE_SYSTEM_BLOCKS, _FILE_SYSTEM_BLOCKS,
+            _FILE_SYSTEM_BLOCKS, _FILE_SYSTEM_INODES, _FILE_SYSTEM_INODES, _FILE_SYSTEM_INODES,
+            _ST_NOATIME, NAME_MAX, DEVICE,
+        )
+    )  # fmt: skip
+
+
+def _limit(number: int, path: object = None) -> int:
+    if number not in _LIMIT_OF_NUMBER:
+        raise os_error(errno.EINVAL, path)
+    return _LIMIT_OF_NUMBER[number]
