@@ -152,7 +152,7 @@ class FailSync:
 
 
 @dataclass(frozen=True, slots=True)
-class Shorten:
+class ShortTransfer:
     """Transfer at most ``most_bytes``, at least 1."""
 
     fits: ClassVar = frozenset({CallKind.WRITE, CallKind.READ})
@@ -199,7 +199,7 @@ class StepBack:
         return f"back:{_printed(self.back_ns, _DURATIONS_NS)}"
 
 
-Effect: TypeAlias = "Refuse | FailSync | Shorten | Rot | Misdirect | StepBack"
+Effect: TypeAlias = "Refuse | FailSync | ShortTransfer | Rot | Misdirect | StepBack"
 
 
 # -- rule and plan --------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def _effect(word: str) -> Effect:
         case "EIO":
             return FailSync(_member(SyncFailure, value, "fsync failure policy"))
         case "short":
-            return Shorten(_amount(value, _SIZES, "size"))
+            return ShortTransfer(_amount(value, _SIZES, "size"))
         case "rot":
             return Rot(_number(value, "sector"))
         case "misdirected":

@@ -17,11 +17,11 @@ from faults.fault_plan import (
     Misdirect,
     Refuse,
     Rot,
-    Shorten,
+    ShortTransfer,
     StepBack,
 )
 from faults.injectors.damage import MisdirectInjector, RotInjector
-from faults.injectors.failing import FailSyncInjector, RefuseInjector, ShortenInjector
+from faults.injectors.failing import FailSyncInjector, RefuseInjector, ShortTransferInjector
 from faults.injectors.rule_injector import RuleInjector
 from faults.injectors.space import SpaceInjector
 from sim.disk.cache.operation import Operation
@@ -171,8 +171,8 @@ def _injector(rule: FaultRule) -> RuleInjector:
             return RefuseInjector(rule, effect)
         case FailSync():
             return FailSyncInjector(rule, effect)
-        case Shorten():
-            return ShortenInjector(rule, effect)
+        case ShortTransfer():
+            return ShortTransferInjector(rule, effect)
         case Rot():
             return RotInjector(rule, effect)
         case Misdirect():

@@ -1,1 +1,1 @@
-"""The simulated machine: its disk, its SQLite, and the choices that drive it."""
+"""The simulated machine: its disk, its SQLite, its event loop, and the choices of a run."""

@@ -1,11 +1,11 @@
-"""The single source of everything that could differ between two runs.
+"""The single source of everything that may differ between two runs.
 
-Whoever needs a decision asks ``Choices`` for a whole number in a range; nobody draws
-from a clock, a random module or an address. The simplest decision is the lowest number:
-no fault, nothing lost, first in line. So the plainest run is all lows, and shrinking a
-failing run towards lows removes trouble.
+Every decision asks ``Choices`` for a whole number in a range; no code uses a real clock, a
+random module or an address. The lowest number is the simplest decision: no fault, nothing
+lost, first in line. The simplest run therefore consists of lows, and shrinking a failing
+run towards lows removes its complications.
 
-Left out: weights and distributions. Who wants them maps a plain number to them.
+Left out: weights and distributions. A caller that needs them maps a plain number to them.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _GOLDEN: Final = 0x9E3779B97F4A7C15
 
 
 class Choices(Protocol):
-    """Answers every question that a run asks; the same answers give the same run."""
+    """Answers every question of a run; the same answers give the same run."""
 
     def integer(self, label: str, low: int, high: int) -> int:
         """Return a number from ``low`` to ``high``, both included; ``low`` is the simplest."""
         ...
 
     def pick(self, label: str, options: Sequence[T]) -> T:
-        """Return one of ``options``, of which there is at least one; the first is the simplest."""
+        """Return one of ``options``, which must not be empty; the first is the simplest."""
         return options[self.integer(label, 0, len(options) - 1)]
 
 
 class Chosen(NamedTuple):
-    """One answered question, as it is kept in a reproducer."""
+    """One question with its answer, as a reproducer stores it."""
 
     label: str
     low: int
@@ -43,10 +43,10 @@ class Chosen(NamedTuple):
 
 
 class Diverged(HarnessError):
-    """A replay met a question that its recording does not answer.
+    """A replay asked a question that the recorded answers do not fit.
 
-    Cause: the program under test, or the machine, changed since the recording, so that
-    the run took another way. Cure: none is needed if the failure was fixed; else record
+    Cause: the program under test, or the simulated machine, changed since the recording, so
+    that the run took another way. Cure: none is needed if the failure was fixed; else record
     the failure again. ``position`` counts the answers used so far, from 0.
     """
 
@@ -62,7 +62,7 @@ def _empty(label: str, low: int, high: int) -> HarnessError:
 
 
 class PlainChoices(Choices):
-    """The plainest run: always the simplest answer."""
+    """Gives the simplest answer to every question."""
 
     def integer(self, label: str, low: int, high: int) -> int:
         """Return ``low``; ``HarnessError`` if the range is empty."""
@@ -72,7 +72,7 @@ class PlainChoices(Choices):
 
 
 class SeededChoices(Choices):
-    """Answers from a generator of our own (SplitMix64; Steele et al., OOPSLA 2014).
+    """Answers from a SplitMix64 generator (Steele et al., OOPSLA 2014).
 
     The same seed gives the same answers on every machine and Python version.
     """
@@ -83,7 +83,7 @@ class SeededChoices(Choices):
         self._state = seed & _MASK
 
     def integer(self, label: str, low: int, high: int) -> int:
-        """Return a number that is evenly spread over the range; ``HarnessError`` if it is empty."""
+        """Return a number, evenly distributed; ``HarnessError`` if the range is empty."""
         if low > high:
             raise _empty(label, low, high)
         self._state = state = (self._state + _GOLDEN) & _MASK
@@ -94,7 +94,7 @@ class SeededChoices(Choices):
 
 
 class RecordingChoices(Choices):
-    """Passes every question on to ``source`` and adds what was answered to ``chosen``."""
+    """Forwards every question to ``source`` and appends the answer to ``chosen``."""
 
     __slots__ = ("chosen", "source")
 
@@ -103,14 +103,14 @@ class RecordingChoices(Choices):
         self.chosen: list[Chosen] = [] if chosen is None else chosen
 
     def integer(self, label: str, low: int, high: int) -> int:
-        """Return what ``source`` answers."""
+        """Return the answer of ``source``."""
         value = self.source.integer(label, low, high)
         self.chosen.append(Chosen(label, low, high, value))
         return value
 
 
 class ReplayChoices(Choices):
-    """Gives the recorded answers again, and says where a run no longer fits them."""
+    """Repeats recorded answers, and reports the first question that does not fit them."""
 
     __slots__ = ("_position", "_recorded")
 
@@ -119,7 +119,7 @@ class ReplayChoices(Choices):
         self._position = 0
 
     def integer(self, label: str, low: int, high: int) -> int:
-        """Return the recorded answer; raises ``Diverged`` for another label or range."""
+        """Return the recorded answer; ``Diverged`` for another label or range."""
         asked = f"{label}[{low}..{high}]"
         if self._position == len(self._recorded):
             raise Diverged(self._position, asked, "nothing more")
@@ -130,7 +130,7 @@ class ReplayChoices(Choices):
         return then.value
 
     def finish(self) -> None:
-        """Raise ``Diverged`` unless every recorded answer was asked for."""
+        """Raise ``Diverged`` unless every recorded answer was used."""
         if self._position < len(self._recorded):
             then = self._recorded[self._position]
             raise Diverged(self._position, "nothing more", f"{then.label}[{then.low}..{then.high}]")

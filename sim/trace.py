@@ -1,6 +1,6 @@
-"""What happened in a run, line by line, for finding the first place where two runs part.
+"""The events of a run, line by line, to find the first difference between two runs.
 
-A trace costs more than the run itself, so it is kept only when somebody asks for it.
+Keeping a trace costs more than the run itself, so it is off unless requested.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from xxhash import xxh3_128
 
+from sim.disk.cache.inode import Inode
 from sim.disk.cache.operation import Operation
 
 
 class Divergence(NamedTuple):
-    """The first line in which two traces differ, from 1; an empty line is the end of one."""
+    """The first line in which two traces differ, from 1; a trace that has ended has ``""``."""
 
     line: int
     first: str
@@ -30,29 +31,26 @@ class Trace:
         self.lines: list[str] = []
 
     def add(self, line: str) -> None:
-        """Add one line."""
+        """Append one line."""
         self.lines.append(line)
 
     def add_operations(self, journal: Sequence[Operation]) -> None:
-        """Add what a disk did in one lifetime."""
+        """Append a line for each operation of a disk in one lifetime."""
         for number, operation in enumerate(journal, 1):
-            self.lines.append(f"  {number} {type(operation).__name__} {_values(operation)}")
+            values = " ".join(
+                f"inode {value.number}" if isinstance(value, Inode) else repr(value)
+                for value in operation
+            )
+            self.lines.append(f"  {number} {type(operation).__name__} {values}")
 
     def digest(self) -> str:
-        """Return 32 hex digits that are equal exactly for equal traces."""
+        """Return 32 hex digits that differ for different traces."""
         text = "\n".join(self.lines)
         return xxh3_128(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _values(operation: Operation) -> str:
-    return " ".join(
-        repr(value) if isinstance(value, int | str | bytes) else f"inode {value.number}"
-        for value in operation
-    )
-
-
 def first_divergence(first: Sequence[str], second: Sequence[str]) -> Divergence | None:
-    """Return where two traces part, or None if they are equal."""
+    """Return the first difference of two traces, or None if they are equal."""
     for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
         if one != other:
             return Divergence(number, one, other)

@@ -1,7 +1,14 @@
-"""The simulated machine of one run: a disk, a clock, ids, and one host per lifetime.
+"""The simulated machine of one run: a disk, a clock, ids, and one lifetime after the other.
 
-A host lives from ``boot`` until ``kill`` or ``cut_power``. After that its disk is poisoned:
-every later call through it raises ``PowerOff`` and changes nothing.
+A lifetime begins with ``boot`` and ends with ``kill``, ``stop`` or ``cut_power``. Then its
+process is dead: every later call through it raises ``PowerOff`` and changes nothing, and the
+next ``boot`` starts on the disk that the end has left::
+
+    world = World(lambda boot: boot.process, SeededChoices(1))
+    world.boot().mkdir("/d")
+    all_lost = SurvivorSet(lost=tuple(range(len(world.disk.unsynced().micros))))
+    world.cut_power(all_lost)
+    assert world.boot().listdir("/") == []
 """
 
 from __future__ import annotations
@@ -28,11 +35,15 @@ H = TypeVar("H")
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """The parts of one lifetime, from which ``make_host`` builds a host.
+    """The parts of the machine for one lifetime, from which ``make_host`` builds a host.
 
-    ``process`` is on the disk, ``loop`` runs the coroutines, ``workers`` the blocking calls.
-    ``on_end`` registers a call that is made once when the lifetime ends, however it ends; it
-    must not touch the disk.
+    ``process`` has the calls of ``os`` on the simulated disk. ``loop`` runs coroutines in
+    virtual time; ``workers`` runs blocking calls for them. ``clock`` and ``ids`` belong to
+    the world and go on in the next lifetime.
+
+    ``on_end`` registers a function to be called once when the lifetime ends, in whatever
+    way; the last one registered is called first. The disk is off by then. Use it to close
+    objects that live outside of the disk, such as database connections.
     """
 
     process: Process
@@ -44,13 +55,18 @@ class Boot:
 
 
 class World(Generic[H]):
-    """Boots ``make_host`` on one disk again and again, each time on the last crash image.
+    """Boots ``make_host`` on one disk again and again.
 
-    ``make_host`` builds the system's door to the machine from a ``Boot``. ``model`` is a
-    persistence model or its name; ``image`` is the disk of the first boot, and afterwards
-    the disk of the next one. ``trace``, if set, receives all operations of a lifetime when
-    it ends, and the schedule as it happens. ``schedule`` decides which task runs next; by
-    default the first that is ready. ``boots`` counts the lifetimes.
+    ``make_host`` receives the ``Boot`` of a lifetime and returns the host: the interface
+    through which the system under test uses the machine. ``boot`` returns it. ``choices``
+    seeds the ids. ``model`` is a persistence model or its name.
+
+    ``image`` is the disk at the first boot, empty if not given; between two lifetimes it is
+    the disk at the next boot. ``boots`` counts the lifetimes. ``schedule``, which may be set
+    at any time, decides which task runs next; by default the first that is ready.
+    ``trace``, if set, receives the schedule, and the operations of each lifetime at its end.
+
+    Raises ``HarnessError`` for an unknown model.
     """
 
     def __init__(
@@ -68,82 +84,80 @@ class World(Generic[H]):
         self.boots = 0
         self._make_host = make_host
         self._schedule: Choices = PlainChoices()
-        self._disk: Disk | None = None
-        self._loop: SimulatedLoop | None = None
-        self._process: Process | None = None
+        self._boot: Boot | None = None
         self._at_end: list[Callable[[], None]] = []
 
     @property
-    def disk(self) -> Disk:
-        """The running disk; ``HarnessError`` between two lifetimes."""
-        if self._disk is None:
-            raise HarnessError("no host is alive: boot() the world first")
-        return self._disk
+    def alive(self) -> bool:
+        """Whether a lifetime has begun and not ended."""
+        return self._boot is not None
 
     @property
     def process(self) -> Process:
-        """The process on the running disk; ``HarnessError`` between two lifetimes."""
-        if self._process is None:
-            raise HarnessError("no host is alive: boot() the world first")
-        return self._process
+        """The process of this lifetime; ``HarnessError`` between two lifetimes."""
+        return self._running.process
 
     @property
-    def alive(self) -> bool:
-        """Whether a host was booted and has not ended."""
-        return self._disk is not None
+    def disk(self) -> Disk:
+        """The disk of this lifetime; ``HarnessError`` between two lifetimes."""
+        return self._running.process.disk
 
     @property
     def loop(self) -> SimulatedLoop:
         """The event loop of this lifetime; ``HarnessError`` between two lifetimes."""
-        if self._loop is None:
-            raise HarnessError("no host is alive: boot() the world first")
-        return self._loop
+        return self._running.loop
 
     @property
     def schedule(self) -> Choices:
-        """What the event loop asks which task runs next; may be set at any time."""
+        """The choices that decide which task runs next."""
         return self._schedule
 
     @schedule.setter
     def schedule(self, choices: Choices) -> None:
         self._schedule = choices
-        if self._loop is not None:
-            self._loop.choices = choices
+        if self._boot is not None:
+            self._boot.loop.choices = choices
+
+    @property
+    def _running(self) -> Boot:
+        if self._boot is None:
+            raise HarnessError("no host is alive: boot() the world first")
+        return self._boot
 
     def boot(self) -> H:
-        """Start the next lifetime; ``HarnessError`` while the one before still lives."""
-        if self._disk is not None:
+        """Start the next lifetime and return its host; ``HarnessError`` while one is alive."""
+        if self._boot is not None:
             raise HarnessError("two hosts on one disk: end the first one before boot()")
         self.clock.boot()
         self.boots += 1
-        self._disk = disk = Disk(self.image, self.model, self.clock.wall_ns)
-        self._process = process = Process(disk)
-        self._loop = loop = SimulatedLoop(self.clock, self._schedule, disk)
+        disk = Disk(self.image, self.model, self.clock.wall_ns)
+        loop = SimulatedLoop(self.clock, self._schedule, disk)
         loop.trace = self.trace
-        return self._make_host(
-            Boot(process, loop, self.clock, self.ids, SimulatedWorkers(), self._at_end.append)
+        self._boot = boot = Boot(
+            Process(disk), loop, self.clock, self.ids, SimulatedWorkers(), self._at_end.append
         )
+        return self._make_host(boot)
 
     def kill(self) -> None:
         """End the process; the page cache survives."""
         self._end(self.disk.snapshot())
 
     def stop(self) -> None:
-        """End the process as ``kill`` does, when no power cut will follow.
+        """End the process like ``kill``, with all unsynced operations made durable.
 
-        Cheaper than ``kill``: unsynced operations are counted as durable.
+        Cheaper than ``kill``; use it where no power cut will follow.
         """
         self._end(self.disk.unmounted())
 
     def cut_power(self, survivors: SurvivorSet) -> None:
-        """End the machine; of the unsynced operations, ``survivors`` are on the platter.
+        """End the machine; of the unsynced operations, only ``survivors`` reach the platter.
 
         Raises ``HarnessError`` if the persistence model does not allow them.
         """
         self._end(self.disk.power_cut(survivors))
 
     def _end(self, image: Image) -> None:
-        disk, loop = self.disk, self.loop
+        boot, disk = self._running, self.disk
         disk.power_off()
         while self._at_end:
             self._at_end.pop()()
@@ -152,5 +166,5 @@ class World(Generic[H]):
             self.trace.add_operations(disk.journal)
             self.trace.add(f"image {image.digest()}")
         self.image = image
-        self._disk = self._loop = self._process = None
-        loop.abandon()
+        self._boot = None
+        boot.loop.abandon()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from faults.fault_plan import CallKind, FailSync, FaultRule, Refuse, Shorten
+from faults.fault_plan import CallKind, FailSync, FaultRule, Refuse, ShortTransfer
 from faults.injectors.rule_injector import RuleInjector
 from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
 
@@ -64,12 +64,12 @@ class FailSyncInjector(RuleInjector):
         return operation
 
 
-class ShortenInjector(RuleInjector):
+class ShortTransferInjector(RuleInjector):
     """Cuts writes or reads that are longer than the rule's size."""
 
     __slots__ = ("_most_bytes",)
 
-    def __init__(self, rule: FaultRule, effect: Shorten) -> None:
+    def __init__(self, rule: FaultRule, effect: ShortTransfer) -> None:
         super().__init__(rule)
         self._most_bytes = effect.most_bytes
 

@@ -1,13 +1,16 @@
-"""What the simulated event loop has promised to call: at once, or at a moment."""
+"""The calls that the simulated event loop will make, at once or at a later time."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from contextvars import Context
-from typing import Any, Protocol
+from heapq import heapify, heappop, heappush
+from typing import Any, Final
 
 from sim.loop.workers import Job
+
+_CANCELLED_KEPT: Final = 64
 
 
 class ReadyHandle(asyncio.Handle):
@@ -24,26 +27,23 @@ class ReadyHandle(asyncio.Handle):
         self.context = context
 
     def cancel(self) -> None:
-        """Take the call back."""
+        """Cancel the call."""
         self.callback = None
         self.args = ()
 
     def cancelled(self) -> bool:
-        """Say whether the call was taken back."""
+        """Return whether the call was cancelled."""
         return self.callback is None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.callback!r}>"
 
 
-class Timers(Protocol):
-    """Whoever keeps the timers, and wants to know of those that were cancelled."""
+class TimedHandle(asyncio.TimerHandle):
+    """A call that becomes ready at ``moment_ns`` of virtual, monotonic time.
 
-    def timer_cancelled(self) -> None: ...
-
-
-class MomentHandle(asyncio.TimerHandle):
-    """A call that is ready at ``moment_ns``, virtual; ``callback`` as above."""
+    ``timers`` is the heap that holds it, None before it is set and after it was taken out.
+    """
 
     __slots__ = ("args", "callback", "context", "moment_ns", "timers")
 
@@ -58,19 +58,18 @@ class MomentHandle(asyncio.TimerHandle):
         self.callback: Callable[..., object] | None = callback
         self.args = args
         self.context = context
-        # None when it is not, or no longer, kept among the timers.
         self.timers: Timers | None = None
 
     def cancel(self) -> None:
-        """Take the call back."""
+        """Cancel the call."""
         if self.callback is not None:
             self.callback = None
             self.args = ()
             if self.timers is not None:
-                self.timers.timer_cancelled()
+                self.timers.count_cancelled()
 
     def cancelled(self) -> bool:
-        """Say whether the call was taken back."""
+        """Return whether the call was cancelled."""
         return self.callback is None
 
     def when(self) -> float:
@@ -87,17 +86,72 @@ class MomentHandle(asyncio.TimerHandle):
         return self is other
 
 
-def is_free(handle: ReadyHandle | MomentHandle) -> bool:
-    """Say whether a handle may overtake others: steps of tasks, calls of workers, timers."""
+class Timers:
+    """The timers of an event loop, ordered by moment and then by the order of ``set``.
+
+    ``heap`` has moment, serial number and handle of each; its first entry is the earliest.
+    """
+
+    __slots__ = ("_cancelled", "_set", "heap")
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[int, int, TimedHandle]] = []
+        self._set = 0
+        self._cancelled = 0
+
+    def set(self, handle: TimedHandle) -> None:
+        """Add a timer."""
+        self._set += 1
+        handle.timers = self
+        heappush(self.heap, (handle.moment_ns, self._set, handle))
+
+    def due(self, now_ns: int) -> list[TimedHandle]:
+        """Remove and return the timers that are due, in order."""
+        heap, due = self.heap, []
+        while heap and heap[0][0] <= now_ns:
+            handle = self._take()
+            if handle.callback is not None:
+                due.append(handle)
+        return due
+
+    def earliest_ns(self) -> int | None:
+        """Return the moment of the earliest timer that was not cancelled."""
+        heap = self.heap
+        while heap and heap[0][2].callback is None:
+            self._take()
+        return heap[0][0] if heap else None
+
+    def clear(self) -> None:
+        """Remove all timers."""
+        self.heap.clear()
+
+    def count_cancelled(self) -> None:
+        """Count a cancelled timer; remove them all once they are more than half of the heap."""
+        self._cancelled += 1
+        if self._cancelled > _CANCELLED_KEPT and self._cancelled * 2 > len(self.heap):
+            self.heap[:] = [entry for entry in self.heap if entry[2].callback is not None]
+            heapify(self.heap)
+            self._cancelled = 0
+
+    def _take(self) -> TimedHandle:
+        handle = heappop(self.heap)[2]
+        handle.timers = None
+        if handle.callback is None:
+            self._cancelled -= 1
+        return handle
+
+
+def may_overtake(handle: ReadyHandle | TimedHandle) -> bool:
+    """Return whether a call may run before earlier ones: steps of tasks, jobs, timers."""
     callback = handle.callback
-    return isinstance(handle, MomentHandle) or isinstance(
+    return isinstance(handle, TimedHandle) or isinstance(
         callback if isinstance(callback, Job) else getattr(callback, "__self__", None),
         (asyncio.Task, Job),
     )
 
 
 def name_of(callback: Callable[..., object]) -> str:
-    """Return the name of a task whose step this is, or of the function."""
+    """Return the name of the task whose step a callback is, or else of the function."""
     owner = getattr(callback, "__self__", None)
     if isinstance(owner, asyncio.Task):
         return owner.get_name()

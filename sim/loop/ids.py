@@ -1,4 +1,4 @@
-"""Fresh names that repeat from run to run: a generator seeded by the run's choices."""
+"""Fresh ids that repeat from run to run: a generator seeded by the choices of the run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Final
 
 from sim.choices import Choices, SeededChoices
 
-_SEEDS: Final = (1 << 16) - 1
+_MAX_SEED: Final = (1 << 16) - 1
 _UUID_BITS: Final = 128
 
 
 class SimulatedIds:
-    """The ids of one world, across its lifetimes; implements ``system.ports.Ids``."""
+    """The ids of one world, unique across its lifetimes."""
 
     __slots__ = ("_source",)
 
@@ -19,8 +19,8 @@ class SimulatedIds:
         self.choose(choices)
 
     def choose(self, choices: Choices) -> None:
-        """Choose the ids that come from now on."""
-        self._source = SeededChoices(choices.integer("ids", 0, _SEEDS))
+        """Draw a new seed, which determines all later ids."""
+        self._source = SeededChoices(choices.integer("ids", 0, _MAX_SEED))
 
     def uuid_hex(self) -> str:
         """Return a fresh UUID (version 4, RFC 9562) as 32 lower-case hex digits."""
@@ -30,7 +30,7 @@ class SimulatedIds:
         return f"{bits:032x}"
 
     def random_hex(self, digits: int) -> str:
-        """Return that many random lower-case hex digits."""
+        """Return ``digits`` random lower-case hex digits."""
         return f"{self._bits(4 * digits):0{digits}x}"
 
     def _bits(self, count: int) -> int:

@@ -1,6 +1,6 @@
-"""What an event loop without an operating system refuses, each call by its name.
+"""The methods of an asyncio event loop that the simulation does not support.
 
-There are no threads, sockets, pipes, signals or processes in a simulated world.
+A simulated world has no threads, sockets, pipes, signals or processes.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any, NoReturn
 from sim.errors import UnsupportedOperation
 
 
-def _refused(name: str, cure: str = "go through a port of the host") -> Any:
+def _refused(name: str, remedy: str = "go through a port of the host") -> Any:
     def refuse(*_arguments: object, **_options: object) -> NoReturn:
-        raise UnsupportedOperation(f"loop.{name} is not simulated: {cure}")
+        raise UnsupportedOperation(f"loop.{name} is not simulated: {remedy}")
 
     refusal: Callable[..., NoReturn] = refuse
     refusal.__name__ = name
     return refusal
 
 
-class Refusals(asyncio.AbstractEventLoop):
-    """An event loop that refuses whatever would leave the simulated world."""
+class RefusingLoop(asyncio.AbstractEventLoop):
+    """An event loop whose methods for I/O, threads and processes raise ``UnsupportedOperation``."""
 
     add_reader = _refused("add_reader")
     add_signal_handler = _refused("add_signal_handler")
@@ -63,13 +63,13 @@ class Refusals(asyncio.AbstractEventLoop):
         """Return None: the loop makes its tasks itself."""
 
     def get_debug(self) -> bool:
-        """Return False: the debug mode of asyncio looks at the real clock."""
+        """Return False: the debug mode of asyncio reads the real clock."""
         return False
 
     def set_debug(self, enabled: bool) -> None:
-        """Refuse debug mode."""
+        """Raise ``UnsupportedOperation`` if debug mode is to be enabled."""
         if enabled:
-            raise UnsupportedOperation("the debug mode of asyncio looks at the real clock")
+            raise UnsupportedOperation("the debug mode of asyncio reads the real clock")
 
     async def shutdown_default_executor(self, *_timeout: float | None) -> None:
         """Do nothing: there are no threads."""

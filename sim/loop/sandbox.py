@@ -1,21 +1,21 @@
-"""The fence around a simulated world: who reaches for the real one from inside is stopped.
+"""The sandbox around a simulated world: code inside that uses the real one is stopped.
 
-The one file that patches. While the fence is up, in the thread that put it up:
+The one file that patches. While the sandbox is active, in the thread that entered it:
 
 - **names** are replaced: the clocks of ``time``, ``datetime.now`` and its kind, the module
   functions of ``random``, an unseeded ``random.Random``, ``os.urandom``, ``uuid``,
-  ``secrets``, ``os.stat`` and its kind; in their own modules, and wherever a module that
-  is no part of Python had imported them under a name of its own;
-- **audit events** are refused: opening and changing files, sockets, threads, processes.
-  CPython raises them however the call was reached. The hook stays for good, and is idle
-  while the fence is down.
+  ``secrets``, ``os.stat`` and its kind; in their own modules, and in every module outside
+  of the standard library that has imported them under a name of its own;
+- **audit events** (PEP 578) are refused: opening and changing files, sockets, threads,
+  processes. CPython raises them however the call was reached. The hook cannot be removed;
+  it does nothing while the sandbox is inactive.
 
-Who may: tools that watch from within (Hypothesis, coverage, pytest, a debugger), and the
-parts of Python that read source code or date a log record. The innermost caller that is
-no part of Python decides.
+Allowed callers are tools that observe from inside (Hypothesis, coverage, pytest, a debugger),
+and the parts of Python that read source code or date a log record. The innermost caller
+outside of the standard library decides.
 
-Left out: what C extensions do by themselves, and an original kept anywhere but in a
-module's global name (a default argument, a list, a closure) before the fence first saw it.
+Left out: calls made by C extensions, and an original stored anywhere but in a module's
+global name (a default argument, a list, a closure) before the sandbox was first active.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ _PYTHON: Final = sys.stdlib_module_names
 
 
 class Sandbox:
-    """Up between ``__enter__`` and ``__exit__``, which nest; leaving raises what was swallowed.
+    """A reusable, nestable context manager; leaving it raises an escape that was swallowed.
 
-    ``thread`` is the one that put it up, 0 while it is down.
+    ``thread`` is the identifier of the thread that entered it, 0 while it is inactive.
     """
 
     __slots__ = (
@@ -118,13 +118,13 @@ class Sandbox:
         if escape is not None and escape is not failure:
             raise escape
 
-    def check(self, what: str) -> None:
-        """Raise ``EscapedSimulation`` if the fence is up and the caller is inside."""
+    def check(self, call: str) -> None:
+        """Raise ``EscapedSimulation`` if the sandbox is active and the caller not allowed."""
         if self.thread and self.thread == _thread.get_ident():
             place = _escaping(_getframe(2))
             if place:
                 escape = EscapedSimulation(
-                    f"{what} was called inside a simulated world, at {place}; "
+                    f"{call} was called inside a simulated world, at {place}; "
                     "go through a port of the host"
                 )
                 if self._escape is None:
@@ -132,7 +132,7 @@ class Sandbox:
                 raise escape
 
     def _survey(self) -> None:
-        """Find every name to replace, in the modules that are loaded by now."""
+        """Find every name to replace, in the modules that are loaded so far."""
         if not self._hooked:
             sys.addaudithook(_audit)
             self._hooked = True
@@ -140,7 +140,7 @@ class Sandbox:
         self._namespaces, self._originals, self._replacements = [], [], []
         for module in dict.fromkeys(module for module, _ in _HOMES):
             self._replace(vars(module), [name for home, name in _HOMES if home is module])
-        # Programs put all kinds of things there.
+        # Programs put objects of any type there.
         loaded: list[tuple[str, object]] = list(sys.modules.items())
         for title, entry in loaded:
             top = title.partition(".")[0]
@@ -154,7 +154,7 @@ class Sandbox:
         self._surveyed = len(sys.modules), next(reversed(sys.modules))
 
     def _replace(self, namespace: dict[str, Any], names: list[str]) -> None:
-        """Have those of these names replaced that are there."""
+        """Register the names that exist in ``namespace`` for replacement."""
         originals = {name: namespace[name] for name in names if name in namespace}
         if originals:
             replacements = {name: _REPLACEMENTS[id(value)][1] for name, value in originals.items()}
@@ -164,24 +164,24 @@ class Sandbox:
 
 
 def _put(names: list[dict[str, Any]], namespaces: list[dict[str, Any]]) -> None:
-    """Update each namespace by its names, twice in each lifetime: without a loop in Python."""
+    """Update each namespace by its names, without a Python loop: it runs twice a lifetime."""
     deque(map(ior, namespaces, names), maxlen=0)
 
 
 SANDBOX: Final = Sandbox()
-"""The fence of this process."""
+"""The sandbox of this process."""
 
 
-# A plain function: a method would cost four times as much, at each of the many events.
+# A plain function: there are many events, and a method costs four times as much.
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse an audit event (PEP 578) from inside."""
+    """Refuse an audit event from inside."""
     if SANDBOX.thread and event in _EVENTS:
         shown = f"({arguments[0]!r})" if arguments and event == "open" else ""
         SANDBOX.check(f"{event}{shown}")
 
 
 def _escaping(frame: FrameType | None) -> str:
-    """Return file and line of whoever called, empty for one who may."""
+    """Return file, line and function of the caller, empty if it is allowed."""
     while frame is not None:
         top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if top in _TOOLS or top in _WATCHERS:
@@ -192,20 +192,20 @@ def _escaping(frame: FrameType | None) -> str:
     return ""
 
 
-def _guarded(what: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def _guarded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*arguments: Any, **options: Any) -> Any:
-        SANDBOX.check(what)
+        SANDBOX.check(name)
         return original(*arguments, **options)
 
     return guarded
 
 
-def _guarded_display(what: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """Guard a function that looks at the clock only when it is told no time."""
+def _guarded_display(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Guard a function that reads the clock only when it is given no time."""
 
     def guarded(seconds: float | None = None) -> Any:
         if seconds is None:
-            SANDBOX.check(what)
+            SANDBOX.check(name)
         return original(seconds)
 
     return guarded
@@ -220,8 +220,8 @@ def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
 _REAL_SEED: Final = random.Random.seed
 
 
-class _DateKind(type):
-    """Stands in for ``date`` or ``datetime``; what it makes, and what it equals, is real."""
+class _DateClass(type):
+    """Replaces ``date`` or ``datetime``; its instances are real, and it equals the real class."""
 
     real: type
 
@@ -244,20 +244,20 @@ class _DateKind(type):
         return getattr(cls.real, name)
 
 
-def _guarded_class(real: type, looks: tuple[str, ...]) -> type:
+def _guarded_class(real: type, clock_methods: tuple[str, ...]) -> type:
     members = {
         name: staticmethod(
             _guarded(f"{real.__module__}.{real.__name__}.{name}", getattr(real, name))
         )
-        for name in looks
+        for name in clock_methods
     }
-    guarded = _DateKind(real.__name__, (), {**members, "__module__": real.__module__})
+    guarded = _DateClass(real.__name__, (), {**members, "__module__": real.__module__})
     guarded.real = real
     return guarded
 
 
 def _homes() -> list[tuple[ModuleType, str]]:
-    """Return module and name of everything that is replaced."""
+    """Return the module and the name of each function or class that is replaced."""
     inside = vars(random)["_inst"]
     return [
         *((time, name) for name in (*_CLOCKS, *_DISPLAYS)),
@@ -280,20 +280,19 @@ def _homes() -> list[tuple[ModuleType, str]]:
 
 def _replacement(module: ModuleType, name: str, original: Any) -> Any:
     if module is dt:
-        looks = ("now", "today", "utcnow") if name == "datetime" else ("today",)
-        return _guarded_class(original, looks)
-    what = f"{module.__name__}.{name}"
+        clock_methods = ("now", "today", "utcnow") if name == "datetime" else ("today",)
+        return _guarded_class(original, clock_methods)
     guard = _guarded_display if name in _DISPLAYS else _guarded
-    return guard(what, original)
+    return guard(f"{module.__name__}.{name}", original)
 
 
 _HOMES: Final = _homes()
 
-# By the identity of the original, which a module may have imported under any name. The
-# originals are kept, so that no identity is given twice; nothing depends on their order.
+# Keyed by the identity of the original, which a module may have imported under any name. The
+# originals are kept alive, so that no identity is reused; nothing depends on their order.
 _REPLACEMENTS: Final[dict[int, tuple[Any, Any]]] = {
     id(original): (original, _replacement(module, name, original))
-    # A thing with several homes is called by the first.
+    # A function with several homes is named by the first.
     for module, name in reversed(_HOMES)
     if (original := getattr(module, name, None)) is not None
 }

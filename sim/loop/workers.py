@@ -1,9 +1,9 @@
-"""Calls that block, in a world that has no threads: each is one step of the schedule.
+"""Blocking calls in a world without threads: each is one step of the schedule.
 
-A call that was handed over runs, whole and on its own, at some later step, whatever became
-of the caller; so it can come before or after a call that another task handed over. A caller
-that is cancelled hears of it after the call. Left out: two calls never run at once, and a
-call whose caller was cancelled before it began is never dropped.
+A call that was handed over runs at some later step, uninterrupted, even if its caller is
+cancelled; it may run before or after the call that another task handed over. A cancelled
+caller is resumed after the call. Left out: two calls never run at the same time, and a call
+whose caller was cancelled before it began is never dropped.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ T = TypeVar("T")
 class Job(Generic[T]):
     """One call that was handed over, and the future of its result.
 
-    ``has_ended`` is set by a caller that was cancelled and waits for the end.
+    ``on_end`` is set by a cancelled caller that waits for the end of the call.
     """
 
-    __slots__ = ("_call", "_result", "ended", "has_ended")
+    __slots__ = ("_call", "_result", "ended", "on_end")
 
     def __init__(self, call: Callable[[], T], result: asyncio.Future[T]) -> None:
         self._call = call
         self._result = result
         self.ended = False
-        self.has_ended: asyncio.Future[None] | None = None
+        self.on_end: asyncio.Future[None] | None = None
 
     def __call__(self) -> None:
-        """Run the call; what ends a lifetime goes straight through to the event loop."""
+        """Run the call; a ``BaseException`` that ends the lifetime passes to the event loop."""
         result = self._result
         try:
             value = self._call()
@@ -44,17 +44,20 @@ class Job(Generic[T]):
             if not result.cancelled():
                 result.set_result(value)
         self.ended = True
-        if self.has_ended is not None and not self.has_ended.done():
-            self.has_ended.set_result(None)
+        if self.on_end is not None and not self.on_end.done():
+            self.on_end.set_result(None)
 
 
 class SimulatedWorkers:
-    """The workers of the event loop that is running; implements ``system.ports.Workers``."""
+    """Runs blocking calls on the event loop that is running."""
 
     __slots__ = ()
 
     async def run(self, call: Callable[[], T]) -> T:
-        """Return what ``call()`` returns, or raise what it raises, at a later step."""
+        """Run ``call()`` at a later step and return its result; its exceptions pass through.
+
+        If the caller is cancelled, ``CancelledError`` is raised after the call has ended.
+        """
         loop = asyncio.get_running_loop()
         result: asyncio.Future[T] = loop.create_future()
         job = Job(call, result)
@@ -63,7 +66,7 @@ class SimulatedWorkers:
             return await result
         except asyncio.CancelledError:
             while not job.ended:
-                job.has_ended = loop.create_future()
+                job.on_end = loop.create_future()
                 with suppress(asyncio.CancelledError):
-                    await job.has_ended
+                    await job.on_end
             raise

@@ -23,7 +23,7 @@ from faults.fault_plan import (
     NthCall,
     Refuse,
     Rot,
-    Shorten,
+    ShortTransfer,
     StepBack,
 )
 from sim.disk.cache.operation import SyncFailure
@@ -65,7 +65,7 @@ _any_rule = st.one_of(
     _rules(["read", "write"], _eio, _nth, _globs),
     _rules(["fsync"], _fail_sync, st.one_of(_nth, _from), _globs),
     _rules(["write", "fsync", "close"], _enospc, _growth, _globs),
-    _rules(["read", "write"], st.builds(Shorten, _numbers), _nth, _globs),
+    _rules(["read", "write"], st.builds(ShortTransfer, _numbers), _nth, _globs),
     _rules(["read"], st.builds(Rot, st.integers(0, 99)), st.just(ALWAYS), _globs),
     _rules(["write"], st.builds(Misdirect, _numbers), _nth, _globs),
     _rules(["open"], _refuse, st.builds(AboveDescriptors, _numbers), _globs),
@@ -92,7 +92,7 @@ def test_every_plan_parses_back_from_its_one_line(plan: FaultPlan) -> None:
             "write * after 40KiB ENOSPC",
             rule("write", "*", Refuse(28), AfterGrowth(40960)),
         ),
-        ("write * #2 short:10B", rule("write", "*", Shorten(10), NthCall(2))),
+        ("write * #2 short:10B", rule("write", "*", ShortTransfer(10), NthCall(2))),
         ("write * #1 EINTR", rule("write", "*", Refuse(4), NthCall(1))),
         ("read * EIO", rule("read", "*", Refuse(5), NthCall(1, onwards=True))),
         ("read * #2+ EIO", rule("read", "*", Refuse(5), NthCall(2, onwards=True))),

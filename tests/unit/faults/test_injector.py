@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from faults.crash_counter import CrashCounter
@@ -148,18 +146,6 @@ def test_a_step_of_the_clock_lasts_over_a_crash_and_is_not_repeated() -> None:
     assert steps == [-90 * SECOND_NS] * 2
     faults.remove()
     assert world.clock.wall_now_ns == EPOCH_NS + world.clock.now_ns
-
-
-def test_the_program_and_the_time_stamps_of_its_files_share_a_clock_that_steps_back() -> None:
-    world = World(lambda boot: boot, PlainChoices())
-    boot = world.boot()
-    FaultInjector(FaultPlan.parse("clock * #2 back:90s")).install(world.disk, world.clock)
-    before_ns = boot.clock.wall_ns()
-    descriptor = boot.process.open("/f", os.O_CREAT | os.O_WRONLY)
-    boot.process.write(descriptor, b"x")
-    stamp_ns = boot.process.stat("/f").st_mtime_ns
-    after_ns = boot.clock.wall_ns()
-    assert before_ns - 90 * SECOND_NS < stamp_ns < after_ns < before_ns - 89 * SECOND_NS
 
 
 def test_a_rule_on_the_clock_needs_a_clock() -> None:

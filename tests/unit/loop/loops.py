@@ -1,4 +1,4 @@
-"""Event loops for the tests, and the order in which tasks ran."""
+"""Event loops and worlds for the tests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,18 @@ from typing import Any, TypeVar
 from sim.choices import Choices, PlainChoices
 from sim.loop.clock import SimulatedClock
 from sim.loop.event_loop import SimulatedLoop
+from sim.world import Boot, World
 
 T = TypeVar("T")
 
 SECOND_NS = 1_000_000_000
+
+
+def new_world(schedule: Choices | None = None) -> World[Boot]:
+    """Return a world whose host is the ``Boot`` itself."""
+    world = World(lambda boot: boot, PlainChoices())
+    world.schedule = schedule or PlainChoices()
+    return world
 
 
 def new_loop(choices: Choices | None = None) -> SimulatedLoop:
@@ -19,7 +27,7 @@ def new_loop(choices: Choices | None = None) -> SimulatedLoop:
 
 
 def run(coroutine: Coroutine[Any, Any, T], choices: Choices | None = None) -> T:
-    """Run to the end on a new loop; a failure that reached nobody is raised."""
+    """Run the coroutine on a new loop; raise any failure that was never retrieved."""
     loop = new_loop(choices)
     result = loop.run_until_complete(coroutine)
     loop.raise_unhandled()

@@ -168,15 +168,15 @@ async def cancellation() -> None:
 
 
 async def context_variables() -> None:
-    name: ContextVar[str] = ContextVar("name", default="nobody")
+    name: ContextVar[str] = ContextVar("name", default="unset")
 
-    async def introduce(who: str) -> str:
-        name.set(who)
+    async def introduce(value: str) -> str:
+        name.set(value)
         await asyncio.sleep(1)
         return name.get()
 
     assert [*await asyncio.gather(introduce("a"), introduce("b"))] == ["a", "b"]
-    assert name.get() == "nobody"
+    assert name.get() == "unset"
 
 
 async def callbacks_in_their_order() -> None:
@@ -184,11 +184,11 @@ async def callbacks_in_their_order() -> None:
     loop = asyncio.get_running_loop()
     future = loop.create_future()
 
-    def note(number: int, _: object) -> None:
+    def record(number: int, _: object) -> None:
         order.append(number)
 
     for number in range(5):
-        future.add_done_callback(partial(note, number))
+        future.add_done_callback(partial(record, number))
     for number in range(5, 10):
         loop.call_soon(order.append, number)
     await asyncio.sleep(0.1)
@@ -205,7 +205,7 @@ async def callbacks_in_their_order() -> None:
         cancellation, context_variables, callbacks_in_their_order,
     ],
 )  # fmt: skip
-def test_asyncio_keeps_its_promises(
+def test_a_feature_of_asyncio_works_under_every_schedule(
     feature: Callable[[], Awaitable[None]], choices: Choices
 ) -> None:
     async def main() -> None:
@@ -214,15 +214,15 @@ def test_asyncio_keeps_its_promises(
     run(main(), choices)
 
 
-def test_a_day_of_timers_costs_nothing_and_they_come_in_their_order() -> None:
+def test_a_day_of_timers_takes_no_time_and_they_run_in_their_order() -> None:
     async def main() -> list[int]:
         order: list[int] = []
 
-        async def note(hours: int) -> None:
+        async def record(hours: int) -> None:
             await asyncio.sleep(hours * 3600)
             order.append(hours)
 
-        await asyncio.gather(*(note(hours) for hours in (24, 3, 11, 7)))
+        await asyncio.gather(*(record(hours) for hours in (24, 3, 11, 7)))
         return order
 
     assert run(main()) == [3, 7, 11, 24]
@@ -249,14 +249,14 @@ def test_cancelled_timers_do_not_move_the_clock_and_do_not_pile_up() -> None:
      ("subprocess_exec", (print,)), ("add_reader", (0, print)), ("add_signal_handler", (2, print)),
      ("getaddrinfo", ("localhost", 1)), ("set_debug", (True,))],
 )  # fmt: skip
-def test_what_would_leave_the_world_is_refused_by_name(
+def test_a_method_that_needs_the_real_machine_is_refused_by_name(
     name: str, arguments: tuple[object, ...]
 ) -> None:
     with pytest.raises(UnsupportedOperation, match=name.removeprefix("set_")):
         getattr(new_loop(), name)(*arguments)
 
 
-def test_a_failure_that_reaches_nobody_is_kept_for_the_harness() -> None:
+def test_a_failure_that_is_never_retrieved_is_collected() -> None:
     loop = new_loop()
 
     async def fail() -> None:
@@ -276,23 +276,23 @@ def test_a_failure_that_reaches_nobody_is_kept_for_the_harness() -> None:
     assert loop.unhandled() == ()
 
 
-def test_a_failure_that_is_on_its_way_to_somebody_is_not_lost() -> None:
+def test_a_failure_that_a_ready_callback_will_retrieve_is_not_collected() -> None:
     loop = new_loop()
-    asked: list[str] = []
+    retrieved: list[str] = []
 
     async def fail() -> None:
-        raise ValueError("heard")
+        raise ValueError("retrieved")
 
     async def main() -> None:
         task = asyncio.create_task(fail(), name="loser")
-        task.add_done_callback(lambda ended: asked.append(repr(ended.exception())))
+        task.add_done_callback(lambda ended: retrieved.append(repr(ended.exception())))
         await asyncio.sleep(0)
-        # The call that hears of it comes next.
+        # The callback is ready and has not run.
         assert task.done()
-        assert asked == []
+        assert retrieved == []
         assert loop.unhandled() == ()
 
     loop.run_until_complete(main())
     loop.run_until_idle()
-    assert asked == ["ValueError('heard')"]
+    assert retrieved == ["ValueError('retrieved')"]
     assert loop.unhandled() == ()

@@ -1,4 +1,4 @@
-"""A crash in the middle of an await ends everything, and nothing of it reaches the next life."""
+"""A crash in the middle of an await ends the lifetime; nothing of it runs in the next one."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from inspect import CORO_CLOSED, getcoroutinestate
-from typing import Any
 
 import pytest
 
-from crash_tests.rig.host import simulated_host
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
-from sim.choices import PlainChoices, SeededChoices
+from sim.choices import SeededChoices
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
-from sim.loop.abandonment import MOST_CLOSES
-from sim.world import World
-from system.ports import Host
+from sim.loop.abandonment import MAX_CLOSES
+from sim.world import Boot, World
+from tests.unit.loop.loops import new_world
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
-    """No warning, no unraisable exception, no word on standard error."""
+    """Fail on any warning, unraisable exception or output."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
@@ -33,21 +31,20 @@ def nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
     assert capfd.readouterr() == ("", "")
 
 
-def _crash_at(world: World[Any], operation: int) -> None:
+def _crash_at(world: World[Boot], operation: int) -> None:
     disk = world.disk
-    disk.interposer = CrashCounter(disk, operation, Phase.BEFORE, 0)
+    disk.interposer = CrashCounter(disk, operation, Phase.BEFORE)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_after_a_crash_no_further_step_of_that_lifetime_runs(seed: int) -> None:
-    world, log = World(simulated_host, PlainChoices()), list[str]()
-    world.schedule = SeededChoices(seed)
-    host = world.boot()
+    world, log = new_world(SeededChoices(seed)), list[str]()
+    boot = world.boot()
     _crash_at(world, 3)
 
     async def work(name: str) -> None:
         for number in range(4):
-            host.files.mkdir(f"{name}{number}")
+            boot.process.mkdir(f"/{name}{number}")
             log.append(f"{name}{number}")
             await asyncio.sleep(0)
 
@@ -64,14 +61,14 @@ def test_after_a_crash_no_further_step_of_that_lifetime_runs(seed: int) -> None:
     assert len(log) == 2
 
 
-def test_a_crash_that_is_swallowed_is_a_crash_all_the_same() -> None:
-    world = World(simulated_host, PlainChoices())
-    host = world.boot()
+def test_a_swallowed_crash_ends_the_run() -> None:
+    world = new_world()
+    boot = world.boot()
     _crash_at(world, 1)
 
     async def main() -> str:
         with suppress(BaseException):
-            host.files.mkdir("d")
+            boot.process.mkdir("/d")
         return "never mind"
 
     with pytest.raises(SimulatedCrash):
@@ -80,25 +77,25 @@ def test_a_crash_that_is_swallowed_is_a_crash_all_the_same() -> None:
 
 
 def test_a_crash_in_a_call_of_a_worker_ends_the_run() -> None:
-    world = World(simulated_host, PlainChoices())
-    host = world.boot()
+    world = new_world()
+    boot = world.boot()
     _crash_at(world, 1)
 
     async def main() -> None:
         try:
-            await host.workers.run(lambda: host.files.mkdir("d"))
+            await boot.workers.run(lambda: boot.process.mkdir("/d"))
         finally:
-            await host.workers.run(lambda: host.files.mkdir("e"))
+            await boot.workers.run(lambda: boot.process.mkdir("/e"))
 
     with pytest.raises(SimulatedCrash):
         world.loop.run_until_complete(main())
     world.kill()
-    assert world.boot().files.listdir("") == []
+    assert world.boot().process.listdir("/") == []
 
 
-def test_clean_up_of_a_dead_lifetime_meets_dead_ports_and_never_the_next_one() -> None:
-    world, log = World(simulated_host, PlainChoices()), list[str]()
-    host = world.boot()
+def test_clean_up_of_an_ended_lifetime_runs_on_its_own_dead_process() -> None:
+    world, log = new_world(), list[str]()
+    boot = world.boot()
 
     async def hold() -> None:
         try:
@@ -107,7 +104,7 @@ def test_clean_up_of_a_dead_lifetime_meets_dead_ports_and_never_the_next_one() -
             log.append("task")
             asyncio.get_running_loop().call_soon(log.append, "never: a callback")
             try:
-                host.files.mkdir("too late")
+                boot.process.mkdir("/too late")
             finally:
                 await asyncio.create_task(asyncio.sleep(0), name="never")
                 log.append("never: after an await")
@@ -130,12 +127,12 @@ def test_clean_up_of_a_dead_lifetime_meets_dead_ports_and_never_the_next_one() -
     gc.collect()
     world.loop.advance(10**13)
     assert len(log) == 6
-    assert later.files.listdir("") == []
+    assert later.process.listdir("/") == []
     world.kill()
 
 
 def test_an_asynchronous_generator_ends_with_its_lifetime() -> None:
-    world, log = World(simulated_host, PlainChoices()), list[str]()
+    world, log = new_world(), list[str]()
     world.boot()
 
     async def generate(name: str) -> AsyncIterator[int]:
@@ -165,8 +162,8 @@ def test_an_asynchronous_generator_ends_with_its_lifetime() -> None:
     assert len(log) == 2
 
 
-def test_what_will_not_end_is_kept_and_never_resumed() -> None:
-    world, log = World(simulated_host, PlainChoices()), list[int]()
+def test_a_coroutine_that_never_ends_is_kept_and_never_resumed() -> None:
+    world, log = new_world(), list[int]()
     world.boot()
 
     async def immortal() -> None:
@@ -182,18 +179,18 @@ def test_what_will_not_end_is_kept_and_never_resumed() -> None:
     world.loop.run_until_complete(main())
     world.kill()
     gc.collect()
-    assert len(log) == MOST_CLOSES
+    assert len(log) == MAX_CLOSES
 
 
-def test_clean_up_that_fails_while_it_is_dropped_is_silent() -> None:
-    world = World(simulated_host, PlainChoices())
-    host = world.boot()
+def test_clean_up_that_fails_when_its_lifetime_ends_is_silent() -> None:
+    world = new_world()
+    boot = world.boot()
 
     def lines() -> Iterator[int]:
         try:
             yield 1
         finally:
-            host.files.mkdir("too late")
+            boot.process.mkdir("/too late")
 
     async def read() -> None:
         held = lines()
@@ -205,21 +202,21 @@ def test_clean_up_that_fails_while_it_is_dropped_is_silent() -> None:
     world.kill()
 
 
-def test_a_dead_lifetime_leaves_no_memory_behind() -> None:
+def test_an_ended_lifetime_leaks_no_memory() -> None:
     class Big:
         task: object = None
 
-    world, held = World(simulated_host, PlainChoices()), list[weakref.ref[Big]]()
+    world, held = new_world(), list[weakref.ref[Big]]()
 
-    async def cycle(host: Host) -> None:
+    async def cycle(boot: Boot) -> None:
         big = Big()
         held.append(weakref.ref(big))
         big.task = asyncio.current_task()
-        await asyncio.gather(asyncio.Event().wait(), host.clock.sleep(10**12))
+        await asyncio.gather(asyncio.Event().wait(), boot.clock.sleep(10**12))
 
     def live() -> None:
-        host = world.boot()
-        world.loop.create_task(cycle(host))
+        boot = world.boot()
+        boot.loop.create_task(cycle(boot))
         world.loop.run_until_idle()
         world.kill()
 
@@ -229,8 +226,8 @@ def test_a_dead_lifetime_leaves_no_memory_behind() -> None:
     assert [big() for big in held] == [None, None, None]
 
 
-def test_nothing_runs_on_the_loop_of_a_dead_lifetime() -> None:
-    world = World(simulated_host, PlainChoices())
+def test_nothing_runs_on_the_loop_of_an_ended_lifetime() -> None:
+    world = new_world()
     world.boot()
     loop = world.loop
     world.kill()
@@ -240,8 +237,8 @@ def test_nothing_runs_on_the_loop_of_a_dead_lifetime() -> None:
         loop.run_until_idle()
 
 
-def test_a_lifetime_is_not_ended_from_inside() -> None:
-    world = World(simulated_host, PlainChoices())
+def test_a_lifetime_cannot_be_ended_from_inside() -> None:
+    world = new_world()
     world.boot()
 
     async def main() -> None:
@@ -252,11 +249,11 @@ def test_a_lifetime_is_not_ended_from_inside() -> None:
     world.kill()
 
 
-def test_a_harness_that_stops_a_run_stops_it_at_once() -> None:
+def test_a_base_exception_of_the_test_runner_stops_a_run_at_once() -> None:
     class StopTest(BaseException):
         pass
 
-    world, log = World(simulated_host, PlainChoices()), list[str]()
+    world, log = new_world(), list[str]()
     world.boot()
 
     async def stop() -> None:
@@ -274,7 +271,7 @@ def test_a_harness_that_stops_a_run_stops_it_at_once() -> None:
     assert log == []
 
 
-def test_a_generator_in_the_middle_of_a_step_goes_with_its_lifetime() -> None:
+def test_a_generator_in_the_middle_of_a_step_is_closed_with_its_lifetime() -> None:
     log = list[str]()
 
     async def pieces(inner: AsyncIterator[int] | None) -> AsyncIterator[int]:
@@ -294,7 +291,7 @@ def test_a_generator_in_the_middle_of_a_step_goes_with_its_lifetime() -> None:
         await anext(generator)
 
     living = list[weakref.ref[object]]()
-    world = World(simulated_host, PlainChoices())
+    world = new_world()
     world.boot()
     with pytest.raises(SimulatedCrash):
         world.loop.run_until_complete(main())
@@ -304,11 +301,11 @@ def test_a_generator_in_the_middle_of_a_step_goes_with_its_lifetime() -> None:
     assert [reference() for reference in living] == [None, None]
 
 
-def test_a_call_that_a_crash_overtakes_is_dropped_without_a_word() -> None:
+def test_a_coroutine_that_a_crash_kept_from_starting_is_closed_silently() -> None:
     async def main() -> None:
         raise AssertionError("it never begins")
 
-    world = World(simulated_host, PlainChoices())
+    world = new_world()
     world.boot()
     world.loop.call_soon(world.disk.power_off)
     call = main()
@@ -318,7 +315,7 @@ def test_a_call_that_a_crash_overtakes_is_dropped_without_a_word() -> None:
     assert getcoroutinestate(call) == CORO_CLOSED
 
 
-def test_a_world_that_is_dropped_without_an_end_is_silent_too() -> None:
+def test_a_world_that_is_dropped_without_an_end_is_silent() -> None:
     async def hold() -> None:
         try:
             await asyncio.Event().wait()
@@ -335,6 +332,6 @@ def test_a_world_that_is_dropped_without_an_end_is_silent_too() -> None:
         asyncio.get_running_loop().create_task(hold())
         await anext(generate())
 
-    world = World(simulated_host, PlainChoices())
+    world = new_world()
     world.boot()
     world.loop.run_until_complete(main())

@@ -1,4 +1,4 @@
-"""Nothing escapes: whatever is real, touched from inside a simulated world, raises and is named."""
+"""Every use of the real machine from inside a simulated world raises, and names the call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sim.errors import EscapedSimulation, SimulatedCrash
 from sim.loop.sandbox import SANDBOX
 from tests.unit.loop.loops import new_loop
 
-# A module of somebody's program: what it imported under names of its own is fenced in too.
+# A module of a program: names that it imported under its own names are replaced as well.
 IMPORTS = """
 import datetime as dt, io, os, random, secrets, socket, sqlite3, subprocess, threading, time, uuid
 from datetime import date, datetime
@@ -71,9 +71,9 @@ ESCAPES = [
 ]
 
 
-@pytest.mark.parametrize(("what", "escape"), ESCAPES, ids=[escape for _, escape in ESCAPES])
+@pytest.mark.parametrize(("call", "escape"), ESCAPES, ids=[escape for _, escape in ESCAPES])
 def test_an_escape_raises_and_names_the_call_and_the_caller(
-    what: str, escape: str, monkeypatch: pytest.MonkeyPatch
+    call: str, escape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = ModuleType(f"program {escape}")
     exec(IMPORTS, vars(program))
@@ -86,7 +86,7 @@ def test_an_escape_raises_and_names_the_call_and_the_caller(
 
     with pytest.raises(EscapedSimulation) as caught:
         new_loop().run_until_complete(main())
-    assert str(caught.value).startswith(what)
+    assert str(caught.value).startswith(call)
     assert "at program.py:1 in" in str(caught.value)
 
 
@@ -99,7 +99,7 @@ def test_an_escape_names_the_line_of_the_caller() -> None:
         new_loop().run_until_complete(main())
 
 
-def test_an_escape_that_the_system_swallows_is_raised_at_the_end_of_the_run() -> None:
+def test_a_swallowed_escape_is_raised_at_the_end_of_the_run() -> None:
     async def main() -> str:
         with suppress(Exception):
             time.time()
@@ -109,7 +109,7 @@ def test_an_escape_that_the_system_swallows_is_raised_at_the_end_of_the_run() ->
         new_loop().run_until_complete(main())
 
 
-def test_outside_of_a_run_everything_is_as_it_was(tmp_path: Path) -> None:
+def test_after_a_run_every_replaced_name_is_restored(tmp_path: Path) -> None:
     before = [vars(time).copy(), vars(random).copy(), dict(globals())]
     seed = random.Random.seed
 
@@ -139,7 +139,7 @@ def test_the_sandbox_nests() -> None:
     assert time.time() > 0
 
 
-def test_what_touches_nothing_real_goes_through() -> None:
+def test_calls_that_use_no_real_clock_or_randomness_pass() -> None:
     async def main() -> object:
         moment = datetime(2026, 3, 1, tzinfo=dt.UTC)
         assert isinstance(moment, datetime)
@@ -163,15 +163,15 @@ def test_imports_and_log_records_are_no_escapes(caplog: pytest.LogCaptureFixture
     assert [record.message for record in caplog.records] == ["said"]
 
 
-def test_other_threads_are_left_alone() -> None:
+def test_other_threads_are_not_affected() -> None:
     begun, done, times = threading.Event(), threading.Event(), list[float]()
 
-    def look() -> None:
+    def read_clock() -> None:
         begun.wait(10)
         times.append(time.time())
         done.set()
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=read_clock)
     thread.start()
     with SANDBOX:
         begun.set()

@@ -1,4 +1,4 @@
-"""The schedule comes from the choices alone, and a stuck world says where everybody stands."""
+"""The schedule comes from the choices alone; a stuck world reports the place of each task."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from crash_tests.rig.host import simulated_host
 from sim.choices import PlainChoices, SeededChoices
 from sim.errors import HarnessError, Livelock, Stuck
 from sim.trace import Trace
-from sim.world import World
 from tests.meta.source_tree import run_python
-from tests.unit.loop.loops import SECOND_NS, new_loop
+from tests.unit.loop.loops import SECOND_NS, new_loop, new_world
 
 PROGRAM = """
 import asyncio
@@ -41,12 +39,12 @@ print("\\n".join(loop.trace.lines))
 def _order(seed: int) -> str:
     loop, order = new_loop(SeededChoices(seed) if seed else PlainChoices()), list[str]()
 
-    async def note(name: str) -> None:
+    async def record(name: str) -> None:
         await asyncio.sleep(0)
         order.append(name)
 
     async def main() -> None:
-        await asyncio.gather(*(note(name) for name in "abcd"))
+        await asyncio.gather(*(record(name) for name in "abcd"))
 
     loop.run_until_complete(main())
     return "".join(order)
@@ -72,11 +70,10 @@ def test_the_schedule_is_the_same_in_every_process() -> None:
     assert len(traces[0].splitlines()) > 30
 
 
-def test_the_trace_of_a_world_tells_the_schedule() -> None:
+def test_the_trace_of_a_world_has_the_schedule() -> None:
     def trace(seed: int) -> list[str]:
-        world = World(simulated_host, PlainChoices())
+        world = new_world(SeededChoices(seed))
         world.trace = Trace()
-        world.schedule = SeededChoices(seed)
         world.boot()
 
         async def main() -> None:
@@ -104,8 +101,8 @@ def test_a_run_until_idle_ends_at_the_last_timer_that_was_due() -> None:
     assert (order, loop.clock.now_ns) == ([1, 5, 9], 11 * SECOND_NS)
 
 
-def test_the_clock_of_a_host_sleeps_and_times_out_in_virtual_time() -> None:
-    world = World(simulated_host, PlainChoices())
+def test_the_clock_sleeps_and_times_out_in_virtual_time() -> None:
+    world = new_world()
     clock = world.boot().clock
 
     async def main() -> str:
@@ -120,7 +117,7 @@ def test_the_clock_of_a_host_sleeps_and_times_out_in_virtual_time() -> None:
 
 
 def test_the_wall_clock_steps_back_and_the_timers_do_not() -> None:
-    world = World(simulated_host, PlainChoices())
+    world = new_world()
     clock = world.boot().clock
     before_ns = clock.wall_ns()
     world.clock.step_wall(-90 * SECOND_NS)
@@ -129,7 +126,7 @@ def test_the_wall_clock_steps_back_and_the_timers_do_not() -> None:
     assert clock.monotonic_ns() > SECOND_NS
 
 
-def test_a_stuck_world_names_what_each_task_waits_for() -> None:
+def test_a_stuck_world_names_the_call_that_each_task_awaits() -> None:
     loop = new_loop()
     event, queue = asyncio.Event(), asyncio.Queue[int]()
 
@@ -152,16 +149,16 @@ def test_a_stuck_world_names_what_each_task_waits_for() -> None:
     with pytest.raises(Stuck, match="Task-1 is not done") as caught:
         loop.run_until_complete(main())
     text = str(caught.value)
-    name = "test_a_stuck_world_names_what_each_task_waits_for.<locals>"
-    first = test_a_stuck_world_names_what_each_task_waits_for.__code__.co_firstlineno
+    name = "test_a_stuck_world_names_the_call_that_each_task_awaits.<locals>"
+    first = test_a_stuck_world_names_the_call_that_each_task_awaits.__code__.co_firstlineno
     assert f"listener ({name}.listen) waits for Event.wait at {__file__}:{first + 6} in" in text
     assert f"consumer ({name}.consume) waits for Queue.get at {__file__}:{first + 13} in" in text
     assert "waits for TaskGroup.__aexit__ at" in text
     loop.abandon()
 
 
-def test_a_world_that_goes_round_in_circles_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.loop.event_loop.MOST_STEPS", 1000)
+def test_a_livelock_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sim.loop.event_loop.MAX_STEPS", 1000)
 
     async def poll() -> None:
         for _ in range(10**9):

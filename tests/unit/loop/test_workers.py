@@ -1,4 +1,4 @@
-"""A call of a worker is one step of the schedule, and ends whatever becomes of its caller."""
+"""A call of a worker is one step of the schedule, and runs even if its caller is cancelled."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import asyncio
 
 import pytest
 
-from crash_tests.rig.host import simulated_host
-from sim.choices import PlainChoices, SeededChoices
-from sim.world import World
+from sim.choices import SeededChoices
+from tests.unit.loop.loops import new_world
 
 
 def _orders(seed: int) -> str:
-    world, log = World(simulated_host, PlainChoices()), list[str]()
-    world.schedule = SeededChoices(seed)
+    world, log = new_world(SeededChoices(seed)), list[str]()
     workers = world.boot().workers
 
     async def work(name: str) -> None:
@@ -30,22 +28,22 @@ def test_calls_of_several_tasks_run_in_every_order() -> None:
     assert len({_orders(seed) for seed in range(100)}) == 6
 
 
-def test_a_call_gives_back_its_result_or_its_exception() -> None:
-    world = World(simulated_host, PlainChoices())
+def test_a_call_returns_its_result_or_raises_its_exception() -> None:
+    world = new_world()
     workers = world.boot().workers
     assert world.loop.run_until_complete(workers.run(lambda: 7)) == 7
     with pytest.raises(ZeroDivisionError):
         world.loop.run_until_complete(workers.run(lambda: 1 // 0))
 
 
-def test_others_run_before_and_after_a_call_and_never_within_it() -> None:
-    world, log = World(simulated_host, PlainChoices()), list[str]()
+def test_other_tasks_run_before_and_after_a_call_and_never_during_it() -> None:
+    world, log = new_world(), list[str]()
     workers = world.boot().workers
 
     async def work() -> None:
-        log.append("asked")
+        log.append("called")
         await workers.run(lambda: log.extend(["begun", "ended"]))
-        log.append("answered")
+        log.append("returned")
 
     async def other() -> None:
         for _ in range(3):
@@ -56,16 +54,13 @@ def test_others_run_before_and_after_a_call_and_never_within_it() -> None:
         await asyncio.gather(work(), other())
 
     world.loop.run_until_complete(main())
-    assert log == ["asked", "other", "begun", "ended", "other", "answered", "other"]
+    assert log == ["called", "other", "begun", "ended", "other", "returned", "other"]
 
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_caller_that_is_cancelled_hears_of_it_when_its_call_has_ended(
-    seed: int, times: int
-) -> None:
-    world, log = World(simulated_host, PlainChoices()), list[str]()
-    world.schedule = SeededChoices(seed)
+def test_a_cancelled_caller_is_resumed_after_its_call_has_ended(seed: int, times: int) -> None:
+    world, log = new_world(SeededChoices(seed)), list[str]()
     workers = world.boot().workers
 
     async def work() -> None:
@@ -86,8 +81,8 @@ def test_a_caller_that_is_cancelled_hears_of_it_when_its_call_has_ended(
     assert log in (["written"], ["written", "cancelled"], [])
 
 
-def test_what_a_call_raises_after_its_caller_was_cancelled_is_nobodys() -> None:
-    world = World(simulated_host, PlainChoices())
+def test_an_exception_of_a_call_whose_caller_was_cancelled_is_dropped() -> None:
+    world = new_world()
     workers = world.boot().workers
 
     async def main() -> None:

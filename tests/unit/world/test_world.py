@@ -1,93 +1,149 @@
-"""A world boots one host after the other, and a host that ended is poisoned."""
+"""A world boots one lifetime after the other, and the process of an ended one is dead."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from crash_tests.rig.host import simulated_host
+from faults.fault_plan import FaultPlan
+from faults.injector import FaultInjector
 from sim.choices import PlainChoices, SeededChoices
+from sim.disk.calls.process import Process
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.errors import HarnessError, PowerOff
-from sim.world import World
-from system.ports import FileKind, OpenMode
+from sim.loop.clock import EPOCH_NS
+from sim.sqlite import abandon, connect
+from sim.world import Boot, World
+
+SECOND_NS = 1_000_000_000
 
 
-def _world() -> World[Any]:
-    return World(simulated_host, PlainChoices())
+def _world() -> World[Boot]:
+    return World(lambda boot: boot, PlainChoices())
 
 
-def test_a_kill_keeps_what_no_barrier_covered() -> None:
+def _process(world: World[Boot]) -> Process:
+    return world.boot().process
+
+
+def _make_directories(process: Process) -> None:
+    """Make ``/durable``, with a barrier, and ``/volatile``, without one."""
+    process.mkdir("/durable")
+    process.sync()
+    process.mkdir("/volatile")
+
+
+def test_a_kill_keeps_unsynced_operations() -> None:
     world = _world()
-    world.boot().files.mkdir("agents")
+    _process(world).mkdir("/d")
     world.kill()
-    assert world.boot().files.kind("agents") is FileKind.DIRECTORY
+    assert _process(world).listdir("/") == ["d"]
 
 
-def test_a_stop_leaves_what_a_kill_leaves_and_nothing_of_it_pending() -> None:
-    left = []
+def test_a_stop_leaves_the_files_of_a_kill_with_nothing_unsynced() -> None:
+    images = []
     for end in (World.kill, World.stop):
         world = _world()
-        files = world.boot().files
-        files.mkdir("durable")
-        files.sync_dir("")
-        files.mkdir("volatile")
+        _make_directories(_process(world))
         end(world)
-        left.append(world.image)
-        assert world.boot().files.listdir("") == ["durable", "volatile"]
-    killed, stopped = left
+        images.append(world.image)
+        assert sorted(_process(world).listdir("/")) == ["durable", "volatile"]
+    killed, stopped = images
     assert killed.digest() == stopped.digest()
     assert (killed.next_inode, killed.unsynced != ()) == (stopped.next_inode, True)
     assert (stopped.platter, stopped.unsynced) == (stopped.cached, ())
 
 
-def test_a_power_cut_keeps_what_it_is_told_to_keep() -> None:
+def test_a_power_cut_leaves_the_durable_operations_and_the_survivors() -> None:
     world = _world()
-    files = world.boot().files
-    files.mkdir("durable")
-    files.sync_dir("")
-    files.mkdir("volatile")
-    lost = tuple(range(len(world.disk.unsynced().micros)))
-    world.cut_power(SurvivorSet(lost))
-    assert world.boot().files.listdir("") == ["durable"]
+    _make_directories(_process(world))
+    world.cut_power(SurvivorSet(lost=tuple(range(len(world.disk.unsynced().micros)))))
+    assert _process(world).listdir("/") == ["durable"]
 
 
-def test_a_host_that_ended_changes_nothing_any_more() -> None:
+def test_an_ended_lifetime_changes_nothing_any_more() -> None:
     world = _world()
-    host = world.boot()
+    process = _process(world)
     world.kill()
     with pytest.raises(PowerOff):
-        host.files.mkdir("too late")
-    assert world.boot().files.listdir("") == []
+        process.mkdir("/late")
+    assert _process(world).listdir("/") == []
 
 
-def test_two_hosts_are_never_alive_on_one_disk() -> None:
+def test_two_lifetimes_never_overlap() -> None:
     world = _world()
     world.boot()
     with pytest.raises(HarnessError, match="two hosts on one disk"):
         world.boot()
 
 
-def test_between_two_lifetimes_there_is_no_disk() -> None:
+@pytest.mark.parametrize("part", ["disk", "process", "loop"])
+def test_a_world_between_two_lifetimes_has_no_parts_of_one(part: str) -> None:
     world = _world()
-    assert not world.alive
-    with pytest.raises(HarnessError, match="no host is alive"):
-        _ = world.disk
+    for _ in range(2):
+        with pytest.raises(HarnessError, match="no host is alive"):
+            getattr(world, part)
+        world.boot()
+        assert getattr(world, part) is not None
+        world.kill()
+
+
+def test_a_world_is_alive_from_boot_to_end() -> None:
+    world = _world()
+    alive = [world.alive]
+    world.boot()
+    alive.append(world.alive)
+    world.kill()
+    alive.append(world.alive)
+    assert alive == [False, True, False]
 
 
 def test_an_unknown_persistence_model_is_refused_by_name() -> None:
     with pytest.raises(HarnessError, match="ext5"):
-        World(simulated_host, PlainChoices(), "ext5")
+        World(lambda boot: boot, PlainChoices(), "ext5")
+
+
+def test_a_world_returns_the_host_that_was_made_from_the_boot() -> None:
+    boots = list[Boot]()
+
+    def make_host(boot: Boot) -> str:
+        boots.append(boot)
+        return f"host {len(boots)}"
+
+    world = World(make_host, PlainChoices())
+    assert world.boot() == "host 1"
+    assert boots[0].process is world.process
+    world.kill()
+    assert (world.boot(), world.boots) == ("host 2", 2)
+    assert boots[0].loop is not boots[1].loop
+    assert boots[0].clock is boots[1].clock is world.clock
+
+
+def test_functions_registered_for_the_end_are_called_once_the_last_one_first() -> None:
+    world, calls = _world(), list[str]()
+
+    def record(name: str) -> None:
+        calls.append(f"{name} {world.disk.off}")
+
+    boot = world.boot()
+    boot.on_end(lambda: record("first"))
+    boot.on_end(lambda: record("second"))
+    world.kill()
+    assert calls == ["second True", "first True"]
+    world.boot()
+    world.kill()
+    assert len(calls) == 2
 
 
 def test_a_database_survives_a_kill_and_its_connection_does_not() -> None:
     world = _world()
-    connection = world.boot().database.open("state.db")
+    boot = world.boot()
+    connection = connect(boot.process, "/state.db")
+    boot.on_end(lambda: abandon(connection))
     connection.execute("CREATE TABLE t (x); INSERT INTO t VALUES (7)").fetchall()
     world.kill()
-    again = world.boot().database.open("state.db")
+    again = connect(_process(world), "/state.db")
     assert again.execute("SELECT x FROM t").fetchall() == [(7,)]
+    again.close()
     world.kill()
 
 
@@ -101,9 +157,21 @@ def test_time_goes_on_over_a_crash_and_the_logical_sequence_begins_again() -> No
     assert clock.monotonic_ns() > at
 
 
-def test_ids_repeat_from_run_to_run_and_not_within_one() -> None:
+def test_a_fault_plan_steps_the_clock_of_the_program_and_of_its_files() -> None:
+    world = _world()
+    boot = world.boot()
+    FaultInjector(FaultPlan.parse("clock * #2 back:90s")).install(world.disk, world.clock)
+    times_ns = [boot.clock.wall_ns()]
+    boot.process.mkdir("/d")
+    times_ns += [boot.process.stat("/d").st_mtime_ns, boot.clock.wall_ns()]
+    seconds = [(time_ns - EPOCH_NS) // SECOND_NS for time_ns in times_ns]
+    assert seconds == [0, -90, -90]
+    assert 0 < boot.clock.monotonic_ns() < SECOND_NS
+
+
+def test_ids_repeat_from_run_to_run_and_are_unique_within_one() -> None:
     first, again, other = (
-        World(simulated_host, SeededChoices(seed)).boot().ids for seed in (1, 1, 2)
+        World(lambda boot: boot, SeededChoices(seed)).boot().ids for seed in (1, 1, 2)
     )
     ids = [first.uuid_hex() for _ in range(3)]
     assert ids == [again.uuid_hex() for _ in range(3)]
@@ -111,28 +179,3 @@ def test_ids_repeat_from_run_to_run_and_not_within_one() -> None:
     assert len({*ids}) == 3
     assert all(len(identity) == 32 and identity[12] == "4" for identity in ids)
     assert len(first.random_hex(8)) == 8
-
-
-def test_the_file_port_does_what_its_calls_say() -> None:
-    files = _world().boot().files
-    with pytest.raises(FileNotFoundError):
-        files.open("f", OpenMode.READ)
-    file = files.open("f", OpenMode.CREATE)
-    file.lock()
-    assert file.pwrite(b"abc", 0) == 3
-    file.truncate(2)
-    file.fsync()
-    file.close()
-    with pytest.raises(FileExistsError):
-        files.open("f", OpenMode.CREATE)
-    file = files.open("/f", OpenMode.APPEND)
-    assert file.append(b"Z") == 1
-    file.fdatasync()
-    assert (file.size(), file.pread(9, 1)) == (3, b"bZ")
-    file.close()
-    files.replace("f", "g")
-    assert (files.kind("f"), files.kind("g"), files.listdir("")) == (None, FileKind.FILE, ["g"])
-    files.unlink("g")
-    files.mkdir("d")
-    files.rmdir("d")
-    assert files.listdir("") == []
