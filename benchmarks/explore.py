@@ -9,7 +9,8 @@ from typing import Final
 
 from benchmarks.row import Row, paired, seconds_of
 from oracles.history import History, Known
-from powercut.explorer.explore import Limits, explore
+from powercut.explorer.explore import explore
+from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from benchmarks.row import Row, seconds_of
 from crash_tests.workloads.sqlite import SCENARIOS
-from powercut.explorer.explore import Exploration, explore
+from powercut.explorer.explore import explore
+from powercut.explorer.verdicts import Exploration
 
 _GOAL: Final = 5_000
 _SCENARIO: Final = "sqlite-wal-full"

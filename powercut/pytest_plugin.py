@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from powercut.explorer.explore import Exploration
+    from powercut.explorer.verdicts import Exploration
     from sim.disk.calls.process import Process
     from sim.disk.crash.persistence import PersistenceModel
 

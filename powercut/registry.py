@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final, cast
 
 from powercut.config import FILE, Config, find_config
-from powercut.explorer.explore import Check, Limits, Workload
+from powercut.explorer.explore import Check, Workload
+from powercut.explorer.limits import Limits
 from powercut.fuzz.target_entry import TargetEntry
 from powercut.reference import is_reference, load
 from sim.errors import HarnessError

@@ -9,7 +9,8 @@ from crash_tests.workloads.host import host_of
 from crash_tests.workloads.workload import Scenario
 from oracles.history import History, Known
 from oracles.shadow_log import ShadowLog
-from powercut.explorer.explore import Check, Limits, Workload
+from powercut.explorer.explore import Check, Workload
+from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
 from system.ports import JsonObject
 from system.storage.event_log import EventLog

@@ -20,7 +20,8 @@ from oracles.history import History, Known
 from oracles.runtime.seen import Reader
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
-from powercut.explorer.explore import Check, Limits, Workload
+from powercut.explorer.explore import Check, Workload
+from powercut.explorer.limits import Limits
 from sim.choices import PlainChoices
 from sim.disk.calls.process import Process
 from sim.loop.clock import SimulatedClock

@@ -9,7 +9,7 @@ from crash_tests.workloads.host import host_of
 from crash_tests.workloads.workload import Scenario
 from oracles.history import History, Known
 from oracles.violation import InvalidState, Invented, LostAck, TornRecord
-from powercut.explorer.explore import Limits
+from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
 from system.sessions.session import SessionState
 from system.sessions.session_store import SessionStore

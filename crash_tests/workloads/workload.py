@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from oracles.history import History
-from powercut.explorer.explore import Check, Limits, Workload
+from powercut.explorer.explore import Check, Workload
+from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
 
 _FAR: Final = Limits()

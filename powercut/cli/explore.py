@@ -11,7 +11,8 @@ from rich.console import Console
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
-from powercut.explorer.explore import Limits, explore
+from powercut.explorer.explore import explore
+from powercut.explorer.limits import Limits
 from powercut.fuzz.memory import settled
 from powercut.registry import Registry, WorkloadEntry
 from powercut.report.exploration import (

@@ -1,1 +1,1 @@
-"""Crash a workload at every operation, in every way the model allows."""
+"""Crash a workload at every operation, in every way that a persistence model allows."""

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from oracles.violation import Violation, shown
-from powercut.explorer.explore import Exploration, Failure
+from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
 
 Verdicts: TypeAlias = Mapping[str, Exploration]
@@ -63,7 +63,7 @@ def failure_lines(verdicts: Verdicts) -> Iterator[str]:
             lifetime = "in the workload" if number == 1 else f"in recovery {number - 1}"
             yield f"  crash {number}, {lifetime}: operation {point}"
             if number == 1:
-                yield from (f"    {line}" for line in failure.told)
+                yield from (f"    {line}" for line in failure.explanation)
         yield from _evidence(violation)
         return
 

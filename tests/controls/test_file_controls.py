@@ -18,7 +18,9 @@ import pytest
 
 from oracles.history import History, Known
 from oracles.violation import SilentEmpty, TornRecord, Violation
-from powercut.explorer.explore import Exploration, Limits, explore, explore_models
+from powercut.explorer.explore import explore, explore_models
+from powercut.explorer.limits import Limits
+from powercut.explorer.verdicts import Exploration
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import EXT4_ORDERED, MODELS

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from powercut.explorer.explore import Exploration, Limits, explore
+from powercut.explorer.explore import explore
+from powercut.explorer.limits import Limits
+from powercut.explorer.verdicts import Exploration
 from sim.disk.crash.persistence import MODELS
 from tests.controls.publish_programs import PROGRAMS, START
 

@@ -18,7 +18,9 @@ import pytest
 
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
-from powercut.explorer.explore import Check, Exploration, Limits, Workload, explore
+from powercut.explorer.explore import Check, Workload, explore
+from powercut.explorer.limits import Limits
+from powercut.explorer.verdicts import Exploration
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
 from sim.sqlite import abandon, connect

@@ -15,7 +15,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from oracles.history import History, Known
-from powercut.explorer.explore import Limits, explore
+from powercut.explorer.explore import explore
+from powercut.explorer.limits import Limits
 from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image

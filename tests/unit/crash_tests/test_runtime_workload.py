@@ -9,7 +9,8 @@ import pytest
 from crash_tests.workloads.runtime import SCENARIOS
 from crash_tests.workloads.workload import Scenario
 from oracles.history import History, Known
-from powercut.explorer.explore import Limits, explore
+from powercut.explorer.explore import explore
+from powercut.explorer.limits import Limits
 from powercut.fuzz.memory import settled
 from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
 from sim.disk.calls.process import Process

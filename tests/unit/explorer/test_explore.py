@@ -10,7 +10,9 @@ from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History, Known
 from oracles.violation import LostAck, UnreadableAfterCrash, Violation
-from powercut.explorer.explore import Exploration, Limits, explore, explore_models
+from powercut.explorer.explore import explore, explore_models
+from powercut.explorer.limits import Limits
+from powercut.explorer.verdicts import Exploration
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
@@ -102,7 +104,7 @@ def test_default_check_finds_a_broken_promise_and_says_where() -> None:
     failure = result.failures[0]
     assert isinstance(failure.violation, LostAck)
     assert failure.crashes == (CrashPoint.parse("2 after power-cut lost=0"),)
-    assert failure.told == ("after sync /f", "lost   directory entry 'f'")
+    assert failure.explanation == ("after sync /f", "lost   directory entry 'f'")
 
 
 def test_verdict_names_the_models() -> None:
@@ -125,7 +127,7 @@ def test_a_workload_that_does_nothing_can_fail_its_check() -> None:
         raise Violation("never right")
 
     failure = explore(lambda _, __: None, check).failures[0]
-    assert failure.told == ("before any operation",)
+    assert failure.explanation == ("before any operation",)
 
 
 def test_crash_before_an_acknowledgement_promises_nothing() -> None:

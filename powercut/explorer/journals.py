@@ -1,0 +1,183 @@
+"""Journals: every crash image of a recorded lifetime.
+
+The journal of a lifetime is read once, operation by operation. Between two operations, and
+between two pages of a long write, the process may be killed; after each operation the power
+may be cut, with every survivor set that the persistence model allows.
+
+A crash point needs only those states that bear the mark of the latest operation: all others
+were built at the crash point before it. There are two exceptions. After an acknowledgement
+every state is built anew, because a state that was correct before may be incorrect now. A
+barrier that makes a name durable out of order (``_may_add``) may allow states that no earlier
+crash point had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+from faults.crash_counter import page_prefixes
+from faults.crash_point import CrashKind, CrashPoint, Phase
+from oracles.history import History
+from powercut.explorer.limits import Limits
+from sim.choices import SeededChoices
+from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import DirectoryOrder, PersistenceModel
+from sim.disk.crash.state_space import State, StateSpace
+from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.unsynced import Unsynced
+from sim.disk.disk import Disk
+
+BRANCHES_PER_STATE: Final = 16
+"""Steps of the walk through the states for each state that is wanted, before it is given up."""
+
+REPRESENTATIVES_PER_MICRO: Final = 8
+"""Enough for every prefix, every single loss and survival, and every torn end."""
+
+Key = tuple[object, ...]
+
+
+class CrashImage(NamedTuple):
+    """An image that a crash leaves.
+
+    ``key`` is equal for images that no check can distinguish. ``crashes`` are the crash points
+    that led to the image, one for each lifetime. ``entries`` is the number of entries that the
+    history had at the first crash.
+    """
+
+    image: Image
+    key: Key
+    crashes: tuple[CrashPoint, ...]
+    entries: int
+
+
+class _Point(NamedTuple):
+    """Crash points after operation ``number``, in the lifetime that follows ``before``."""
+
+    number: int
+    before: tuple[CrashPoint, ...]
+    entries: int
+
+    def crash(self, image: Image, key: Key, point: CrashPoint) -> CrashImage:
+        return CrashImage(image, (self.entries, *key), (*self.before, point), self.entries)
+
+
+class Journals:
+    """Builds the crash images of recorded lifetimes.
+
+    ``is_new`` decides, by the key of an image and the number of crashes that led to it,
+    whether the image is worth building. ``built`` counts states, wanted or not. ``exhaustive``
+    becomes false when a crash point has more states than ``limits`` allow.
+    """
+
+    def __init__(
+        self, history: History, limits: Limits, is_new: Callable[[Key, int], bool]
+    ) -> None:
+        self.built = 0
+        self.exhaustive = True
+        self._history = history
+        self._limits = limits
+        self._is_new = is_new
+
+    def crashes(
+        self, disk: Disk, before: tuple[CrashPoint, ...] = (), entries: int = 0
+    ) -> Iterator[CrashImage]:
+        """Yield every crash image of the lifetime that is recorded in ``disk``.
+
+        ``before`` are the crashes that preceded the lifetime; it is empty for that of the
+        workload, whose own entries count. For a recovery, ``entries`` is the number of
+        history entries when the workload was crashed.
+        """
+        unsynced = Unsynced(disk.model, disk.image.platter, disk.image.unsynced)
+        reached = 0
+        for number in range(len(disk.journal) + 1):
+            since = 0
+            if number:
+                operation = disk.journal[number - 1]
+                since = len(unsynced.micros)
+                if not before:
+                    entries = self._history.said_by(number, returned=False)
+                point = _Point(number, before, entries)
+                yield from self._kills_during(disk, unsynced, operation, point)
+                unsynced.advance(operation, number)
+                if _may_add(operation, disk.model):
+                    since = 0
+                if since < len(unsynced.micros) or entries != reached:
+                    yield from self._crashes_at(disk, unsynced, point, since)
+                    reached = entries
+            if not before:
+                entries = self._history.said_by(number, returned=True)
+            if entries != reached or not number:
+                yield from self._crashes_at(disk, unsynced, _Point(number, before, entries), 0)
+                reached = entries
+
+    def _crashes_at(
+        self, disk: Disk, unsynced: Unsynced, point: _Point, since: int
+    ) -> Iterator[CrashImage]:
+        """Yield the kill and the power cuts right after an operation."""
+        phase = Phase.AFTER if point.number else Phase.BEFORE
+        operation = max(point.number, 1)
+        depth = len(point.before) + 1
+        space = StateSpace(unsynced)
+        killed, key = self._killed(unsynced, disk.next_inode, space, point.number)
+        yield point.crash(killed, key, CrashPoint(operation, phase, CrashKind.KILL))
+        for inodes, state_key, survivors in self._states(space, since):
+            self.built += 1
+            if self._is_new((point.entries, state_key), depth):
+                image = Image.of_platter(inodes, disk.next_inode)
+                crash = CrashPoint(operation, phase, CrashKind.POWER_CUT, survivors)
+                yield point.crash(image, (state_key,), crash)
+
+    def _states(self, space: StateSpace, since: int) -> Iterator[State]:
+        limit, count = self._limits.states_per_point, len(space.micros)
+        yield from islice(space.all(since, BRANCHES_PER_STATE * (limit + count)), limit)
+        if space.complete:
+            return
+        self.exhaustive = False
+        most = limit + REPRESENTATIVES_PER_MICRO * count
+        for survivors in islice(space.representative(), most):
+            yield space.state_of(survivors)
+        source = SeededChoices(self._limits.seed)
+        everything = (1 << count) - 1
+        masks = (source.integer("survivors", 0, everything) for _ in range(self._limits.samples))
+        for survivors in space.sampled(masks):
+            yield space.state_of(survivors)
+
+    def _kills_during(
+        self, disk: Disk, unsynced: Unsynced, operation: Operation, point: _Point
+    ) -> Iterator[CrashImage]:
+        """Yield the kills that interrupt a long write between two of its pages."""
+        if not isinstance(operation, Write):
+            return
+        for kept in page_prefixes(operation):
+            partial = Unsynced(disk.model, unsynced.platter, unsynced.micros)
+            partial.advance(operation._replace(data=operation.data[:kept]), point.number)
+            space = StateSpace(partial)
+            image, key = self._killed(partial, disk.next_inode, space, point.number)
+            crash = CrashPoint(point.number, Phase.DURING, CrashKind.KILL, kept=kept)
+            yield point.crash(image, key, crash)
+
+    def _killed(
+        self, unsynced: Unsynced, next_inode: int, space: StateSpace, operations: int
+    ) -> tuple[Image, Key]:
+        state = space.state_of(SurvivorSet())
+        carried = unsynced.carried_over(operations)
+        image = Image(unsynced.platter, carried, state.inodes, next_inode)
+        # Two kills may leave the same page cache and different unsynced operations: a file
+        # that was changed and changed back. Only a second crash distinguishes them.
+        beneath = (space.base_key, carried) if self._limits.nested else ()
+        return image, (state.key, beneath)
+
+
+def _may_add(operation: Operation, model: PersistenceModel) -> bool:
+    """Return whether a barrier may allow states that were impossible before it.
+
+    A failed barrier drops data that later data depended on. Under a model whose fsync makes
+    one name durable but not the earlier changes of its directory (btrfs), a later crash may
+    keep that name and lose those changes.
+    """
+    if isinstance(operation, Sync):
+        return model.directory_order is DirectoryOrder.SAME and not model.sync_metadata
+    return isinstance(operation, FailedSync)
