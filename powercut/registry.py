@@ -16,6 +16,7 @@ from typing import Final, cast
 from powercut.config import FILE, Config, find_config
 from powercut.explorer.explore import Check, Workload
 from powercut.explorer.limits import Limits
+from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.target_entry import TargetEntry
 from powercut.reference import is_reference, load
 from sim.errors import HarnessError
@@ -105,6 +106,25 @@ class Registry:
         self._require("workload", self.config.workloads, "explore")
         entries = [self.workload(tag) for tag in self.config.workloads]
         return tuple(entry for entry in entries if entry.sound)
+
+    def mutant(self, name: str) -> MutantEntry:
+        """Return the mutant of this tag or import string.
+
+        Raises ``HarnessError`` in one sentence for an unknown tag, for a mutant that cannot be
+        imported or is malformed, and for an unknown target of it.
+        """
+        reference = self._reference("mutant", self.config.mutants, name)
+        with self._located("mutant", name):
+            target = MutantEntry(name, reference).mutant.target
+            if callable(target):
+                return MutantEntry(name, reference)
+            of_target = self._reference("target", self.config.targets, target)
+            return MutantEntry(name, reference, TargetEntry(target, of_target))
+
+    def all_mutants(self) -> tuple[MutantEntry, ...]:
+        """Return the registered mutants; ``HarnessError`` if there is none."""
+        self._require("mutant", self.config.mutants, "mutants")
+        return tuple(self.mutant(tag) for tag in self.config.mutants)
 
     def _reference(self, kind: str, table: Mapping[str, str], name: str) -> str:
         if name in table:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from json import JSONDecodeError
 
 from crash_tests.mutants.runtime_parts import RuntimeParts
+from oracles.violation import LeakedConversation, Starved, WrongConversation
 from system.agents.agent import Agent
 from system.agents.multiplexer import Pool, Slot, opening_of
 from system.agents.provider_state import ProviderState
@@ -50,6 +52,15 @@ class HastyPool(Pool):
             await conversation.stop()
 
 
-stale_blob_is_trusted = RuntimeParts(pool=TrustingPool).recover
-identity_is_saved_late = RuntimeParts(pool=LateIdentities).recover
-slot_goes_before_its_record = RuntimeParts(pool=HastyPool).recover
+stale_blob_is_trusted = RuntimeParts(pool=TrustingPool).mutant(
+    "a stale provider blob takes the conversation back", WrongConversation
+)
+identity_is_saved_late = RuntimeParts(pool=LateIdentities).mutant(
+    "a conversation's name is saved only when it is suspended",
+    JSONDecodeError,
+    Starved,
+    WrongConversation,
+)
+slot_goes_before_its_record = RuntimeParts(pool=HastyPool).mutant(
+    "a slot is given up before its record is saved", LeakedConversation
+)

@@ -7,6 +7,17 @@ from contextlib import suppress
 from dataclasses import replace
 
 from crash_tests.mutants.runtime_parts import RuntimeParts
+from oracles.violation import (
+    InvalidState,
+    LostAck,
+    LostMessage,
+    LostSpawn,
+    OutOfSync,
+    Starved,
+    TornRecord,
+    UnfinishedEnd,
+    WrongEffects,
+)
 from system.agents.agent import Agent, Owed
 from system.agents.effects import Spawn
 from system.agents.message import UNANSWERED, USER, Message
@@ -76,11 +87,21 @@ class EndlessSessions(Orchestrator):
         """Do nothing."""
 
 
-message_to_new_child_is_lost = RuntimeParts(orchestrator=UnloggedFirstMessages).recover
-system_messages_are_bare = RuntimeParts(orchestrator=BareSystemMessages).recover
-messages_to_user_are_volatile = RuntimeParts(orchestrator=VolatileUser).recover
-bootstrap_is_volatile = RuntimeParts(orchestrator=ForgottenBootstraps).recover
-ended_sessions_stay_suspended = RuntimeParts(orchestrator=EndlessSessions).recover
+message_to_new_child_is_lost = RuntimeParts(orchestrator=UnloggedFirstMessages).mutant(
+    "a message to a child of the same turn is not logged", LostMessage, WrongEffects
+)
+system_messages_are_bare = RuntimeParts(orchestrator=BareSystemMessages).mutant(
+    "the runtime's own messages lose their time and reference", TornRecord
+)
+messages_to_user_are_volatile = RuntimeParts(orchestrator=VolatileUser).mutant(
+    "messages to USER are volatile", LostAck, LostMessage
+)
+bootstrap_is_volatile = RuntimeParts(orchestrator=ForgottenBootstraps).mutant(
+    "a child's first message is volatile", LostSpawn, LostMessage, Starved
+)
+ended_sessions_stay_suspended = RuntimeParts(orchestrator=EndlessSessions).mutant(
+    "the record of an agent that has ended stays as it was", OutOfSync, UnfinishedEnd, InvalidState
+)
 
 
 def _bare(item: Owed) -> Owed:

@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from crash_tests.mutants.runtime_parts import RuntimeParts
+from oracles.violation import (
+    BrokenTree,
+    Garbage,
+    LateReminder,
+    LostControl,
+    NotContained,
+    OutOfSync,
+    Starved,
+    UnreadableAfterCrash,
+    UntoldNotice,
+)
 from system.agents.history import History
 from system.recovery.recovery import Recovery
 from system.sessions.session_store import SessionStore
@@ -53,8 +64,18 @@ class FragileRecovery(Recovery):
         super()._placed(session_id, parent_id)
 
 
-permits_are_not_restored = RuntimeParts(recovery=PermitsForgotten).recover
-reminders_are_not_restored = RuntimeParts(recovery=RemindersForgotten).recover
-subscriptions_are_not_restored = RuntimeParts(recovery=SubscriptionsForgotten).recover
-orphans_are_never_collected = RuntimeParts(store=HoardingStore).recover
-one_bad_agent_stops_all = RuntimeParts(recovery=FragileRecovery).recover
+permits_are_not_restored = RuntimeParts(recovery=PermitsForgotten).mutant(
+    "a permit is logged and never restored", OutOfSync, LostControl, Starved
+)
+reminders_are_not_restored = RuntimeParts(recovery=RemindersForgotten).mutant(
+    "reminders are volatile", LateReminder, OutOfSync
+)
+subscriptions_are_not_restored = RuntimeParts(recovery=SubscriptionsForgotten).mutant(
+    "subscriptions are volatile", UntoldNotice, OutOfSync
+)
+orphans_are_never_collected = RuntimeParts(store=HoardingStore).mutant(
+    "what is left of a creation is never collected", BrokenTree, Garbage
+)
+one_bad_agent_stops_all = RuntimeParts(recovery=FragileRecovery).mutant(
+    "one agent that the tree refuses ends the recovery", UnreadableAfterCrash, NotContained
+)

@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crash_tests.mutants.runtime_parts import RuntimeParts
+from oracles.violation import (
+    DeliveredUnseen,
+    Invented,
+    LostMessage,
+    LostSpawn,
+    Misdelivered,
+    TwoCompletions,
+    UnfinishedTurn,
+    WrongEffects,
+    WrongPresented,
+)
 from system.agents import event
 from system.agents.agent import Agent, Owed
 from system.agents.orchestrator import Orchestrator
@@ -69,7 +80,15 @@ class HastyTools(TurnTools):
         return result
 
 
-inbox_is_drained = RuntimeParts(turns=DrainingTurns).recover
-failed_turn_is_complete = RuntimeParts(turns=FinallyCompleteTurns).recover
-children_stand_in_no_line = RuntimeParts(turns=SpawnlessTurns).recover
-response_goes_before_its_turn = RuntimeParts(tools=HastyTools).recover
+inbox_is_drained = RuntimeParts(turns=DrainingTurns).mutant(
+    "a turn consumes messages that it never showed", DeliveredUnseen, WrongPresented, LostMessage
+)
+failed_turn_is_complete = RuntimeParts(turns=FinallyCompleteTurns).mutant(
+    "a failed turn is recorded as a completed one", UnfinishedTurn
+)
+children_stand_in_no_line = RuntimeParts(turns=SpawnlessTurns).mutant(
+    "children stand in no line of their parent", Invented, LostSpawn, WrongEffects
+)
+response_goes_before_its_turn = RuntimeParts(tools=HastyTools).mutant(
+    "a response is delivered before its turn is durable", TwoCompletions, Misdelivered, Invented
+)

@@ -8,9 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from json import JSONDecodeError
 
 from crash_tests.mutants.careless_files import ForgottenBarriers
+from crash_tests.targets.event_log import EventLogTarget, OpenLog
+from oracles.violation import (
+    Duplicated,
+    FalseAlarm,
+    Invented,
+    LostAck,
+    Overtaken,
+    Reordered,
+    Resurrected,
+    UnreadableAfterCrash,
+)
+from powercut.fuzz.mutant import Mutant
 from system.errors import BadSeal
 from system.ports import Clock, FileSystem, Host, OpenMode
 from system.storage.atomic_file import read_whole
@@ -72,7 +85,7 @@ def without_barriers(files: FileSystem) -> FileSystem:
     return ForgottenBarriers(files, lambda _path: True)
 
 
-def torn_pending_is_appended(host: Host, path: str, session_id: str) -> EventLog:
+def _torn_pending_is_appended(host: Host, path: str, session_id: str) -> EventLog:
     """R1: a torn pending entry is appended to the log without being looked at."""
     pending = pending_path(path)
     entry = read_pending_entry(host.files, pending, session_id, 0)
@@ -82,7 +95,7 @@ def torn_pending_is_appended(host: Host, path: str, session_id: str) -> EventLog
     return pending_log(host, path, session_id, recovered, host.files)
 
 
-def torn_tail_stays_without_pending(host: Host, path: str, session_id: str) -> EventLog:
+def _torn_tail_stays_without_pending(host: Host, path: str, session_id: str) -> EventLog:
     """R2: without a pending entry nothing is recovered; that entry's name has no barrier."""
     pending = pending_path(path)
     if host.files.kind(path) is None or host.files.kind(pending) is not None:
@@ -96,7 +109,7 @@ def torn_tail_stays_without_pending(host: Host, path: str, session_id: str) -> E
     return pending_log(host, path, session_id, recovered, without_barriers(host.files))
 
 
-def stale_pending_is_appended(host: Host, path: str, session_id: str) -> EventLog:
+def _stale_pending_is_appended(host: Host, path: str, session_id: str) -> EventLog:
     """R3: a pending entry is appended unless it is the last line; its name has no barrier."""
     pending = pending_path(path)
     entry = read_pending_entry(host.files, pending, session_id, 0)
@@ -108,7 +121,7 @@ def stale_pending_is_appended(host: Host, path: str, session_id: str) -> EventLo
     return pending_log(host, path, session_id, recovered, without_barriers(host.files))
 
 
-def encoding_of_lines_is_guessed(host: Host, path: str, session_id: str) -> EventLog:
+def _encoding_of_lines_is_guessed(host: Host, path: str, session_id: str) -> EventLog:
     """R9: JSON takes a region of NULs for UTF-32, and what that raises ends the recovery."""
     if host.files.kind(path) is not None:
         for encoded in read_whole(host.files, path)[:-1].split(b"\n"):
@@ -133,7 +146,7 @@ class UncutLogFile(LogFile):
             self._written_bytes = file.size()
 
 
-def partial_line_stays(host: Host, path: str, session_id: str) -> EventLog:
+def _partial_line_stays(host: Host, path: str, session_id: str) -> EventLog:
     """R19: after ENOSPC or a short write the next line lands on the line that was torn."""
     recovered = ExaminedLog.read(
         host.files, host.ids, path, session_id, pending_path(path)
@@ -150,7 +163,7 @@ class RetryingLogFile(LogFile):
         self.kept_bytes = self._durable_bytes = self._written_bytes
 
 
-def failed_barrier_is_forgotten(host: Host, path: str, session_id: str) -> EventLog:
+def _failed_barrier_is_forgotten(host: Host, path: str, session_id: str) -> EventLog:
     """R19, its second half: a failed fsync leaves a line that is visible and never durable."""
     recovered = ExaminedLog.read(
         host.files, host.ids, path, session_id, pending_path(path)
@@ -167,3 +180,56 @@ def _appended(files: FileSystem, path: str, recovered: RecoveredLog, data: bytes
     finally:
         file.close()
     return recovered._replace(size_bytes=recovered.size_bytes + len(data))
+
+
+def _mutant(title: str, tag: str, open_log: OpenLog, *properties: type[Exception]) -> Mutant:
+    return Mutant(title, partial(EventLogTarget, tag, open_log), properties)
+
+
+torn_pending_is_appended = _mutant(
+    "a torn pending entry is appended unvalidated",
+    "event-log-pending",
+    _torn_pending_is_appended,
+    LostAck,
+    Resurrected,
+    Duplicated,
+    Invented,
+)
+torn_tail_stays_without_pending = _mutant(
+    "a torn tail stays when there is no pending entry",
+    "event-log-pending",
+    _torn_tail_stays_without_pending,
+    FalseAlarm,
+    LostAck,
+    Reordered,
+)
+stale_pending_is_appended = _mutant(
+    "a stale pending entry is appended again",
+    "event-log-pending",
+    _stale_pending_is_appended,
+    Resurrected,
+    Duplicated,
+    Reordered,
+)
+encoding_of_lines_is_guessed = _mutant(
+    "a region of NULs ends the recovery",
+    "event-log-framed",
+    _encoding_of_lines_is_guessed,
+    UnreadableAfterCrash,
+)
+partial_line_stays = _mutant(
+    "a partial line stays in a running log",
+    "event-log-framed",
+    _partial_line_stays,
+    FalseAlarm,
+    LostAck,
+    Overtaken,
+)
+failed_barrier_is_forgotten = _mutant(
+    "a failed fsync is forgotten and the log goes on",
+    "event-log-framed",
+    _failed_barrier_is_forgotten,
+    FalseAlarm,
+    LostAck,
+    Overtaken,
+)

@@ -1,10 +1,13 @@
-"""What a runtime is put together from, so that a mutant can put in one part that is wrong."""
+"""The parts of a runtime by their classes, so that a mutant can replace one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
+from crash_tests.targets.runtime import RuntimeTarget
+from powercut.fuzz.mutant import Mutant
 from system.agents.multiplexer import Multiplexer, Pool
 from system.agents.orchestrator import Orchestrator
 from system.agents.tools import TurnTools
@@ -38,3 +41,7 @@ class RuntimeParts:
         await recovery.run()
         turns = self.turns(orchestrator, options.turn_timeout_ns, self.tools)
         return Runtime(recovery, turns, options.resume)
+
+    def mutant(self, title: str, *properties: type[Exception]) -> Mutant:
+        """Return the mutant whose runtime consists of these parts."""
+        return Mutant(title, partial(RuntimeTarget, "runtime", recover=self.recover), properties)

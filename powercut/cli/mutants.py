@@ -1,4 +1,4 @@
-"""``powercut mutants``: plant every known hole in turn, and see whether it is found."""
+"""``powercut mutants``: plant every registered bug in turn, and show which were found."""
 
 from __future__ import annotations
 
@@ -11,51 +11,54 @@ import click
 from hypothesis import settings
 from rich.console import Console
 
-from crash_tests.mutants.registry import MUTANTS, mutant_named
-from crash_tests.mutants.search import Row, find_mutant, row_of, rows_table
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.usage import asked_by_user, must_take_json
+from powercut.fuzz.mutant import MutantEntry
+from powercut.fuzz.mutant_search import MutantSearch, search_mutant
 from powercut.fuzz.profiles import install_profiles
 from powercut.fuzz.workers import cores, work
+from powercut.registry import Registry
+from powercut.report.mutants import mutants_table
 
 
 @click.command()
-@click.argument("identities", metavar="[ID]...", nargs=-1)
+@click.argument("tags", metavar="[MUTANT]...", nargs=-1)
 @json_option
-def command(identities: tuple[str, ...], json_out: str | None) -> None:
-    """Plant every known hole in turn; show what was found, and how soon.
+def command(tags: tuple[str, ...], json_out: str | None) -> None:
+    """Plant every known bug in turn; show which were found, and how soon.
 
-    A planted hole is a part of the built-in system that is wrong in one way, as a row of
-    the known holes says. It is searched with the settings of the gate (profile ci). ID is
-    such a row; without one, all are planted. A hole that is missed is a blind spot of
-    powercut: then the exit code is 4.
+    MUTANT is a tag of [tool.powercut.mutants] or module:object: a correct system with one
+    known bug planted. Without one, all registered mutants are searched, each with the budget
+    of the profile ci. A bug that is not found, or only by an unrelated failure, is a blind
+    spot of the harness: then the exit code is 4.
     """
     with asked_by_user():
-        planted = [mutant_named(identity).identity for identity in identities or MUTANTS]
+        registry = Registry.here()
+        entries = [registry.mutant(tag) for tag in tags] if tags else registry.all_mutants()
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)
-    rows = _searched(console, planted)
-    console.print(rows_table(rows))
-    missed = [row.identity for row in rows if not row.found]
+    searches = _searched(console, entries)
+    console.print(mutants_table(searches))
+    missed = [search.tag for search in searches if not search.found]
     if missed:
         console.print(f"missed, so powercut is blind to it: {', '.join(missed)}", soft_wrap=True)
     if json_out is not None:
-        write_json(json_out, {"mutants": [row.plain() for row in rows]})
+        write_json(json_out, {"mutants": [search.plain() for search in searches]})
     click.get_current_context().exit(ExitCode.GOAL_MISSED if missed else ExitCode.CLEAN)
 
 
-def _searched(console: Console, identities: Sequence[str]) -> Sequence[Row]:
-    with busy(console, f"planting {len(identities)} holes"):
-        # Never in this process, whose settings are not ours.
-        found = {row.identity: row for row in work(search, identities, max(2, cores()))}
-    return [found[identity] for identity in identities]
+def _searched(console: Console, entries: Sequence[MutantEntry]) -> Sequence[MutantSearch]:
+    with busy(console, f"searching {len(entries)} mutants"):
+        # Always in other processes: the settings of this one may differ.
+        found = {search.tag: search for search in work(search_alone, entries, max(2, cores()))}
+    return [found[entry.tag] for entry in entries]
 
 
-def search(identity: str) -> Row:
-    """Look for one mutant with the settings of the gate, in a process that does nothing else."""
+def search_alone(entry: MutantEntry) -> MutantSearch:
+    """Search one mutant with the budget of the gate, in a process that does nothing else."""
     with TemporaryDirectory() as folder:
         install_profiles(Path(folder))
         gate = settings.get_profile("ci")
-        return row_of(find_mutant(identity, time.perf_counter, gate, Path(folder)))
+        return search_mutant(entry, time.perf_counter, gate, Path(folder))

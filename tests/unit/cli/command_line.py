@@ -17,7 +17,7 @@ from system.storage.transfer import write_all
 from tests.meta.source_tree import ROOT
 
 REGISTRY: Final = Registry(read_config(ROOT / "pyproject.toml"))
-"""The targets and workloads of this repository."""
+"""The targets, workloads and mutants of this repository."""
 
 
 def powercut(*arguments: str) -> Result:
@@ -56,7 +56,7 @@ def raising_file() -> AtomicFileTarget:
 
 
 def write_project(folder: Path, **settings: str) -> None:
-    """Register the targets of this repository in ``folder``.
+    """Register the targets and mutants of this repository in ``folder``.
 
     ``settings`` is the import string of ``atomic_file`` to use instead, and lines of
     ``[tool.powercut]``.
@@ -64,5 +64,9 @@ def write_project(folder: Path, **settings: str) -> None:
     targets = dict(REGISTRY.config.targets)
     targets["atomic-file"] = settings.pop("atomic_file", targets["atomic-file"])
     lines = ["[tool.powercut]", *(f"{key} = {value}" for key, value in settings.items())]
-    lines += ["[tool.powercut.targets]", *(f'{tag} = "{name}"' for tag, name in targets.items())]
+    for table, entries in (("targets", targets), ("mutants", REGISTRY.config.mutants)):
+        lines += [
+            f"[tool.powercut.{table}]",
+            *(f'{tag} = "{name}"' for tag, name in entries.items()),
+        ]
     (folder / "pyproject.toml").write_text("\n".join(lines), encoding="ascii")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import pytest
 from hypothesis.internal.conjecture.choice import ChoiceT
 from hypothesis.internal.conjecture.data import ConjectureData
 
-from crash_tests.mutants.registry import mutant_named
-from crash_tests.mutants.search import subject_of
 from crash_tests.targets.atomic_file import atomic_file
 from powercut.fuzz.action import Action
 from powercut.fuzz.drivers.replay_driver import record
@@ -27,7 +25,7 @@ from powercut.fuzz.target_run import TargetRun
 from sim.choices import PlainChoices
 from sim.disk.crash.persistence import POSIX
 from sim.errors import HarnessError
-from tests.unit.cli.command_line import careless_file
+from tests.unit.cli.command_line import REGISTRY, careless_file
 
 PATIENCE = 600
 """Seconds: in no test does the clock decide."""
@@ -169,7 +167,8 @@ def test_run_that_passes_cannot_be_shrunk() -> None:
 def test_hole_in_the_runtime_that_the_swarm_finds_becomes_a_story_of_a_few_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    make_target = partial(subject_of, mutant_named("R7"))
+    make_target = REGISTRY.mutant("R7").mutant.target
+    assert callable(make_target)
     runs = (SeededRun(make_target, POSIX, seed, 30, swarm=True) for seed in range(20))
     run = next(run for run in runs if run.run()[1] is not None)
     handed: list[tuple[Trial, Sequence[ChoiceT] | None]] = []

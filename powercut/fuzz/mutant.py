@@ -1,0 +1,90 @@
+"""Mutants: a correct system with one known bug planted, which a campaign must find.
+
+A mutant measures the harness. If the fuzzer runs the system with the bug and nothing fails,
+or fails for an unrelated reason, the harness is blind to bugs of that kind::
+
+    no_fsync = Mutant(
+        "the file is not synced before the rename",
+        "kv",
+        (TornRecord, SilentEmpty),
+        (SourcePatch("store.files", "os.fsync(descriptor)", "pass"),),
+    )
+
+``[tool.powercut.mutants]`` registers it, and ``powercut mutants`` searches all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from powercut.fuzz.source_patch import SourcePatch, patched
+from powercut.fuzz.target import MakeTarget
+from powercut.fuzz.target_entry import TargetEntry
+from powercut.reference import load
+from sim.errors import HarnessError
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A bug, the target that must find it, and the properties by which it may be found.
+
+    ``title`` describes the bug in a few words. ``target`` is the tag or the ``module:object``
+    of a target, to whose program ``patches`` are applied; or a callable that returns a target
+    with the bug already in it, such as a target constructed with a faulty part.
+    ``properties`` are the violations that the bug causes, or the exceptions that leave the
+    system because of it. Any other failure does not count.
+    """
+
+    title: str
+    target: str | MakeTarget
+    properties: Sequence[type[Exception]]
+    patches: Sequence[SourcePatch] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MutantEntry:
+    """One mutant of the registry, as plain values that go to worker processes.
+
+    ``reference`` is the ``module:object`` of the ``Mutant``. ``target`` is the registered
+    target that its source patches apply to, or None if the mutant makes its own.
+    """
+
+    tag: str
+    reference: str
+    target: TargetEntry | None = None
+
+    @property
+    def mutant(self) -> Mutant:
+        """The mutant; ``HarnessError`` in one sentence if it cannot be imported or is malformed."""
+        mutant = load(self.reference)
+        if not isinstance(mutant, Mutant):
+            raise HarnessError(f"{self.reference} is {mutant!r} and must be a powercut.Mutant")
+        if not mutant.properties:
+            raise HarnessError(f"{self.reference} names no property by which it may be found")
+        if mutant.patches and callable(mutant.target):
+            raise HarnessError(
+                f"{self.reference} has source patches, and a target that was imported without "
+                "them; name the target by its tag or as module:object"
+            )
+        return mutant
+
+    @contextmanager
+    def planted(self) -> Iterator[MakeTarget]:
+        """Plant the bug in this process until the context ends; yield a factory of its targets.
+
+        Raises ``HarnessError`` in one sentence for a source patch that does not apply.
+        """
+        mutant = self.mutant
+        if self.target is None:
+            assert callable(mutant.target)
+            yield mutant.target
+            return
+        module, _, _ = self.target.reference.partition(":")
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(patched(mutant.patches, [module.partition(".")[0]]))
+            except HarnessError as mistake:
+                raise HarnessError(f"mutant {self.tag!r}: {mistake}") from mistake
+            yield self.target.make_target

@@ -1,0 +1,70 @@
+"""``powercut mutants`` plants bugs, shows which were found, and fails when one was missed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from powercut.cli.exit_code import ExitCode
+from powercut.fuzz.mutant import MutantEntry
+from powercut.fuzz.mutant_search import MutantSearch
+from tests.unit.cli.command_line import REGISTRY, json_of, powercut, write_project
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path)
+
+
+def blind_to(
+    *missed: str,
+) -> Callable[[object, Sequence[MutantEntry], int], Iterator[MutantSearch]]:
+    """Return searches that find every mutant but these, and end in reversed order."""
+
+    def work(
+        _search: object, entries: Sequence[MutantEntry], _processes: int
+    ) -> Iterator[MutantSearch]:
+        for entry in reversed(entries):
+            broken = "" if entry.tag in missed else "LostAck"
+            yield MutantSearch(entry.tag, "a bug", ("LostAck",), 50, 1.25, broken, 3)
+
+    return work
+
+
+def test_planted_bug_is_found_and_leaves_no_file() -> None:
+    result = powercut("mutants", "R9", "--json", "-")
+    assert result.exit_code == ExitCode.CLEAN, result.output
+    (found,) = json_of(result)["mutants"]
+    assert found.keys() == {"id", "found", "examples", "seconds", "steps", "property"}
+    assert (found["id"], found["found"]) == ("R9", True)
+    assert 0 < found["steps"] <= 8
+    assert [path.name for path in Path().iterdir()] == ["pyproject.toml"]
+
+
+def test_all_registered_mutants_are_searched_and_shown_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("powercut.cli.mutants.work", blind_to())
+    result = powercut("mutants", "--json", "out.json")
+    assert result.exit_code == ExitCode.CLEAN
+    written = json.loads(Path("out.json").read_text(encoding="ascii"))
+    assert written["schema"] == 1
+    assert [search["id"] for search in written["mutants"]] == list(REGISTRY.config.mutants)
+
+
+def test_missed_mutant_is_a_missed_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("powercut.cli.mutants.work", blind_to("R4"))
+    result = powercut("mutants", "R4", "R5", "--json", "-")
+    assert result.exit_code == ExitCode.GOAL_MISSED
+    assert "missed, so powercut is blind to it: R4\n" in result.stderr
+    assert [search["found"] for search in json_of(result)["mutants"]] == [False, True]
+
+
+def test_unknown_mutant_is_a_usage_mistake() -> None:
+    result = powercut("mutants", "R99")
+    assert result.exit_code == ExitCode.USAGE
+    assert "unknown mutant 'R99'; known are R1, " in result.stderr
