@@ -1,4 +1,4 @@
-"""The boundary of ``system``: what in its source would reach around the ports.
+"""The boundary of ``system``: uses of the operating system that should go through a port.
 
 One function, ``escapes``, over the source of one file. It looks at names, so it is a fence for
 honest code; the simulated world has a second one, at run time.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-# Each module that reaches the outside, and the port that gives the same.
+# Modules that use the operating system, and the port to use instead.
 INSTEAD_OF_MODULE = {
     "os": "FileSystem",
     "io": "FileSystem",
@@ -37,7 +37,7 @@ INSTEAD_OF_MODULE = {
     "sqlite3": "Database",
 }
 
-# Modules of which only some names reach the outside.
+# Modules of which only some names use the operating system.
 INSTEAD_OF_NAME = {
     "asyncio.create_subprocess_exec": "Provider or Effects",
     "asyncio.create_subprocess_shell": "Provider or Effects",
@@ -54,7 +54,7 @@ INSTEAD_OF_NAME = {
     "datetime.datetime.utcnow": "Clock",
 }
 
-# Names that are also types: only a call reaches the outside.
+# Names that are also types: only a call uses the operating system.
 INSTEAD_OF_CALL = {"apsw.Connection": "Database"}
 
 # Names that compute with paths and touch no file.
@@ -64,7 +64,7 @@ INSTEAD_OF_BUILTIN = {"open": "FileSystem", "input": "Host", "__import__": "a pl
 
 
 def escapes(source: str) -> list[str]:
-    """One sentence for each place in ``source`` that reaches around the ports."""
+    """Describe each place in ``source`` that uses the operating system directly."""
     tree = ast.parse(source)
     names = _imported_names(tree)
     found = sorted(set(_import_escapes(tree)) | set(_use_escapes(tree, names)))
@@ -72,7 +72,7 @@ def escapes(source: str) -> list[str]:
 
 
 def _imported_names(tree: ast.Module) -> dict[str, str]:
-    """What each imported name stands for, dotted in full: ``{"now": "datetime.datetime"}``."""
+    """The full dotted name of each imported name: ``{"now": "datetime.datetime"}``."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -59,7 +59,6 @@ REMOVED = {
     "untold": "lost update",
     "witness": "evidence, run log",
     "witnesses": "evidence, run log",
-    "words": "sample texts, recovery text, crash text, fault units",
 }
 """Each word with what to use instead."""
 
@@ -69,7 +68,7 @@ _STANDARD = {
     # The io API and the warnings module.
     "tell", "add_note", "__notes__",
 }  # fmt: skip
-"""Whole names that somebody else has chosen."""
+"""Whole names that are given by other libraries."""
 
 _EXEMPT = (
     # The log framing of that name, and messages that wait in an inbox.
@@ -117,7 +116,7 @@ def _is_standard(path: str, name: str, word: str) -> bool:
 
 
 def main(arguments: list[str]) -> None:
-    """Print what is found below the given paths."""
+    """Print the findings below the given paths."""
     chosen = tuple(str(ROOT / argument) for argument in arguments) or (str(ROOT),)
     for path in python_files():
         if str(path).startswith(chosen):

@@ -1,4 +1,4 @@
-"""The files that the rules of this house apply to."""
+"""The files of this repository that the rules apply to."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def python_files(*rooms: str) -> Iterator[Path]:
-    """Every Python file of the rooms named, or of all rooms, in a fixed order."""
-    for room in rooms or PACKAGES:
-        yield from sorted((ROOT / room).rglob("*.py"))
+def python_files(*packages: str) -> Iterator[Path]:
+    """Every Python file of these packages, or of all, in a fixed order."""
+    for package in packages or PACKAGES:
+        yield from sorted((ROOT / package).rglob("*.py"))
 
 
 def text_files() -> Iterator[Path]:
-    """Every file of ours, code, data and prose: what is committed, and what is about to be."""
+    """Every file of the repository: committed ones, and new ones that git does not ignore."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,
@@ -35,7 +35,7 @@ def text_files() -> Iterator[Path]:
 
 
 def name_of(path: Path) -> str:
-    """The path as a person would write it, from the top of the repository."""
+    """The path relative to the repository."""
     return path.relative_to(ROOT).as_posix()
 
 
@@ -47,7 +47,7 @@ def tree_of(path: Path) -> ast.Module:
 def run_python(
     *arguments: str, cwd: Path = ROOT, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run this interpreter with the repository importable, and nothing that betrays a CI.
+    """Run this interpreter with the repository importable and without the variables of a CI.
 
     ``environment`` is laid over a copy of ours from which the profile, the hash seed and the
     variables that Hypothesis takes for a CI are gone, and coverage's own are kept.

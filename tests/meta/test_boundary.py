@@ -1,4 +1,4 @@
-"""Nothing under ``system`` but its real host reaches around the ports."""
+"""Only the real host of ``system`` uses the operating system; the rest uses the ports."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from tests.meta.boundary import escapes
 from tests.meta.source_tree import name_of, python_files
 
-# The doors themselves: the real host, and later the command that opens it.
-DOORS = {"system/host.py"}
+# The real host implements the ports.
+IMPLEMENTATIONS = {"system/host.py"}
 
 
 @pytest.mark.parametrize("path", list(python_files("system")), ids=name_of)
-def test_the_system_reaches_the_outside_through_its_ports_only(path: Path) -> None:
-    if name_of(path) not in DOORS:
+def test_system_uses_the_operating_system_through_its_ports_only(path: Path) -> None:
+    if name_of(path) not in IMPLEMENTATIONS:
         assert escapes(path.read_text("utf-8")) == []
 
 
@@ -63,7 +63,9 @@ def test_the_system_reaches_the_outside_through_its_ports_only(path: Path) -> No
         ),
     ],
 )
-def test_a_way_around_the_ports_is_named_with_the_port(source: str, sentence: str) -> None:
+def test_a_use_of_the_operating_system_is_reported_with_the_port_to_use(
+    source: str, sentence: str
+) -> None:
     assert escapes(source) == [sentence]
 
 
@@ -87,5 +89,5 @@ def test_a_thread_is_named_too() -> None:
         "import errno, json, zlib, hashlib",
     ],
 )
-def test_what_touches_nothing_is_allowed(source: str) -> None:
+def test_pure_functions_of_these_modules_are_allowed(source: str) -> None:
     assert escapes(source) == []

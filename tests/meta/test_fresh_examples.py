@@ -1,4 +1,4 @@
-"""Every example of a machine is drawn afresh, none is a near copy of the one before."""
+"""No example of a state machine is a near copy of an earlier one."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from powercut.fuzz.profiles import freeze_constants
 from sim.errors import HarnessError
 from tests.meta.source_tree import run_python
 
-# Literals that nobody draws by accident.
+# Literals that a random draw does not give by accident.
 ODD = "ODD_NUMBERS = [77001, 77003, 77017, 77023, 77029, 77041]\nODD_WORD = 'zyzzyva quay'\n"
 
 DRAW = """
@@ -37,7 +37,7 @@ FREEZE = "from powercut.fuzz.profiles import install_profiles; install_profiles(
 
 
 def drawn(directory: Path, *, freeze: bool, odd: bool) -> str:
-    """What one derandomized test draws in a process of its own."""
+    """The draws of one derandomized test in a process of its own."""
     (directory / "odd_module.py").write_text(ODD, "utf-8")
     script = directory / "draw.py"
     script.write_text(DRAW.format(freeze=FREEZE if freeze else ""), "utf-8")
@@ -54,7 +54,7 @@ def test_derandomized_draws_do_not_depend_on_the_modules_that_are_imported(
 
 
 def test_without_the_freeze_they_would(tmp_path: Path) -> None:
-    """The trap is still there, and this test would notice it; if not, the freeze can go."""
+    """Without the freeze, draws depend on the imported modules; else the freeze can be removed."""
     assert drawn(tmp_path, freeze=False, odd=True) != drawn(tmp_path, freeze=False, odd=False)
 
 

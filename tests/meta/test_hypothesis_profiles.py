@@ -40,7 +40,7 @@ def test_nothing():
 
 
 def registered(directory: Path, **environment: str) -> dict[str, dict[str, Any]]:
-    """What each profile holds, registered by a process of its own in ``directory``."""
+    """The settings of each profile, as registered by a process of its own in ``directory``."""
     finished = run_python("-c", REPORT, cwd=directory, environment=environment)
     assert finished.returncode == 0, finished.stderr
     profiles: dict[str, dict[str, Any]] = json.loads(finished.stdout)
@@ -53,7 +53,7 @@ def database_of(directory: Path) -> str:
 
 
 @pytest.mark.parametrize("variable", [{}, {"CI": "true"}, {"GITHUB_ACTIONS": "true"}], ids=str)
-def test_profiles_are_the_same_on_a_desk_and_in_a_ci(
+def test_profiles_are_the_same_on_a_workstation_and_in_a_ci(
     tmp_path: Path, variable: dict[str, str]
 ) -> None:
     common = {"deadline": "None", "shrinks": True, "suppressed": ["too_slow"]}
@@ -68,7 +68,7 @@ def test_profiles_are_the_same_on_a_desk_and_in_a_ci(
 
 
 def test_ci_makes_hypothesis_choose_a_profile_that_would_leak() -> None:
-    """The trap that the profiles avoid is still there; if not, their guard can go."""
+    """Hypothesis still derives profiles from the CI's; else the guard can be removed."""
     script = "from hypothesis import settings; print(settings(max_examples=9).derandomize)"
     assert run_python("-c", script, environment={"CI": "true"}).stdout == "True\n"
 

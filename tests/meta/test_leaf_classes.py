@@ -43,7 +43,7 @@ def machines_of(module: ModuleType) -> Iterator[type[RuleBasedStateMachine]]:
 
 
 def own_names(machine: type[RuleBasedStateMachine]) -> set[str]:
-    """What the class defines itself, Hypothesis's cached test case aside."""
+    """The members of the class itself, except Hypothesis's cached test case."""
     return {
         name
         for name in vars(machine)

@@ -1,4 +1,4 @@
-"""All processes of a test run keep their failing examples in one directory (H-5)."""
+"""All processes of a test run keep their failing examples in one directory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def run_pytest(project: Path, *options: str, **environment: str) -> str:
-    """Run the two tests without what else is installed; return the last line of the output."""
+    """Run the two tests without other plugins; return the last line of the output."""
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     plugins = ("-p", "xdist", "-p", "_hypothesis_pytestplugin")
     finished = run_python("-m", "pytest", *plugins, *options, cwd=project, environment=environment)
@@ -57,7 +57,7 @@ def test_what_one_worker_found_another_process_tries_first(project: Path) -> Non
     assert "2 failed" in run_pytest(project, "-n0", ONLY_KEPT="yes")
 
 
-def test_leaves_without_a_source_are_told_apart_by_their_names() -> None:
+def test_leaves_without_a_source_are_distinguished_by_their_names() -> None:
     leaves = [leaf_of("runtime", "posix"), leaf_of("runtime", "xfs"), leaf_of("lifecycle", "xfs")]
     assert len({function_digest(leaf) for leaf in leaves}) == len(leaves)
     assert function_digest(leaf_of("runtime", "posix")) == function_digest(leaves[0])

@@ -74,7 +74,7 @@ def consumer(tmp_path: Path) -> Path:
 
 
 def passed(finished: subprocess.CompletedProcess[str]) -> str:
-    """Return what a run printed; it must have exited with 0."""
+    """Return the output of a run, which must have exited with 0."""
     assert finished.returncode == 0, finished.stdout + finished.stderr
     return finished.stdout
 
