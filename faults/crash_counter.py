@@ -1,22 +1,22 @@
 """The crash counter: ends a lifetime in one phase of one mutating operation.
 
-What each phase leaves in the page cache:
+The page cache after a crash in each phase contains:
 
 ==========  =============================  =============  ================  ===============
 phase       write, killed                  write, power   barrier           everything else
 ==========  =============================  =============  ================  ===============
 ``before``  nothing                        nothing        nothing           nothing
-``during``  a prefix that ends at a page   all of it      nothing: its      all of it
-            boundary                                      closure pends
+``during``  a prefix that ends at a page   all of it      nothing is        all of it
+            boundary                                      made durable
 ``after``   all of it                      all of it      durable           all of it
 ==========  =============================  =============  ================  ===============
 
-A write is copied into the page cache page by page, and Linux looks for a fatal signal
-between two pages (``generic_perform_write``): so a write within one page is all or
-nothing under a kill. A power cut takes the whole write as pending and its survivor set
-cuts it; likewise the survivor set chooses which part of a barrier's closure made it.
-Metadata operations are atomic in the page cache, so ``during`` is the same as ``after``
-for them, and what a power cut leaves of one is again the survivor set's business.
+A write is copied into the page cache page by page, and Linux checks for a fatal signal
+between two pages (``generic_perform_write``): so a write within one page is all or nothing
+under a kill. Under a power cut the whole write is unsynced and the survivor set cuts it;
+likewise, the survivor set decides which part of a barrier's operations became durable.
+Metadata operations are atomic in the page cache, so ``during`` is the same as ``after`` for
+them; again, the survivor set decides which part of one survives a power cut.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sim.errors import HarnessError, SimulatedCrash
 
 
 class Hit(NamedTuple):
-    """What a crash met, for crash-point coverage."""
+    """The operation, its number and the phase in which a crash happened."""
 
     operation: Operation
     number: int
@@ -111,20 +111,20 @@ class CrashCounter:
 
 
 def page_prefix(write: Write, kept: int) -> int:
-    """Return how many bytes of ``write`` a kill leaves that came after ``kept`` bytes."""
+    """Return how many bytes of ``write`` remain if a kill comes after ``kept`` bytes."""
     if kept >= len(write.data):
         return len(write.data)
     return max(0, kept - (write.offset + kept) % BLOCK_BYTES)
 
 
 def page_prefixes(write: Write) -> range:
-    """Return every ``kept`` with which a kill leaves a part of ``write``, but not all of it."""
+    """Return every ``kept`` with which a part of ``write`` remains, but not all of it."""
     first = BLOCK_BYTES - write.offset % BLOCK_BYTES
     return range(first, len(write.data), BLOCK_BYTES)
 
 
 def crash_image(disk: Disk, point: CrashPoint) -> Image:
-    """Return what the next boot finds after ``disk`` crashed at ``point``.
+    """Return the disk of the next boot after ``disk`` crashed at ``point``.
 
     Raises ``HarnessError`` if the disk's persistence model does not allow the survivors.
     """

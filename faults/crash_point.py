@@ -1,8 +1,8 @@
 """A crash point: where and how a crash happens, as plain data that prints and parses back.
 
-It reads ``12 during power-cut lost=0,3 torn=4:100 stale=0``: in operation 12 of the lifetime, while
-it happened, the power was cut; of the pending micro-operations 0 and 3 were lost, number 4
-kept 100 of its bytes, and the place of number 0 shows stale bytes.
+``12 during power-cut lost=0,3 torn=4:100 stale=0`` means: the power was cut during operation 12
+of the lifetime; of the unsynced micro-operations, 0 and 3 were lost, number 4 kept 100 of its
+bytes, and number 0 left stale bytes in its place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOTHING_LOST: Final = SurvivorSet()
 
 
 class Phase(StrEnum):
-    """Which part of an operation had happened when the crash came."""
+    """The part of an operation that had happened at the crash."""
 
     BEFORE = "before"
     DURING = "during"
@@ -27,7 +27,7 @@ class Phase(StrEnum):
 
 
 class CrashKind(StrEnum):
-    """What died: the process, or the machine."""
+    """The end of the process, or of the machine."""
 
     KILL = "kill"
     POWER_CUT = "power-cut"
@@ -35,13 +35,14 @@ class CrashKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CrashPoint:
-    """``operation``: which mutating operation of the lifetime, from 1.
+    """One crash of one lifetime.
 
-    ``survivors``: what a power cut left of the pending micro-operations; a kill loses
-    none. ``kept``: how many bytes of a write had reached the page cache when a kill came
-    ``during`` it, or 0 for all of them.
+    ``operation`` is the number of the mutating operation in its lifetime, from 1.
+    ``survivors`` are the unsynced micro-operations that a power cut left; a kill loses none.
+    ``kept`` is the number of bytes of a write that had reached the page cache when a kill
+    came ``during`` it, or 0 for all of them.
 
-    Raises ``HarnessError`` for a combination that means nothing.
+    Raises ``HarnessError`` for a combination that has no meaning.
     """
 
     operation: int
@@ -73,17 +74,17 @@ class CrashPoint:
 
     @classmethod
     def parse(cls, text: str) -> CrashPoint:
-        """Read what ``str`` wrote; ``HarnessError`` names the piece that is wrong."""
-        words = text.split()
-        if len(words) < 3:
+        """Return the point that prints as ``text``; ``HarnessError`` names the malformed piece."""
+        pieces = text.split()
+        if len(pieces) < 3:
             raise HarnessError(
                 f"crash point {text!r} needs an operation, a phase and a kind, "
                 "as in '12 before kill'"
             )
-        operation = _number(words[0], "operation number")
-        phase = _member(Phase, words[1], "phase")
-        kind = _member(CrashKind, words[2], "kind of crash")
-        named = _named(words[3:])
+        operation = _number(pieces[0], "operation number")
+        phase = _member(Phase, pieces[1], "phase")
+        kind = _member(CrashKind, pieces[2], "kind of crash")
+        named = _named(pieces[3:])
         survivors = SurvivorSet(
             lost=_numbers(named.get("lost", "")),
             torn=tuple(_tear(pair) for pair in _split(named.get("torn", ""))),
@@ -105,7 +106,7 @@ def _split(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(_number(word, "pending operation") for word in _split(text))
+    return tuple(_number(word, "unsynced operation") for word in _split(text))
 
 
 def _tear(pair: str) -> tuple[int, int]:
@@ -115,28 +116,28 @@ def _tear(pair: str) -> tuple[int, int]:
     return _number(index, "torn write"), _number(kept, "torn write")
 
 
-def _named(words: Iterable[str]) -> dict[str, str]:
+def _named(pieces: Iterable[str]) -> dict[str, str]:
     named: dict[str, str] = {}
-    for word in words:
-        name, _, value = word.partition("=")
+    for piece in pieces:
+        name, _, value = piece.partition("=")
         if name not in _PIECES or not value or name in named:
             raise HarnessError(
-                f"piece {word!r} of a crash point is not one of kept=, lost=, torn=, stale=, "
+                f"piece {piece!r} of a crash point is not one of kept=, lost=, torn=, stale=, "
                 "each with a value and at most once"
             )
         named[name] = value
     return named
 
 
-def _number(word: str, what: str) -> int:
+def _number(word: str, role: str) -> int:
     if not (word.isascii() and word.isdecimal()):
-        raise HarnessError(f"{what} {word!r} of a crash point is not a whole number")
+        raise HarnessError(f"{role} {word!r} of a crash point is not a whole number")
     return int(word)
 
 
-def _member(kind: type[_Enum], word: str, what: str) -> _Enum:
+def _member(kind: type[_Enum], word: str, role: str) -> _Enum:
     try:
         return kind(word)
     except ValueError:
         known = ", ".join(kind)
-        raise HarnessError(f"{what} {word!r} of a crash point is none of {known}") from None
+        raise HarnessError(f"{role} {word!r} of a crash point is none of {known}") from None

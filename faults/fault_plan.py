@@ -231,16 +231,16 @@ class FaultRule:
     @classmethod
     def parse(cls, text: str) -> FaultRule:
         """Return the rule that prints as ``text``; ``HarnessError`` names the malformed piece."""
-        words = text.split()
-        on = words[:1] != ["off"]
+        pieces = text.split()
+        on = pieces[:1] != ["off"]
         if not on:
-            del words[0]
-        if len(words) < 3:
+            del pieces[0]
+        if len(pieces) < 3:
             raise HarnessError(
                 f"fault rule {text.strip()!r} needs calls, a glob and an effect, "
                 "as in 'write *.jsonl #2 EIO'"
             )
-        calls, glob, *condition, effect = words
+        calls, glob, *condition, effect = pieces
         return cls(
             _member(CallKind, calls, "calls"), glob, _effect(effect), _condition(condition), on
         )
@@ -313,8 +313,8 @@ def _complaints(
 # -- the grammar of one word ---------------------------------------------------------------
 
 
-def _condition(words: list[str]) -> Condition:
-    match words:
+def _condition(pieces: list[str]) -> Condition:
+    match pieces:
         case []:
             return ALWAYS
         case [word] if word.startswith("#"):
@@ -327,7 +327,7 @@ def _condition(words: list[str]) -> Condition:
         case ["above", word]:
             return AboveDescriptors(_number(word, "number of descriptors"))
     raise HarnessError(
-        f"{' '.join(words)!r} in a fault rule is no condition; write '#3', '#3+', "
+        f"{' '.join(pieces)!r} in a fault rule is no condition; write '#3', '#3+', "
         "'after 40KiB', 'from 12' or 'above 16'"
     )
 

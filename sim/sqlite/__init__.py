@@ -1,4 +1,4 @@
-"""Real SQLite on the simulated disk: an apsw VFS, and the door to it, ``connect``."""
+"""Real SQLite on the simulated disk: an apsw VFS, and ``connect``, which opens a database."""
 
 from sim.sqlite.connection import abandon, connect
 from sim.sqlite.vfs import SimulatedVFS

@@ -1,4 +1,4 @@
-"""Open a database on the simulated disk, and leave it when its process is dead."""
+"""Opening a database on the simulated disk, and leaving it after a crash."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ READ_WRITE_CREATE: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 
 
 class SimulatedConnection(apsw.Connection):
-    """An ``apsw.Connection`` with a VFS of its own, for one ``lifetime``.
+    """An ``apsw.Connection`` with a VFS of its own.
 
-    It checks in ``exec_trace`` that its process is alive. A program that sets a tracer of
-    its own can still run statements on a dead connection; they change nothing.
+    Its ``exec_trace`` checks that the process of ``lifetime`` is alive. A program that sets
+    another tracer can run statements on a dead connection; they change nothing.
     """
 
     lifetime: Lifetime
@@ -34,7 +34,7 @@ class SimulatedConnection(apsw.Connection):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        """Commit or roll back; when that is the crash, let no failure to roll back hide it."""
+        """Commit or roll back; a crash is raised in place of the failures that it causes."""
         if self.lifetime.is_off and isinstance(error, SimulatedCrash | PowerOff):
             return False
         try:
@@ -47,7 +47,7 @@ class SimulatedConnection(apsw.Connection):
 
 
 def _crash_behind(error: BaseException) -> SimulatedCrash | None:
-    """Return the crash that ``error`` came after, if one did."""
+    """Return the crash in whose handling ``error`` was raised, if any."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, SimulatedCrash):
         cause = cause.__context__
@@ -57,21 +57,24 @@ def _crash_behind(error: BaseException) -> SimulatedCrash | None:
 def connect(
     process: Process, path: str, *, flags: int = READ_WRITE_CREATE, seed: int = 0
 ) -> SimulatedConnection:
-    """Open ``path`` for the process of ``process``; ``flags`` are ``SQLITE_OPEN_…``.
+    """Open the database ``path`` in ``process``; ``flags`` are ``SQLITE_OPEN_…``.
 
     ``seed`` is mixed into the random numbers that SQLite writes to the disk. Device
-    characteristics follow the persistence model of the disk. Raises what ``apsw`` raises,
-    and ``SimulatedCrash`` if creating the file was the crash point.
+    characteristics follow the persistence model of the disk. Raises the errors of
+    ``apsw.Connection``, and ``SimulatedCrash`` if creating the file was the crash point.
     """
     vfs = SimulatedVFS(process, seed)
     connection = SimulatedConnection(path, flags, vfs.name)
     connection.lifetime = vfs.lifetime
-    connection.exec_trace = vfs.lifetime.let_statement
+    connection.exec_trace = vfs.lifetime.allow_statement
     return connection
 
 
 def abandon(connection: apsw.Connection) -> None:
-    """Close a connection whose process is dead; the disk is not touched."""
+    """Close a connection whose process has ended, without changing the disk.
+
+    Raises ``HarnessError`` if it was not opened by ``connect``.
+    """
     if not isinstance(connection, SimulatedConnection):
         raise HarnessError(f"{connection!r} was not opened with sim.sqlite.connect")
     connection.lifetime.is_dead = True

@@ -1,7 +1,7 @@
-"""What SQLite is told about the device: a persistence model's promises, in SQLite's words.
+"""The device characteristics that SQLite sees: the guarantees of a persistence model.
 
-SQLite leaves out work for every flag of ``xDeviceCharacteristics``, so a flag that the
-model does not keep would be our bug and look like SQLite's. From sqlite.org
+SQLite omits work for every flag of ``xDeviceCharacteristics``, so a flag that the model does
+not justify would be our bug and look like SQLite's. From sqlite.org
 ``c3ref/c_iocap_atomic.html`` and ``psow.html``:
 
 ===================== ================================= ===================================
@@ -17,11 +17,11 @@ SEQUENTIAL            writes to any file become         ``sequential``
 SAFE_APPEND           an append's data is there         ``sequential``, see below
                       before the size shows it
 ATOMIC512 … ATOMIC4K  an aligned block of that size     it fits in the model's unit, which
-                      is written whole or not at all    does not tear, and data is always
+                      is written entirely or not at all    does not tear, and data is always
                                                         there before the size that shows
                                                         it: a new block never reads as zeros
 BATCH_ATOMIC          several writes in one commit      never: no model has transactions
-IMMUTABLE,            nobody changes, nobody deletes    never
+IMMUTABLE,            no process changes or deletes it  never
 UNDELETABLE_WHEN_OPEN
 ===================== ================================= ===================================
 
@@ -39,16 +39,16 @@ model                            flags                                        se
 ``posix``                        none                                         512
 ================================ ============================================ ===========
 
-``xfs`` and ``btrfs`` keep the letter of SAFE_APPEND, but SQLite reads more into it. With
-the flag it writes a rollback journal with one sync and no count of records, and leaves
-the rest to a checksum that samples every 200th byte of a page; and it does so also where
-it does not append but overwrites the last journal, in PERSIST and in exclusive locking
-mode. There a lost sector leaves the old page under the new checksum, and the rollback
-brings back an older page: an acknowledged commit is lost. It takes the order of
-overwrites to make that safe. (Real SQLite claims SAFE_APPEND nowhere but on QNX.)
+``xfs`` and ``btrfs`` satisfy the documented meaning of SAFE_APPEND, but SQLite relies on
+more. With the flag it writes a rollback journal with one sync and no count of records, and
+relies on a checksum that samples every 200th byte of a page; and it does so also where it
+overwrites the last journal instead of appending, in PERSIST and in exclusive locking mode.
+There a lost sector leaves the old page under the new checksum, and the rollback restores an
+older page: an acknowledged commit is lost. Only ordered overwrites make that safe. (Real
+SQLite claims SAFE_APPEND nowhere but on QNX.)
 
 SQLite's own unix VFS claims POWERSAFE_OVERWRITE and SUBPAGE_READ on every file system and
-nothing else; ``psow=0`` in a URI takes the first away, here as there.
+nothing else; ``psow=0`` in a URI removes the first, here as well.
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ class Device(NamedTuple):
 
 @cache
 def device_of(model: PersistenceModel) -> Device:
-    """Return exactly what the model promises."""
+    """Return the device whose flags are exactly the guarantees of ``model``."""
     flags = apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE | apsw.SQLITE_IOCAP_SUBPAGE_READ
     if model.sequential:
         flags |= apsw.SQLITE_IOCAP_SEQUENTIAL | apsw.SQLITE_IOCAP_SAFE_APPEND
     if model.data_before_size is DataBeforeSize.ALWAYS and not model.torn_units:
-        whole = model.unit_bytes or BLOCK_BYTES
+        atomic_bytes = model.unit_bytes or BLOCK_BYTES
         for size, flag in _ATOMIC.items():
-            if size <= whole:
+            if size <= atomic_bytes:
                 flags |= flag
     return Device(model.unit_bytes or SECTOR_BYTES, flags)

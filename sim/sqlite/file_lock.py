@@ -1,10 +1,10 @@
 """Locks on database files, between the connections to one disk.
 
 The rules are those of SQLite's unix VFS (``unixLock`` and ``unixUnlock`` in
-``os_unix.c``, and sqlite.org ``lockingv3.html``): many may hold SHARED; one of them may
-go on to RESERVED, PENDING and EXCLUSIVE; from PENDING on nobody new gets SHARED.
+``os_unix.c``, and sqlite.org ``lockingv3.html``): many connections may hold SHARED; one of
+them may go on to RESERVED, PENDING and EXCLUSIVE; from PENDING on no other gets SHARED.
 
-A lock dies with its process, so the connections of a dead one are passed over.
+A lock ends with its process, so the connections of a dead process do not count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXCLUSIVE: Final = 4
 
 
 class LockHolder(Protocol):
-    """An open database file; ``level`` is the lock it holds, one of the above."""
+    """An open database file; ``level`` is the lock that it holds, one of the above."""
 
     level: int
 
@@ -33,7 +33,7 @@ class LockHolder(Protocol):
 
 
 class FileLock:
-    """The lock of one inode: everybody who holds it at some level."""
+    """The lock of one inode, with all its holders."""
 
     __slots__ = ("holders",)
 
@@ -41,47 +41,41 @@ class FileLock:
         self.holders: list[LockHolder] = []
 
     def level(self) -> int:
-        """Return the highest level that anybody alive holds."""
+        """Return the highest level that a live connection holds."""
         return max((holder.level for holder in self.holders if not holder.is_off), default=NONE)
 
-    def acquire(self, asking: LockHolder, wanted: int) -> bool:
-        """Raise the level of ``asking`` to ``wanted``; False if others are in the way.
+    def acquire(self, holder: LockHolder, wanted: int) -> bool:
+        """Raise the level of ``holder`` to ``wanted``; return False if another is in the way.
 
-        Who meets readers on the way to EXCLUSIVE is left with PENDING, so that no new
-        ones come.
+        A holder that meets readers on the way to EXCLUSIVE is left with PENDING, so that
+        no new readers come.
         """
-        if asking.level >= wanted:
+        if holder.level >= wanted:
             return True
-        others = [other.level for other in self.holders if other is not asking and not other.is_off]
+        others = [other.level for other in self.holders if other is not holder and not other.is_off]
         highest = max(others, default=NONE)
         if highest >= (PENDING if wanted == SHARED else RESERVED):
             return False
-        if asking.level == NONE:
-            self.holders.append(asking)
+        if holder.level == NONE:
+            self.holders.append(holder)
         if wanted == EXCLUSIVE and others:
-            asking.level = PENDING
+            holder.level = PENDING
             return False
-        asking.level = wanted
+        holder.level = wanted
         return True
 
-    def release(self, asking: LockHolder, wanted: int) -> None:
-        """Lower the level of ``asking`` to ``wanted``, SHARED or NONE."""
-        if asking.level <= wanted:
+    def release(self, holder: LockHolder, wanted: int) -> None:
+        """Lower the level of ``holder`` to ``wanted``, SHARED or NONE."""
+        if holder.level <= wanted:
             return
-        asking.level = wanted
+        holder.level = wanted
         if wanted == NONE:
-            self.holders.remove(asking)
+            self.holders.remove(holder)
 
 
 _LOCKS: Final[WeakKeyDictionary[Disk, dict[int, FileLock]]] = WeakKeyDictionary()
 
 
 def file_lock(disk: Disk, inode: int) -> FileLock:
-    """Return the one lock of this inode, whoever asks; it lasts as long as the disk."""
-    locks = _LOCKS.get(disk)
-    if locks is None:
-        locks = _LOCKS[disk] = {}
-    lock = locks.get(inode)
-    if lock is None:
-        lock = locks[inode] = FileLock()
-    return lock
+    """Return the lock of an inode, which lasts as long as the disk."""
+    return _LOCKS.setdefault(disk, {}).setdefault(inode, FileLock())

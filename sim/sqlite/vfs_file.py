@@ -1,16 +1,16 @@
 # ruff: noqa: N802 - the methods carry SQLite's own names.
 """One open file of SQLite on the simulated disk, over the descriptor that opened it.
 
-It does what SQLite's unix VFS does (``os_unix.c``): it writes until everything is
-written, retries EINTR, fills a short read with zeros, always uses fdatasync, and at the
-first sync of a journal or WAL that it may have created it also syncs the directory.
+It behaves as SQLite's unix VFS (``os_unix.c``): it writes until all bytes are written,
+retries EINTR, fills a short read with zeros, always uses fdatasync, and at the first sync of
+a journal or WAL that it may have created it also syncs the directory.
 
 Data goes to the inode directly and not through the descriptor, because SQLite reads and
-writes at offsets and does little else. Chunk sizes and size hints are ignored, there is
-no memory mapping, and there is no shared memory: WAL needs exclusive locking mode.
+writes at offsets only. Chunk sizes and size hints are ignored, there is no memory mapping,
+and there is no shared memory: WAL needs exclusive locking mode.
 
-After its process died a file answers everything and changes nothing: SQLite cleans up
-behind an operation that failed, and must not turn one crash into a second error.
+After the crash of its process a file answers every call and changes nothing: SQLite cleans
+up after a failed operation, and one crash must not cause a second error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import apsw
 from sim.disk.os_error import os_error
 from sim.errors import PowerOff, SimulatedCrash, UnsupportedOperation
 from sim.sqlite.file_lock import EXCLUSIVE, NONE, SHARED, FileLock
-from sim.sqlite.result_code import read_code, write_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from sim.sqlite.device import Device
     from sim.sqlite.lifetime import Lifetime
 
+_DAMAGED: Final = frozenset({errno.EIO, errno.ERANGE, errno.ENXIO})
 _WAL_FORMAT: Final = b"\2\2"
 _WAL_NEEDS_EXCLUSIVE: Final = (
     "WAL needs shared memory, which the simulated disk does not have: "
@@ -42,17 +42,27 @@ _WAL_NEEDS_EXCLUSIVE: Final = (
 
 
 class SimulatedFile:
-    """What apsw calls for one ``sqlite3_file``.
+    """One ``sqlite3_file``, as apsw calls it.
 
-    ``lock`` is None for everything but a main database. ``is_new_journal`` means that the
-    directory entry may not be durable yet. ``vfs`` is only held: SQLite's hold on a file is
-    nothing that the garbage collector could see, so it cannot take the VFS of a lost
-    connection apart before the connection is closed.
+    ``lock`` is None for all files but a main database. ``is_new_journal`` means that the
+    directory entry may not be durable yet. ``vfs`` is only referenced: the garbage collector
+    does not know SQLite's reference to a file, and would otherwise clear the VFS of a lost
+    connection before the connection is closed.
     """
 
     __slots__ = (
-        "_descriptor", "_device", "_directory_is_due", "_disk", "_handle", "_inode",
-        "_lifetime", "_lock", "_path", "_persist_wal", "_vfs", "level",
+        "_descriptor",
+        "_device",
+        "_directory_is_due",
+        "_disk",
+        "_inode",
+        "_lifetime",
+        "_lock",
+        "_path",
+        "_persist_wal",
+        "_process",
+        "_vfs",
+        "level",
     )  # fmt: skip
 
     def __init__(
@@ -68,7 +78,7 @@ class SimulatedFile:
     ) -> None:
         self._lifetime = lifetime
         self._disk = lifetime.disk
-        self._handle = lifetime.process
+        self._process = lifetime.process
         self._path = path
         self._descriptor = descriptor
         self._inode = inode
@@ -87,13 +97,13 @@ class SimulatedFile:
     # -- data --------------------------------------------------------------------------
 
     def xRead(self, amount: int, offset: int) -> bytes:
-        """Return up to ``amount`` bytes; SQLite takes fewer for the end of the file."""
+        """Return up to ``amount`` bytes; fewer mean the end of the file."""
         interposer = self._disk.interposer
         if interposer is None or self._lifetime.is_off:
             content = self._inode.read(offset, amount)
             if len(content) < amount and self._inode.is_directory:
                 is_directory = os_error(errno.EISDIR, self._path)
-                raise self._lifetime.failed(read_code(is_directory), is_directory)
+                raise self._lifetime.failure(_read_code(is_directory), is_directory)
             return content
         return self._read_through(interposer.reading, amount, offset)
 
@@ -109,14 +119,14 @@ class SimulatedFile:
             except OSError as error:
                 if error.errno == errno.EINTR:
                     continue
-                raise self._lifetime.failed(read_code(error), error) from error
+                raise self._lifetime.failure(_read_code(error), error) from error
             if not piece:
                 break
             content += piece
         return content
 
     def xWrite(self, data: bytes, offset: int) -> None:
-        """Write everything, in as many operations as the disk makes of it."""
+        """Write all of ``data``, by as many operations as short writes require."""
         lifetime = self._lifetime
         if lifetime.is_off:
             return
@@ -127,13 +137,13 @@ class SimulatedFile:
             except OSError as error:
                 if error.errno == errno.EINTR:
                     continue
-                raise lifetime.failed(write_code(error), error) from error
+                raise lifetime.failure(_write_code(error), error) from error
             except SimulatedCrash:
                 lifetime.is_dead = True
                 raise
             if not written:
                 full = os_error(errno.ENOSPC, self._path)
-                raise lifetime.failed(apsw.SQLITE_FULL, full)
+                raise lifetime.failure(apsw.SQLITE_FULL, full)
             content = content[written:]
             offset += written
 
@@ -144,30 +154,30 @@ class SimulatedFile:
     def _truncate(self, size: int) -> None:
         while True:
             try:
-                self._handle.ftruncate(self._descriptor, size)
+                self._process.ftruncate(self._descriptor, size)
             except InterruptedError:
                 continue
             return
 
     def xSync(self, _flags: int) -> None:
-        """Barrier: fdatasync whatever the flags say, then the directory if that is due."""
+        """Call fdatasync, whatever the flags, and then sync the directory if that is due."""
         lifetime = self._lifetime
-        lifetime.change(apsw.SQLITE_IOERR_FSYNC, self._handle.fdatasync, self._descriptor)
+        lifetime.change(apsw.SQLITE_IOERR_FSYNC, self._process.fdatasync, self._descriptor)
         if self._directory_is_due:
             self._directory_is_due = False
             with suppress(apsw.IOError):
                 lifetime.change(apsw.SQLITE_IOERR_DIR_FSYNC, lifetime.sync_directory_of, self._path)
 
     def xFileSize(self) -> int:
-        """Return the size in bytes; a single byte counts as none, as in the unix VFS."""
+        """Return the size in bytes; 1 counts as 0, as in the unix VFS."""
         size = self._inode.size
         return size if size != 1 else 0
 
     def xClose(self) -> None:
-        """Give lock and descriptor back; no failure of that is told, as in the unix VFS."""
+        """Release lock and descriptor; failures are ignored, as in the unix VFS."""
         self.xUnlock(NONE)
         with suppress(OSError, PowerOff):
-            self._handle.close(self._descriptor)
+            self._process.close(self._descriptor)
 
     # -- locks -------------------------------------------------------------------------
 
@@ -186,9 +196,9 @@ class SimulatedFile:
 
     @staticmethod
     def _refuse_lock(level: int) -> None:
-        """Let no dead connection begin anything, and keep its close from a checkpoint.
+        """Prevent a dead connection from starting anything, and its close from a checkpoint.
 
-        SQLite asks for EXCLUSIVE when it closes a WAL, and takes BUSY for an answer.
+        SQLite requests EXCLUSIVE when it closes a WAL, and goes on without it when BUSY.
         """
         if level >= EXCLUSIVE:
             raise apsw.BusyError("the process that held this database is dead")
@@ -203,24 +213,24 @@ class SimulatedFile:
             self._lock.release(self, level)
 
     def xCheckReservedLock(self) -> bool:
-        """Say whether any connection is about to write."""
+        """Return whether any connection is about to write."""
         return self._lock is not None and self._lock.level() > SHARED
 
-    # -- what SQLite asks about the file -------------------------------------------------
+    # -- properties of the file ----------------------------------------------------------
 
     def xSectorSize(self) -> int:
         """Return the device's sector size in bytes."""
         return self._device.sector_bytes
 
     def xDeviceCharacteristics(self) -> int:
-        """Return the device's promises (``device.py``)."""
+        """Return the flags of the device (``device.py``)."""
         return self._device.characteristics
 
     def xFileControl(self, operation: int, pointer: int) -> bool:
-        """Answer what the unix VFS answers; False for what is not understood."""
+        """Handle the operations that the unix VFS handles; return False for the others."""
         match operation:
             case apsw.SQLITE_FCNTL_PRAGMA:
-                self._see_pragma(apsw.VFSFcntlPragma(pointer))
+                self._follow_pragma(apsw.VFSFcntlPragma(pointer))
                 return False
             case apsw.SQLITE_FCNTL_HAS_MOVED:
                 c_int.from_address(pointer).value = self._has_moved()
@@ -240,8 +250,8 @@ class SimulatedFile:
     def _has_moved(self) -> bool:
         return self._lock is not None and self._lifetime.inode_of(self._path) is not self._inode
 
-    def _see_pragma(self, pragma: apsw.VFSFcntlPragma) -> None:
-        """Follow the locking mode, and refuse WAL where it could not work."""
+    def _follow_pragma(self, pragma: apsw.VFSFcntlPragma) -> None:
+        """Follow the locking mode, and refuse WAL outside of exclusive locking mode."""
         name, value = pragma.name.lower(), (pragma.value or "").lower()
         if name == "locking_mode" and value in {"exclusive", "normal"}:
             self._lifetime.is_exclusive = value == "exclusive"
@@ -250,9 +260,19 @@ class SimulatedFile:
 
 
 def _switched(pointer: int, is_on: bool) -> bool:
-    """Answer a negative number with the state of a switch, set it to any other."""
+    """Set a switch and return its state; a negative number only queries it."""
     asked = c_int.from_address(pointer)
     if asked.value < 0:
         asked.value = is_on
         return is_on
     return asked.value != 0
+
+
+def _read_code(cause: OSError) -> int:
+    """Return the result code of a failed read; an unreadable sector is corruption to SQLite."""
+    damaged = cause.errno in _DAMAGED
+    return apsw.SQLITE_IOERR_CORRUPTFS if damaged else apsw.SQLITE_IOERR_READ
+
+
+def _write_code(cause: OSError) -> int:
+    return apsw.SQLITE_FULL if cause.errno == errno.ENOSPC else apsw.SQLITE_IOERR_WRITE

@@ -65,6 +65,8 @@ REMOVED = {
 _STANDARD = {
     # asyncio's own classes, and what its event loop has to override.
     "Handle", "TimerHandle", "handle", "call_exception_handler", "AbstractEventLoop",
+    # A lock level of SQLite.
+    "PENDING",
     # The io API and the warnings module.
     "tell", "add_note", "__notes__",
 }  # fmt: skip
@@ -74,6 +76,7 @@ _EXEMPT = (
     # The log framing of that name, and messages that wait in an inbox.
     ("pending", ("system/", "crash_tests/", "oracles/", "tests/", "benchmarks/")),
     ("handle", ("sim/loop/", "tests/unit/loop/")),
+    ("handles", ("sim/loop/",)),
 )
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

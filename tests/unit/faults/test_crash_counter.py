@@ -90,7 +90,7 @@ def test_during_a_whole_write_or_a_metadata_operation_equals_after_it(name: str)
 
 
 @pytest.mark.parametrize("name", ["sync", "sync_all"])
-def test_during_a_barrier_its_closure_is_pending_and_after_it_is_durable(name: str) -> None:
+def test_during_a_barrier_its_data_is_unsynced_and_after_it_durable(name: str) -> None:
     def body(disk: Disk, file: Inode, directory: Inode) -> None:
         disk.write(file, 0, b"NEW", "/f")
         disk.write(file, 1024, b"MORE", "/f")
@@ -135,7 +135,7 @@ def test_page_prefixes_are_the_kept_bytes_that_leave_a_part() -> None:
     assert [page_prefix(write, kept) for kept in page_prefixes(write)] == [96, 4192]
 
 
-def test_a_power_cut_during_a_write_takes_all_of_it_as_pending() -> None:
+def test_after_a_power_cut_during_a_write_all_of_it_is_unsynced() -> None:
     def call(disk: Disk, file: Inode, directory: Inode) -> None:
         disk.write(file, 0, b"N" * 1024, "/f")
 
@@ -156,7 +156,7 @@ def test_a_power_cut_refuses_survivors_that_the_model_does_not_allow() -> None:
         crash_image(disk, point)
 
 
-def test_operations_before_the_crash_point_are_left_alone() -> None:
+def test_operations_before_the_crash_point_are_not_affected() -> None:
     disk, file, _ = _prepared()
     disk.interposer = counter = CrashCounter(disk, 3, Phase.BEFORE)
     disk.write(file, 0, b"a", "/f")

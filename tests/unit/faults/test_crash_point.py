@@ -1,4 +1,4 @@
-"""Crash points print on one line, parse back, and say what is wrong with a bad one."""
+"""Crash points print on one line and parse back; a malformed one is refused by name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_crash_point_parses_back_from_its_one_line(point: CrashPoint) -> N
     assert CrashPoint.parse(text) == point
 
 
-def test_a_crash_point_is_readable() -> None:
+def test_a_crash_point_prints_its_operation_phase_kind_and_survivors() -> None:
     survivors = SurvivorSet(lost=(0, 3), torn=((4, 100),), stale=(0,))
     point = CrashPoint(12, Phase.DURING, CrashKind.POWER_CUT, survivors)
     assert str(point) == "12 during power-cut lost=0,3 torn=4:100 stale=0"
@@ -57,8 +57,8 @@ def test_a_crash_point_is_readable() -> None:
         ("1 after power-cut lots=1", "piece 'lots=1' of a crash point is not one of kept="),
         ("1 after power-cut lost=", "piece 'lost=' of a crash point is not one of kept="),
         ("1 after power-cut lost=1 lost=2", "piece 'lost=2' of a crash point is not one of"),
-        ("1 after power-cut lost=1,x", "pending operation 'x' of a crash point is not a whole"),
-        ("1 after power-cut lost=-1", "pending operation '-1' of a crash point is not a whole"),
+        ("1 after power-cut lost=1,x", "unsynced operation 'x' of a crash point is not a whole"),
+        ("1 after power-cut lost=-1", "unsynced operation '-1' of a crash point is not a whole"),
         ("1 after power-cut torn=3", "torn write '3' in a crash point is not 'operation:bytes'"),
         ("1 after power-cut torn=3:x", "torn write 'x' of a crash point is not a whole number"),
         ("1 after power-cut kept=7", "kept=7 belongs to a kill during a write"),
@@ -75,6 +75,6 @@ def test_a_malformed_crash_point_is_one_sentence_naming_the_piece(
     assert "\n" not in str(raised.value)
 
 
-def test_a_write_cannot_keep_fewer_bytes_than_none() -> None:
+def test_a_negative_number_of_kept_bytes_is_refused() -> None:
     with pytest.raises(HarnessError, match="kept=-1"):
         CrashPoint(1, Phase.DURING, CrashKind.KILL, kept=-1)

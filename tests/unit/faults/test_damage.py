@@ -1,4 +1,4 @@
-"""Damage laid over what is read: rotten sectors and misdirected writes."""
+"""Damage to the bytes that a read returns: rotten sectors and misdirected writes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _CONTENT = bytes(range(256)) * 8
 
 def _different(expected: bytes, actual: bytes) -> list[int]:
     assert len(expected) == len(actual)
-    return [place for place, byte in enumerate(actual) if byte != expected[place]]
+    return [index for index, byte in enumerate(actual) if byte != expected[index]]
 
 
 def test_a_rotten_sector_reads_damaged_and_no_other() -> None:
     faulty = faulty_disk("read * rot:1", {"/f": _CONTENT})
-    places = _different(_CONTENT, faulty.read("/f"))
-    assert len(places) == 16
-    assert all(512 <= place < 1024 for place in places)
+    damaged = _different(_CONTENT, faulty.read("/f"))
+    assert len(damaged) == 16
+    assert all(512 <= index < 1024 for index in damaged)
     assert faulty.faults.fired == (1,)
 
 
-def test_rot_is_the_same_every_time_however_it_is_read() -> None:
+def test_rot_is_the_same_for_every_size_of_read_and_after_a_crash() -> None:
     faulty = faulty_disk("read * rot:1", {"/f": _CONTENT})
     whole = faulty.read("/f")
     descriptor = faulty.opened("/f")
@@ -46,13 +46,13 @@ def test_rot_differs_from_sector_to_sector_and_from_inode_to_inode() -> None:
     assert len(damages) > 12
 
 
-def test_rot_spares_what_lies_outside_the_file() -> None:
+def test_rot_beyond_the_end_of_the_file_damages_nothing() -> None:
     faulty = faulty_disk("read * rot:9", {"/f": _CONTENT})
     assert faulty.read("/f") == _CONTENT
     assert faulty.faults.fired == (0,)
 
 
-def test_the_pristine_data_is_kept_and_shows_when_the_rot_is_switched_off() -> None:
+def test_switching_the_rot_off_restores_the_pristine_data() -> None:
     faulty = faulty_disk("read * rot:0", {"/f": _CONTENT})
     assert faulty.read("/f") != _CONTENT
     assert faulty.disk.snapshot().files()["/f"] == _CONTENT
@@ -65,8 +65,8 @@ def test_a_misdirected_write_shows_elsewhere_and_not_at_its_place() -> None:
     descriptor = faulty.opened("/f")
     faulty.process.pwrite(descriptor, b"FIRST", 0)
     assert faulty.process.pwrite(descriptor, b"SECOND", 600) == 6
-    seen = b"FIRST" + b"a" * 1019 + b"SECOND" + b"a" * 506
-    assert faulty.read("/f") == seen
+    expected = b"FIRST" + b"a" * 1019 + b"SECOND" + b"a" * 506
+    assert faulty.read("/f") == expected
     assert faulty.process.pread(descriptor, 10, 1020) == b"aaaaSECOND"
     assert faulty.faults.fired == (1,)
     assert faulty.disk.snapshot().files()["/f"][600:606] == b"SECOND"
@@ -80,7 +80,7 @@ def test_a_misdirected_append_leaves_zeros_at_its_place() -> None:
     assert faulty.read("/f") == b"XYcdef\0\0"
 
 
-def test_misdirection_outlives_a_crash_and_heals_where_the_program_writes_again() -> None:
+def test_misdirection_survives_a_crash_and_ends_where_the_program_writes_again() -> None:
     faulty = faulty_disk("write * #1 misdirected:2", {"/f": b"a" * 1536})
     faulty.process.pwrite(faulty.opened("/f"), b"SECOND", 600)
     again = booted(faulty.faults, faulty.disk.snapshot())
@@ -95,7 +95,7 @@ def test_misdirection_outlives_a_crash_and_heals_where_the_program_writes_again(
     assert again.process.pread(descriptor, 6, 600) == b"THIRD."
 
 
-def test_a_misdirected_write_that_is_then_refused_harms_nothing() -> None:
+def test_a_misdirected_write_that_a_later_rule_refuses_changes_nothing() -> None:
     faulty = faulty_disk("write * #1 misdirected:0; write * #1 EIO", {"/f": b"abcdef"})
     descriptor = faulty.opened("/f")
     with pytest.raises(OSError, match="Input/output"):
@@ -105,7 +105,15 @@ def test_a_misdirected_write_that_is_then_refused_harms_nothing() -> None:
     assert faulty.faults.fired == (0, 1)
 
 
-def test_a_patch_comes_apart_where_something_is_taken_out_of_it() -> None:
+def test_a_misdirected_write_that_a_later_rule_shortens_hides_only_the_bytes_written() -> None:
+    faulty = faulty_disk("write * #1 misdirected:0; write * #1 short:2B", {"/f": b"abcdefgh"})
+    assert faulty.process.pwrite(faulty.opened("/f"), b"WXYZ", 4) == 2
+    assert faulty.read("/f") == b"WXcdefgh"
+    faulty.faults.lift()
+    assert faulty.read("/f") == b"abcdWXgh"
+
+
+def test_removing_a_range_from_a_patch_leaves_the_parts_around_it() -> None:
     patch = Patch(10, b"abcdef")
     assert list(patch.without(0, 10)) == [patch]
     assert list(patch.without(16, 20)) == [patch]

@@ -1,4 +1,4 @@
-"""Calls that fail: with the right errno, at the right call, with nothing changed."""
+"""Calls that fail: the right errno, at the right call, and nothing changed."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_a_call_of_its_kind_fails_once_and_changes_nothing(calls: str) -> None:
 
 
 @pytest.mark.parametrize("calls", _CALLS)
-def test_a_rule_counts_up_to_its_call(calls: str) -> None:
+def test_a_rule_for_the_second_call_spares_the_first(calls: str) -> None:
     faulty = faulty_disk(f"{calls} * #2 EROFS", {"/f": b"content"})
     _CALLS[calls](faulty.process)
     assert faulty.faults.fired == (0,)
 
 
 @pytest.mark.parametrize("calls", _CALLS)
-def test_a_rule_leaves_other_calls_and_other_paths_alone(calls: str) -> None:
+def test_a_rule_spares_other_calls_and_other_paths(calls: str) -> None:
     for other, call in _CALLS.items():
         faulty = faulty_disk(f"{calls} * EROFS; {other} /elsewhere* EROFS", {"/f": b"content"})
         if calls != other and (calls, other) not in _IMPLIED:
@@ -77,7 +77,7 @@ _IMPLIED = {
 }
 
 
-def test_a_sticky_error_comes_at_every_call_from_the_first_one_on() -> None:
+def test_a_sticky_error_repeats_at_every_later_call() -> None:
     faulty = faulty_disk("read * #2+ EIO", {"/f": b"content"})
     assert faulty.read("/f") == b"content"
     for _ in range(3):
@@ -88,7 +88,7 @@ def test_a_sticky_error_comes_at_every_call_from_the_first_one_on() -> None:
     assert faulty.read("/f") == b"content"
 
 
-def test_an_interrupted_write_wrote_nothing_and_can_be_repeated() -> None:
+def test_an_interrupted_write_has_written_nothing_and_can_be_repeated() -> None:
     faulty = faulty_disk("write * #1 EINTR")
     descriptor = faulty.opened("/f")
     with pytest.raises(InterruptedError):
@@ -142,7 +142,7 @@ def test_descriptors_run_out_above_their_number() -> None:
     assert faulty.faults.fired == (1,)
 
 
-def test_a_close_that_fails_gives_the_descriptor_back_all_the_same() -> None:
+def test_a_close_that_fails_closes_the_descriptor_nevertheless() -> None:
     faulty = faulty_disk("close * #1 EIO", {"/f": b""})
     descriptor = faulty.opened("/f")
     with pytest.raises(OSError, match="Input/output"):

@@ -1,4 +1,4 @@
-"""Fault plans print on one line, parse back, and say what is wrong with a bad one."""
+"""Fault plans print on one line and parse back; a malformed one is refused by name."""
 
 from __future__ import annotations
 

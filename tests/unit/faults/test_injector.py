@@ -68,7 +68,7 @@ def test_lifting_switches_every_rule_off() -> None:
     assert faulty.faults.fired == (0, 0)
 
 
-def test_counts_go_on_over_lifetimes() -> None:
+def test_counts_continue_in_the_next_lifetime() -> None:
     faulty = faulty_disk("read * #2 EIO", {"/f": b"x"})
     faulty.read("/f")
     again = booted(faulty.faults, faulty.disk.snapshot())
@@ -76,7 +76,7 @@ def test_counts_go_on_over_lifetimes() -> None:
         again.read("/f")
 
 
-def test_a_fault_that_never_fired_is_an_error_of_the_harness() -> None:
+def test_a_planned_fault_that_never_fired_is_reported() -> None:
     faulty = faulty_disk("read * #1 EIO; read *.other #1 EIO", {"/f": b"x"})
     with pytest.raises(OSError, match="Input/output"):
         faulty.read("/f")
@@ -84,7 +84,7 @@ def test_a_fault_that_never_fired_is_an_error_of_the_harness() -> None:
         faulty.faults.assert_fired()
 
 
-def test_a_plan_whose_faults_all_fired_is_fine() -> None:
+def test_a_plan_whose_faults_all_fired_is_accepted() -> None:
     faulty = faulty_disk("read * #1 EIO", {"/f": b"x"})
     with pytest.raises(OSError, match="Input/output"):
         faulty.read("/f")

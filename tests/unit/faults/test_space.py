@@ -15,7 +15,7 @@ def _full(raised: pytest.ExceptionInfo[OSError]) -> bool:
     return raised.value.errno == errno.ENOSPC
 
 
-def test_a_write_takes_what_fits_and_the_next_one_fails() -> None:
+def test_a_write_takes_the_bytes_that_fit_and_the_next_one_fails() -> None:
     faulty = faulty_disk("write * after 10B ENOSPC")
     descriptor = faulty.opened("/f")
     assert faulty.process.write(descriptor, b"1234567") == 7
@@ -35,7 +35,7 @@ def test_overwriting_needs_no_space() -> None:
     assert faulty.read("/f") == b"1abcx"
 
 
-def test_cutting_and_removing_files_gives_space_back() -> None:
+def test_truncating_and_removing_files_returns_their_space() -> None:
     faulty = faulty_disk("write * after 10B ENOSPC")
     descriptor = faulty.opened("/f")
     faulty.process.write(descriptor, b"1234567890")
@@ -49,7 +49,7 @@ def test_cutting_and_removing_files_gives_space_back() -> None:
     assert faulty.process.pwrite(descriptor, b"5678901", 4) == 6
 
 
-def test_a_replaced_file_gives_its_space_back() -> None:
+def test_a_replaced_file_returns_its_space() -> None:
     faulty = faulty_disk("write * after 10B ENOSPC")
     faulty.process.write(faulty.opened("/f"), b"12345")
     faulty.process.write(faulty.opened("/f.tmp"), b"12345")
@@ -63,7 +63,7 @@ def test_only_matching_files_count() -> None:
     assert faulty.process.write(faulty.opened("/a.log"), b"123456") == 4
 
 
-def test_a_full_disk_stays_full_over_a_kill_but_not_over_what_a_power_cut_loses() -> None:
+def test_a_full_disk_stays_full_over_a_kill_but_not_over_a_power_cut_that_loses_the_data() -> None:
     faulty = faulty_disk("write * after 10B ENOSPC")
     faulty.process.write(faulty.opened("/f"), b"1234567890")
     again = booted(faulty.faults, faulty.disk.snapshot())
@@ -75,7 +75,7 @@ def test_a_full_disk_stays_full_over_a_kill_but_not_over_what_a_power_cut_loses(
     assert empty.process.write(empty.opened("/g"), b"x") == 1
 
 
-def test_what_was_written_while_the_rule_was_off_counts_when_it_is_on_again() -> None:
+def test_data_written_while_the_rule_was_off_counts_once_it_is_on() -> None:
     faulty = faulty_disk("off write * after 10B ENOSPC")
     descriptor = faulty.opened("/f")
     assert faulty.process.write(descriptor, b"123456789012") == 12

@@ -1,4 +1,4 @@
-"""fsync that fails: every cell of the table in the specification of the disk (CuttleFS).
+"""fsync that fails, under each policy of the table of CuttleFS (ATC'20).
 
 The programs write ``NEW`` over the durable ``old`` and sync it, and the sync fails.
 """
@@ -18,11 +18,11 @@ from sim.disk.crash.survivor_set import SurvivorSet
 from sim.errors import SimulatedCrash
 from tests.unit.faults.faulty_disk import FaultyDisk, faulty_disk
 
-_TELLING = [SyncFailure.EXT4, SyncFailure.XFS, SyncFailure.BTRFS]
+_REPORTING = [SyncFailure.EXT4, SyncFailure.XFS, SyncFailure.BTRFS]
 
 
-def _written(policy: SyncFailure, moment: str = "#1") -> tuple[FaultyDisk, int]:
-    faulty = faulty_disk(f"fsync /f {moment} EIO:{policy}", {"/f": b"old"})
+def _written(policy: SyncFailure, condition: str = "#1") -> tuple[FaultyDisk, int]:
+    faulty = faulty_disk(f"fsync /f {condition} EIO:{policy}", {"/f": b"old"})
     descriptor = faulty.opened("/f")
     faulty.process.pwrite(descriptor, b"NEW", 0)
     return faulty, descriptor
@@ -51,59 +51,30 @@ def _after_any_power_cut(faulty: FaultyDisk) -> set[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("policy", "result"),
-    [("ext4", "EIO"), ("xfs", "EIO"), ("ext4-journal", "0"), ("btrfs", "EIO"), ("lying", "0")],
-)
-def test_what_this_fsync_returns(policy: str, result: str) -> None:
-    assert _sync(*_written(SyncFailure(policy))) == result
-
-
-@pytest.mark.parametrize(
-    ("policy", "content"),
+    ("policy", "result", "content", "after_power_cut", "retry", "after_retry"),
     [
-        ("ext4", b"NEW"),
-        ("xfs", b"NEW"),
-        ("ext4-journal", b"NEW"),
-        ("btrfs", b"old"),
-        ("lying", b"NEW"),
+        ("ext4", "EIO", b"NEW", {b"old"}, "0", {b"old"}),
+        ("xfs", "EIO", b"NEW", {b"old"}, "0", {b"old"}),
+        ("ext4-journal", "0", b"NEW", {b"old"}, "EIO", {b"old"}),
+        ("btrfs", "EIO", b"old", {b"old"}, "0", {b"old"}),
+        ("lying", "0", b"NEW", {b"old", b"NEW"}, "0", {b"NEW"}),
     ],
 )
-def test_what_the_page_cache_shows_afterwards(policy: str, content: bytes) -> None:
-    faulty, _ = _failed(SyncFailure(policy))
-    assert faulty.read("/f") == content
-
-
-@pytest.mark.parametrize(
-    ("policy", "contents"),
-    [
-        ("ext4", {b"old"}),
-        ("xfs", {b"old"}),
-        ("ext4-journal", {b"old"}),
-        ("btrfs", {b"old"}),
-        ("lying", {b"old", b"NEW"}),
-    ],
-)
-def test_what_a_power_cut_leaves_later(policy: str, contents: set[bytes]) -> None:
-    faulty, _ = _failed(SyncFailure(policy))
-    assert _after_any_power_cut(faulty) == contents
-
-
-@pytest.mark.parametrize(
-    ("policy", "result", "contents"),
-    [
-        ("ext4", "0", {b"old"}),
-        ("xfs", "0", {b"old"}),
-        ("ext4-journal", "EIO", {b"old"}),
-        ("btrfs", "0", {b"old"}),
-        ("lying", "0", {b"NEW"}),
-    ],
-)
-def test_a_retry_of_the_fsync_proves_nothing(
-    policy: str, result: str, contents: set[bytes]
+def test_a_policy_decides_results_page_cache_and_power_cuts(
+    policy: str,
+    result: str,
+    content: bytes,
+    after_power_cut: set[bytes],
+    retry: str,
+    after_retry: set[bytes],
 ) -> None:
-    faulty, descriptor = _failed(SyncFailure(policy))
+    faulty, descriptor = _written(SyncFailure(policy))
     assert _sync(faulty, descriptor) == result
-    assert _after_any_power_cut(faulty) == contents
+    assert faulty.faults.fired == (1,)
+    assert faulty.read("/f") == content
+    assert _after_any_power_cut(faulty) == after_power_cut
+    assert _sync(faulty, descriptor) == retry
+    assert _after_any_power_cut(faulty) == after_retry
 
 
 @pytest.mark.parametrize("policy", [SyncFailure.EXT4, SyncFailure.XFS, SyncFailure.EXT4_JOURNAL])
@@ -116,8 +87,8 @@ def test_data_written_again_after_the_failure_becomes_durable(policy: SyncFailur
     assert _after_any_power_cut(faulty) == {b"NEW"}
 
 
-@pytest.mark.parametrize("policy", _TELLING)
-def test_every_descriptor_open_at_the_failure_sees_it_once(policy: SyncFailure) -> None:
+@pytest.mark.parametrize("policy", _REPORTING)
+def test_every_descriptor_open_at_the_failure_gets_the_error_once(policy: SyncFailure) -> None:
     faulty, descriptor = _written(policy)
     other = faulty.opened("/f")
     assert _sync(faulty, descriptor) == "EIO"
@@ -126,7 +97,7 @@ def test_every_descriptor_open_at_the_failure_sees_it_once(policy: SyncFailure) 
     assert [_sync(faulty, one) for one in (descriptor, other, later)] == ["0", "0", "0"]
 
 
-def test_under_ext4_journal_the_next_fsync_tells_and_every_descriptor_sees_it_once() -> None:
+def test_under_ext4_journal_every_descriptor_gets_the_error_once_from_the_next_fsync_on() -> None:
     faulty, descriptor = _written(SyncFailure.EXT4_JOURNAL)
     other = faulty.opened("/f")
     assert _sync(faulty, descriptor) == "0"
@@ -134,44 +105,44 @@ def test_under_ext4_journal_the_next_fsync_tells_and_every_descriptor_sees_it_on
     assert [_sync(faulty, one) for one in (other, descriptor)] == ["0", "0"]
 
 
-def test_a_lying_fsync_is_seen_by_nobody() -> None:
+def test_a_lying_fsync_reports_no_error() -> None:
     faulty, descriptor = _written(SyncFailure.LYING, "#1+")
     other = faulty.opened("/f")
     assert [_sync(faulty, one) for one in (descriptor, other, descriptor)] == ["0", "0", "0"]
     assert _after_any_power_cut(faulty) == {b"old", b"NEW"}
 
 
-@pytest.mark.parametrize("policy", _TELLING)
+@pytest.mark.parametrize("policy", _REPORTING)
 def test_a_sticky_failure_fails_every_fsync(policy: SyncFailure) -> None:
     faulty, descriptor = _written(policy, "#1+")
     assert [_sync(faulty, descriptor) for _ in range(3)] == ["EIO", "EIO", "EIO"]
     assert faulty.faults.fired == (3,)
 
 
-def test_a_sticky_failure_under_ext4_journal_tells_from_the_second_fsync_on() -> None:
+def test_a_sticky_failure_under_ext4_journal_is_reported_from_the_second_fsync_on() -> None:
     faulty, descriptor = _written(SyncFailure.EXT4_JOURNAL, "#1+")
     assert [_sync(faulty, descriptor) for _ in range(3)] == ["0", "EIO", "EIO"]
 
 
 @pytest.mark.parametrize("policy", SyncFailure)
-def test_a_kill_after_the_failure_leaves_what_the_page_cache_shows(policy: SyncFailure) -> None:
+def test_a_kill_after_the_failure_leaves_the_page_cache(policy: SyncFailure) -> None:
     faulty, _ = _failed(policy)
     assert faulty.disk.snapshot().files()["/f"] == faulty.read("/f")
 
 
 @pytest.mark.parametrize("policy", SyncFailure)
-def test_a_kill_in_the_failing_fsync_finds_the_page_cache_that_a_caller_would(
+def test_a_kill_in_the_failing_fsync_leaves_the_page_cache_of_its_return(
     policy: SyncFailure,
 ) -> None:
     faulty, descriptor = _written(policy)
     faulty.disk.interposer = CrashCounter(faulty.disk, 1, Phase.AFTER)
     with pytest.raises(SimulatedCrash):
         faulty.process.fsync(descriptor)
-    seen, _ = _failed(policy)
-    assert faulty.disk.snapshot().files()["/f"] == seen.read("/f")
+    returned, _ = _failed(policy)
+    assert faulty.disk.snapshot().files()["/f"] == returned.read("/f")
 
 
-def test_under_btrfs_a_truncation_that_pends_outlives_the_data_that_was_dropped() -> None:
+def test_under_btrfs_an_unsynced_truncation_outlasts_the_dropped_data() -> None:
     faulty = faulty_disk("fsync /f #1 EIO:btrfs", {"/f": b"old"})
     descriptor = faulty.opened("/f", os.O_RDWR | os.O_TRUNC)
     faulty.process.write(descriptor, b"NEW")
@@ -181,14 +152,14 @@ def test_under_btrfs_a_truncation_that_pends_outlives_the_data_that_was_dropped(
 
 
 @pytest.mark.parametrize("policy", SyncFailure)
-def test_other_files_and_fdatasync_are_as_they_should(policy: SyncFailure) -> None:
+def test_other_files_are_spared_and_fdatasync_fails_like_fsync(policy: SyncFailure) -> None:
     faulty = faulty_disk(f"fsync /f #1 EIO:{policy}", {"/f": b"old", "/g": b"old"})
     other = faulty.opened("/g")
     faulty.process.pwrite(other, b"NEW", 0)
     assert _sync(faulty, other) == "0"
     descriptor = faulty.opened("/f", os.O_RDWR)
     faulty.process.pwrite(descriptor, b"NEW", 0)
-    if policy in _TELLING:
+    if policy in _REPORTING:
         with pytest.raises(OSError, match="Input/output"):
             faulty.process.fdatasync(descriptor)
     else:
@@ -202,7 +173,7 @@ def _nothing(faulty: FaultyDisk) -> SurvivorSet:
 
 
 @pytest.mark.parametrize("policy", [SyncFailure.EXT4, SyncFailure.XFS, SyncFailure.EXT4_JOURNAL])
-def test_an_append_that_was_marked_clean_leaves_a_hole_before_the_next_one(
+def test_an_append_that_was_marked_clean_leaves_a_hole_before_the_next_append(
     policy: SyncFailure,
 ) -> None:
     faulty = faulty_disk(f"fsync /f #1 EIO:{policy}", {"/f": b"old"})
@@ -216,7 +187,7 @@ def test_an_append_that_was_marked_clean_leaves_a_hole_before_the_next_one(
     assert faulty.disk.power_cut(_nothing(faulty)).files() == {"/f": b"old\0\0\0\0next"}
 
 
-def test_a_plan_without_its_rule_lets_every_fsync_succeed() -> None:
+def test_with_the_rule_switched_off_every_fsync_succeeds() -> None:
     faulty, descriptor = _written(SyncFailure.EXT4)
     faulty.faults.switch(0, on=False)
     assert _sync(faulty, descriptor) == "0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.faults.faulty_disk import faulty_disk
 
 
-def test_a_short_write_takes_the_first_bytes_and_says_how_many() -> None:
+def test_a_short_write_takes_the_first_bytes_and_returns_their_number() -> None:
     faulty = faulty_disk("write * #2 short:4B")
     descriptor = faulty.opened("/f")
     assert faulty.process.write(descriptor, b"whole.") == 6
@@ -15,13 +15,13 @@ def test_a_short_write_takes_the_first_bytes_and_says_how_many() -> None:
     assert faulty.faults.fired == (1,)
 
 
-def test_a_write_that_is_no_longer_than_the_rule_is_not_hurt() -> None:
+def test_a_write_that_is_no_longer_than_the_limit_is_not_cut() -> None:
     faulty = faulty_disk("write * short:4B")
     assert faulty.process.write(faulty.opened("/f"), b"four") == 4
     assert faulty.faults.fired == (0,)
 
 
-def test_a_short_read_gives_the_first_bytes_and_the_next_one_the_rest() -> None:
+def test_a_short_read_returns_the_first_bytes_and_the_next_read_goes_on() -> None:
     faulty = faulty_disk("read * #1 short:3B", {"/f": b"content"})
     descriptor = faulty.opened("/f")
     assert faulty.process.read(descriptor, 100) == b"con"
