@@ -1,7 +1,11 @@
-"""The front door: crash a program everywhere, and say what it lost.
+"""powercut: crash a program at every operation of its disk, and check what it lost.
 
-Everything documented is imported from here. Each name is looked up when it is first used,
-because the pytest plugin loads this package into runs that may never need it.
+Everything documented is imported from here::
+
+    from powercut import explore, Disk, Process
+
+A name is imported when it is first used, so that ``import powercut`` costs nothing. No
+subpackage has the name of a function.
 """
 
 from __future__ import annotations
@@ -10,28 +14,171 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from powercut.explorer.explore import explore
+    from faults.crash_counter import CrashCounter
+    from faults.crash_point import CrashKind, CrashPoint, Phase
+    from faults.fault_plan import FaultPlan
+    from faults.injector import FaultInjector
+    from oracles.history import History, Known
+    from oracles.shadow_file import ShadowFile
+    from oracles.shadow_log import ShadowLog
+    from oracles.violation import (
+        Duplicated,
+        FalseAlarm,
+        Garbage,
+        InvalidState,
+        Invented,
+        LostAck,
+        Reordered,
+        Resurrected,
+        SilentEmpty,
+        TornRecord,
+        UnreadableAfterCrash,
+        Violation,
+    )
+    from powercut.crashing_disk import CrashingDisk
+    from powercut.explorer.explore import explore, explore_models
+    from powercut.explorer.limits import Limits
+    from powercut.explorer.verdicts import Exploration, Failure
+    from powercut.fuzz.action import ActionKind, Arguments
+    from powercut.fuzz.drivers.hypothesis_choices import HypothesisChoices
+    from powercut.fuzz.target import DiskTarget, Target
+    from sim.choices import Choices, PlainChoices, SeededChoices
     from sim.disk.calls.process import Process
+    from sim.disk.crash.image import Image
     from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
+    from sim.disk.crash.survivor_set import SurvivorSet
     from sim.disk.disk import Disk
+    from sim.errors import HarnessError, PowerOff, SimulatedCrash, UnsupportedOperation
+    from sim.sqlite.connection import abandon, connect
+    from sim.world import Boot, World
 
-__all__ = ["MODELS", "Disk", "PersistenceModel", "Process", "explore", "model_named"]
+__all__ = [
+    "MODELS",
+    "ActionKind",
+    "Arguments",
+    "Boot",
+    "Choices",
+    "CrashCounter",
+    "CrashKind",
+    "CrashPoint",
+    "CrashingDisk",
+    "Disk",
+    "DiskTarget",
+    "Duplicated",
+    "Exploration",
+    "Failure",
+    "FalseAlarm",
+    "FaultInjector",
+    "FaultPlan",
+    "Garbage",
+    "HarnessError",
+    "History",
+    "HypothesisChoices",
+    "Image",
+    "InvalidState",
+    "Invented",
+    "Known",
+    "Limits",
+    "LostAck",
+    "PersistenceModel",
+    "Phase",
+    "PlainChoices",
+    "PowerOff",
+    "Process",
+    "Reordered",
+    "Resurrected",
+    "SeededChoices",
+    "ShadowFile",
+    "ShadowLog",
+    "SilentEmpty",
+    "SimulatedCrash",
+    "SurvivorSet",
+    "Target",
+    "TornRecord",
+    "UnreadableAfterCrash",
+    "UnsupportedOperation",
+    "Violation",
+    "World",
+    "abandon",
+    "connect",
+    "explore",
+    "explore_models",
+    "model_named",
+]
 
-_HOMES = {
+_MODULES = {
     "MODELS": "sim.disk.crash.persistence",
+    "ActionKind": "powercut.fuzz.action",
+    "Arguments": "powercut.fuzz.action",
+    "Boot": "sim.world",
+    "Choices": "sim.choices",
+    "CrashCounter": "faults.crash_counter",
+    "CrashKind": "faults.crash_point",
+    "CrashPoint": "faults.crash_point",
+    "CrashingDisk": "powercut.crashing_disk",
     "Disk": "sim.disk.disk",
-    "Process": "sim.disk.calls.process",
+    "DiskTarget": "powercut.fuzz.target",
+    "Duplicated": "oracles.violation",
+    "Exploration": "powercut.explorer.verdicts",
+    "Failure": "powercut.explorer.verdicts",
+    "FalseAlarm": "oracles.violation",
+    "FaultInjector": "faults.injector",
+    "FaultPlan": "faults.fault_plan",
+    "Garbage": "oracles.violation",
+    "HarnessError": "sim.errors",
+    "History": "oracles.history",
+    "HypothesisChoices": "powercut.fuzz.drivers.hypothesis_choices",
+    "Image": "sim.disk.crash.image",
+    "InvalidState": "oracles.violation",
+    "Invented": "oracles.violation",
+    "Known": "oracles.history",
+    "Limits": "powercut.explorer.limits",
+    "LostAck": "oracles.violation",
     "PersistenceModel": "sim.disk.crash.persistence",
+    "Phase": "faults.crash_point",
+    "PlainChoices": "sim.choices",
+    "PowerOff": "sim.errors",
+    "Process": "sim.disk.calls.process",
+    "Reordered": "oracles.violation",
+    "Resurrected": "oracles.violation",
+    "SeededChoices": "sim.choices",
+    "ShadowFile": "oracles.shadow_file",
+    "ShadowLog": "oracles.shadow_log",
+    "SilentEmpty": "oracles.violation",
+    "SimulatedCrash": "sim.errors",
+    "SurvivorSet": "sim.disk.crash.survivor_set",
+    "Target": "powercut.fuzz.target",
+    "TornRecord": "oracles.violation",
+    "UnreadableAfterCrash": "oracles.violation",
+    "UnsupportedOperation": "sim.errors",
+    "Violation": "oracles.violation",
+    "World": "sim.world",
+    "abandon": "sim.sqlite.connection",
+    "connect": "sim.sqlite.connection",
     "explore": "powercut.explorer.explore",
+    "explore_models": "powercut.explorer.explore",
     "model_named": "sim.disk.crash.persistence",
 }
+_EXTRAS = {"apsw": "sqlite", "faker": "fuzz", "hypothesis": "fuzz"}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _MODULES:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    return getattr(import_module(_HOMES[name]), name)
+    try:
+        module = import_module(_MODULES[name])
+    except ModuleNotFoundError as missing:
+        if missing.name not in _EXTRAS:
+            raise
+        message = (
+            f"powercut.{name} needs {missing.name}, which is not installed: "
+            f"pip install 'powercut[{_EXTRAS[missing.name]}]'"
+        )
+        raise ModuleNotFoundError(message, name=missing.name) from missing
+    found: object = getattr(module, name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
