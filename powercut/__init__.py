@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from powercut.explorer.verdicts import Exploration, Failure
     from powercut.fuzz.action import ActionKind, Arguments
     from powercut.fuzz.drivers.hypothesis_choices import HypothesisChoices
+    from powercut.fuzz.mutant import Mutant
+    from powercut.fuzz.source_patch import SourcePatch
     from powercut.fuzz.target import DiskTarget, Target
     from sim.choices import Choices, PlainChoices, SeededChoices
     from sim.disk.calls.process import Process
@@ -80,6 +82,7 @@ __all__ = [
     "Known",
     "Limits",
     "LostAck",
+    "Mutant",
     "PersistenceModel",
     "Phase",
     "PlainChoices",
@@ -92,6 +95,7 @@ __all__ = [
     "ShadowLog",
     "SilentEmpty",
     "SimulatedCrash",
+    "SourcePatch",
     "SurvivorSet",
     "Target",
     "TornRecord",
@@ -134,6 +138,7 @@ _MODULES = {
     "Known": "oracles.history",
     "Limits": "powercut.explorer.limits",
     "LostAck": "oracles.violation",
+    "Mutant": "powercut.fuzz.mutant",
     "PersistenceModel": "sim.disk.crash.persistence",
     "Phase": "faults.crash_point",
     "PlainChoices": "sim.choices",
@@ -146,6 +151,7 @@ _MODULES = {
     "ShadowLog": "oracles.shadow_log",
     "SilentEmpty": "oracles.violation",
     "SimulatedCrash": "sim.errors",
+    "SourcePatch": "powercut.fuzz.source_patch",
     "SurvivorSet": "sim.disk.crash.survivor_set",
     "Target": "powercut.fuzz.target",
     "TornRecord": "oracles.violation",
@@ -159,7 +165,6 @@ _MODULES = {
     "explore_models": "powercut.explorer.explore",
     "model_named": "sim.disk.crash.persistence",
 }
-_EXTRAS = {"apsw": "sqlite", "faker": "fuzz", "hypothesis": "fuzz"}
 
 
 def __getattr__(name: str) -> object:
@@ -169,13 +174,12 @@ def __getattr__(name: str) -> object:
     try:
         module = import_module(_MODULES[name])
     except ModuleNotFoundError as missing:
-        if missing.name not in _EXTRAS:
+        from powercut.extras import missing_extra
+
+        needed = missing_extra(missing)
+        if not needed:
             raise
-        message = (
-            f"powercut.{name} needs {missing.name}, which is not installed: "
-            f"pip install 'powercut[{_EXTRAS[missing.name]}]'"
-        )
-        raise ModuleNotFoundError(message, name=missing.name) from missing
+        raise ModuleNotFoundError(f"powercut.{name} needs {needed}", name=missing.name) from missing
     found: object = getattr(module, name)
     globals()[name] = found
     return found

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from powercut.extras import missing_extra
 from sim.errors import HarnessError
 
 _REFERENCE: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
@@ -37,6 +38,9 @@ def load(reference: str) -> object:
             raise HarnessError(
                 f"there is no module {failure.name!r} in {Path.cwd()}, nor installed"
             ) from None
+        needed = missing_extra(failure) if isinstance(failure, ModuleNotFoundError) else ""
+        if needed:
+            raise HarnessError(f"module {module!r} needs {needed}") from None
         raise HarnessError(
             f"module {module!r} cannot be imported: {type(failure).__name__}: {failure}"
         ) from failure

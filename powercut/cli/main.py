@@ -1,8 +1,8 @@
 """The command line: ``powercut run``, ``explore``, ``mutants``, ``replay``, ``doctor``.
 
-A command is imported when it is called, so that asking for help is quick and ``replay``
-never meets Hypothesis. A user's mistake is one sentence and exit code 2; what the harness
-does wrong itself is a traceback to report, and exit code 70.
+Each command is imported when it is called, so that help is quick and ``replay`` does not
+import Hypothesis. A mistake of the user is one sentence and exit code 2. An exception of
+powercut itself is a traceback to report, and exit code 70.
 """
 
 from __future__ import annotations
@@ -10,43 +10,56 @@ from __future__ import annotations
 import sys
 import traceback
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
 
 from powercut.cli.exit_code import ExitCode
+from powercut.extras import missing_extra
 
 _ABOUT = {
-    "run": "Fuzz the whole runtime under crashes; close with a table.",
+    "run": "Fuzz the registered targets under crashes and faults.",
     "explore": "Crash a small workload at every point, in every way.",
-    "mutants": "Plant every known hole in turn; show which were found.",
+    "mutants": "Plant every registered bug in turn; show which were found.",
     "replay": "Run a reproducer again, byte for byte.",
-    "doctor": "Show versions, persistence models, and what this machine can do.",
+    "doctor": "Show versions, persistence models and missing extras.",
 }
 
 
 class Commands(click.Group):
-    """Finds commands by name in ``powercut.cli``, and gives every end its exit code."""
+    """The commands of ``powercut.cli``, each in the module of its name."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the names in the order in which help shows them."""
+        """Return the names in the order of the help page."""
         return list(_ABOUT)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        """Import one command; None if there is none of that name."""
+        """Import a command; return None if there is none of that name.
+
+        Raises ``ClickException`` if it needs an extra that is not installed.
+        """
         if name not in _ABOUT:
             return None
-        command = import_module(f"powercut.cli.{name}").command
+        try:
+            command = import_module(f"powercut.cli.{name}").command
+        except ModuleNotFoundError as missing:
+            needed = missing_extra(missing)
+            if not needed:
+                raise
+            mistake = click.ClickException(f"powercut {name} needs {needed}")
+            mistake.exit_code = ExitCode.USAGE
+            raise mistake from None
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands without importing them."""
+        """Write the table of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(_ABOUT.items()))
 
-    def invoke(self, ctx: click.Context) -> Any:  # the type that click itself promises
-        """Run a command; see to it that no end of it goes without a word and a code."""
+    def invoke(self, ctx: click.Context) -> Any:  # the type that click itself declares
+        """Run a command; turn every exception into a message and an exit code."""
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
@@ -54,7 +67,7 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(ExitCode.INTERRUPTED)
-        except Exception:  # noqa: BLE001 - whatever is left is our own failure, and says so
+        except Exception:  # noqa: BLE001 - every other exception is a bug of powercut
             click.echo(traceback.format_exc(), err=True)
             click.echo(
                 "powercut itself failed, and nothing is proven; please report the lines above "
@@ -64,9 +77,26 @@ class Commands(click.Group):
             ctx.exit(ExitCode.HARNESS_FAILED)
 
 
+def _version(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        try:
+            click.echo(f"powercut {version('powercut')}")
+        except PackageNotFoundError:
+            click.echo("powercut (not installed: a checkout)")
+        ctx.exit()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
-    """Cut the power at every step of a program, and say what it lost.
+    """Crash a program at every operation of its disk, and check what it lost.
 
     Exit codes: 0 clean, 1 a violation was found, 2 usage, 3 a replay diverged, 4 a goal of
     the campaign was missed, 70 powercut itself failed, 130 interrupted.
@@ -77,6 +107,6 @@ def main() -> None:
     """Run the command line of this process, and exit."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # What the system under test has written may not fit the terminal's encoding.
+            # Output of the system under test may not fit the terminal's encoding.
             stream.reconfigure(errors="backslashreplace")
     cli(prog_name="powercut")
