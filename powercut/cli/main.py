@@ -37,7 +37,7 @@ class Commands(click.Group):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         """Import a command; return None if there is none of that name.
 
-        Raises ``ClickException`` if it needs an extra that is not installed.
+        Raises ``UsageError`` if it needs an extra that is not installed.
         """
         if name not in _ABOUT:
             return None
@@ -47,9 +47,7 @@ class Commands(click.Group):
             needed = missing_extra(missing)
             if not needed:
                 raise
-            mistake = click.ClickException(f"powercut {name} needs {needed}")
-            mistake.exit_code = ExitCode.USAGE
-            raise mistake from None
+            raise click.UsageError(f"powercut {name} needs {needed}") from None
         assert isinstance(command, click.Command)
         return command
 

@@ -29,3 +29,16 @@ def test_installed_script_ends_with_the_exit_code() -> None:
     assert ran.returncode == 2
     assert ran.stdout == ""
     assert ran.stderr.startswith("Error: unknown target 'atomic-flie'")
+
+
+@pytest.mark.parametrize("command", ["run", "mutants"])
+def test_command_of_a_missing_extra_says_what_to_install(command: str) -> None:
+    script = (
+        "import sys; sys.modules['hypothesis'] = None; from powercut.cli.main import main; main()"
+    )
+    ran = run_python("-c", script, command)
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        f"Error: powercut {command} needs hypothesis, which is not installed: "
+        "pip install 'powercut[fuzz]'\n"
+    )
