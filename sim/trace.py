@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from xxhash import xxh3_128
 
-from sim.disk.cache.inode import Inode
 from sim.disk.cache.operation import Operation
 
 
@@ -37,10 +36,7 @@ class Trace:
     def add_operations(self, journal: Sequence[Operation]) -> None:
         """Append a line for each operation of a disk in one lifetime."""
         for number, operation in enumerate(journal, 1):
-            values = " ".join(
-                f"inode {value.number}" if isinstance(value, Inode) else repr(value)
-                for value in operation
-            )
+            values = " ".join(map(repr, operation))
             self.lines.append(f"  {number} {type(operation).__name__} {values}")
 
     def digest(self) -> str:

@@ -99,7 +99,7 @@ class MisdirectInjector(RuleInjector):
     def after(self, operation: Operation, _number: int) -> None:
         """Remove the patches that the operation overwrote, and add those of a misdirected one."""
         match operation:
-            case Write(_, inode, offset, data, _):
+            case Write(inode=inode, offset=offset, data=data):
                 self._remove(inode, offset, offset + len(data))
                 if self._replaced is not None:
                     self.fired += 1
@@ -107,7 +107,7 @@ class MisdirectInjector(RuleInjector):
                     replaced = self._replaced[: len(data)]
                     patches = self._patches.setdefault(inode, [])
                     patches += Patch(offset, replaced), Patch(self._start, data)
-            case Resize(_, inode, size, before):
+            case Resize(inode=inode, size=size, size_before=before):
                 self._remove(inode, size, max(size, before))
 
     def reading(self, _path: str, inode: int, offset: int, data: bytes) -> bytes:

@@ -55,10 +55,12 @@ class SpaceInjector(RuleInjector):
     def after(self, operation: Operation, _number: int) -> None:
         """Keep count of the space, also while switched off."""
         match operation:
-            case Write(path, inode, offset, data, size) if self.rule.matches(self.rule.calls, path):
+            case Write(path, inode, offset, data, size, _) if self.rule.matches(
+                self.rule.calls, path
+            ):
                 growth = max(0, offset + len(data) - size)
                 self._taken[inode] = self._taken.get(inode, 0) + growth
-            case Resize(_, inode, size, before) if inode in self._taken:
+            case Resize(inode=inode, size=size, size_before=before) if inode in self._taken:
                 self._taken[inode] = max(0, self._taken[inode] - max(0, before - size))
             case Unlink(inode=inode) | Rename(replaced=inode):
                 self._forget_removed(inode)
@@ -70,7 +72,7 @@ class SpaceInjector(RuleInjector):
 
     def _fitted(self, write: Write) -> Write:
         room_bytes = self._room_bytes - sum(self._taken.values())
-        growth = max(0, write.offset + len(write.data) - write.size)
+        growth = max(0, write.offset + len(write.data) - write.size_before)
         missing = growth - max(0, room_bytes)
         if missing <= 0:
             return write

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from inspect import currentframe
 from itertools import product
+from stat import S_ISDIR
 from types import CodeType, CoroutineType, FrameType
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -98,12 +99,12 @@ class Watch:
     def _noun(self, operation: Operation) -> str:
         noun = type(operation).__name__
         if isinstance(operation, Create):
-            inode = operation.inode
+            mode = operation.mode
         elif operation.path:
-            inode = self._disk.inode(operation.inode)
+            mode = self._disk.inode(operation.inode).mode
         else:
             return noun
-        return f"{noun} directory" if inode.is_directory else noun
+        return f"{noun} directory" if S_ISDIR(mode) else noun
 
     def hand_over(self, call: Callable[[], T]) -> Callable[[], T]:
         """Return ``call`` so that what it does is done for those who hand it over now."""

@@ -77,22 +77,22 @@ class NaiveDisk:
                 self._write(operation, call)
             case Sync():
                 self._sync(operation)
-            case Resize(_, inode, size, _):
+            case Resize(inode=inode, size=size):
                 self.unsynced.append(Piece(call, "size", inode, size=size))
-            case SetAttributes(_, inode, mode, _, _, _, _):
+            case SetAttributes(inode=inode, mode=mode):
                 self.unsynced.append(Piece(call, "mode", inode, mode=mode))
-            case Create(_, inode, directory, name):
-                is_directory = inode.is_directory
+            case Create(inode=inode, mode=mode, directory=directory, name=name):
+                is_directory = stat.S_ISDIR(mode)
                 self.unsynced.append(
-                    Piece(call, "born", inode.number, mode=inode.mode, is_directory=is_directory)
+                    Piece(call, "born", inode, mode=mode, is_directory=is_directory)
                 )
                 if name:
-                    self._name("link", call, inode.number, ((directory, name),))
-            case Link(_, inode, directory, name):
+                    self._name("link", call, inode, ((directory, name),))
+            case Link(_, inode, directory, name, _):
                 self._name("link", call, inode, ((directory, name),))
-            case Unlink(_, inode, directory, name):
+            case Unlink(_, inode, directory, name, _):
                 self._name("unlink", call, inode, ((directory, name),))
-            case Rename(_, inode, directory, name, _, to_directory, to_name, replaced):
+            case Rename(_, inode, directory, name, _, to_directory, to_name, replaced, _):
                 names = ((directory, name), (to_directory, to_name))
                 self._name("move", call, inode, names, over=bool(replaced))
             case FailedSync():
@@ -121,7 +121,7 @@ class NaiveDisk:
                 and piece.offset // BLOCK == start // BLOCK
                 for piece in self.unsynced
             )  # fmt: skip
-            fresh = start // BLOCK * BLOCK >= write.size or allocated_now
+            fresh = start // BLOCK * BLOCK >= write.size_before or allocated_now
             while start < block_end:
                 stop = block_end
                 if not sequential:
@@ -130,11 +130,11 @@ class NaiveDisk:
                 self.unsynced.append(
                     Piece(
                         call, "data", write.inode, offset=start, data=data, fresh=fresh,
-                        appended=start >= write.size, size=stop if sequential else 0,
+                        appended=start >= write.size_before, size=stop if sequential else 0,
                     )
                 )  # fmt: skip
                 start = stop
-            if not sequential and block_end > write.size:
+            if not sequential and block_end > write.size_before:
                 self.unsynced.append(Piece(call, "size", write.inode, size=block_end, append=True))
 
     # -- must precede --------------------------------------------------------------------

@@ -135,7 +135,7 @@ def test_looking_at_what_is_pending_changes_nothing(
     for number, operation in enumerate(disk.journal, 1):
         watched.advance(operation, number)
         unwatched.advance(operation, number)
-        watched.ordering.birth(0)
+        watched.ordering.creation(0)
     assert unwatched.micros == watched.micros
     assert unwatched.ordering.needs == watched.ordering.needs
     assert unwatched.ordering.order == watched.ordering.order

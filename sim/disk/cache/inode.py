@@ -1,8 +1,8 @@
 """One inode: a file, a directory or a symbolic link, in the page cache or on the platter.
 
-The same class serves both. An inode that belongs to an image is never changed; the page
-cache changes a copy of its own, made at the first touch. Content and entries are
-persistent maps, so that copy costs the same for an empty file and for a gigabyte.
+An inode of an image is never changed; an ``InodeTable`` changes a copy of its own. Content
+and entries are persistent maps, so a copy costs the same for an empty file and for a
+gigabyte.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BLOCK_BYTES: Final = 4096
 SECTOR_BYTES: Final = 512
 ROOT: Final = 1
 
-# The type bits of a mode, and those of a file, for where a call costs more than all else.
+# The type bits of a mode, and those of a regular file.
 FORMAT: Final = 0o170000
 REGULAR: Final = stat.S_IFREG
 
@@ -30,75 +30,55 @@ NO_ENTRIES: Final[Entries] = Map()
 
 
 class Inode:
-    """A file system object, named by number and never by path.
+    """A file system object, identified by number.
 
     ``mode`` carries the type bits of ``stat(2)``. A block holds at most ``BLOCK_BYTES``;
-    what is missing at its end, and a block that is missing altogether, reads as zeros.
-    No block holds a byte at or beyond ``size``, except on a platter where the data of an
-    append became durable before its size: such bytes are not visible.
+    the missing end of a block, and a missing block, read as zeros. No block holds a byte at
+    or beyond ``size``, except on a platter where the data of an append became durable before
+    its size: such bytes are not visible.
 
-    ``owner`` is uid and gid; ``link_text`` is what a symbolic link says.
+    ``link_text`` is the text of a symbolic link, and empty for every other inode. ``links``
+    counts directory entries. ``parent`` is the number of the directory that holds a
+    directory (the root holds itself), and 0 for every other inode.
 
-    ``links`` counts directory entries. ``parent`` is the number of the directory that
-    holds a directory (the root holds itself), and 0 for everything else.
-
-    ``content_key`` is a number that is equal for equal content or equal entries, or None
-    while nobody has asked for it (``key.py``); whoever changes the content keeps it right.
+    ``content_key`` is equal for equal content or equal entries; every change updates it. It
+    is None until it is first needed (``key.py``).
     """
 
     __slots__ = (
-        "atime_ns",
-        "blocks",
-        "content_key",
-        "ctime_ns",
-        "entries",
-        "gid",
-        "link_text",
-        "links",
-        "mode",
-        "mtime_ns",
-        "number",
-        "parent",
-        "size",
-        "uid",
+        "atime_ns", "blocks", "content_key", "ctime_ns", "entries", "gid", "link_text", "links",
+        "mode", "mtime_ns", "number", "parent", "size", "uid",
     )  # fmt: skip
 
-    # Without a constructor: its call would be the slowest step of ``open``.
+    # Made by ``new`` and ``copy``; a constructor would be called twice for each.
     atime_ns: int
     blocks: Blocks
     content_key: int | None
     ctime_ns: int
     entries: Entries
     gid: int
+    link_text: str
     links: int
     mode: int
     mtime_ns: int
     number: int
     parent: int
     size: int
-    link_text: str
     uid: int
 
     @classmethod
-    def new(
-        cls,
-        number: int,
-        mode: int,
-        now_ns: int,
-        owner: tuple[int, int] = (0, 0),
-        link_text: str = "",
-        parent: int = 0,
-    ) -> Inode:
-        """Return a new inode, empty and without a name."""
+    def new(cls, number: int, mode: int, uid: int, gid: int, link_text: str, now_ns: int) -> Inode:
+        """Return an empty inode without a name."""
         inode = cls()
         inode.number = number
         inode.mode = mode
-        inode.uid, inode.gid = owner
+        inode.uid = uid
+        inode.gid = gid
         inode.links = 0
         inode.size = len(os.fsencode(link_text)) if link_text else 0
         inode.blocks = NO_BLOCKS
         inode.entries = NO_ENTRIES
-        inode.parent = parent
+        inode.parent = 0
         inode.link_text = link_text
         inode.content_key = None
         inode.atime_ns = inode.mtime_ns = inode.ctime_ns = now_ns
@@ -117,7 +97,7 @@ class Inode:
         return stat.S_ISLNK(self.mode)
 
     def copy(self) -> Inode:
-        """Return an equal inode that can be changed without changing this one."""
+        """Return an independent copy."""
         copy = Inode()
         copy.number = self.number
         copy.mode = self.mode
@@ -148,7 +128,7 @@ class Inode:
         return self.stored(offset, end - offset)
 
     def stored(self, offset: int, length: int) -> bytes:
-        """Return what is stored in ``length`` bytes at ``offset``, whatever the size says."""
+        """Return the ``length`` bytes stored at ``offset``, beyond the size as well."""
         index, start = divmod(offset, BLOCK_BYTES)
         if start + length <= BLOCK_BYTES:
             return self.blocks.get(index, b"")[start : start + length].ljust(length, b"\0")
@@ -164,7 +144,7 @@ class Inode:
         return whole[start : start + end - offset]
 
     def write(self, offset: int, data: bytes) -> None:
-        """Put ``data`` at ``offset`` (bytes); the size is the caller's business."""
+        """Store ``data`` at ``offset`` (bytes); the size stays as it is."""
         index = start = 0
         if offset:
             index = offset // BLOCK_BYTES
@@ -192,14 +172,24 @@ class Inode:
             index, start = index + 1, 0
         self.blocks = self.blocks.update(changed)
 
+    def grow(self, size: int) -> None:
+        """Set the size to ``size`` bytes if it is smaller."""
+        if size > self.size:
+            self.size = size
+
     def resize(self, size: int) -> None:
-        """Set the size in bytes; what is cut off is gone, what is added reads as zeros."""
+        """Set the size in bytes; bytes beyond it are dropped, new ones read as zeros."""
         if size < self.size:
             self.cut(size)
         self.size = size
 
+    def set_attributes(self, mode: int, uid: int, gid: int, atime_ns: int, mtime_ns: int) -> None:
+        """Set permission bits, owner, and times in nanoseconds."""
+        self.mode, self.uid, self.gid = mode, uid, gid
+        self.atime_ns, self.mtime_ns = atime_ns, mtime_ns
+
     def trim(self) -> None:
-        """Drop what lies beyond the size: data that became durable before its size did."""
+        """Drop bytes beyond the size: data that became durable before its size."""
         if self.blocks:
             last = max(self.blocks)
             if last * BLOCK_BYTES + len(self.blocks[last]) > self.size:
@@ -226,7 +216,7 @@ class Inode:
 
 
 def block_key(index: int, block: bytes) -> int:
-    """Return what a block adds to the ``content_key`` of its file; zeros add nothing."""
+    """Return the share of a block in the ``content_key`` of its file; zeros add nothing."""
     content = block.rstrip(b"\0")
     return xxh3_64_intdigest(content, index) if content else 0
 

@@ -1,69 +1,114 @@
-"""What a program asks of the disk, one value per mutating call: the disk's journal.
+"""Operations: one plain value for each mutating call that a disk carried out.
 
-The journal does not know any persistence model. It is written once, while the program
-runs, and every model reads it afterwards (``unsynced.py``). Operation ``n`` of a lifetime
-is entry ``n - 1`` of the journal, so a number names the same call in every report.
+An operation names inodes and directories by number, and carries everything that its effect
+on the page cache depends on, the time stamp included. A list of operations and the image
+that it started from are therefore a complete record (``sim/disk/crash/journal.py``), which
+can be read under any persistence model, on another machine.
 
-``path`` is the path through which the program made the call, for people only; nothing
-is decided by it. Inodes and directories are named by number.
+Operation ``n`` of a journal is at index ``n - 1``. ``path`` is the path of the call, for
+reports only. Sizes and offsets are in bytes.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from sim.disk.cache.inode import Inode
+from sim.disk.cache.inode_table import InodeTable
 
 
 class Create(NamedTuple):
-    """An inode came to be; ``name`` is empty for ``O_TMPFILE``. ``inode`` is as it was born."""
+    """Makes inode ``inode``; ``name`` is empty for ``O_TMPFILE``, ``mode`` has the type bits.
+
+    ``link_text`` is the text of a symbolic link.
+    """
 
     path: str
-    inode: Inode
+    inode: int
+    mode: int
+    uid: int
+    gid: int
+    link_text: str
     directory: int
     name: str
+    now_ns: int
+
+    def apply(self, table: InodeTable) -> None:
+        _, number, mode, uid, gid, link_text, directory, name, now_ns = self
+        inode = Inode.new(number, mode, uid, gid, link_text, now_ns)
+        table.add(inode)
+        if name:
+            holder = table.own(directory)
+            table.attach(holder, name, inode)
+            holder.mtime_ns = holder.ctime_ns = now_ns
 
 
 class Write(NamedTuple):
-    """Bytes went to the page cache at ``offset`` (bytes); ``size`` is the file's size before."""
+    """Puts ``data`` at ``offset`` of a file that had ``size_before`` bytes."""
 
     path: str
     inode: int
     offset: int
     data: bytes
-    size: int
+    size_before: int
+    now_ns: int
+
+    def apply(self, table: InodeTable) -> None:
+        _, number, offset, data, _, now_ns = self
+        inode = table.own(number)
+        inode.write(offset, data)
+        inode.grow(offset + len(data))
+        inode.mtime_ns = inode.ctime_ns = now_ns
 
 
 class Resize(NamedTuple):
-    """``ftruncate`` or a growing ``fallocate``: from ``before`` to ``size`` bytes."""
+    """Sets the size of a file that had ``size_before`` bytes: ``ftruncate``, ``fallocate``."""
 
     path: str
     inode: int
     size: int
-    before: int
+    size_before: int
+    now_ns: int
+
+    def apply(self, table: InodeTable) -> None:
+        inode = table.own(self.inode)
+        inode.resize(self.size)
+        inode.mtime_ns = inode.ctime_ns = self.now_ns
 
 
 class Link(NamedTuple):
-    """One more name for an inode that exists."""
+    """Gives an inode the further name ``name`` in ``directory``."""
 
     path: str
     inode: int
     directory: int
     name: str
+    now_ns: int
+
+    def apply(self, table: InodeTable) -> None:
+        inode, holder = table.own(self.inode), table.own(self.directory)
+        table.attach(holder, self.name, inode)
+        inode.ctime_ns = holder.mtime_ns = holder.ctime_ns = self.now_ns
 
 
 class Unlink(NamedTuple):
-    """A name disappeared (``unlink`` or ``rmdir``)."""
+    """Removes the name of an inode from ``directory`` (``unlink`` or ``rmdir``)."""
 
     path: str
     inode: int
     directory: int
     name: str
+    now_ns: int
+
+    def apply(self, table: InodeTable) -> None:
+        inode, holder = table.own(self.inode), table.own(self.directory)
+        table.detach(holder, self.name, inode)
+        inode.ctime_ns = holder.mtime_ns = holder.ctime_ns = self.now_ns
 
 
 class Rename(NamedTuple):
-    """A name moved; ``replaced`` is the inode that lost its name to it, or 0."""
+    """Moves a name; ``replaced`` is the inode that loses the new name by it, or 0."""
 
     path: str
     inode: int
@@ -73,10 +118,20 @@ class Rename(NamedTuple):
     to_directory: int
     to_name: str
     replaced: int
+    now_ns: int
+
+    def apply(self, table: InodeTable) -> None:
+        _, number, directory, name, _, to_directory, to_name, _, now_ns = self
+        inode, holder, to_holder = table.own(number), table.own(directory), table.own(to_directory)
+        replaced = table.move(inode, holder, name, to_holder, to_name)
+        inode.ctime_ns = holder.ctime_ns = to_holder.ctime_ns = now_ns
+        holder.mtime_ns = to_holder.mtime_ns = now_ns
+        if replaced is not None:
+            replaced.ctime_ns = now_ns
 
 
 class SetAttributes(NamedTuple):
-    """``chmod``, ``chown`` or ``utime``: the attributes after the call, whole."""
+    """Sets permission bits, owner and times, all of them as they are after the call."""
 
     path: str
     inode: int
@@ -85,18 +140,27 @@ class SetAttributes(NamedTuple):
     gid: int
     atime_ns: int
     mtime_ns: int
+    now_ns: int
+
+    def apply(self, table: InodeTable) -> None:
+        inode = table.own(self.inode)
+        inode.set_attributes(self.mode, self.uid, self.gid, self.atime_ns, self.mtime_ns)
+        inode.ctime_ns = self.now_ns
 
 
 class Sync(NamedTuple):
-    """A barrier on one inode; ``data_only`` for ``fdatasync``. ``inode`` 0 is ``sync(2)``."""
+    """A barrier on one inode, ``data_only`` for ``fdatasync``; inode 0 stands for ``sync(2)``."""
 
     path: str
     inode: int
     data_only: bool
 
+    def apply(self, table: InodeTable) -> None:
+        """Change nothing: a barrier moves data to the platter, the page cache has it already."""
+
 
 class SyncFailure(StrEnum):
-    """What a failing fsync does to the page cache (CuttleFS, ATC'20, table 2)."""
+    """The effect of a failing fsync on the page cache (CuttleFS, ATC'20, table 2)."""
 
     EXT4 = "ext4"
     XFS = "xfs"
@@ -106,7 +170,11 @@ class SyncFailure(StrEnum):
 
 
 class FailedSync(NamedTuple):
-    """A barrier that made nothing durable, by one of the policies of ``SyncFailure``."""
+    """A barrier that made nothing durable.
+
+    It has no ``apply``: under ``SyncFailure.BTRFS`` the page cache falls back to the platter,
+    which depends on the persistence model (``Disk``).
+    """
 
     path: str
     inode: int
@@ -115,41 +183,3 @@ class FailedSync(NamedTuple):
 
 
 Operation = Create | Write | Resize | Link | Unlink | Rename | SetAttributes | Sync | FailedSync
-
-
-class Interposer(Protocol):
-    """Stands between the program and the disk: the crash counter, the fault injectors.
-
-    One disk has at most one; those that compose call the next themselves.
-    """
-
-    def before(self, operation: Operation, number: int) -> Operation:
-        """Look at mutating operation ``number`` (from 1) before it happens.
-
-        Return it, or what shall happen instead (a shorter ``Write``, a ``FailedSync``).
-        Raise ``OSError`` to refuse it with nothing changed, or ``SimulatedCrash``.
-        """
-        ...
-
-    def after(self, operation: Operation, number: int) -> None:
-        """Look at it after it happened; may raise ``SimulatedCrash``, nothing else."""
-        ...
-
-    def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:
-        """Return what a read of ``data`` at ``offset`` gives; may be shorter or damaged.
-
-        Raise ``OSError`` to fail the read.
-        """
-        ...
-
-
-class DescriptorInterposer(Protocol):
-    """Stands beside the ``Interposer``, where descriptors come and go and nothing changes."""
-
-    def opening(self, path: str, descriptors: int) -> None:
-        """Look at an open while so many descriptors are open; raise ``OSError`` to refuse it."""
-        ...
-
-    def closing(self, path: str, inode: int) -> None:
-        """Look at a close whose descriptor is gone; raise ``OSError`` to report a late error."""
-        ...

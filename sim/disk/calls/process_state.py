@@ -64,7 +64,7 @@ class ProcessState:
         # Where a path leads, by ``PathName.head``. Only a process of root fills it: for any other,
         # permissions may have changed since.
         self._dentries: dict[str, Inode] = {}
-        disk.cache.path_caches.append(self._dentries)
+        disk.cache.path_caches += (self._dentries,)
 
     @property
     def poisoned(self) -> bool:

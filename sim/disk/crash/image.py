@@ -17,7 +17,7 @@ from sim.disk.cache.inode import FORMAT, REGULAR, ROOT, Inode
 from sim.disk.cache.inode_table import Inodes
 from sim.disk.crash.micro_operation import MicroOperation
 
-BIRTH_NS: Final = 1_700_000_000_000_000_000
+CREATION_NS: Final = 1_700_000_000_000_000_000
 
 
 class Image(NamedTuple):
@@ -35,8 +35,8 @@ class Image(NamedTuple):
     @classmethod
     def empty(cls) -> Image:
         """Return a freshly made file system: a root directory and nothing else."""
-        root = Inode.new(ROOT, stat.S_IFDIR | 0o755, BIRTH_NS, parent=ROOT)
-        root.links = 2
+        root = Inode.new(ROOT, stat.S_IFDIR | 0o755, 0, 0, "", CREATION_NS)
+        root.parent, root.links = ROOT, 2
         inodes = Map({ROOT: root})
         return cls(inodes, (), inodes, ROOT + 1)
 

@@ -1,12 +1,13 @@
-"""The pieces that an operation leaves on the disk until a barrier covers them.
+"""Micro-operations: the pieces that an operation leaves unsynced until a barrier covers them.
 
-Each becomes durable or is lost by itself, within what the persistence model allows.
-``operation`` is the number of the operation it came from; numbers of an earlier
-lifetime (the process was killed, the machine was not) are zero or negative.
+Each piece becomes durable or is lost by itself, within the limits of the persistence model.
+``operation`` is the number of the operation that it comes from; operations of a lifetime
+before a kill have numbers of zero and below. ``number`` is the inode.
 """
 
 from __future__ import annotations
 
+import stat
 from typing import NamedTuple
 
 from sim.disk.cache.inode import SECTOR_BYTES, Inode
@@ -14,26 +15,34 @@ from sim.disk.cache.inode_table import InodeTable
 
 
 class CreateInode(NamedTuple):
-    """An inode came to be, as it was born; it has no name yet."""
+    """An inode appears, without a name."""
 
     operation: int
-    inode: Inode
+    number: int
+    mode: int
+    uid: int
+    gid: int
+    link_text: str
+    now_ns: int
 
     @property
-    def number(self) -> int:
-        return self.inode.number
+    def is_directory(self) -> bool:
+        return stat.S_ISDIR(self.mode)
 
     def apply(self, table: InodeTable) -> None:
-        table.add(self.inode.copy())
+        _, number, mode, uid, gid, link_text, now_ns = self
+        table.add(Inode.new(number, mode, uid, gid, link_text, now_ns))
 
     def __str__(self) -> str:
-        return f"create inode {self.inode.number}"
+        return f"create inode {self.number}"
 
 
 class WriteBlock(NamedTuple):
-    """At most one unit of data. ``fresh``: its block was not yet allocated on the platter.
-    ``appended``: it lies at or beyond the size that the file had before the call.
-    ``grows``: the size that becomes durable together with it, or 0.
+    """Data, of at most one unit of the model.
+
+    ``fresh``: its block was not allocated on the platter. ``appended``: it lies at or beyond
+    the size that the file had before the call. ``grows``: the size in bytes that becomes
+    durable together with it, or 0.
     """
 
     operation: int
@@ -47,7 +56,7 @@ class WriteBlock(NamedTuple):
     def apply(self, table: InodeTable) -> None:
         inode = table.own(self.number)
         inode.write(self.offset, self.data)
-        inode.size = max(inode.size, self.grows)
+        inode.grow(self.grows)
 
     def __str__(self) -> str:
         end = self.offset + len(self.data)
@@ -55,7 +64,7 @@ class WriteBlock(NamedTuple):
 
 
 class SetSize(NamedTuple):
-    """``append``: the size grew because of a write; otherwise it was set by itself."""
+    """A size in bytes. ``append``: a write grew the file; otherwise the size was set by itself."""
 
     operation: int
     number: int
@@ -65,7 +74,7 @@ class SetSize(NamedTuple):
     def apply(self, table: InodeTable) -> None:
         inode = table.own(self.number)
         if self.append:
-            inode.size = max(inode.size, self.size)
+            inode.grow(self.size)
         else:
             inode.resize(self.size)
 
@@ -82,7 +91,7 @@ class LinkName(NamedTuple):
     name: str
 
     def apply(self, table: InodeTable) -> None:
-        table.attach(self.directory, self.name, self.number)
+        table.attach(table.own(self.directory), self.name, table.own(self.number))
 
     def __str__(self) -> str:
         return f"directory entry {self.name!r}"
@@ -97,15 +106,16 @@ class UnlinkName(NamedTuple):
     name: str
 
     def apply(self, table: InodeTable) -> None:
-        if table.own(self.directory).entries.get(self.name) == self.number:
-            table.detach(self.directory, self.name)
+        holder = table.own(self.directory)
+        if holder.entries.get(self.name) == self.number:
+            table.detach(holder, self.name, table.own(self.number))
 
     def __str__(self) -> str:
         return f"removal of directory entry {self.name!r}"
 
 
 class MoveName(NamedTuple):
-    """A directory entry moves, in one piece; ``replaced`` lost its name to it, or is 0."""
+    """A directory entry moves, in one piece; ``replaced`` loses the new name by it, or is 0."""
 
     operation: int
     number: int
@@ -116,14 +126,16 @@ class MoveName(NamedTuple):
     replaced: int
 
     def apply(self, table: InodeTable) -> None:
-        table.move(self.number, self.directory, self.name, self.to_directory, self.to_name)
+        _, number, directory, name, to_directory, to_name, _ = self
+        inode, holder, to_holder = table.own(number), table.own(directory), table.own(to_directory)
+        table.move(inode, holder, name, to_holder, to_name)
 
     def __str__(self) -> str:
         return f"rename of {self.name!r} to {self.to_name!r}"
 
 
 class ChangeAttributes(NamedTuple):
-    """Permissions, owner and times, all together."""
+    """Permissions, owner and times change together."""
 
     operation: int
     number: int
@@ -134,9 +146,8 @@ class ChangeAttributes(NamedTuple):
     mtime_ns: int
 
     def apply(self, table: InodeTable) -> None:
-        inode = table.own(self.number)
-        inode.mode, inode.uid, inode.gid = self.mode, self.uid, self.gid
-        inode.atime_ns, inode.mtime_ns = self.atime_ns, self.mtime_ns
+        _, number, mode, uid, gid, atime_ns, mtime_ns = self
+        table.own(number).set_attributes(mode, uid, gid, atime_ns, mtime_ns)
 
     def __str__(self) -> str:
         return f"attributes of inode {self.number}"
@@ -148,7 +159,7 @@ MicroOperation = (
 
 
 def names_of(micro: MicroOperation) -> tuple[tuple[int, str], ...]:
-    """Return the directory entries that it changes, each as directory and name."""
+    """Return the directory entries that a piece changes, each as directory and name."""
     match micro:
         case MoveName():
             return (micro.directory, micro.name), (micro.to_directory, micro.to_name)
@@ -158,10 +169,21 @@ def names_of(micro: MicroOperation) -> tuple[tuple[int, str], ...]:
             return ()
 
 
-def stale_bytes(block: WriteBlock) -> bytes:
-    """Return what a sector held before it was allocated: readable, and different per sector.
+def directories_of(micro: MicroOperation) -> tuple[int, ...]:
+    """Return the directories whose entries a piece changes."""
+    match micro:
+        case MoveName():
+            return (micro.directory, micro.to_directory)
+        case LinkName() | UnlinkName():
+            return (micro.directory,)
+        case _:
+            return ()
 
-    It has line ends in it, so that whoever splits a log at them meets the garbage.
+
+def stale_bytes(block: WriteBlock) -> bytes:
+    """Return the bytes that a sector held before it was allocated, different in each sector.
+
+    They contain line ends, so a program that splits a log at line ends reads them as lines.
     """
     sector = block.offset // SECTOR_BYTES
     pattern = b"stale %d.%d\n" % (block.number, sector)

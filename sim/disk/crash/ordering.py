@@ -1,14 +1,14 @@
-"""Which unsynced micro-operations must survive before which: a model's answers, applied.
+"""The predecessors of unsynced pieces: the relation "must survive before" of one model.
 
-Micro-operations are numbered from 0 in program order, and sets of them are the bits of
-an integer. For each there are two closed sets of predecessors:
+Pieces are numbered from 0 in program order, and a set of pieces is the bits of an integer.
+Each piece has two sets of predecessors, both transitively closed:
 
 ``needs``
-    without these it means nothing, under any model: a name needs its inode, the second
-    write of a sector needs the first.
+    pieces without which it is meaningless, under any model: a name needs its inode, the
+    second write of a sector needs the first.
 ``order``
-    these too, because the model keeps things in order. A survivor set is **legal** if it
-    holds the ``order`` of each of its members.
+    ``needs``, and the pieces that the model keeps in order before it. A survivor set is
+    **legal** if it contains the ``order`` of each of its members.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from sim.disk.crash.micro_operation import (
     SetSize,
     UnlinkName,
     WriteBlock,
+    directories_of,
 )
 from sim.disk.crash.persistence import (
     DataBeforeSize,
@@ -37,15 +38,29 @@ _NoData = CreateInode | SetSize | LinkName | UnlinkName | MoveName | ChangeAttri
 
 
 class Ordering:
-    """The predecessors of every unsynced micro-operation; grows by one at a time.
+    """The unsynced pieces (``micros``) and their predecessors; grows by one piece at a time.
 
-    ``truncation`` names for each the last unsynced truncation of its file before it.
+    ``truncation`` is for each piece the last unsynced truncation of its file before it.
     """
 
     __slots__ = (
-        "_attributes", "_births", "_content", "_directories", "_directory_move", "_fresh",
-        "_metadata", "_new", "_placed", "_sizes", "_truncations", "_units", "micros", "model",
-        "needs", "order", "truncation",
+        "_attributes",
+        "_content",
+        "_creations",
+        "_directories",
+        "_directory_move",
+        "_fresh",
+        "_metadata",
+        "_new",
+        "_placed",
+        "_sizes",
+        "_truncations",
+        "_units",
+        "micros",
+        "model",
+        "needs",
+        "order",
+        "truncation",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
@@ -54,7 +69,7 @@ class Ordering:
         self.needs: list[int] = []
         self.order: list[int] = []
         self.truncation: list[int | None] = []
-        self._births: dict[int, int] = {}
+        self._creations: dict[int, int] = {}
         self._units: dict[tuple[int, int], int] = {}
         self._sizes: dict[int, int] = {}
         self._truncations: dict[int, int] = {}
@@ -68,7 +83,7 @@ class Ordering:
         self._metadata = 0
 
     def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
-        """Add the next in program order; ``is_directory``: it names or moves a directory."""
+        """Add the next piece; ``is_directory``: it names or moves a directory."""
         index = len(self.micros)
         if isinstance(micro, WriteBlock):
             self._append(micro, self._before_data(micro), 0)
@@ -79,7 +94,7 @@ class Ordering:
             self._remember(micro, index, is_directory)
 
     def _append(self, micro: MicroOperation, direct: Iterable[int], order: int) -> None:
-        """Add what comes after the positions ``direct``, and after the set ``order``."""
+        """Add a piece whose predecessors are ``direct`` and the set ``order``, with theirs."""
         all_needs, all_order = self.needs, self.order
         needs = 0
         for before in direct:
@@ -93,21 +108,21 @@ class Ordering:
         all_needs.append(needs)
         all_order.append(order)
 
-    def birth(self, number: int) -> int | None:
-        """Return which unsynced micro-operation made this inode, or None: it is durable."""
-        return self._births.get(number)
+    def creation(self, number: int) -> int | None:
+        """Return the index of the piece that creates this inode; None if that is durable."""
+        return self._creations.get(number)
 
     def allocates(self, number: int, block: int) -> bool:
-        """Say whether a unsynced write allocates this block of this inode."""
+        """Return whether an unsynced write allocates this block of this inode."""
         return (number, block) in self._fresh
 
-    # -- what a micro-operation needs ------------------------------------------------
+    # -- needs -----------------------------------------------------------------------
 
     def _direct(self, micro: _NoData, index: int, is_directory: bool) -> Iterable[int]:
         number = micro.number
-        for inode in (number, *_directories_of(micro)):
-            if inode in self._births:
-                yield self._births[inode]
+        for inode in (number, *directories_of(micro)):
+            if inode in self._creations:
+                yield self._creations[inode]
         match micro:
             case SetSize():
                 if number in self._sizes:
@@ -125,8 +140,8 @@ class Ordering:
     def _before_data(self, block: WriteBlock) -> list[int]:
         number = block.number
         before = []
-        if number in self._births:
-            before.append(self._births[number])
+        if number in self._creations:
+            before.append(self._creations[number])
         unit = self._unit(block)
         if unit in self._units:
             before.append(self._units[unit])
@@ -135,7 +150,7 @@ class Ordering:
         return before
 
     def _data_of_append(self, size: SetSize, index: int) -> Iterable[int]:
-        """Yield the data that the same call put below this size, if the model waits for it."""
+        """Yield the data that the same call wrote below this size, if the model waits for it."""
         waits = self.model.data_before_size
         if waits is DataBeforeSize.NEVER:
             return
@@ -162,7 +177,7 @@ class Ordering:
             yield from self._content.get(move.number, ())
 
     def places_of(self, directory: int) -> Iterable[int]:
-        """Yield what put this directory and those above it where they are."""
+        """Yield the unsynced pieces that put a directory, and those above it, in their places."""
         while directory in self._placed:
             index = self._placed[directory]
             yield index
@@ -170,19 +185,18 @@ class Ordering:
             directory = place.to_directory if isinstance(place, MoveName) else _holder(place)
 
     def _names_of_new(self, directory: int) -> Iterable[int]:
-        """Yield what gives this directory and those above it a name, as far as they are new.
+        """Yield the names of a directory, and of those above it, as far as they are new.
 
-        A rename never leaves a file without any name, so it cannot survive into another
-        directory that has none. Within one directory both names are lost with it, or
-        neither is; and a directory that was only moved has its old name if not the new
-        one: a barrier on it says nothing about its own entry (hole R18).
+        A rename never leaves a file without a name, so it does not survive into another
+        directory that has none. Within one directory the question does not arise: both names
+        are lost with it. A directory that only moved keeps its old name (mutant R18).
         """
         for index in self.places_of(directory):
             if self.micros[index].number not in self._new:
                 return
             yield index
 
-    # -- what the model keeps in order -------------------------------------------------
+    # -- order -------------------------------------------------------------------------
 
     def _by_directory_order(self, micro: _NoData) -> int:
         order = self.model.directory_order
@@ -190,7 +204,7 @@ class Ordering:
             return 0 if isinstance(micro, CreateInode) else self._metadata
         if order is DirectoryOrder.SAME:
             before = 0
-            for directory in _directories_of(micro):
+            for directory in directories_of(micro):
                 before |= self._directories.get(directory, 0)
             return before
         return 0
@@ -206,7 +220,7 @@ class Ordering:
         closed = self.order[index] | 1 << index
         match micro:
             case CreateInode():
-                self._births[number] = index
+                self._creations[number] = index
             case SetSize():
                 self._sizes[number] = index
                 self._content.setdefault(number, []).append(index)
@@ -219,7 +233,7 @@ class Ordering:
                 self._metadata |= closed
             case LinkName() | UnlinkName() | MoveName():
                 self._metadata |= closed
-                for directory in _directories_of(micro):
+                for directory in directories_of(micro):
                     self._directories[directory] = self._directories.get(directory, 0) | closed
                 if is_directory and not isinstance(micro, UnlinkName):
                     self._placed[number] = index
@@ -236,13 +250,3 @@ class Ordering:
 def _holder(place: MicroOperation) -> int:
     assert isinstance(place, LinkName)
     return place.directory
-
-
-def _directories_of(micro: MicroOperation) -> tuple[int, ...]:
-    match micro:
-        case MoveName():
-            return (micro.directory, micro.to_directory)
-        case LinkName() | UnlinkName():
-            return (micro.directory,)
-        case _:
-            return ()

@@ -24,7 +24,7 @@ from sim.disk.crash.micro_operation import (
     stale_bytes,
 )
 from sim.disk.crash.persistence import DataBeforeSize
-from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, closed, legal
+from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, check_legal, closed
 from sim.disk.crash.unsynced import Unsynced
 
 _Pairs = tuple[tuple[int, int], ...]
@@ -101,7 +101,7 @@ class StateSpace:
         """Yield the directories that some survivor set may cut off from the root."""
         for micro in self.micros:
             if isinstance(micro, CreateInode):
-                if micro.inode.is_directory:
+                if micro.is_directory:
                     yield micro.number
             elif isinstance(micro, UnlinkName | MoveName):
                 replaced = micro.replaced if isinstance(micro, MoveName) else 0
@@ -252,7 +252,7 @@ class StateSpace:
         # Those that tell most name some sets twice.
         state = self._chosen.get(survivors)
         if state is None:
-            legal(self.ordering, survivors)
+            check_legal(self.ordering, survivors)
             begin = survivors.first_hurt
             table = InodeTable(*self._kept(begin))
             for micro in survivors.applied(self.micros, begin):

@@ -99,7 +99,7 @@ def can_be_stale(ordering: Ordering, survived: int, index: int) -> bool:
     micro = ordering.micros[index]
     if survived >> index & 1 or not isinstance(micro, WriteBlock):
         return False
-    for needed in (ordering.birth(micro.number), ordering.truncation[index]):
+    for needed in (ordering.creation(micro.number), ordering.truncation[index]):
         if needed is not None and not survived >> needed & 1:
             return False
     match ordering.model.stale_bytes:
@@ -111,7 +111,7 @@ def can_be_stale(ordering: Ordering, survived: int, index: int) -> bool:
             return micro.appended
 
 
-def legal(ordering: Ordering, survivors: SurvivorSet) -> None:
+def check_legal(ordering: Ordering, survivors: SurvivorSet) -> None:
     """Check a survivor set against the model; ``HarnessError`` names what it does not allow."""
     lost, torn, stale = survivors
     if not (lost or torn or stale):

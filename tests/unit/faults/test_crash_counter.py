@@ -124,13 +124,13 @@ def test_a_kill_during_a_write_keeps_a_prefix_that_ends_at_a_page_boundary() -> 
 
 
 def test_a_kill_during_a_write_within_one_page_is_all_or_nothing() -> None:
-    write = Write("/f", 2, 10, b"x" * 4086, 0)
+    write = Write("/f", 2, 10, b"x" * 4086, 0, 0)
     assert list(page_prefixes(write)) == []
     assert [page_prefix(write, kept) for kept in (1, 4085, 4086)] == [0, 0, 4086]
 
 
 def test_page_prefixes_are_the_kept_bytes_that_leave_a_part() -> None:
-    write = Write("/f", 2, 4000, b"x" * 8288, 0)
+    write = Write("/f", 2, 4000, b"x" * 8288, 0, 0)
     assert list(page_prefixes(write)) == [96, 4192]
     assert [page_prefix(write, kept) for kept in page_prefixes(write)] == [96, 4192]
 
@@ -163,7 +163,10 @@ def test_operations_before_the_crash_point_are_not_affected() -> None:
     disk.write(file, 1, b"b", "/f")
     with pytest.raises(SimulatedCrash, match="before operation 7, Resize /f"):
         disk.resize(file, 0, "/f")
-    assert counter.hit == Hit(Resize("/f", file.number, 0, 3), 7, Phase.BEFORE)
+    assert counter.hit is not None
+    resize = counter.hit.operation
+    assert isinstance(resize, Resize)
+    assert counter.hit == Hit(Resize("/f", file.number, 0, 3, resize.now_ns), 7, Phase.BEFORE)
     assert disk.snapshot().files()["/f"] == b"abd"
 
 

@@ -1,0 +1,33 @@
+"""The journal of a disk: the image of one boot, and every operation since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import overload
+
+from sim.disk.cache.operation import Operation
+from sim.disk.crash.image import Image
+
+
+class Journal(Sequence[Operation]):
+    """The operations of one lifetime, in order, and the image that they start from.
+
+    Operation ``n`` is at index ``n - 1``. A journal does not depend on a persistence model:
+    ``Disk.from_journal`` reads it under any.
+    """
+
+    __slots__ = ("image", "operations")
+
+    def __init__(self, image: Image, operations: Iterable[Operation] = ()) -> None:
+        self.image = image
+        self.operations: list[Operation] = list(operations)
+
+    @overload
+    def __getitem__(self, index: int) -> Operation: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Operation]: ...
+    def __getitem__(self, index: int | slice) -> Operation | list[Operation]:
+        return self.operations[index]
+
+    def __len__(self) -> int:
+        return len(self.operations)
