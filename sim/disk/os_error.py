@@ -1,4 +1,4 @@
-"""The one place where an errno of Linux becomes the ``OSError`` that Python would raise."""
+"""The ``OSError`` that Python raises for an errno of Linux."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import os
 def os_error(number: int, filename: object = None, filename2: object = None) -> OSError:
     """Return the error of a system call that failed with errno ``number``.
 
-    The file names are as the program gave them: ``str``, ``bytes`` or a descriptor.
+    The file names are as the program gave them: ``str``, ``bytes`` or a descriptor; of a
+    path-like object, its path.
     """
     if filename is None:
         return OSError(number, os.strerror(number))
-    return OSError(number, os.strerror(number), filename, None, filename2)
+    return OSError(number, os.strerror(number), _shown(filename), None, _shown(filename2))
+
+
+def _shown(filename: object) -> object:
+    return os.fspath(filename) if isinstance(filename, os.PathLike) else filename

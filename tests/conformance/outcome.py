@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,18 +14,27 @@ EXPLICIT_NS = 1_200_000_000_000_000_000
 """Times below it were set by a test; later ones were read from a clock, and are all ``now``."""
 
 
+_ERRORS = (
+    OSError, ValueError, TypeError, OverflowError, BufferError, NotImplementedError, Warning,
+)  # fmt: skip
+
+
 def outcome(arm: Arm, call: Callable[[], Any]) -> Any:
     """Return what ``call`` returned, or its error, without what belongs to one arm alone."""
     try:
         return neutral(arm, call())
-    except (OSError, ValueError, TypeError) as error:
+    except _ERRORS as error:
         return failure(arm, error)
 
 
 def failure(arm: Arm, error: Exception) -> tuple[object, ...]:
-    """Return the kind of an error, its errno, and the file names in it."""
+    """Return the type of an error, its errno and the file names in it, or its message.
+
+    The messages of the simulated process are those of CPython 3.11.
+    """
     if not isinstance(error, OSError):
-        return (type(error).__name__,)
+        is_known = sys.version_info[:2] == (3, 11)
+        return (type(error).__name__, str(error) if is_known else "")
     names = [
         "descriptor" if isinstance(name, int) else neutral(arm, name)
         for name in (error.filename, error.filename2)

@@ -78,6 +78,19 @@ def test_o_nofollow_refuses_a_link_at_the_end_only(arm: Arm) -> None:
     arm.os.close(arm.os.open(arm.path("l/a"), os.O_NOFOLLOW))
 
 
+def test_a_slash_follows_a_chain_of_links_to_a_directory_despite_o_nofollow(arm: Arm) -> None:
+    arm.os.mkdir(arm.path("d"))
+    put(arm, "f")
+    for name, target in (("l", "d"), ("l2", "l"), ("l3", "l2/"), ("to_f", "f"), ("ll", "ll")):
+        arm.os.symlink(target, arm.path(name))
+    for name in ("l/", "l2/", "l3/", "l2//"):
+        descriptor = arm.os.open(arm.path(name), os.O_NOFOLLOW)
+        assert stat.S_ISDIR(arm.os.fstat(descriptor).st_mode)
+        arm.os.close(descriptor)
+    for name, number in (("to_f/", errno.ENOTDIR), ("ll/", errno.ELOOP), ("l2", errno.ELOOP)):
+        fails(number, arm.os.open, arm.path(name), os.O_NOFOLLOW)
+
+
 @pytest.mark.parametrize("flags", [os.O_WRONLY, os.O_RDWR, os.O_TRUNC, CREATE])
 def test_a_directory_cannot_be_opened_for_writing(arm: Arm, flags: int) -> None:
     arm.os.mkdir(arm.path("d"))

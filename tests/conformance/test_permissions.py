@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -136,6 +138,118 @@ def test_group_and_other_bits_bind_those_they_are_for(arm: Arm) -> None:
     arm.os.chown(path, -1, NOBODY)
     with as_somebody_else(arm) as other:
         assert not other.os.access(path, os.W_OK, effective_ids=True)
+
+
+def _modes(arm: Arm, *names: str) -> list[str]:
+    return [oct(stat.S_IMODE(arm.os.stat(arm.path(name)).st_mode)) for name in names]
+
+
+@as_root
+def test_an_owner_outside_the_group_cannot_set_setgid(arm: Arm) -> None:
+    arm.os.chown(put(arm, "foreign"), NOBODY, 8)
+    arm.os.chown(put(arm, "own"), NOBODY, NOBODY)
+    arm.os.mkdir(arm.path("d"))
+    arm.os.chown(arm.path("d"), NOBODY, 8)
+    with as_somebody_else(arm) as other:
+        for name in ("foreign", "own", "d"):
+            other.os.chmod(arm.path(name), 0o6755)
+        assert _modes(other, "foreign", "own", "d") == ["0o4755", "0o6755", "0o4755"]
+        descriptor = other.os.open(arm.path("foreign"), os.O_RDONLY)
+        other.os.fchmod(descriptor, 0o2644)
+        other.os.close(descriptor)
+        assert _modes(other, "foreign") == ["0o644"]
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("mode", "umask", "expected"),
+    [(0o2775, 0, "0o775"), (0o2775, 0o077, "0o700"), (0o2765, 0, "0o2765"), (0o4775, 0, "0o4775")],
+)
+def test_an_executable_in_a_setgid_directory_of_another_group_is_not_setgid(
+    arm: Arm, mode: int, umask: int, expected: str
+) -> None:
+    arm.os.mkdir(arm.path("d"))
+    arm.os.chown(arm.path("d"), -1, 8)
+    arm.os.chmod(arm.path("d"), 0o2777)
+    with as_somebody_else(arm) as other:
+        before = other.os.umask(umask)
+        other.os.close(other.os.open(arm.path("d/a"), CREATE, mode))
+        unnamed = other.os.open(arm.path("d"), os.O_TMPFILE | os.O_RDWR, mode)
+        found = oct(stat.S_IMODE(other.os.fstat(unnamed).st_mode))
+        other.os.close(unnamed)
+        other.os.mkdir(arm.path("d/e"))
+        other.os.umask(before)
+    assert [*_modes(arm, "d/a"), found] == [expected, expected]
+    assert arm.os.stat(arm.path("d/a")).st_gid == 8
+    assert arm.os.stat(arm.path("d/e")).st_mode & stat.S_ISGID
+
+
+CHANGES: dict[str, Callable[[Arm, str, int], object]] = {
+    "write": lambda other, path, descriptor: other.os.write(descriptor, b"x"),
+    "pwrite": lambda other, path, descriptor: other.os.pwrite(descriptor, b"x", 9),
+    "writev": lambda other, path, descriptor: other.os.writev(descriptor, [b"x"]),
+    "ftruncate": lambda other, path, descriptor: other.os.ftruncate(descriptor, 7),
+    "truncate": lambda other, path, descriptor: other.os.truncate(path, 3),
+    "fallocate": lambda other, path, descriptor: other.os.posix_fallocate(descriptor, 0, 9),
+    "O_TRUNC": lambda other, path, descriptor: other.os.close(
+        other.os.open(path, os.O_RDONLY | os.O_TRUNC)
+    ),
+    "sendfile": lambda other, path, descriptor: other.os.sendfile(descriptor, descriptor, 0, 1),
+    "copy_file_range": lambda other, path, descriptor: other.os.copy_file_range(
+        descriptor, descriptor, 1, 0, 5
+    ),
+}
+
+
+@as_root
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_of_content_clears_setuid_and_setgid_unless_root_makes_it(
+    arm: Arm, change: Callable[[Arm, str, int], object]
+) -> None:
+    path = put(arm, "a", b"content")
+    for gid, mode, expected in (
+        (8, 0o6777, "0o777"), (8, 0o2766, "0o766"), (NOBODY, 0o6767, "0o2767"),
+        (NOBODY, 0o2777, "0o777"), (8, 0o777, "0o777"),
+    ):  # fmt: skip
+        arm.os.chown(path, 0, gid)
+        arm.os.chmod(path, mode)
+        with as_somebody_else(arm) as other:
+            descriptor = other.os.open(path, os.O_RDWR)
+            change(other, path, descriptor)
+            other.os.close(descriptor)
+        assert _modes(arm, "a") == [expected], oct(mode)
+        arm.os.chmod(path, mode)
+        descriptor = arm.os.open(path, os.O_RDWR)
+        change(arm, path, descriptor)
+        arm.os.close(descriptor)
+        assert _modes(arm, "a") == [oct(mode)]
+
+
+@as_root
+def test_an_empty_write_and_a_read_keep_setuid(arm: Arm) -> None:
+    arm.os.chmod(put(arm, "a", b"content"), 0o6777)
+    with as_somebody_else(arm) as other:
+        descriptor = other.os.open(arm.path("a"), os.O_RDWR)
+        other.os.write(descriptor, b"")
+        other.os.read(descriptor, 3)
+        other.os.fsync(descriptor)
+        other.os.close(descriptor)
+    assert _modes(arm, "a") == ["0o6777"]
+
+
+@as_root
+def test_a_chown_that_changes_nothing_needs_the_owner_only_where_it_clears_setuid(
+    arm: Arm,
+) -> None:
+    path = put(arm, "a")
+    for mode, allowed in ((0o755, True), (0o4755, False), (0o2755, False), (0o2745, False)):
+        arm.os.chmod(path, mode)
+        with as_somebody_else(arm) as other:
+            if allowed:
+                other.os.chown(path, -1, -1)
+            else:
+                fails(errno.EPERM, other.os.chown, path, -1, -1)
+        assert _modes(arm, "a") == [oct(mode)]
 
 
 @as_root

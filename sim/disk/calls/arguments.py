@@ -58,10 +58,10 @@ def user_or_group(value: SupportsIndex, name: str) -> int:
     except TypeError:
         kind = type(value).__name__
         raise TypeError(f"{name} should be integer, not {kind}") from None
-    if number < UNCHANGED:
-        raise OverflowError(f"{name} is less than minimum")
-    if number > ID_MAX:
+    if number > LONG_MAX:
         raise OverflowError(f"{name} is greater than maximum")
+    if not UNCHANGED <= number <= ID_MAX:  # CPython gives this message for both
+        raise OverflowError(f"{name} is less than minimum")
     return UNCHANGED if number == ID_MAX else number
 
 
@@ -110,22 +110,19 @@ def readable_buffer(value: object) -> bytes:
 
 def readable_view(value: Any) -> memoryview:
     """View a buffer as bytes; ``BufferError`` if it is not contiguous."""
-    try:
-        view = memoryview(value)
-    except TypeError:
-        kind = type(value).__name__
-        raise TypeError(f"a bytes-like object is required, not '{kind}'") from None
+    view = _view(value)
     if not view.c_contiguous:
         raise BufferError("memoryview: underlying buffer is not C-contiguous")
     return view.cast("B")
 
 
-def writable_view(value: object) -> memoryview:
+def writable_view(value: Any) -> memoryview:
     """View a buffer as bytes that can be changed; ``BufferError`` if they cannot be."""
-    view = readable_view(value)
-    if view.readonly:
-        raise BufferError("Object is not writable.")
-    return view
+    if _view(value).readonly:
+        is_view = isinstance(value, memoryview)
+        message = "memoryview: underlying buffer is not writable"
+        raise BufferError(message if is_view else "Object is not writable.")
+    return readable_view(value)
 
 
 def vector(value: Any, call: str, *, writable: bool) -> list[memoryview]:
@@ -150,6 +147,14 @@ def configuration_name(value: object) -> int:
     if value not in os.pathconf_names:
         raise ValueError("unrecognized configuration name")
     return os.pathconf_names[value]
+
+
+def _view(value: Any) -> memoryview:
+    try:
+        return memoryview(value)
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"a bytes-like object is required, not '{kind}'") from None
 
 
 def _bounded(value: SupportsIndex, maximum: int, c_type: str) -> int:

@@ -109,6 +109,8 @@ class AttributeCalls(ProcessState):
         where, directory_fd = path_or_descriptor(path, "utime"), directory_descriptor(dir_fd)
         times_ns = _times_ns(times, ns)
         refuse_beside_descriptor("utime", where, directory_fd, follow=follow_symlinks)
+        if where == -1:  # utimensat(2) without a path
+            raise os_error(errno.EINVAL)
         try:
             inode = self._find(where, directory_fd, path, follow=follow_symlinks)
         except OSError as error:

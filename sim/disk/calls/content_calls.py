@@ -107,7 +107,7 @@ class ContentCalls(SyncCalls):
         """Cut a file to ``length`` bytes, or extend it to them with zeros."""
         where, length = path_or_descriptor(path, "truncate"), off_t(length)
         if isinstance(where, int) and where != -1:
-            self._truncate_open(where, length, path)
+            self.ftruncate(where, length)
             return
         self._check_not_negative(length, path=path)
         inode = self._find(where, None, path)
@@ -119,7 +119,12 @@ class ContentCalls(SyncCalls):
 
     def ftruncate(self, fd: int, length: int, /) -> None:
         """Cut an open file to ``length`` bytes, or extend it to them with zeros."""
-        self._truncate_open(c_int(fd), off_t(length))
+        fd, length = c_int(fd), off_t(length)
+        self._check_not_negative(length)
+        file = self._file(fd)
+        if not file.flags.writable:
+            raise os_error(errno.EINVAL)
+        self._resize(file.number, length, file.path)
 
     def posix_fallocate(self, fd: int, offset: int, length: int, /) -> None:
         """Extend the file to ``offset + length`` bytes; it never shrinks.
@@ -172,13 +177,6 @@ class ContentCalls(SyncCalls):
         if file.flags.sync:
             self._sync(file, data_only=file.flags.sync_data_only)
         return count
-
-    def _truncate_open(self, descriptor: int, length: int, path: object = None) -> None:
-        self._check_not_negative(length, path=path)
-        file = self._file(descriptor, path)
-        if not file.flags.writable:
-            raise os_error(errno.EINVAL, path)
-        self._resize(file.number, length, file.path, path)
 
     def _resize(self, number: int, length: int, text: str, path: object = None) -> None:
         if length > FILE_MAX_BYTES:

@@ -126,6 +126,8 @@ class DirectoryCalls(StatCalls):
 
     def _listed(self, where: PathName | int, path: object) -> Inode:
         """Return a directory that this process may read."""
+        if isinstance(where, int):
+            self._file(where)  # an error of the descriptor itself names no file
         directory = self._find(where, None, path)
         if not directory.is_directory:
             raise os_error(errno.ENOTDIR, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sim.disk.cache.locks import TO_THE_END, RecordLock
 from sim.disk.calls.arguments import c_int, file_descriptor, off_t
@@ -15,6 +15,10 @@ from sim.disk.os_error import os_error
 
 if TYPE_CHECKING:
     from _typeshed import HasFileno
+
+_OPERATIONS: Final = frozenset({fcntl.LOCK_SH, fcntl.LOCK_EX, fcntl.LOCK_UN})
+_MANDATORY: Final = 32
+"""``LOCK_MAND``, which Linux ignores since 5.16."""
 
 
 class LockCalls(ProcessState):
@@ -28,6 +32,11 @@ class LockCalls(ProcessState):
     def flock(self, fd: int | HasFileno, operation: int, /) -> None:
         """Take or release the lock of an open file description (``fcntl.flock``)."""
         fd, operation = file_descriptor(fd), c_int(operation)
+        self._must_live()
+        if operation & _MANDATORY:
+            return
+        if operation & ~fcntl.LOCK_NB not in _OPERATIONS:
+            raise os_error(errno.EINVAL)
         file = self._file(fd)
         self.disk.locks.flock(file.number, file, operation)
 
@@ -40,13 +49,13 @@ class LockCalls(ProcessState):
         even if the file grows.
         """
         fd, cmd = file_descriptor(fd), c_int(cmd)
+        releases = cmd == fcntl.LOCK_UN
+        if not (releases or cmd & (fcntl.LOCK_SH | fcntl.LOCK_EX)):
+            raise ValueError("unrecognized lockf argument")
         length, start, whence = off_t(length), off_t(start), c_int(whence)
         file = self._file(fd)
-        wanted = cmd & ~fcntl.LOCK_NB
-        if wanted not in {fcntl.LOCK_SH, fcntl.LOCK_EX, fcntl.LOCK_UN}:
-            raise ValueError("unrecognized lockf argument")
-        lock = self._record(file, wanted == fcntl.LOCK_EX, length, start, whence)
-        if wanted == fcntl.LOCK_UN:
+        lock = self._record(file, not cmd & fcntl.LOCK_SH, length, start, whence)
+        if releases:
             self.disk.locks.unlock_record(file.number, lock)
             return
         granted = file.flags.writable if lock.exclusive else file.flags.readable
@@ -83,10 +92,14 @@ class LockCalls(ProcessState):
         self, file: OpenFile, exclusive: bool, length: int, start: int, whence: int
     ) -> RecordLock:
         match whence:
+            case os.SEEK_SET:
+                pass
             case os.SEEK_CUR:
                 start += file.offset
             case os.SEEK_END:
                 start += self._inode(file.number).size
+            case _:
+                raise os_error(errno.EINVAL)
         first, end = start, start + length
         if length < 0:
             first, end = end, start

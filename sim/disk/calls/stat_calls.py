@@ -7,7 +7,12 @@ import os
 from typing import Final
 
 from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES, Inode
-from sim.disk.calls.arguments import c_int, configuration_name, directory_descriptor
+from sim.disk.calls.arguments import (
+    c_int,
+    configuration_name,
+    directory_descriptor,
+    file_descriptor,
+)
 from sim.disk.calls.path_name import (
     NAME_MAX,
     PATH_MAX,
@@ -17,6 +22,7 @@ from sim.disk.calls.path_name import (
     path_name,
     path_or_descriptor,
     refuse_beside_descriptor,
+    split,
 )
 from sim.disk.calls.process_state import ProcessState
 from sim.disk.os_error import os_error
@@ -106,11 +112,11 @@ class StatCalls(ProcessState):
         """Return a limit of ``os.pathconf_names``; -1 if there is none."""
         where, number = path_or_descriptor(path, "pathconf"), configuration_name(name)
         self._find(where, None, path)
-        return _limit(number, path)
+        return _limit(number)
 
     def fpathconf(self, fd: int, name: str | int, /) -> int:
         """Return a limit for an open file; -1 if there is none."""
-        fd, number = c_int(fd), configuration_name(name)
+        fd, number = file_descriptor(fd), configuration_name(name)
         self._file(fd)
         return _limit(number)
 
@@ -119,6 +125,8 @@ class StatCalls(ProcessState):
     ) -> list[str]:
         """Return no names: there are no extended attributes."""
         where = optional_path_or_descriptor(path, "listxattr")
+        if isinstance(where, int) and where < 0:  # as CPython, which tests for -1 elsewhere
+            where = split(".")
         refuse_beside_descriptor("listxattr", where, None, follow=follow_symlinks)
         self._find(where, None, path, follow=follow_symlinks)
         return []
@@ -170,7 +178,7 @@ def _file_system() -> os.statvfs_result:
     )  # fmt: skip
 
 
-def _limit(number: int, path: object = None) -> int:
+def _limit(number: int) -> int:
     if number not in _LIMIT_OF_NUMBER:
-        raise os_error(errno.EINVAL, path)
+        raise os_error(errno.EINVAL)
     return _LIMIT_OF_NUMBER[number]

@@ -35,10 +35,12 @@ class TransferCalls(ContentCalls):
     def preadv(
         self, fd: int, buffers: Sequence[WriteableBuffer], offset: int, flags: int = 0, /
     ) -> int:
-        """Read at ``offset`` into the buffers; return the bytes read."""
-        fd, views = c_int(fd), vector(buffers, "preadv", writable=True)
+        """Read at ``offset``, or like ``readv`` if that is -1; return the bytes read."""
+        fd, views = c_int(fd), vector(buffers, "preadv2", writable=True)
         offset, flags = off_t(offset), c_int(flags)
         _refuse_flags("preadv", flags)
+        if offset == -1:
+            return self.readv(fd, buffers)
         return _scatter(views, self.pread(fd, sum(view.nbytes for view in views), offset))
 
     def writev(self, fd: int, buffers: Sequence[ReadableBuffer], /) -> int:
@@ -49,11 +51,12 @@ class TransferCalls(ContentCalls):
     def pwritev(
         self, fd: int, buffers: Sequence[ReadableBuffer], offset: int, flags: int = 0, /
     ) -> int:
-        """Write the buffers as one at ``offset``; return the bytes written."""
+        """Write at ``offset``, or like ``writev`` if that is -1; return the bytes written."""
         fd, views = c_int(fd), vector(buffers, "pwritev", writable=False)
         offset, flags = off_t(offset), c_int(flags)
         _refuse_flags("pwritev", flags)
-        return self.pwrite(fd, b"".join(views), offset)
+        content = b"".join(views)
+        return self.write(fd, content) if offset == -1 else self.pwrite(fd, content, offset)
 
     def copy_file_range(
         self,
