@@ -1,7 +1,7 @@
 """What an event log must contain, from the specification (S-01, S-06…S-09, S-52) alone.
 
-The shadow knows each entry as acknowledged, noted, in flight, or impossible. An append is
-acknowledged when it returns, and so is all that was noted before it. A note that returned
+The shadow knows each entry as acknowledged, unsynced, in flight, or impossible. An append is
+acknowledged when it returns, and so is all that was unsynced before it. A note that returned
 survives a kill; a power cut may take it. What a crash leaves of everything that is not
 acknowledged is a beginning of it: never an entry without those before it. A call that was
 refused has left nothing.
@@ -21,9 +21,9 @@ from typing import Generic, TypeVar
 
 from oracles.violation import (
     Duplicated,
-    Invented,
+    LogGap,
     LostAck,
-    Overtaken,
+    Phantom,
     Reordered,
     Resurrected,
     SilentEmpty,
@@ -36,15 +36,15 @@ E = TypeVar("E")
 class ShadowLog(Generic[E]):
     """The specification of one event log, run beside it.
 
-    ``acknowledged`` must be there, in order; ``noted`` stand behind them, unless a power
+    ``acknowledged`` must be there, in order; ``unsynced`` stand behind them, unless a power
     cut took them; ``in_flight`` come last, and may be there or not.
     """
 
-    __slots__ = ("_begun", "_refused", "acknowledged", "in_flight", "noted")
+    __slots__ = ("_begun", "_refused", "acknowledged", "in_flight", "unsynced")
 
     def __init__(self) -> None:
         self.acknowledged: list[E] = []
-        self.noted: list[E] = []
+        self.unsynced: list[E] = []
         self.in_flight: list[E] = []
         self._begun = 0
         self._refused: list[E] = []
@@ -52,7 +52,7 @@ class ShadowLog(Generic[E]):
     @property
     def settled(self) -> bool:
         """Whether every entry is acknowledged or impossible."""
-        return not (self.noted or self.in_flight)
+        return not (self.unsynced or self.in_flight)
 
     def begin(self, *entries: E) -> None:
         """An append or a note of these entries was called; they are in flight."""
@@ -61,12 +61,12 @@ class ShadowLog(Generic[E]):
 
     def acknowledge(self) -> None:
         """The append that was begun last returned."""
-        self.acknowledged += self.noted + self.in_flight
-        self.noted, self.in_flight = [], []
+        self.acknowledged += self.unsynced + self.in_flight
+        self.unsynced, self.in_flight = [], []
 
-    def note(self) -> None:
+    def acknowledge_unsynced(self) -> None:
         """The note that was begun last returned."""
-        self.noted += self.in_flight
+        self.unsynced += self.in_flight
         self.in_flight = []
 
     def refuse(self) -> None:
@@ -76,42 +76,42 @@ class ShadowLog(Generic[E]):
         del self.in_flight[kept:]
 
     def stop(self) -> None:
-        """The call that was begun last said that its fate is unknown, and so is all noted."""
-        self.in_flight = self.noted + self.in_flight
-        self.noted = []
+        """The call that was begun last said that its fate is unknown, and so is all unsynced."""
+        self.in_flight = self.unsynced + self.in_flight
+        self.unsynced = []
 
     def check(self, actual: Sequence[E]) -> None:
         """Compare with a look at the running log; raise a ``Violation``."""
-        self._match(actual, notes_kept=True)
+        self._match(actual, unsynced_kept=True)
 
-    def settle(self, actual: Sequence[E], *, notes_kept: bool = False) -> bool:
+    def settle(self, actual: Sequence[E], *, unsynced_kept: bool = False) -> bool:
         """Compare with the first look after a recovery, and settle what was open.
 
-        ``notes_kept``: neither a power cut nor a fault can have taken what was noted. From
+        ``unsynced_kept``: neither a power cut nor a fault can have taken what was unsynced. From
         here on an entry that was seen is acknowledged, and one that was not seen must never
         appear. Returns whether something open turned out to have happened; raises a
         ``Violation``.
         """
-        self._match(actual, notes_kept=notes_kept)
+        self._match(actual, unsynced_kept=unsynced_kept)
         happened = len(actual) > len(self.acknowledged)
         self._refused += self._known()[len(actual) :]
-        self.acknowledged, self.noted, self.in_flight = list(actual), [], []
+        self.acknowledged, self.unsynced, self.in_flight = list(actual), [], []
         return happened
 
     def _known(self) -> list[E]:
-        return self.acknowledged + self.noted + self.in_flight
+        return self.acknowledged + self.unsynced + self.in_flight
 
-    def _match(self, actual: Sequence[E], *, notes_kept: bool) -> None:
-        required = len(self.acknowledged) + (len(self.noted) if notes_kept else 0)
+    def _match(self, actual: Sequence[E], *, unsynced_kept: bool) -> None:
+        required = len(self.acknowledged) + (len(self.unsynced) if unsynced_kept else 0)
         if len(actual) < required or list(actual) != self._known()[: len(actual)]:
-            raise self._explain(actual, notes_kept=notes_kept)
+            raise self._explain(actual, unsynced_kept=unsynced_kept)
 
-    def _explain(self, actual: Sequence[E], *, notes_kept: bool) -> Violation:
+    def _explain(self, actual: Sequence[E], *, unsynced_kept: bool) -> Violation:
         """Name the property that a log which does not match has broken."""
         known = self._known()
         evidence = {
             "acknowledged": list(self.acknowledged),
-            "noted": list(self.noted),
+            "unsynced": list(self.unsynced),
             "in_flight": list(self.in_flight),
             "actual": list(actual),
         }
@@ -122,7 +122,7 @@ class ShadowLog(Generic[E]):
                     "to be absent", entry=entry, **evidence,
                 )  # fmt: skip
             if entry not in known:
-                return Invented("an entry is there that nobody wrote", entry=entry, **evidence)
+                return Phantom("an entry is there that nobody wrote", entry=entry, **evidence)
             if entry in actual[:position]:
                 return Duplicated("an entry is there twice", entry=entry, **evidence)
         lost = [entry for entry in self.acknowledged if entry not in actual]
@@ -132,7 +132,7 @@ class ShadowLog(Generic[E]):
             return LostAck("an acknowledged entry is gone", entry=lost[0], **evidence)
         if list(actual) != [entry for entry in known if entry in actual]:
             return Reordered("the entries are not in the order of their appends", **evidence)
-        lost = [entry for entry in self.noted if entry not in actual]
-        if notes_kept and lost:
+        lost = [entry for entry in self.unsynced if entry not in actual]
+        if unsynced_kept and lost:
             return LostAck("a note is gone, and the power was not cut", entry=lost[0], **evidence)
-        return Overtaken("an entry is there without one that was written before it", **evidence)
+        return LogGap("an entry is there without one that was written before it", **evidence)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from crash_tests.targets.system_target import SystemTarget
-from oracles.marks import Mark
+from oracles.marks import IN_FLIGHT_KEPT, IN_FLIGHT_LOST, STALE_TEMPORARY_SWEPT
 from oracles.shadow_file import ShadowFile
 from oracles.violation import FalseAlarm, Garbage
 from powercut.fuzz.action import ActionKind, Arguments
@@ -51,7 +51,7 @@ class AtomicFileTarget(SystemTarget):
         self._host = host
         make_durable_directory(host.files, DIRECTORY)
         if sweep_temporaries(host.files, DIRECTORY):
-            self.marks.reach(Mark.STALE_TEMPORARY_SWEPT)
+            self.marks.reach(STALE_TEMPORARY_SWEPT)
         host.files.sync_dir(DIRECTORY)
 
     def check_recovered(self) -> None:
@@ -65,7 +65,7 @@ class AtomicFileTarget(SystemTarget):
         doubtful = len(self._shadow.allowed) > 1
         happened = self._shadow.settle(actual, PATH)
         if doubtful:
-            self.marks.reach(Mark.IN_FLIGHT_KEPT if happened else Mark.IN_FLIGHT_LOST)
+            self.marks.reach(IN_FLIGHT_KEPT if happened else IN_FLIGHT_LOST)
         for name in self._host.files.listdir(DIRECTORY):
             if name != NAME:
                 raise Garbage("a file is left that nothing will ever read", name=name)

@@ -8,7 +8,18 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
-from oracles.marks import Mark
+from oracles.marks import (
+    IN_FLIGHT_KEPT,
+    IN_FLIGHT_LOST,
+    PENDING_REJECTED,
+    PENDING_REPLAYED,
+    POWER_CUT_LOST,
+    QUARANTINED,
+    STALE_TEMPORARY_SWEPT,
+    STOPPED_BY_SYNC,
+    TORN,
+    TORN_TAIL_TRUNCATED,
+)
 from oracles.shadow_log import ShadowLog
 from oracles.violation import FalseAlarm, Garbage
 from powercut.fuzz.action import ActionKind, Arguments
@@ -61,11 +72,11 @@ class EventLogTarget(SystemTarget):
     """One log, its shadow, and five things to do: append, note, rest, read, reopen."""
 
     actions_per_crash = 2
-    expected_marks: Sequence[Mark] = (
+    expected_marks: Sequence[str] = (
         *COMMON_MARKS,
-        Mark.TORN_TAIL_TRUNCATED,
-        Mark.QUARANTINED,
-        Mark.STOPPED_BY_SYNC,
+        TORN_TAIL_TRUNCATED,
+        QUARANTINED,
+        STOPPED_BY_SYNC,
     )
 
     def __init__(self, tag: str, open_log: OpenLog) -> None:
@@ -108,11 +119,11 @@ class EventLogTarget(SystemTarget):
         """Look at everything that recovery left: lines, report, files."""
         doubtful = not self._shadow.settled
         actual = [Entry(line.event, line.data) for line in self._log.recovered]
-        notes_kept = not self._faulty and self._losses == self._count_losses()
-        happened = self._shadow.settle(actual, notes_kept=notes_kept)
+        unsynced_kept = not self._faulty and self._losses == self._count_losses()
+        happened = self._shadow.settle(actual, unsynced_kept=unsynced_kept)
         self._losses, self._faulty = self._count_losses(), False
         if doubtful:
-            self.marks.reach(Mark.IN_FLIGHT_KEPT if happened else Mark.IN_FLIGHT_LOST)
+            self.marks.reach(IN_FLIGHT_KEPT if happened else IN_FLIGHT_LOST)
         self._judge_report(self._log.report, doubtful=doubtful)
         self._judge_files()
         self._read({})
@@ -143,7 +154,7 @@ class EventLogTarget(SystemTarget):
             self._log.append_unsynced(entries)
         except (OSError, StorageError) as refused:
             return self._not_written(refused)
-        self._shadow.note()
+        self._shadow.acknowledge_unsynced()
         return "written"
 
     def _park(self, _arguments: Arguments) -> str:
@@ -181,7 +192,7 @@ class EventLogTarget(SystemTarget):
             raise FalseAlarm("a call failed, and no fault is on", raised=repr(refused))
         if isinstance(refused, LogStopped):
             self._stopped = True
-            self.marks.reach(Mark.STOPPED_BY_SYNC)
+            self.marks.reach(STOPPED_BY_SYNC)
         return f"refused: {refused}"
 
     def _read(self, _arguments: Arguments) -> str:
@@ -213,8 +224,7 @@ class EventLogTarget(SystemTarget):
 
     def _count_losses(self) -> int:
         """Return how many power cuts took something; without one, what was noted is there."""
-        reached = self.marks.reached
-        return reached.get(Mark.POWER_CUT_LOST, 0) + reached.get(Mark.TORN, 0)
+        return self.marks.count(POWER_CUT_LOST) + self.marks.count(TORN)
 
     def _judge_files(self) -> None:
         """Nothing is left beside the log but what was put aside."""
@@ -230,16 +240,16 @@ class EventLogTarget(SystemTarget):
         if report.damaged and not doubtful:
             raise FalseAlarm("recovery reports damage, and nothing was in flight", report=report)
         if report.damaged:
-            marks.reach(Mark.QUARANTINED)
+            marks.reach(QUARANTINED)
         if report.torn_bytes:
-            marks.reach(Mark.TORN_TAIL_TRUNCATED)
+            marks.reach(TORN_TAIL_TRUNCATED)
         if report.swept:
-            marks.reach(Mark.STALE_TEMPORARY_SWEPT)
+            marks.reach(STALE_TEMPORARY_SWEPT)
         match report.pending:
             case PendingVerdict.REPLAYED:
-                marks.reach(Mark.PENDING_REPLAYED)
+                marks.reach(PENDING_REPLAYED)
             case PendingVerdict.STALE | PendingVerdict.TORN:
-                marks.reach(Mark.PENDING_REJECTED)
+                marks.reach(PENDING_REJECTED)
             case PendingVerdict.AHEAD | PendingVerdict.ABSENT:
                 pass
 
@@ -265,6 +275,6 @@ def framed() -> EventLogTarget:
 def pending() -> EventLogTarget:
     """Return the event log with the framing ``pending``."""
     target = EventLogTarget("event-log-pending", partial(EventLog.open, framing=Framing.PENDING))
-    pending_marks = (Mark.PENDING_REPLAYED, Mark.PENDING_REJECTED)
+    pending_marks = (PENDING_REPLAYED, PENDING_REJECTED)
     target.expected_marks = (*target.expected_marks, *pending_marks)
     return target

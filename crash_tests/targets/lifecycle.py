@@ -15,7 +15,7 @@ from crash_tests.targets.report import check_report
 from crash_tests.targets.schedule import schedule
 from crash_tests.targets.script import NAMES, ScriptedAgent
 from crash_tests.targets.system_target import SystemTarget
-from oracles.runtime.seen import Reader
+from oracles.runtime.root_snapshot import SnapshotReader
 from oracles.runtime.shadow_tree import Registries, ShadowTree
 from oracles.violation import Starved
 from powercut.fuzz.action import ActionKind, Arguments
@@ -66,7 +66,7 @@ class LifecycleTarget(SystemTarget):
 
     def __init__(self) -> None:
         self._shadow = ShadowTree(SLOTS)
-        self._reader = Reader()
+        self._reader = SnapshotReader()
         self._agent = ScriptedAgent()
         self._results: list[JsonObject] = []
         self._provider = AgenticProvider(SimulatedAgentService(ProviderLedger(), self._brain))
@@ -123,9 +123,9 @@ class LifecycleTarget(SystemTarget):
         try:
             agent_id = self._call(self._runtime.create_agent(name, instructions, PROVIDER))
         except NameTaken as refused:
-            self._shadow.not_born(name)
+            self._shadow.refuse_agent(name)
             return self._refused(refused)
-        self._shadow.born(agent_id, name, None)
+        self._shadow.add_agent(agent_id, name, None)
         return self._idle("ack")
 
     def _propose_spawn(self, choices: Choices) -> Arguments:
@@ -138,12 +138,12 @@ class LifecycleTarget(SystemTarget):
         asked: dict[str, Json] = {"name": name, "instructions": str(arguments["instructions"])}
         result = self._play(parent, "spawn_agent", asked)
         if "error" in result:
-            self._shadow.not_born(name)
+            self._shadow.refuse_agent(name)
             return self._idle(f"refused: {result['error']}")
         child_id = str(result["agent_id"])
-        self._shadow.born(child_id, name, parent.agent_id)
+        self._shadow.add_agent(child_id, name, parent.agent_id)
         # Its instructions are the first message that it gets.
-        self._shadow.took_turn(child_id)
+        self._shadow.add_turn(child_id)
         return self._idle("spawned")
 
     def _propose_turn(self, choices: Choices) -> Arguments:
@@ -161,7 +161,7 @@ class LifecycleTarget(SystemTarget):
         called = (living[first:] + living[:first])[:together]
         for look in called:
             self._call(self._runtime.send(look.agent_id, str(arguments["payload"])))
-            self._shadow.took_turn(look.agent_id)
+            self._shadow.add_turn(look.agent_id)
         return self._idle(f"{len(called)} turns")
 
     def _propose_terminate(self, choices: Choices) -> Arguments:
@@ -177,18 +177,18 @@ class LifecycleTarget(SystemTarget):
         try:
             self._call(self._runtime.terminate(look.agent_id))
         except HasChildren as refused:
-            self._shadow.not_ended(look.agent_id)
+            self._shadow.refuse_end(look.agent_id)
             return self._refused(refused)
-        self._shadow.ended(look.agent_id)
+        self._shadow.end_agent(look.agent_id)
         return self._idle("ended")
 
     def _complete(self, look: AgentView) -> str:
         result = self._play(look, "complete", {"result": "done"})
         if "error" in result:
-            self._shadow.not_ended(look.agent_id)
+            self._shadow.refuse_end(look.agent_id)
             return self._idle(f"refused: {result['error']}")
-        self._shadow.ended(look.agent_id)
-        self._shadow.responded(look.agent_id)
+        self._shadow.end_agent(look.agent_id)
+        self._shadow.add_response(look.agent_id)
         return self._idle("completed")
 
     def _play(self, look: AgentView, tool: str, arguments: dict[str, Json]) -> JsonObject:
@@ -199,7 +199,7 @@ class LifecycleTarget(SystemTarget):
         self._raise_failures()
         if not self._results:
             raise Starved("an agent was given something to do, and has not done it", agent=look)
-        self._shadow.took_turn(look.agent_id)
+        self._shadow.add_turn(look.agent_id)
         return self._results[0]
 
     # -- looking -------------------------------------------------------------------------
@@ -215,8 +215,8 @@ class LifecycleTarget(SystemTarget):
 
     def _check(self) -> None:
         files = self._world.disk.files()
-        seen = self._reader.look({path[1:]: content for path, content in files.items()})
-        self._shadow.check(self._runtime.view(), seen, self._registries())
+        snapshot = self._reader.read({path[1:]: content for path, content in files.items()})
+        self._shadow.check(self._runtime.view(), snapshot, self._registries())
 
     def _registries(self) -> Registries:
         orchestrator = self._orchestrator

@@ -106,11 +106,11 @@ class Operator:
 
     def acknowledge(self, runtime: Runtime, message_id: str) -> Asked:
         """Say that a message to USER was read."""
-        self._shadow.begin_acknowledge(message_id)
+        self._shadow.begin_delivery(message_id)
         return Asked(
             lambda: runtime.acknowledge(message_id),
-            lambda _: self._shadow.acknowledge_acknowledge(message_id),
-            lambda: self._shadow.refuse_acknowledge(message_id),
+            lambda _: self._shadow.acknowledge_delivery(message_id),
+            lambda: self._shadow.refuse_delivery(message_id),
         )
 
 

@@ -27,9 +27,36 @@ from crash_tests.targets.schedule import schedule
 from crash_tests.targets.script import NAMES
 from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
 from crash_tests.targets.watched_providers import FEATURES, WatchedProviders
-from oracles.marks import Mark
-from oracles.runtime.recovery_marks import marks_of_recovery, marks_of_run
-from oracles.runtime.seen import Seen
+from oracles.marks import (
+    ACTIVE_SUSPENDED,
+    IN_FLIGHT_KEPT,
+    IN_FLIGHT_LOST,
+    QUARANTINED,
+    STALE_TEMPORARY_SWEPT,
+    STOPPED_BY_SYNC,
+    TORN_TAIL_TRUNCATED,
+)
+from oracles.runtime.marks import (
+    BOUNCED,
+    CALL_GIVEN_UP,
+    CONTROL_REDONE,
+    DEAD_LETTER,
+    LOST_TURN_REPORTED,
+    NESTED_CRASH_WITH_AGENTS,
+    NOTICE_REDONE,
+    ORPHAN_REMOVED,
+    OUTBOX_REDONE,
+    PERMITTED_TURN,
+    PROVIDER_FAULT,
+    REDELIVERED,
+    REMINDER_AFTER_CRASH,
+    SPAWN_REDONE,
+    STOPPED_SESSION_BACK,
+    TERMINATION_FINISHED,
+    marks_of_recovery,
+    marks_of_run,
+)
+from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.violation import FalseAlarm, Starved
@@ -61,35 +88,35 @@ class RuntimeTarget(SystemTarget):
     changed_by_boot = frozenset(("/runtime.lock",))
     actions_per_crash = 2
     features = FEATURES
-    expected_marks: Sequence[Mark] = (
+    expected_marks: Sequence[str] = (
         *COMMON_MARKS,
-        Mark.NESTED_CRASH_WITH_AGENTS,
-        Mark.TORN_TAIL_TRUNCATED,
-        Mark.ACTIVE_SUSPENDED,
-        Mark.STOPPED_BY_SYNC,
-        Mark.REDELIVERED,
-        Mark.DEAD_LETTER,
-        Mark.BOUNCED,
-        Mark.SPAWN_REDONE,
-        Mark.OUTBOX_REDONE,
-        Mark.CONTROL_REDONE,
-        Mark.NOTICE_REDONE,
-        Mark.TERMINATION_FINISHED,
-        Mark.ORPHAN_REMOVED,
-        Mark.LOST_TURN_TOLD,
-        Mark.PERMITTED_TURN,
-        Mark.REMINDER_AFTER_CRASH,
-        Mark.STOPPED_SESSION_BACK,
-        Mark.PROVIDER_FAULT,
-        Mark.CALL_GIVEN_UP,
+        NESTED_CRASH_WITH_AGENTS,
+        TORN_TAIL_TRUNCATED,
+        ACTIVE_SUSPENDED,
+        STOPPED_BY_SYNC,
+        REDELIVERED,
+        DEAD_LETTER,
+        BOUNCED,
+        SPAWN_REDONE,
+        OUTBOX_REDONE,
+        CONTROL_REDONE,
+        NOTICE_REDONE,
+        TERMINATION_FINISHED,
+        ORPHAN_REMOVED,
+        LOST_TURN_REPORTED,
+        PERMITTED_TURN,
+        REMINDER_AFTER_CRASH,
+        STOPPED_SESSION_BACK,
+        PROVIDER_FAULT,
+        CALL_GIVEN_UP,
     )
     rare_marks = (
-        Mark.DEAD_LETTER,
-        Mark.BOUNCED,
-        Mark.CONTROL_REDONE,
-        Mark.NOTICE_REDONE,
-        Mark.PERMITTED_TURN,
-        Mark.STOPPED_SESSION_BACK,
+        DEAD_LETTER,
+        BOUNCED,
+        CONTROL_REDONE,
+        NOTICE_REDONE,
+        PERMITTED_TURN,
+        STOPPED_SESSION_BACK,
     )
     turn_steps = 1200
 
@@ -109,7 +136,7 @@ class RuntimeTarget(SystemTarget):
         self._world: World[Host]
         self._host: Host
         self._runtime: Runtime
-        self._found: Seen
+        self._found: RootSnapshot
 
     def attach(self, world: World[Host]) -> None:
         """Learn the world."""
@@ -150,7 +177,7 @@ class RuntimeTarget(SystemTarget):
     def recover(self, host: Host) -> None:
         """Recover the root; no turn runs yet."""
         self._host = host
-        self._found = self._shadow.look(self._files())
+        self._found = self._shadow.read(self._files())
         self._boots += 1
         self.providers.boot(self._slots)
         self._met_fault = False
@@ -160,7 +187,7 @@ class RuntimeTarget(SystemTarget):
             self._runtime = self._world.loop.run_until_complete(recover)
         except (SimulatedCrash, PowerOff):
             if self._found.agents:
-                self.marks.reach(Mark.NESTED_CRASH_WITH_AGENTS)
+                self.marks.reach(NESTED_CRASH_WITH_AGENTS)
             raise
         report = self._runtime.report
         if self.fault_plan and (report.problems or report.unkept or is_stopped(self._runtime)):
@@ -173,30 +200,30 @@ class RuntimeTarget(SystemTarget):
 
     def check_recovered(self) -> None:
         """Look at everything that recovery left on the disk; then let the agents run."""
-        seen = self._seen()
+        snapshot = self._read()
         asked = self._shadow.operator.in_flight
-        happened = self._shadow.settle(seen, self._latest_ns())
-        self._mark_recovery(seen, happened=happened)
+        happened = self._shadow.settle(snapshot, self._latest_ns())
+        self._mark_recovery(snapshot, happened=happened)
         if asked and not happened:
-            self.marks.reach(Mark.IN_FLIGHT_LOST)
-        self._awaited |= seen.active_reminders
+            self.marks.reach(IN_FLIGHT_LOST)
+        self._awaited |= snapshot.active_reminders
         check_report(self._runtime.report)
-        self._shadow.check_view(self._view(), seen, at_rest=True)
+        self._shadow.check_view(self._view(), snapshot, at_rest=True)
         self._call(self._started())
 
     async def _started(self) -> None:
         self._runtime.start()
 
-    def _mark_recovery(self, seen: Seen, *, happened: bool) -> None:
+    def _mark_recovery(self, snapshot: RootSnapshot, *, happened: bool) -> None:
         report = self._runtime.report
-        for mark in marks_of_recovery(self._found, seen):
+        for mark in marks_of_recovery(self._found, snapshot):
             self.marks.reach(mark)
         for found, mark in (
-            (report.torn_bytes, Mark.TORN_TAIL_TRUNCATED),
-            (report.swept, Mark.STALE_TEMPORARY_SWEPT),
-            (report.suspended, Mark.ACTIVE_SUSPENDED),
-            (report.damaged, Mark.QUARANTINED),
-            (happened, Mark.IN_FLIGHT_KEPT),
+            (report.torn_bytes, TORN_TAIL_TRUNCATED),
+            (report.swept, STALE_TEMPORARY_SWEPT),
+            (report.suspended, ACTIVE_SUSPENDED),
+            (report.damaged, QUARANTINED),
+            (happened, IN_FLIGHT_KEPT),
         ):
             if found:
                 self.marks.reach(mark)
@@ -210,15 +237,15 @@ class RuntimeTarget(SystemTarget):
             self._world.kill()
             self.recover(self._world.boot())
             self.check_recovered()
-            self.marks.reach(Mark.STOPPED_SESSION_BACK)
+            self.marks.reach(STOPPED_SESSION_BACK)
         self._be_quiet()
-        seen = self._seen()
-        for mark in marks_of_run(seen):
+        snapshot = self._read()
+        for mark in marks_of_run(snapshot):
             self.marks.reach(mark)
-        if self._awaited - seen.active_reminders:
-            self.marks.reach(Mark.REMINDER_AFTER_CRASH)
+        if self._awaited - snapshot.active_reminders:
+            self.marks.reach(REMINDER_AFTER_CRASH)
         if self.providers.has_failed:
-            self.marks.reach(Mark.PROVIDER_FAULT)
+            self.marks.reach(PROVIDER_FAULT)
 
     # -- the operator --------------------------------------------------------------------
 
@@ -231,7 +258,7 @@ class RuntimeTarget(SystemTarget):
         if outcome == "ack":
             # The turns that it causes begin at once, or wait for another action.
             self._call(self._pass(arguments["then"]))
-            self._saw()
+            self._observe()
         return outcome
 
     def _terminate(self, arguments: Arguments) -> str:
@@ -251,7 +278,7 @@ class RuntimeTarget(SystemTarget):
         try:
             answer = self._call(asked.answer(arguments["patience"]))
         except GivenUp:
-            self.marks.reach(Mark.CALL_GIVEN_UP)
+            self.marks.reach(CALL_GIVEN_UP)
             self._met_fault |= bool(self.fault_plan)
             return "given up"
         except _REFUSED as refused:
@@ -259,12 +286,12 @@ class RuntimeTarget(SystemTarget):
                 asked.refuse()
             return self._refused(refused, taken)
         asked.acknowledge(answer)
-        self._saw()
+        self._observe()
         return "ack"
 
     def _refused(self, refused: Exception, taken: Collection[str]) -> str:
         if isinstance(refused, LogStopped):
-            self.marks.reach(Mark.STOPPED_BY_SYNC)
+            self.marks.reach(STOPPED_BY_SYNC)
         # A call that was given up may have met a fault that is over; its repetition hears of it.
         late = self._met_fault and isinstance(refused, OSError | StorageError)
         if not (
@@ -286,7 +313,7 @@ class RuntimeTarget(SystemTarget):
         else:
             self._world.loop.run_until_idle()
             self._raise_failures()
-        self._saw()
+        self._observe()
         return "ran"
 
     async def _pass(self, steps: Json) -> None:
@@ -302,7 +329,7 @@ class RuntimeTarget(SystemTarget):
             return "stepped back"
         self._world.loop.advance(seconds * SECOND_NS)
         self._raise_failures()
-        self._saw()
+        self._observe()
         return "advanced"
 
     def _inject_provider_fault(self, arguments: Arguments) -> str:
@@ -318,11 +345,11 @@ class RuntimeTarget(SystemTarget):
     # -- looking -------------------------------------------------------------------------
 
     def _check(self, _arguments: Arguments) -> str:
-        self._saw()
-        seen = self._seen()
-        self._shadow.check(seen, self._latest_ns())
-        self._shadow.check_view(self._view(), seen, at_rest=False)
-        return f"{len(seen.agents)} agents"
+        self._observe()
+        snapshot = self._read()
+        self._shadow.check(snapshot, self._latest_ns())
+        self._shadow.check_view(self._view(), snapshot, at_rest=False)
+        return f"{len(snapshot.agents)} agents"
 
     def _quiesce(self, _arguments: Arguments) -> str:
         self.providers.clear()
@@ -346,10 +373,10 @@ class RuntimeTarget(SystemTarget):
             if self._world.disk.operations == done:
                 break
         self._raise_failures()
-        self._saw()
-        seen = self._seen()
-        self._shadow.check(seen, self._latest_ns())
-        self._shadow.check_quiet(self._view(), seen, self._world.clock.wall_ns())
+        self._observe()
+        snapshot = self._read()
+        self._shadow.check(snapshot, self._latest_ns())
+        self._shadow.check_quiet(self._view(), snapshot, self._world.clock.wall_ns())
         living = {look.name for look in self._living()}
         kept = [name for name in NAMES if self._runtime.is_taken(name) and name not in living]
         if kept:
@@ -367,15 +394,15 @@ class RuntimeTarget(SystemTarget):
         self._world.loop.raise_unhandled()
         self.providers.check()
 
-    def _saw(self) -> None:
-        self._shadow.saw(self._view())
+    def _observe(self) -> None:
+        self._shadow.observe(self._view())
 
     def _view(self) -> RuntimeView:
         return self._runtime.view()
 
-    def _seen(self) -> Seen:
+    def _read(self) -> RootSnapshot:
         self.providers.report()
-        return self._shadow.look(self._files())
+        return self._shadow.read(self._files())
 
     def _files(self) -> dict[str, bytes]:
         files = self._world.disk.files()

@@ -7,8 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
-from oracles.marks import Mark
-from oracles.runtime.shadow_sessions import Content, Seen, ShadowSessions
+from oracles.marks import (
+    ACTIVE_SUSPENDED,
+    IN_FLIGHT_KEPT,
+    IN_FLIGHT_LOST,
+    QUARANTINED,
+    STALE_TEMPORARY_SWEPT,
+)
+from oracles.runtime.shadow_sessions import ShadowSessions, StoredContent, StoredSession
 from oracles.violation import FalseAlarm, Garbage, NotContained
 from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.sample_texts import text
@@ -46,7 +52,7 @@ class SessionStoreTarget(SystemTarget):
     """One store and its shadow. The field ``model`` of a record names its creation."""
 
     fault_rules = (ROT,)
-    expected_marks: Sequence[Mark] = (*COMMON_MARKS, Mark.ACTIVE_SUSPENDED, Mark.QUARANTINED)
+    expected_marks: Sequence[str] = (*COMMON_MARKS, ACTIVE_SUSPENDED, QUARANTINED)
 
     def __init__(self, tag: str, make_store: MakeStore) -> None:
         self.tag = tag
@@ -82,14 +88,14 @@ class SessionStoreTarget(SystemTarget):
         report = self._report
         self._debris = bool(self.fault_plan)
         doubtful = self._shadow.in_flight
-        happened = self._shadow.settle(_seen(report), self._untold(report))
+        happened = self._shadow.settle(_all_stored(report), self._unreadable(report))
         self._ids = [record.session_id for record in report.records]
         if doubtful:
-            self.marks.reach(Mark.IN_FLIGHT_KEPT if happened else Mark.IN_FLIGHT_LOST)
+            self.marks.reach(IN_FLIGHT_KEPT if happened else IN_FLIGHT_LOST)
         if report.suspended:
-            self.marks.reach(Mark.ACTIVE_SUSPENDED)
+            self.marks.reach(ACTIVE_SUSPENDED)
         if report.swept:
-            self.marks.reach(Mark.STALE_TEMPORARY_SWEPT)
+            self.marks.reach(STALE_TEMPORARY_SWEPT)
         if not self.fault_plan:
             self._judge_files()
 
@@ -102,7 +108,7 @@ class SessionStoreTarget(SystemTarget):
         self._created += 1
         key, provider = f"model-{self._created}", str(arguments["provider"])
         blob = str(self._created).encode()
-        self._shadow.begin(key, Content(provider, SessionState.ACTIVE, blob))
+        self._shadow.begin(key, StoredContent(provider, SessionState.ACTIVE, blob))
         try:
             record = self._store.create(provider, key, blob)
         except (OSError, StorageError) as refused:
@@ -123,7 +129,7 @@ class SessionStoreTarget(SystemTarget):
             before = self._store.load(self._id_of(arguments))
         except (OSError, StorageError) as refused:
             return self._refused(refused)
-        self._shadow.check_one(_seen_of(before))
+        self._shadow.check_one(_stored(before))
         if before.state is SessionState.TERMINATED:
             return "terminated before"
         after = before.moved_to(
@@ -132,7 +138,7 @@ class SessionStoreTarget(SystemTarget):
             else _NEXT.get(before.state, SessionState.ACTIVE),
             str(arguments["blob"]).encode(),
         )
-        self._shadow.begin(after.model, _seen_of(after).content)
+        self._shadow.begin(after.model, _stored(after).content)
         try:
             self._store.save(after)
         except (OSError, StorageError) as refused:
@@ -148,7 +154,7 @@ class SessionStoreTarget(SystemTarget):
             record = self._store.load(self._id_of(arguments))
         except (OSError, StorageError) as refused:
             return self._refused(refused)
-        self._shadow.check_one(_seen_of(record))
+        self._shadow.check_one(_stored(record))
         return str(record.state)
 
     def _scan(self, _arguments: Arguments) -> str:
@@ -156,7 +162,7 @@ class SessionStoreTarget(SystemTarget):
             report = self._contained(self._store.scan)
         except (OSError, StorageError) as refused:
             return self._refused(refused)
-        self._shadow.check(_seen(report), self._untold(report))
+        self._shadow.check(_all_stored(report), self._unreadable(report))
         return f"{len(report.records)} sessions"
 
     # -- looking -----------------------------------------------------------------------
@@ -178,9 +184,9 @@ class SessionStoreTarget(SystemTarget):
             raise failure
         raise NotContained("one damaged record stops the whole store", raised=repr(failure))
 
-    def _untold(self, report: StoreReport) -> set[str]:
+    def _unreadable(self, report: StoreReport) -> set[str]:
         """Judge what the store could not show; return the ids of which it knows no more."""
-        untold = set()
+        unreadable = set()
         for problem in report.problems:
             identity = problem.session_id
             no_record = problem.problem is Problem.NO_RECORD
@@ -189,14 +195,14 @@ class SessionStoreTarget(SystemTarget):
             if problem.problem is not Problem.FAILED and self.fault_plan == ROT:
                 self._shadow.excuse(identity)
                 self._ids = [known for known in self._ids if known != identity]
-                self.marks.reach(Mark.QUARANTINED)
+                self.marks.reach(QUARANTINED)
             elif problem.problem is Problem.FAILED and self.fault_plan:
-                untold.add(identity)
+                unreadable.add(identity)
             elif no_record and self._debris and not self._shadow.knows(identity):
                 continue
             else:
                 raise FalseAlarm("a record has a problem, and nothing was damaged", told=problem)
-        return untold
+        return unreadable
 
     def _judge_files(self) -> None:
         """Nothing is left beside the records but what was put aside."""
@@ -221,13 +227,13 @@ class SessionStoreTarget(SystemTarget):
         return self._ids[place % len(self._ids)]
 
 
-def _seen_of(record: SessionRecord) -> Seen:
-    content = Content(record.provider_name, record.state.value, record.provider_state_blob)
-    return Seen(record.session_id, record.model, content)
+def _stored(record: SessionRecord) -> StoredSession:
+    content = StoredContent(record.provider_name, record.state.value, record.provider_state_blob)
+    return StoredSession(record.session_id, record.model, content)
 
 
-def _seen(report: StoreReport) -> list[Seen]:
-    return [_seen_of(record) for record in report.records]
+def _all_stored(report: StoreReport) -> list[StoredSession]:
+    return [_stored(record) for record in report.records]
 
 
 def session_store() -> SessionStoreTarget:

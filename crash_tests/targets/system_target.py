@@ -6,23 +6,35 @@ from collections.abc import Sequence
 from typing import Final
 
 from crash_tests.rig.host import simulated_host
-from oracles.marks import Mark
+from oracles.marks import (
+    DEEP_CRASH,
+    FAULT_FIRED,
+    IN_FLIGHT_KEPT,
+    IN_FLIGHT_LOST,
+    KILLED,
+    NESTED_CRASH,
+    POWER_CUT_KEPT,
+    POWER_CUT_LOST,
+    RECOVERY_FAILED,
+    STALE_TEMPORARY_SWEPT,
+    TORN,
+)
 from powercut.fuzz.target import Target
 from sim.world import Boot
 from system.ports import Host
 
 COMMON_MARKS: Final = (
-    Mark.KILLED,
-    Mark.POWER_CUT_LOST,
-    Mark.POWER_CUT_KEPT,
-    Mark.TORN,
-    Mark.NESTED_CRASH,
-    Mark.DEEP_CRASH,
-    Mark.IN_FLIGHT_KEPT,
-    Mark.IN_FLIGHT_LOST,
-    Mark.STALE_TEMPORARY_SWEPT,
-    Mark.FAULT_FIRED,
-    Mark.RECOVERY_FAILED,
+    KILLED,
+    POWER_CUT_LOST,
+    POWER_CUT_KEPT,
+    TORN,
+    NESTED_CRASH,
+    DEEP_CRASH,
+    IN_FLIGHT_KEPT,
+    IN_FLIGHT_LOST,
+    STALE_TEMPORARY_SWEPT,
+    FAULT_FIRED,
+    RECOVERY_FAILED,
 )
 """Every crashed part of the runtime can reach these."""
 
@@ -30,7 +42,7 @@ COMMON_MARKS: Final = (
 class SystemTarget(Target[Host]):
     """A target whose lifetimes run on a ``Host`` of the runtime."""
 
-    expected_marks: Sequence[Mark] = COMMON_MARKS
+    expected_marks: Sequence[str] = COMMON_MARKS
 
     def make_host(self, boot: Boot) -> Host:
         """Build the host of one lifetime."""

@@ -19,7 +19,8 @@ from crash_tests.rig.provider_ledger import ProviderLedger
 from crash_tests.rig.simulated_provider import SimulatedModel
 from crash_tests.targets.script import TOOLS, ScriptedAgent
 from oracles.runtime.shadow_turns import ShadowTurns
-from oracles.violation import LeakedConversation, Violation
+from oracles.runtime.violations import LeakedConversation
+from oracles.violation import Violation
 from system.ports import (
     Conversation,
     Exchange,
@@ -114,13 +115,13 @@ class WatchedProviders:
         """Tell the shadow what the ledger has that it was not told yet."""
         ledger = self.ledger
         for asked in ledger.asked[self._asked :]:
-            # A service keeps its own history, with ghosts of lost turns.
+            # A service keeps its own history, which may contain lost turns.
             history = [(said.prompt, said.response) for said in asked.history]
-            self._turns.asked(
-                asked.key, asked.prompt, history, asked.session, ghosts=bool(asked.identity)
+            self._turns.record_request(
+                asked.key, asked.prompt, history, asked.session, superset=bool(asked.identity)
             )
         for answered in ledger.answered[self._answered :]:
-            self._turns.answered(answered.key, answered.text)
+            self._turns.record_answer(answered.key, answered.text)
         self._asked, self._answered = len(ledger.asked), len(ledger.answered)
 
     def report_call(
@@ -130,7 +131,7 @@ class WatchedProviders:
         try:
             self.report()
             at_ns = self._now_ns() if self._now_ns is not None else None
-            self._turns.called(key, call_id, name, arguments, result, at_ns)
+            self._turns.record_call(key, call_id, name, arguments, result, at_ns)
         except Violation as violation:
             self._violation = violation
             raise

@@ -20,7 +20,7 @@ _SESSION: Final = "5e551011c0ffee00decaf000000000ff"
 _PATH: Final = f"agents/{_SESSION}/events.jsonl"
 _EVENT: Final = "message.enqueued"
 _TEXTS: Final = ("Anna", "two\nlines", "Bertram")
-_NOTED: Final = ("noted", "behind it")
+_NOTED: Final = ("unsynced", "behind it")
 _GROUP: Final = ("Clara", "Dora", "Emil")
 
 

@@ -17,7 +17,7 @@ from crash_tests.targets.watched_providers import WatchedProviders
 from crash_tests.workloads.host import host_of
 from crash_tests.workloads.workload import Scenario
 from oracles.history import History, Known
-from oracles.runtime.seen import Reader
+from oracles.runtime.root_snapshot import SnapshotReader
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
 from powercut.explorer.explore import Check, Workload
@@ -80,7 +80,7 @@ class _Story:
         return _Said(self._moments, len(self._moments) - 1)
 
 
-def _shadow_of(known: Known, reader: Reader) -> ShadowRuntime:
+def _shadow_of(known: Known, reader: SnapshotReader) -> ShadowRuntime:
     """Return a shadow that was told everything that came before the crash."""
     turns = ShadowTurns()
     shadow = ShadowRuntime(turns, reader)
@@ -99,14 +99,14 @@ class _ToldTurns(ShadowTurns):
         super().__init__()
         self._say = story.begin
 
-    def asked(self, *told: Any, **more: Any) -> None:
-        self._say(lambda _, turns: turns.asked(*told, **more))
+    def record_request(self, *told: Any, **more: Any) -> None:
+        self._say(lambda _, turns: turns.record_request(*told, **more))
 
-    def called(self, *told: Any, **more: Any) -> None:
-        self._say(lambda _, turns: turns.called(*told, **more))
+    def record_call(self, *told: Any, **more: Any) -> None:
+        self._say(lambda _, turns: turns.record_call(*told, **more))
 
-    def answered(self, turn_id: str, response: str) -> None:
-        self._say(lambda _, turns: turns.answered(turn_id, response))
+    def record_answer(self, turn_id: str, response: str) -> None:
+        self._say(lambda _, turns: turns.record_answer(turn_id, response))
 
 
 class _Lifetime:
@@ -150,11 +150,11 @@ class _Team:
         story.know(lambda shadow, _: shadow.operator.acknowledge_send(_MESSAGE))
         self._call(runtime.idle())
         view = runtime.view()
-        story.know(lambda shadow, _: shadow.saw(view))
+        story.know(lambda shadow, _: shadow.observe(view))
         (told,) = view.user
-        story.begin(lambda shadow, _: shadow.operator.begin_acknowledge(told.message_id))
+        story.begin(lambda shadow, _: shadow.operator.begin_delivery(told.message_id))
         self._call(runtime.acknowledge(told.message_id))
-        story.know(lambda shadow, _: shadow.operator.acknowledge_acknowledge(told.message_id))
+        story.know(lambda shadow, _: shadow.operator.acknowledge_delivery(told.message_id))
         story.begin(lambda shadow, _: shadow.operator.begin_terminate(ada))
         self._call(runtime.terminate(ada))
         story.know(lambda shadow, _: shadow.operator.acknowledge_terminate(ada))
@@ -183,7 +183,7 @@ def _working(framing: Framing) -> Workload:
 
 
 def _recovering(framing: Framing) -> Check:
-    reader = Reader()
+    reader = SnapshotReader()
     options = Options(framing=framing)
 
     def check(disk: Process, known: Known) -> None:
@@ -194,9 +194,9 @@ def _recovering(framing: Framing) -> Check:
             runtime = loop.run_until_complete(recover)
             loop.raise_unhandled()
         check_report(runtime.report)
-        seen = shadow.look({path[1:]: content for path, content in disk.disk.files().items()})
-        shadow.settle(seen)
-        shadow.check_view(runtime.view(), seen, at_rest=True)
+        snapshot = shadow.read({path[1:]: content for path, content in disk.disk.files().items()})
+        shadow.settle(snapshot)
+        shadow.check_view(runtime.view(), snapshot, at_rest=True)
 
     return check
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from crash_tests.workloads.host import host_of
 from crash_tests.workloads.workload import Scenario
 from oracles.history import History, Known
-from oracles.violation import InvalidState, Invented, LostAck, TornRecord
+from oracles.violation import InvalidState, LostAck, Phantom, TornRecord
 from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
 from system.sessions.session import SessionState
@@ -43,7 +43,7 @@ def _recovering(disk: Process, known: Known) -> None:
     if report.problems:
         raise InvalidState("recovery reports damage that no crash can do", report=report)
     if len(report.records) > 1:
-        raise Invented("one creation has made two sessions", sessions=report.records)
+        raise Phantom("one creation has made two sessions", sessions=report.records)
     latest = known.acknowledged[-1:]
     allowed = [_recovered(value) for value in (*latest, *known.in_flight)]
     if not report.records:

@@ -1,6 +1,6 @@
 """V-4, the way back: every message in a log, and every child, was demanded by something.
 
-Judged at every look: what demands is durable before what is demanded, so it is always
+Judged at every snapshot: what demands is durable before what is demanded, so it is always
 there to be found. What the operator sent is the shadow's business. Per pair of sender and
 recipient, messages stand in the order in which they were sent.
 """
@@ -10,31 +10,25 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from oracles.runtime.fact import RUNTIME, SENT_KINDS, USER, Message
-from oracles.runtime.fold import Fold
-from oracles.runtime.seen import Seen
-from oracles.violation import (
-    Invented,
-    OutOfReach,
-    Reordered,
-    Resurrected,
-    TornRecord,
-    TwoCompletions,
-)
+from oracles.runtime.log_records import RUNTIME, SENT_KINDS, USER, MessageRecord
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.runtime.session_state import SessionState
+from oracles.runtime.violations import DuplicateCompletion, ForbiddenRecipient
+from oracles.violation import Phantom, Reordered, Resurrected, TornRecord
 
 
-def check_messages(seen: Seen, excused: Collection[str] = ()) -> None:
+def check_messages(snapshot: RootSnapshot, excused: Collection[str] = ()) -> None:
     """Raise when a message is there that nothing demands, or that is not as it was sent."""
-    for fold in (seen.user, *seen.agents.values()):
-        if fold.session_id in excused:
+    for state in (snapshot.user, *snapshot.agents.values()):
+        if state.session_id in excused:
             continue
         last: dict[str, tuple[int, int]] = {}
-        for message in fold.enqueued.values():
+        for message in state.enqueued.values():
             kind, sender = message.kind, message.sender
             if kind in SENT_KINDS:
                 if sender == USER:
                     continue
-                author = _author(seen, message, excused)
+                author = _author(snapshot, message, excused)
                 if author is None:
                     continue
                 order = _check_sent(author, message)
@@ -42,43 +36,43 @@ def check_messages(seen: Seen, excused: Collection[str] = ()) -> None:
                     raise Reordered("messages of one sender overtook each other", message=message)
                 last[sender] = order
             else:
-                _CHECKS[kind](seen, fold, message, excused)
+                _CHECKS[kind](snapshot, state, message, excused)
 
 
-def check_reach(seen: Seen, excused: Collection[str] = ()) -> None:
+def check_reach(snapshot: RootSnapshot, excused: Collection[str] = ()) -> None:
     """Raise when a turn addresses somebody whom its agent may not address."""
-    for fold in seen.agents.values():
-        if fold.session_id in excused:
+    for state in snapshot.agents.values():
+        if state.session_id in excused:
             continue
         responses = 0
-        for _, message in fold.sent.values():
-            if message.sender != fold.agent_id:
-                raise Invented("a turn sends in the name of somebody else", message=message)
+        for _, message in state.sent.values():
+            if message.sender != state.agent_id:
+                raise Phantom("a turn sends in the name of somebody else", message=message)
             if message.kind not in SENT_KINDS:
-                raise Invented("a turn sends what only the runtime may send", message=message)
+                raise Phantom("a turn sends what only the runtime may send", message=message)
             responses += message.kind == "response"
-            _check_reach(seen, fold, message)
-        if responses != (fold.ended == "completed"):
-            raise TwoCompletions(
+            _check_reach(snapshot, state, message)
+        if responses != (state.ended == "completed"):
+            raise DuplicateCompletion(
                 "responses and completions are not one and one",
-                path=fold.path, responses=responses, ended=fold.ended,
+                path=state.path, responses=responses, ended=state.ended,
             )  # fmt: skip
 
 
-def check_children(seen: Seen, excused: Collection[str] = ()) -> None:
+def check_children(snapshot: RootSnapshot, excused: Collection[str] = ()) -> None:
     """Raise when there is a child that no committed turn has spawned."""
-    for fold in seen.agents.values():
-        agent = fold.agent
+    for state in snapshot.agents.values():
+        agent = state.agent
         assert agent is not None
         if agent.parent_session_id is None or agent.parent_session_id in excused:
             continue
-        parent = seen.sessions[agent.parent_session_id].fold
+        parent = snapshot.sessions[agent.parent_session_id].state
         spawns = parent.bootstraps.values()
-        spawn = next((s for s in spawns if s.session_id == fold.session_id), None)
+        spawn = next((s for s in spawns if s.session_id == state.session_id), None)
         if spawn is None:
-            raise Invented("a child is there that no turn has spawned", agent=agent)
+            raise Phantom("a child is there that no turn has spawned", agent=agent)
         actual = (agent.agent_id, agent.name, agent.instructions)
-        opened = (fold.created["provider"], fold.created["model"])
+        opened = (state.created["provider"], state.created["model"])
         if actual != (spawn.agent_id, spawn.name, spawn.instructions) or opened != (
             spawn.provider,
             spawn.model,
@@ -86,58 +80,66 @@ def check_children(seen: Seen, excused: Collection[str] = ()) -> None:
             raise TornRecord("a child is not as it was spawned", agent=agent, spawn=spawn)
 
 
-def _author(seen: Seen, message: Message, excused: Collection[str]) -> Fold | None:
-    author = seen.agents.get(message.sender)
+def _author(
+    snapshot: RootSnapshot, message: MessageRecord, excused: Collection[str]
+) -> SessionState | None:
+    author = snapshot.agents.get(message.sender)
     if author is None and not excused:
-        raise Invented("a message of an agent that is not there", message=message)
+        raise Phantom("a message of an agent that is not there", message=message)
     if author is None or author.session_id in excused:
         return None
     return author
 
 
-def _check_sent(author: Fold, message: Message) -> tuple[int, int]:
+def _check_sent(author: SessionState, message: MessageRecord) -> tuple[int, int]:
     found = author.sent.get(message.message_id)
     if found is None:
-        raise Invented("a message is there that no committed turn has sent", message=message)
+        raise Phantom("a message is there that no committed turn has sent", message=message)
     order, sent = found
     if sent != message:
         raise TornRecord("a message is not as it was sent", sent=sent, message=message)
     return order
 
 
-def _check_reach(seen: Seen, fold: Fold, message: Message) -> None:
-    assert fold.agent is not None
-    own = fold.agent.parent_session_id
+def _check_reach(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
+    assert state.agent is not None
+    own = state.agent.parent_session_id
     if message.recipient == USER:
         if own is not None:
-            raise OutOfReach("an agent below a root wrote to USER", message=message)
+            raise ForbiddenRecipient("an agent below a root wrote to USER", message=message)
         return
-    target = seen.agents.get(message.recipient)
+    target = snapshot.agents.get(message.recipient)
     if target is None or target.agent is None:
         return
     related = target.agent.parent_session_id
     other = target.session_id
-    is_near = other == own or related == fold.session_id or (own is not None and related == own)
-    if target is fold or not is_near:
-        raise OutOfReach("a turn addresses a stranger", message=message)
+    is_near = other == own or related == state.session_id or (own is not None and related == own)
+    if target is state or not is_near:
+        raise ForbiddenRecipient("a turn addresses a stranger", message=message)
     if message.kind == "response" and other != own:
-        raise OutOfReach("a response went to somebody else than the parent", message=message)
+        raise ForbiddenRecipient(
+            "a response went to somebody else than the parent", message=message
+        )
 
 
-def _check_bootstrap(seen: Seen, fold: Fold, message: Message, excused: Collection[str]) -> None:
-    author = _author(seen, message, excused)
+def _check_bootstrap(
+    snapshot: RootSnapshot, state: SessionState, message: MessageRecord, excused: Collection[str]
+) -> None:
+    author = _author(snapshot, message, excused)
     if author is None:
         return
     spawn = author.bootstraps.get(message.message_id)
-    if spawn is None or spawn.agent_id != fold.agent_id:
-        raise Invented("a bootstrap that no spawn demands", message=message)
+    if spawn is None or spawn.agent_id != state.agent_id:
+        raise Phantom("a bootstrap that no spawn demands", message=message)
     if message.payload != spawn.instructions or message.reply_to is not None:
         raise TornRecord("a bootstrap is not what was asked for", message=message, spawn=spawn)
-    if next(iter(fold.enqueued)) != message.message_id:
+    if next(iter(state.enqueued)) != message.message_id:
         raise Reordered("a child's first message is not its bootstrap", message=message)
 
 
-def _check_error(seen: Seen, fold: Fold, message: Message, excused: Collection[str]) -> None:
+def _check_error(
+    snapshot: RootSnapshot, state: SessionState, message: MessageRecord, excused: Collection[str]
+) -> None:
     about = message.reply_to or ""
     payload = message.payload
     if (
@@ -147,52 +149,58 @@ def _check_error(seen: Seen, fold: Fold, message: Message, excused: Collection[s
         or payload["message_id"] != about
     ):
         raise TornRecord("an error is not of its form", message=message)
-    target = _author(seen, message, excused)
+    target = _author(snapshot, message, excused)
     if target is None:
         return
     original = target.enqueued.get(about)
     failed = about in target.returned or about in target.dead
     if original is None:
-        _, original = fold.sent.get(about, (None, None))
+        _, original = state.sent.get(about, (None, None))
         failed = bool(target.ended) and original is not None
     if not failed or original is None or original.sender != message.recipient:
-        raise Invented("an error about a message that did not fail", message=message)
+        raise Phantom("an error about a message that did not fail", message=message)
     if original.recipient != message.sender or not is_told(original, target):
-        raise Invented("an error that nobody is owed", message=message, original=original)
+        raise Phantom("an error that nobody is owed", message=message, original=original)
 
 
-def _check_notice(seen: Seen, fold: Fold, message: Message, excused: Collection[str]) -> None:
+def _check_notice(
+    snapshot: RootSnapshot, state: SessionState, message: MessageRecord, excused: Collection[str]
+) -> None:
     subscription_id = message.message_id.removesuffix(".notice")
-    subscription = fold.subscriptions.get(subscription_id)
+    subscription = state.subscriptions.get(subscription_id)
     if subscription is None or subscription.target != message.sender:
-        raise Invented("a notice that nobody subscribed to", message=message)
-    target = _author(seen, message, excused)
+        raise Phantom("a notice that nobody subscribed to", message=message)
+    target = _author(snapshot, message, excused)
     if target is None:
         return
     if not target.ended or target.agent is None:
-        raise Invented("a notice of an end that was none", message=message)
+        raise Phantom("a notice of an end that was none", message=message)
     owed = {"event": "terminated", "agent_id": target.agent_id, "name": target.agent.name}
     if message.payload != owed or message.message_id != f"{subscription_id}.notice":
         raise TornRecord("a notice is not of its form", message=message, expected=owed)
-    gone = fold.unsubscribed.get(subscription_id)
-    if gone is not None and gone < fold.positions[message.message_id]:
+    gone = state.unsubscribed.get(subscription_id)
+    if gone is not None and gone < state.positions[message.message_id]:
         raise Resurrected("a notice came after its subscription had gone", message=message)
 
 
-def _check_reminder(seen: Seen, fold: Fold, message: Message, excused: Collection[str]) -> None:
-    del seen, excused
-    reminder = fold.reminders.get(message.message_id)
-    if reminder is None or message.sender != fold.agent_id:
-        raise Invented("a reminder that nobody asked for", message=message)
+def _check_reminder(
+    snapshot: RootSnapshot, state: SessionState, message: MessageRecord, excused: Collection[str]
+) -> None:
+    del snapshot, excused
+    reminder = state.reminders.get(message.message_id)
+    if reminder is None or message.sender != state.agent_id:
+        raise Phantom("a reminder that nobody asked for", message=message)
     if message.payload != reminder.payload:
         raise TornRecord("a reminder is not what was asked for", message=message)
-    gone = fold.cancelled.get(message.message_id)
-    if gone is not None and gone < fold.positions[message.message_id]:
+    gone = state.cancelled.get(message.message_id)
+    if gone is not None and gone < state.positions[message.message_id]:
         raise Resurrected("a reminder came after it had been cancelled", message=message)
 
 
-def _check_system(seen: Seen, fold: Fold, message: Message, excused: Collection[str]) -> None:
-    del seen, excused
+def _check_system(
+    snapshot: RootSnapshot, state: SessionState, message: MessageRecord, excused: Collection[str]
+) -> None:
+    del snapshot, excused
     payload = message.payload
     if (
         message.sender != RUNTIME
@@ -204,11 +212,11 @@ def _check_system(seen: Seen, fold: Fold, message: Message, excused: Collection[
     ):
         raise TornRecord("a recovery notice is not of its form", message=message)
     for turn_id in payload["lost_turns"]:
-        if turn_id not in fold.open_starts:
-            raise Invented("a turn is told to be lost that is not", message=message, turn=turn_id)
+        if turn_id not in state.open_starts:
+            raise Phantom("a turn is told to be lost that is not", message=message, turn=turn_id)
 
 
-def is_told(original: Message, target: Fold) -> bool:
+def is_told(original: MessageRecord, target: SessionState) -> bool:
     """Whether the sender of a message is told when it fails."""
     if original.kind == "bootstrap":
         return original.message_id in target.dead

@@ -11,21 +11,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from oracles.runtime.fact import USER
-from oracles.runtime.fold import Fold
-from oracles.runtime.seen import Seen
-from oracles.violation import (
-    Duplicated,
-    Invented,
-    LostAck,
-    Misdelivered,
-    Reordered,
-    Resurrected,
-    TornRecord,
-)
+from oracles.runtime.log_records import USER
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.runtime.session_state import SessionState
+from oracles.runtime.violations import MisroutedMessage
+from oracles.violation import Duplicated, LostAck, Phantom, Reordered, Resurrected, TornRecord
 
 
-class Standing(Enum):
+class CallOutcome(Enum):
     """What is known of a call."""
 
     IN_FLIGHT = "in flight"
@@ -43,12 +36,12 @@ class _Call:
     what: tuple[Any, ...]
     begun: int
     ended: int = 0
-    standing: Standing = Standing.IN_FLIGHT
+    outcome: CallOutcome = CallOutcome.IN_FLIGHT
     repeated: bool = False
 
 
 class _Calls:
-    """All calls of one kind by their id, and those whose outcome a look must still show."""
+    """All calls of one kind by their id, and those whose outcome a agent_view must still show."""
 
     __slots__ = ("by_id", "noun", "unsettled")
 
@@ -59,7 +52,7 @@ class _Calls:
 
     def begin(self, key: str, what: tuple[Any, ...], now: int) -> None:
         call = self.by_id.get(key)
-        if call is not None and call.standing is not Standing.IMPOSSIBLE:
+        if call is not None and call.outcome is not CallOutcome.IMPOSSIBLE:
             call.repeated = True
             return
         self.by_id[key] = _Call(what, now)
@@ -67,41 +60,41 @@ class _Calls:
 
     def acknowledge(self, key: str, now: int) -> None:
         call = self.by_id[key]
-        call.standing = Standing.ACKNOWLEDGED
+        call.outcome = CallOutcome.ACKNOWLEDGED
         call.ended = call.ended or now
 
     def refuse(self, key: str) -> None:
         call = self.by_id[key]
-        if call.standing is Standing.IN_FLIGHT and not call.repeated:
-            call.standing = Standing.IMPOSSIBLE
+        if call.outcome is CallOutcome.IN_FLIGHT and not call.repeated:
+            call.outcome = CallOutcome.IMPOSSIBLE
 
     def judge(self, key: str, *, happened: bool) -> None:
-        """Compare what is known of a call with what a look shows."""
+        """Compare what is known of a call with what a agent_view shows."""
         call = self.by_id[key]
-        if call.standing is Standing.ACKNOWLEDGED and not happened:
+        if call.outcome is CallOutcome.ACKNOWLEDGED and not happened:
             raise LostAck(f"an acknowledged {self.noun} is gone", id=key, what=call.what)
-        if call.standing is Standing.IMPOSSIBLE and happened:
+        if call.outcome is CallOutcome.IMPOSSIBLE and happened:
             raise Resurrected(f"a {self.noun} is there that did not happen", id=key, what=call.what)
 
     def settle(self, key: str, *, happened: bool) -> bool:
         """Resolve a call; return whether it was in flight and has happened."""
         call = self.by_id[key]
-        if call.standing is not Standing.IN_FLIGHT:
+        if call.outcome is not CallOutcome.IN_FLIGHT:
             return False
-        call.standing = Standing.ACKNOWLEDGED if happened else Standing.IMPOSSIBLE
+        call.outcome = CallOutcome.ACKNOWLEDGED if happened else CallOutcome.IMPOSSIBLE
         return happened
 
     def must_be_known(self, key: str, evidence: object) -> _Call:
         """Return the call behind something that is there."""
         call = self.by_id.get(key)
         if call is None:
-            raise Invented(f"a {self.noun} is there that nobody asked for", found=evidence)
+            raise Phantom(f"a {self.noun} is there that nobody asked for", found=evidence)
         self.judge(key, happened=True)
         return call
 
 
 _Outcome = tuple[_Calls, str, bool]
-"""A call, by its kind and its id, and whether a look shows it."""
+"""A call, by its kind and its id, and whether a agent_view shows it."""
 
 
 class ShadowOperator:
@@ -124,14 +117,16 @@ class ShadowOperator:
     @property
     def has_agents(self) -> bool:
         """Whether the creation of an agent was acknowledged."""
-        return any(call.standing is Standing.ACKNOWLEDGED for call in self._creates.by_id.values())
+        return any(
+            call.outcome is CallOutcome.ACKNOWLEDGED for call in self._creates.by_id.values()
+        )
 
     @property
     def in_flight(self) -> int:
         """How many calls have an outcome that is open."""
         kinds = (self._creates, self._sends, self._ends, self._deliveries)
         return sum(
-            calls.by_id[key].standing is Standing.IN_FLIGHT
+            calls.by_id[key].outcome is CallOutcome.IN_FLIGHT
             for calls in kinds
             for key in calls.unsettled
         )
@@ -180,91 +175,98 @@ class ShadowOperator:
         """``terminate`` has raised a typed refusal."""
         self._ends.refuse(agent_id)
 
-    def begin_acknowledge(self, message_id: str) -> None:
+    def begin_delivery(self, message_id: str) -> None:
         """``acknowledge`` of a message to USER was called."""
         self._deliveries.begin(message_id, (), self._now())
 
-    def acknowledge_acknowledge(self, message_id: str) -> None:
+    def acknowledge_delivery(self, message_id: str) -> None:
         """``acknowledge`` has returned."""
         self._deliveries.acknowledge(message_id, self._now())
 
-    def refuse_acknowledge(self, message_id: str) -> None:
+    def refuse_delivery(self, message_id: str) -> None:
         """``acknowledge`` has raised a typed refusal."""
         self._deliveries.refuse(message_id)
 
-    def check(self, seen: Seen, excused: Collection[str]) -> None:
-        """Compare with a look; raise a ``Violation``."""
-        for calls, key, happened in self._outcomes(seen, excused):
+    def check(self, snapshot: RootSnapshot, excused: Collection[str]) -> None:
+        """Compare with a agent_view; raise a ``Violation``."""
+        for calls, key, happened in self._outcomes(snapshot, excused):
             calls.judge(key, happened=happened)
-        for fold in seen.agents.values():
-            self._check_origin(fold)
-            self._check_messages(fold)
-        for key in seen.user.delivered:
+        for state in snapshot.agents.values():
+            self._check_origin(state)
+            self._check_messages(state)
+        for key in snapshot.user.delivered:
             self._deliveries.must_be_known(key, key)
 
-    def settle(self, seen: Seen, excused: Collection[str]) -> bool:
-        """Resolve what is in flight by a look that was checked; return whether any happened.
+    def settle(self, snapshot: RootSnapshot, excused: Collection[str]) -> bool:
+        """Resolve what is in flight by a agent_view that was checked; return whether any happened.
 
         What is excused stays as it is.
         """
         kept = False
-        for calls, key, happened in self._outcomes(seen, excused):
+        for calls, key, happened in self._outcomes(snapshot, excused):
             kept |= calls.settle(key, happened=happened)
             del calls.unsettled[key]
-        for fold in seen.agents.values():
-            if fold.agent is not None and fold.agent.request_id is not None:
-                self._agents[fold.agent.request_id] = fold.agent_id
+        for state in snapshot.agents.values():
+            if state.agent is not None and state.agent.request_id is not None:
+                self._agents[state.agent.request_id] = state.agent_id
         return kept
 
-    def _outcomes(self, seen: Seen, excused: Collection[str]) -> list[_Outcome]:
+    def _outcomes(self, snapshot: RootSnapshot, excused: Collection[str]) -> list[_Outcome]:
         """Return what is not excused of the calls whose outcome is open or new."""
-        outcomes = self._shown_by(seen)
+        outcomes = self._shown_by(snapshot)
         if excused:
-            return [outcome for outcome in outcomes if not self._is_lost(seen, excused, *outcome)]
+            return [
+                outcome for outcome in outcomes if not self._is_lost(snapshot, excused, *outcome)
+            ]
         return list(outcomes)
 
-    def _shown_by(self, seen: Seen) -> Iterator[_Outcome]:
-        requests: dict[str, Fold] = {}
-        for fold in seen.agents.values():
-            assert fold.agent is not None
-            request_id = fold.agent.request_id
+    def _shown_by(self, snapshot: RootSnapshot) -> Iterator[_Outcome]:
+        requests: dict[str, SessionState] = {}
+        for state in snapshot.agents.values():
+            assert state.agent is not None
+            request_id = state.agent.request_id
             if request_id is not None:
                 if request_id in requests:
                     raise Duplicated("one request has made two agents", request_id=request_id)
-                requests[request_id] = fold
+                requests[request_id] = state
         for key in self._creates.unsettled:
             yield self._creates, key, key in requests
         for key in self._sends.unsettled:
-            target = seen.agents.get(self._sends.by_id[key].what[0])
+            target = snapshot.agents.get(self._sends.by_id[key].what[0])
             yield self._sends, key, target is not None and key in target.enqueued
         for key in self._ends.unsettled:
-            target = seen.agents.get(key)
+            target = snapshot.agents.get(key)
             # An agent may complete by itself before it can be terminated: then it was not.
             yield self._ends, key, target is not None and target.ended == "operator"
         for key in self._deliveries.unsettled:
-            yield self._deliveries, key, key in seen.user.delivered
+            yield self._deliveries, key, key in snapshot.user.delivered
 
     def _is_lost(
-        self, seen: Seen, excused: Collection[str], calls: _Calls, key: str, happened: bool
+        self,
+        snapshot: RootSnapshot,
+        excused: Collection[str],
+        calls: _Calls,
+        key: str,
+        happened: bool,
     ) -> bool:
         """Whether it went with a damaged session, or with an agent that is not there at all."""
         if calls is self._creates:
             return not happened
         if calls is self._deliveries:
-            return seen.user.session_id in excused
+            return snapshot.user.session_id in excused
         agent_id = calls.by_id[key].what[0] if calls is self._sends else key
-        session_id = seen.session_of(agent_id)
+        session_id = snapshot.session_of(agent_id)
         return not session_id or session_id in excused
 
-    def _check_origin(self, fold: Fold) -> None:
+    def _check_origin(self, state: SessionState) -> None:
         """A root was asked for, as it is; an end by the operator was asked for."""
-        agent = fold.agent
+        agent = state.agent
         assert agent is not None
         if agent.parent_session_id is None:
             if agent.request_id is None:
-                raise Invented("a root is there that nobody asked for", agent=agent)
+                raise Phantom("a root is there that nobody asked for", agent=agent)
             call = self._creates.must_be_known(agent.request_id, agent)
-            created = fold.created
+            created = state.created
             actual = (agent.name, agent.instructions, created["provider"], created["model"])
             if actual != call.what:
                 raise TornRecord(
@@ -273,23 +275,25 @@ class ShadowOperator:
             if self._agents.get(agent.request_id, agent.agent_id) != agent.agent_id:
                 raise Duplicated("one request has made two agents", agent=agent)
         elif agent.request_id is not None:
-            raise Invented("a child claims a request of the operator", agent=agent)
-        if fold.ended == "operator":
+            raise Phantom("a child claims a request of the operator", agent=agent)
+        if state.ended == "operator":
             self._ends.must_be_known(agent.agent_id, agent)
 
-    def _check_messages(self, fold: Fold) -> None:
+    def _check_messages(self, state: SessionState) -> None:
         """The operator's messages are as they were sent, in the order in which they were sent.
 
         Two sends that were under way at once may stand in either order.
         """
         latest = 0
-        for message in fold.enqueued.values():
+        for message in state.enqueued.values():
             if message.sender != USER:
                 continue
             call = self._sends.must_be_known(message.message_id, message)
             agent_id, payload = call.what
-            if agent_id != fold.agent_id:
-                raise Misdelivered("the operator's message reached somebody else", message=message)
+            if agent_id != state.agent_id:
+                raise MisroutedMessage(
+                    "the operator's message reached somebody else", message=message
+                )
             actual = (message.kind, message.payload, message.reply_to)
             if actual != ("text", payload, None):
                 raise TornRecord("a message is not as the operator sent it", message=message)

@@ -1,9 +1,9 @@
 """What a root of agents must hold, from the contract alone: the runtime's shadow.
 
 A machine tells it what it asks for (``begin_…``), what was answered (``acknowledge_…``,
-``refuse_…``), what the running system showed (``saw``), and what the disk holds (``check``,
+``refuse_…``), what the running system showed (``observe``), and what the disk holds (``check``,
 ``settle``). The shadow is never re-synchronised: what is in flight at a crash is resolved,
-once, by the first look after the recovery, to "happened" or "did not".
+once, by the first snapshot after the recovery, to "happened" or "did not".
 
 Three kinds of knowledge, each kept by itself: the operator's calls (``shadow_operator``),
 what the outside world did in each turn (``shadow_turns``), and what is durable of each
@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from oracles.runtime.fold import Fold
-from oracles.runtime.line import read_log
+from oracles.runtime.log_reader import read_log
 from oracles.runtime.message_laws import check_children, check_messages, check_reach
 from oracles.runtime.promise_laws import (
     check_controls_demanded,
     check_lost_turns,
     check_promises,
 )
-from oracles.runtime.seen import Reader, Seen, garbage
+from oracles.runtime.root_snapshot import RootSnapshot, SnapshotReader, garbage
+from oracles.runtime.session_state import SessionState
 from oracles.runtime.shadow_operator import ShadowOperator
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.runtime.tree_laws import (
@@ -32,17 +32,9 @@ from oracles.runtime.tree_laws import (
     check_tree,
     check_whole,
 )
-from oracles.runtime.view_laws import ViewLook, check_quiet, check_view, check_view_at_rest
-from oracles.violation import (
-    EarlyReminder,
-    Garbage,
-    GateIgnored,
-    LostAck,
-    NotIdempotent,
-    Reordered,
-    SilentEmpty,
-    Violation,
-)
+from oracles.runtime.view_laws import RuntimeViewLike, check_quiet, check_view, check_view_at_rest
+from oracles.runtime.violations import EarlyReminder, GateIgnored
+from oracles.violation import Garbage, LostAck, NotIdempotent, Reordered, SilentEmpty, Violation
 
 
 class ShadowRuntime:
@@ -52,10 +44,12 @@ class ShadowRuntime:
     ``reader`` is for who judges many disks that are nearly the same, each by a new shadow.
     """
 
-    def __init__(self, turns: ShadowTurns | None = None, reader: Reader | None = None) -> None:
+    def __init__(
+        self, turns: ShadowTurns | None = None, reader: SnapshotReader | None = None
+    ) -> None:
         self.operator = ShadowOperator()
         self.turns = turns
-        self._reader = reader or Reader()
+        self._reader = reader or SnapshotReader()
         self._durable: dict[str, bytes] = {}
         self._settled_seq: dict[str, int] = {}
         self._shown_turns: dict[str, tuple[str, ...]] = {}
@@ -72,99 +66,103 @@ class ShadowRuntime:
         """The report has told that this session is damaged, and a fault did damage the disk."""
         self._excused.add(session_id)
 
-    def look(self, files: Mapping[str, bytes]) -> Seen:
+    def read(self, files: Mapping[str, bytes]) -> RootSnapshot:
         """Read the files of the root (paths relative to it); judge nothing."""
-        return self._reader.look(files)
+        return self._reader.read(files)
 
-    def saw(self, view: ViewLook) -> None:
+    def observe(self, view: RuntimeViewLike) -> None:
         """A running system has shown these facts: they are durable from now on."""
-        for look in view.agents:
-            turns = tuple(look.turns)
-            known = self._shown_turns.get(look.agent_id, ())
+        for agent_view in view.agents:
+            turns = tuple(agent_view.turns)
+            known = self._shown_turns.get(agent_view.agent_id, ())
             if turns[: len(known)] != known:
                 raise LostAck("a turn that was shown is gone", before=known, after=turns)
-            self._shown_turns[look.agent_id] = turns
-            self._shown_messages.update(dict.fromkeys(look.pending, look.agent_id))
-            if not look.alive:
-                self._shown_ends.add(look.agent_id)
-            elif look.agent_id in self._shown_ends:
-                raise LostAck("an end that was shown is gone", agent=look)
+            self._shown_turns[agent_view.agent_id] = turns
+            self._shown_messages.update(dict.fromkeys(agent_view.pending, agent_view.agent_id))
+            if not agent_view.alive:
+                self._shown_ends.add(agent_view.agent_id)
+            elif agent_view.agent_id in self._shown_ends:
+                raise LostAck("an end that was shown is gone", agent=agent_view)
         self._shown_messages.update((message.message_id, "USER") for message in view.user)
 
-    def check(self, seen: Seen, now_ns: int | None = None) -> None:
-        """Judge a look at any time, also while the system runs and promises are under way.
+    def check(self, snapshot: RootSnapshot, now_ns: int | None = None) -> None:
+        """Judge a agent_view at any time, also while the system runs and promises are under way.
 
         ``now_ns`` is the latest wall clock of the run, since 1970: no reminder is earlier.
         """
-        self._check_logs(seen, now_ns)
-        self._check_turns(seen)
+        self._check_logs(snapshot, now_ns)
+        self._check_turns(snapshot)
 
-    def _check_logs(self, seen: Seen, now_ns: int | None) -> None:
+    def _check_logs(self, snapshot: RootSnapshot, now_ns: int | None) -> None:
         excused = self._excused
-        self._check_durable(seen)
-        check_logs(seen, excused)
-        check_tree(seen, excused)
-        self._check_shown(seen)
-        check_reach(seen, excused)
-        check_messages(seen, excused)
-        check_children(seen, excused)
-        check_controls_demanded(seen, excused)
-        self.operator.check(seen, excused)
-        for fold in seen.agents.values():
-            self._check_gate(fold)
+        self._check_durable(snapshot)
+        check_logs(snapshot, excused)
+        check_tree(snapshot, excused)
+        self._check_shown(snapshot)
+        check_reach(snapshot, excused)
+        check_messages(snapshot, excused)
+        check_children(snapshot, excused)
+        check_controls_demanded(snapshot, excused)
+        self.operator.check(snapshot, excused)
+        for state in snapshot.agents.values():
+            self._check_gate(state)
             if now_ns is not None:
-                _check_not_early(fold, now_ns)
+                _check_not_early(state, now_ns)
 
-    def _check_turns(self, seen: Seen) -> None:
+    def _check_turns(self, snapshot: RootSnapshot) -> None:
         if self.turns is None:
             return
-        for fold in seen.agents.values():
-            if fold.session_id not in self._excused:
-                self.turns.check(seen, fold)
+        for state in snapshot.agents.values():
+            if state.session_id not in self._excused:
+                self.turns.check(snapshot, state)
 
-    def settle(self, seen: Seen, now_ns: int | None = None, untold: Collection[str] = ()) -> bool:
-        """Judge the first look after a recovery, before any turn runs; resolve what is in flight.
+    def settle(
+        self, snapshot: RootSnapshot, now_ns: int | None = None, unrecovered: Collection[str] = ()
+    ) -> bool:
+        """Judge the first snapshot after a recovery, before any turn runs.
 
         From here on everything in the logs is durable, and what is not there never will be.
-        ``untold`` are sessions that this recovery could not open or has stopped because of a
+        ``unrecovered`` are sessions that this recovery could not open or has stopped because of a
         fault, as its report says: their part stays open until the next one.
         Returns whether an operation of the operator that was in flight has happened.
         """
-        excused = self._excused | set(untold)
-        if not seen.agents and self._has_agents():
-            raise SilentEmpty("all agents are gone, and nothing says so", files=sorted(seen.files))
-        check_whole(seen, excused)
-        self._check_logs(seen, now_ns)
-        check_orphans(seen, excused)
-        check_records(seen, excused)
-        check_promises(seen, excused)
-        check_lost_turns(seen, excused)
-        self._check_turns(seen)
-        left = garbage(seen.files)
+        excused = self._excused | set(unrecovered)
+        if not snapshot.agents and self._has_agents():
+            raise SilentEmpty(
+                "all agents are gone, and nothing says so", files=sorted(snapshot.files)
+            )
+        check_whole(snapshot, excused)
+        self._check_logs(snapshot, now_ns)
+        check_orphans(snapshot, excused)
+        check_records(snapshot, excused)
+        check_promises(snapshot, excused)
+        check_lost_turns(snapshot, excused)
+        self._check_turns(snapshot)
+        left = garbage(snapshot.files)
         if left:
             raise Garbage("files are left that nothing will ever read", paths=left)
-        happened = self.operator.settle(seen, excused)
-        if self.turns is not None and not untold:
-            self.turns.settle(seen)
-        for fold in (seen.user, *seen.agents.values()):
-            if fold.session_id in excused:
+        happened = self.operator.settle(snapshot, excused)
+        if self.turns is not None and not unrecovered:
+            self.turns.settle(snapshot)
+        for state in (snapshot.user, *snapshot.agents.values()):
+            if state.session_id in excused:
                 continue
-            self._durable[fold.path] = fold.log.raw
-            self._settled_seq[fold.path] = len(fold.log.lines)
-        if not untold:
+            self._durable[state.path] = state.log.raw
+            self._settled_seq[state.path] = len(state.log.lines)
+        if not unrecovered:
             # The logs hold them now, and are held to the byte.
             self._shown_turns.clear()
             self._shown_messages.clear()
             self._shown_ends.clear()
         return happened
 
-    def check_view(self, view: ViewLook, seen: Seen, *, at_rest: bool) -> None:
-        """Compare a view with a look of the same moment; ``at_rest``: nothing is under way."""
+    def check_view(self, view: RuntimeViewLike, snapshot: RootSnapshot, *, at_rest: bool) -> None:
+        """Compare a view with a snapshot of the same moment; ``at_rest``: nothing is under way."""
         judge = check_view_at_rest if at_rest else check_view
-        judge(view, seen, self._excused)
+        judge(view, snapshot, self._excused)
 
     def check_quiet(
-        self, view: ViewLook, seen: Seen, now_ns: int, held: Collection[str] = ()
+        self, view: RuntimeViewLike, snapshot: RootSnapshot, now_ns: int, held: Collection[str] = ()
     ) -> None:
         """After all faults were lifted and nothing moves: all accepted work is done (V-9).
 
@@ -172,8 +170,8 @@ class ShadowRuntime:
         have been stepped back, and then a reminder may wait for it to come again. ``held`` are
         sessions that may wait, because the resume policy did not wake them.
         """
-        self.check(seen)
-        check_quiet(view, seen, now_ns, self._excused, held)
+        self.check(snapshot)
+        check_quiet(view, snapshot, now_ns, self._excused, held)
 
     def _has_agents(self) -> bool:
         """Whether there must be agents on the disk."""
@@ -181,43 +179,43 @@ class ShadowRuntime:
         acknowledged = self.operator.has_agents and not self._excused
         return acknowledged or bool(sessions - self._excused)
 
-    def _check_durable(self, seen: Seen) -> None:
+    def _check_durable(self, snapshot: RootSnapshot) -> None:
         """What was durable of a log is there, byte for byte, and all that is new comes after."""
         for path, durable in self._durable.items():
-            if not seen.files.get(path, b"").startswith(durable):
+            if not snapshot.files.get(path, b"").startswith(durable):
                 if path.split("/")[-2] in self._excused:
                     continue
-                raise _difference(path, durable, seen.files.get(path))
+                raise _difference(path, durable, snapshot.files.get(path))
 
-    def _check_shown(self, seen: Seen) -> None:
+    def _check_shown(self, snapshot: RootSnapshot) -> None:
         for agent_id, turns in self._shown_turns.items():
-            fold = seen.agents.get(agent_id)
-            if self._is_excused(fold, agent_id):
+            state = snapshot.agents.get(agent_id)
+            if self._is_excused(state, agent_id):
                 continue
-            if fold is None:
+            if state is None:
                 raise LostAck("an agent that was shown is gone", agent_id=agent_id)
-            if tuple(fold.turns)[: len(turns)] != turns:
-                raise LostAck("turns that were shown are gone", shown=turns, log=list(fold.turns))
-            if agent_id in self._shown_ends and not fold.ended:
-                raise LostAck("an end that was shown is gone", agent=fold.agent)
+            if tuple(state.turns)[: len(turns)] != turns:
+                raise LostAck("turns that were shown are gone", shown=turns, log=list(state.turns))
+            if agent_id in self._shown_ends and not state.ended:
+                raise LostAck("an end that was shown is gone", agent=state.agent)
         for key, owner in self._shown_messages.items():
-            fold = seen.fold_of(owner)
-            if not self._is_excused(fold, owner) and (fold is None or key not in fold.enqueued):
+            state = snapshot.state_of(owner)
+            if not self._is_excused(state, owner) and (state is None or key not in state.enqueued):
                 raise LostAck("a message that was shown is gone", message_id=key, recipient=owner)
 
-    def _is_excused(self, fold: Fold | None, agent_id: str) -> bool:
+    def _is_excused(self, state: SessionState | None, agent_id: str) -> bool:
         if not self._excused or agent_id == "USER":
             return False
         # Who is not there any more may be of a session that is excused: its id went with it.
-        return fold is None or fold.session_id in self._excused
+        return state is None or state.session_id in self._excused
 
-    def _check_gate(self, fold: Fold) -> None:
+    def _check_gate(self, state: SessionState) -> None:
         """A gate that an earlier boot knew holds from the first turn on; else from the second."""
-        settled = self._settled_seq.get(fold.path, 0)
-        for gate_seq, start_seq in fold.forbidden_starts:
+        settled = self._settled_seq.get(state.path, 0)
+        for gate_seq, start_seq in state.forbidden_starts:
             if gate_seq <= settled < start_seq:
                 raise GateIgnored(
-                    "a gated agent ran a turn after a recovery", path=fold.path, gate_seq=gate_seq,
+                    "a gated agent ran a turn after a recovery", path=state.path, gate_seq=gate_seq,
                     start_seq=start_seq,
                 )  # fmt: skip
 
@@ -236,9 +234,9 @@ def check_idempotent(before: Mapping[str, bytes], after: Mapping[str, bytes]) ->
         )  # fmt: skip
 
 
-def _check_not_early(fold: Fold, now_ns: int) -> None:
-    for key, reminder in fold.reminders.items():
-        if key in fold.enqueued and reminder.due_ns > now_ns:
+def _check_not_early(state: SessionState, now_ns: int) -> None:
+    for key, reminder in state.reminders.items():
+        if key in state.enqueued and reminder.due_ns > now_ns:
             raise EarlyReminder("a reminder came before it was due", reminder=reminder)
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from oracles.shadow_file import ShadowFile
-from oracles.violation import Duplicated, InvalidState, Invented, LostAck
+from oracles.violation import Duplicated, InvalidState, LostAck, Phantom
 
 ACTIVE: Final = "ACTIVE"
 SUSPENDED: Final = "SUSPENDED"
 
 
-class Content(NamedTuple):
+class StoredContent(NamedTuple):
     """What a record says beside its id and its key."""
 
     provider_name: str
@@ -26,21 +26,21 @@ class Content(NamedTuple):
     blob: bytes
 
 
-class Seen(NamedTuple):
+class StoredSession(NamedTuple):
     """One record that the store shows."""
 
     session_id: str
     key: str
-    content: Content
+    content: StoredContent
 
 
 @dataclass(slots=True)
 class _Session:
-    record: ShadowFile[Content] = field(default_factory=ShadowFile)
+    record: ShadowFile[StoredContent] = field(default_factory=ShadowFile)
     session_id: str = ""
 
 
-def suspended(content: Content) -> Content:
+def suspended(content: StoredContent) -> StoredContent:
     """Return what recovery makes of a record."""
     return content._replace(state=SUSPENDED) if content.state == ACTIVE else content
 
@@ -59,7 +59,7 @@ class ShadowSessions:
         """How many sessions have an operation whose outcome is open."""
         return sum(len(session.record.allowed) > 1 for session in self._sessions.values())
 
-    def begin(self, key: str, content: Content) -> None:
+    def begin(self, key: str, content: StoredContent) -> None:
         """A creation or a save was called; one that raises an ``OSError`` stays in flight."""
         self._sessions.setdefault(key, _Session()).record.begin(content)
 
@@ -78,49 +78,51 @@ class ShadowSessions:
         return session_id in self._excused
 
     def knows(self, session_id: str) -> bool:
-        """Whether a session of this id was acknowledged, or seen after a recovery."""
+        """Whether a session of this id was acknowledged, or stored after a recovery."""
         return any(session.session_id == session_id for session in self._sessions.values())
 
-    def check_one(self, seen: Seen) -> None:
+    def check_one(self, stored: StoredSession) -> None:
         """Compare with one record that the running store shows; raise a ``Violation``."""
-        session = self._known(seen)
-        session.record.check(seen.content, f"session {seen.key}")
+        session = self._known(stored)
+        session.record.check(stored.content, f"session {stored.key}")
 
-    def check(self, records: Sequence[Seen], untold: Collection[str] = ()) -> None:
+    def check(self, records: Sequence[StoredSession], unreadable: Collection[str] = ()) -> None:
         """Compare with all records of the running store.
 
-        ``untold`` are ids of which the store has said that it cannot tell just now.
+        ``unreadable`` are ids of which the store has said that it cannot tell just now.
         """
-        self._compare(records, untold, settle=False)
+        self._compare(records, unreadable, settle=False)
 
-    def settle(self, records: Sequence[Seen], untold: Collection[str] = ()) -> bool:
-        """Compare with the first look after a recovery, and settle what was in flight.
+    def settle(self, records: Sequence[StoredSession], unreadable: Collection[str] = ()) -> bool:
+        """Compare with the first snapshot after a recovery, and settle what was in flight.
 
         Returns whether something in flight turned out to have happened.
         """
-        for seen in records:
-            if seen.content.state == ACTIVE:
-                raise InvalidState("a session is active after recovery", session=seen)
+        for stored in records:
+            if stored.content.state == ACTIVE:
+                raise InvalidState("a session is active after recovery", session=stored)
         for session in self._sessions.values():
-            if session.session_id in self._silent(untold):
+            if session.session_id in self._silent(unreadable):
                 # The recovery of this one failed on its way: it was suspended, or it was not.
                 for content in session.record.allowed:
                     if content is not None:
                         session.record.begin(suspended(content))
             else:
                 session.record.change(suspended)
-        return self._compare(records, untold, settle=True)
+        return self._compare(records, unreadable, settle=True)
 
-    def _compare(self, records: Sequence[Seen], untold: Collection[str], *, settle: bool) -> bool:
-        shown: dict[str, Content] = {}
-        for seen in records:
-            if seen.key in shown:
-                raise Duplicated("one creation has made two sessions", session=seen)
-            self._known(seen)
-            shown[seen.key] = seen.content
-        ids = {seen.key: seen.session_id for seen in records}
+    def _compare(
+        self, records: Sequence[StoredSession], unreadable: Collection[str], *, settle: bool
+    ) -> bool:
+        shown: dict[str, StoredContent] = {}
+        for stored in records:
+            if stored.key in shown:
+                raise Duplicated("one creation has made two sessions", session=stored)
+            self._known(stored)
+            shown[stored.key] = stored.content
+        ids = {stored.key: stored.session_id for stored in records}
         happened = False
-        silent = self._excused | self._silent(untold)
+        silent = self._excused | self._silent(unreadable)
         for key, session in self._sessions.items():
             if key not in shown and session.session_id in silent:
                 continue
@@ -136,13 +138,13 @@ class ShadowSessions:
                 session.record.check(actual, f"session {key}")
         return happened
 
-    def _silent(self, untold: Collection[str]) -> set[str]:
-        """Return ``untold``, and "" if one of them may be a creation in flight, without an id."""
-        unknown = any(not self.knows(identity) for identity in untold)
-        return {*untold, ""} if unknown else set(untold)
+    def _silent(self, unreadable: Collection[str]) -> set[str]:
+        """Return ``unreadable``, and "" if one of them may be a creation in flight."""
+        unknown = any(not self.knows(identity) for identity in unreadable)
+        return {*unreadable, ""} if unknown else set(unreadable)
 
-    def _known(self, seen: Seen) -> _Session:
-        session = self._sessions.get(seen.key)
-        if session is None or (session.session_id and session.session_id != seen.session_id):
-            raise Invented("a session is there that nobody created", session=seen)
+    def _known(self, stored: StoredSession) -> _Session:
+        session = self._sessions.get(stored.key)
+        if session is None or (session.session_id and session.session_id != stored.session_id):
+            raise Phantom("a session is there that nobody created", session=stored)
         return session

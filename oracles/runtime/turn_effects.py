@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
-from oracles.runtime.fact import USER, Message, Spawn, Turn
-from oracles.runtime.fold import Fold
-from oracles.runtime.seen import Seen
-from oracles.violation import Invented, WrongEffects
+from oracles.runtime.log_records import USER, MessageRecord, SpawnRecord, TurnRecord
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.runtime.session_state import SessionState
+from oracles.runtime.violations import EffectsMismatch
+from oracles.violation import Phantom
 
 MOMENT_NS: Final = 1_000_000
 
 
-class CallLook(Protocol):
+class ToolCallLike(Protocol):
     """One call of a tool."""
 
     @property
@@ -30,9 +31,11 @@ class CallLook(Protocol):
     def at_ns(self) -> int | None: ...
 
 
-def check_effects(seen: Seen, fold: Fold, turn: Turn, calls: Iterable[CallLook]) -> None:
+def check_effects(
+    snapshot: RootSnapshot, state: SessionState, turn: TurnRecord, calls: Iterable[ToolCallLike]
+) -> None:
     """Raise when a committed turn's line is not what its calls demand."""
-    expectation = _Expectation(seen, fold, turn)
+    expectation = _Expectation(snapshot, state, turn)
     for call in calls:
         if "error" not in call.result:
             expectation.add(call)
@@ -50,7 +53,7 @@ _REST: Final = frozenset(
 class _Rest:
     """What the calls of few turns demand: metadata, controls, reminders and subscriptions."""
 
-    def __init__(self, calls: Iterable[CallLook]) -> None:
+    def __init__(self, calls: Iterable[ToolCallLike]) -> None:
         self.metadata: dict[str, Any] = {}
         self.controls: list[tuple[str, str]] = []
         self.reminders: dict[str, Any] = {}
@@ -61,7 +64,7 @@ class _Rest:
         for call in calls:
             self._add(call)
 
-    def _add(self, call: CallLook) -> None:
+    def _add(self, call: ToolCallLike) -> None:
         arguments, result = call.arguments, call.result
         match call.name:
             case "set_agent_metadata":
@@ -83,18 +86,18 @@ class _Rest:
 class _Expectation:
     """The line that the calls so far demand, compared part by part."""
 
-    def __init__(self, seen: Seen, fold: Fold, turn: Turn) -> None:
-        self._seen = seen
-        self._fold = fold
+    def __init__(self, snapshot: RootSnapshot, state: SessionState, turn: TurnRecord) -> None:
+        self._seen = snapshot
+        self._state = state
         self._turn = turn
         self._outbox = {message.message_id: message for message in turn.outbox}
         self._spawned = {spawn.agent_id: spawn for spawn in turn.spawned}
         self._sent: list[str] = []
         self._children: list[str] = []
         self._terminate = False
-        self._rest: list[CallLook] = []
+        self._rest: list[ToolCallLike] = []
 
-    def add(self, call: CallLook) -> None:
+    def add(self, call: ToolCallLike) -> None:
         """Take in the effect of one accepted call."""
         arguments, result = call.arguments, call.result
         match call.name:
@@ -117,7 +120,7 @@ class _Expectation:
             case name if name in _REST:
                 self._rest.append(call)
             case _:
-                raise Invented("a tool is accepted that does not exist", call=call)
+                raise Phantom("a tool is accepted that does not exist", call=call)
 
     def check(self) -> None:
         """Compare all parts of the line with what was taken in."""
@@ -138,10 +141,10 @@ class _Expectation:
         self._check_reminders(rest)
         self._check_subscriptions(rest)
 
-    def _send(self, key: str, kind: str, payload: object) -> Message:
+    def _send(self, key: str, kind: str, payload: object) -> MessageRecord:
         message = self._outbox.get(key)
         if message is None:
-            raise WrongEffects(
+            raise EffectsMismatch(
                 "a turn lost a message that it sent", message_id=key, turn=self._turn
             )
         self._sent.append(key)
@@ -153,13 +156,15 @@ class _Expectation:
         self._terminate = True
         last = self._turn.outbox[-1] if self._turn.outbox else None
         if last is None:
-            raise WrongEffects("a turn lost the response of its agent", turn=self._turn)
+            raise EffectsMismatch("a turn lost the response of its agent", turn=self._turn)
         self._send(last.message_id, "response", result)
 
     def _spawn(self, agent_id: str, arguments: Mapping[str, Any]) -> None:
         spawn = self._spawned.get(agent_id)
         if spawn is None:
-            raise WrongEffects("a turn lost a child that it spawned", id=agent_id, turn=self._turn)
+            raise EffectsMismatch(
+                "a turn lost a child that it spawned", id=agent_id, turn=self._turn
+            )
         self._children.append(agent_id)
         for name in ("name", "instructions", "provider", "model"):
             if name in arguments:
@@ -184,14 +189,14 @@ class _Expectation:
             asked_ns = rest.due_ns.get(reminder.reminder_id, reminder.due_ns)
             # The call took a moment.
             if not 0 <= asked_ns - reminder.due_ns < MOMENT_NS:
-                raise WrongEffects(
+                raise EffectsMismatch(
                     "a reminder is due at another time", asked_ns=asked_ns, due_ns=reminder.due_ns
                 )
         if not cancelled <= rest.cancelled:
-            raise WrongEffects("a turn cancels what nobody cancelled", turn=turn)
+            raise EffectsMismatch("a turn cancels what nobody cancelled", turn=turn)
         for key in rest.cancelled - cancelled - rest.reminders.keys():
-            if key not in self._fold.enqueued:
-                raise WrongEffects("a turn lost a cancellation", turn=turn, reminder_id=key)
+            if key not in self._state.enqueued:
+                raise EffectsMismatch("a turn lost a cancellation", turn=turn, reminder_id=key)
 
     def _check_subscriptions(self, rest: _Rest) -> None:
         turn = self._turn
@@ -202,31 +207,31 @@ class _Expectation:
         for subscription in lasting:
             self._addressed(subscription.target, rest.subscribed[subscription.subscription_id])
         if not gone <= rest.unsubscribed:
-            raise WrongEffects("a turn unsubscribes what nobody unsubscribed", turn=turn)
+            raise EffectsMismatch("a turn unsubscribes what nobody unsubscribed", turn=turn)
         for key in rest.unsubscribed - gone - rest.subscribed.keys():
-            if f"{key}.notice" not in self._fold.enqueued:
-                raise WrongEffects("a turn lost an end of a subscription", turn=turn, id=key)
+            if f"{key}.notice" not in self._state.enqueued:
+                raise EffectsMismatch("a turn lost an end of a subscription", turn=turn, id=key)
 
     def _addressed(self, target: str, name: str) -> None:
         """``name`` is an agent's id or its name; a child that is promised need not be born yet."""
         if name in (target, USER) or target == USER:
             self._equal("recipient", target, name)
             return
-        fold = self._seen.agents.get(target)
-        promised = self._spawned.get(target) or (None if fold else self._promised(target))
+        state = self._seen.agents.get(target)
+        promised = self._spawned.get(target) or (None if state else self._promised(target))
         known = {
             promised.name if promised else None,
-            fold.agent.name if fold and fold.agent else None,
+            state.agent.name if state and state.agent else None,
         }
         if name not in known:
-            raise WrongEffects(
+            raise EffectsMismatch(
                 "a turn reaches somebody else than it named", named=name, target=target
             )
 
-    def _promised(self, agent_id: str) -> Spawn | None:
+    def _promised(self, agent_id: str) -> SpawnRecord | None:
         """Return what a committed turn has said about a child that no log shows yet."""
-        for fold in self._seen.agents.values():
-            for turn in fold.turns.values():
+        for state in self._seen.agents.values():
+            for turn in state.turns.values():
                 for spawn in turn.spawned:
                     if spawn.agent_id == agent_id:
                         return spawn
@@ -234,7 +239,7 @@ class _Expectation:
 
     def _equal(self, part: str, actual: object, expected: object) -> None:
         if actual != expected:
-            raise WrongEffects(
+            raise EffectsMismatch(
                 f"a turn's line has another {part} than its calls", turn_id=self._turn.turn_id,
                 actual=actual, expected=expected,
             )  # fmt: skip

@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from oracles.runtime.fold import Fold
 from oracles.runtime.promise_laws import check_due, check_promises
-from oracles.runtime.seen import Seen
-from oracles.violation import Invented, OutOfSync, Starved
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.runtime.session_state import SessionState
+from oracles.violation import OutOfSync, Phantom, Starved
 
 
-class MessageLook(Protocol):
+class MessageLike(Protocol):
     """A message as a view shows it."""
 
     @property
     def message_id(self) -> str: ...
 
 
-class AgentLook(Protocol):
+class AgentViewLike(Protocol):
     """An agent as a view shows it; ``stopped`` is a reason or empty."""
 
     @property
@@ -48,80 +48,90 @@ class AgentLook(Protocol):
     def stopped(self) -> str: ...
 
 
-class ViewLook(Protocol):
+class RuntimeViewLike(Protocol):
     """What ``view()`` shows: every agent, and the messages that USER has not acknowledged."""
 
     @property
-    def agents(self) -> Sequence[AgentLook]: ...
+    def agents(self) -> Sequence[AgentViewLike]: ...
     @property
-    def user(self) -> Sequence[MessageLook]: ...
+    def user(self) -> Sequence[MessageLike]: ...
 
 
-def check_view(view: ViewLook, seen: Seen, excused: Collection[str] = ()) -> None:
+def check_view(
+    view: RuntimeViewLike, snapshot: RootSnapshot, excused: Collection[str] = ()
+) -> None:
     """Compare a view with the logs while the system runs: it shows nothing they do not hold."""
-    for look in view.agents:
-        if look.session_id in excused:
+    for agent_view in view.agents:
+        if agent_view.session_id in excused:
             continue
-        fold = seen.agents.get(look.agent_id)
-        if fold is None:
-            raise Invented("the view shows an agent that no log holds", agent=look)
-        turns = tuple(fold.turns)
-        if tuple(look.turns) != turns[: len(look.turns)]:
-            raise OutOfSync("the view shows other turns than the log", view=look, log=turns)
-        for key in look.pending:
-            if key not in fold.enqueued:
-                raise Invented("the view shows a message that no log holds", agent=look, key=key)
+        state = snapshot.agents.get(agent_view.agent_id)
+        if state is None:
+            raise Phantom("the view shows an agent that no log holds", agent=agent_view)
+        turns = tuple(state.turns)
+        if tuple(agent_view.turns) != turns[: len(agent_view.turns)]:
+            raise OutOfSync("the view shows other turns than the log", view=agent_view, log=turns)
+        for key in agent_view.pending:
+            if key not in state.enqueued:
+                raise Phantom(
+                    "the view shows a message that no log holds", agent=agent_view, key=key
+                )
 
 
-def check_view_at_rest(view: ViewLook, seen: Seen, excused: Collection[str] = ()) -> None:
+def check_view_at_rest(
+    view: RuntimeViewLike, snapshot: RootSnapshot, excused: Collection[str] = ()
+) -> None:
     """Compare a view with the logs when nothing is under way: they are equal.
 
     A session that has stopped is left out: its log may hold a line that never became durable.
     """
-    check_view(view, seen, excused)
-    shown = {look.agent_id for look in view.agents}
+    check_view(view, snapshot, excused)
+    shown = {agent_view.agent_id for agent_view in view.agents}
     hidden = [
         agent_id
-        for agent_id, fold in seen.agents.items()
-        if not fold.ended and agent_id not in shown and fold.session_id not in excused
+        for agent_id, state in snapshot.agents.items()
+        if not state.ended and agent_id not in shown and state.session_id not in excused
     ]
     if hidden:
         raise OutOfSync("the view does not show a living agent", agents=hidden)
-    for look in view.agents:
-        if look.stopped or look.session_id in excused:
+    for agent_view in view.agents:
+        if agent_view.stopped or agent_view.session_id in excused:
             continue
-        fold = seen.agents[look.agent_id]
-        expected = _expected(seen, fold)
+        state = snapshot.agents[agent_view.agent_id]
+        expected = _expected(snapshot, state)
         actual = {
-            "session_id": look.session_id,
-            "name": look.name,
-            "parent_id": look.parent_id,
-            "alive": look.alive,
-            "turns": tuple(look.turns),
-            "pending": tuple(look.pending),
-            "metadata": dict(look.metadata),
+            "session_id": agent_view.session_id,
+            "name": agent_view.name,
+            "parent_id": agent_view.parent_id,
+            "alive": agent_view.alive,
+            "turns": tuple(agent_view.turns),
+            "pending": tuple(agent_view.pending),
+            "metadata": dict(agent_view.metadata),
         }
-        if look.alive:
-            actual["gated"] = look.gated
-            expected["gated"] = fold.gated
+        if agent_view.alive:
+            actual["gated"] = agent_view.gated
+            expected["gated"] = state.gated
         if actual != expected:
             wrong = [name for name, value in actual.items() if value != expected[name]]
             raise OutOfSync(
                 f"the view and the log differ in {', '.join(wrong)}", actual=actual,
                 expected=expected,
             )  # fmt: skip
-        if look.alive and look.permits < fold.unused_permits:
+        if agent_view.alive and agent_view.permits < state.unused_permits:
             raise OutOfSync(
-                "the view shows fewer permits than the log", view=look, log=fold.unused_permits
+                "the view shows fewer permits than the log",
+                view=agent_view,
+                log=state.unused_permits,
             )
     user = [message.message_id for message in view.user]
-    if seen.user.session_id not in excused and user != list(seen.user.pending):
-        raise OutOfSync("the view shows USER other messages", actual=user, log=seen.user.pending)
+    if snapshot.user.session_id not in excused and user != list(snapshot.user.pending):
+        raise OutOfSync(
+            "the view shows USER other messages", actual=user, log=snapshot.user.pending
+        )
 
 
 def check_quiet(
-    view: ViewLook,
-    seen: Seen,
+    view: RuntimeViewLike,
+    snapshot: RootSnapshot,
     now_ns: int,
     excused: Collection[str] = (),
     held: Collection[str] = (),
@@ -130,27 +140,30 @@ def check_quiet(
 
     What a gate, a stopped session or the resume policy (``held``) holds back may wait.
     """
-    check_view_at_rest(view, seen, excused)
-    absent = {*excused, *(look.session_id for look in view.agents if look.stopped)}
-    check_promises(seen, absent)
-    check_due(seen, now_ns, absent)
-    for look in view.agents:
-        if look.session_id in absent or look.session_id in held or not look.alive:
+    check_view_at_rest(view, snapshot, excused)
+    absent = {
+        *excused,
+        *(agent_view.session_id for agent_view in view.agents if agent_view.stopped),
+    }
+    check_promises(snapshot, absent)
+    check_due(snapshot, now_ns, absent)
+    for agent_view in view.agents:
+        if agent_view.session_id in absent or agent_view.session_id in held or not agent_view.alive:
             continue
-        if look.pending and (look.permits or not look.gated):
-            raise Starved("an agent has messages and does not run", agent=look)
+        if agent_view.pending and (agent_view.permits or not agent_view.gated):
+            raise Starved("an agent has messages and does not run", agent=agent_view)
 
 
-def _expected(seen: Seen, fold: Fold) -> dict[str, object]:
-    agent = fold.agent
+def _expected(snapshot: RootSnapshot, state: SessionState) -> dict[str, object]:
+    agent = state.agent
     assert agent is not None
-    parent = seen.sessions.get(agent.parent_session_id or "")
+    parent = snapshot.sessions.get(agent.parent_session_id or "")
     return {
-        "session_id": fold.session_id,
+        "session_id": state.session_id,
         "name": agent.name,
-        "parent_id": parent.fold.agent_id if parent else None,
-        "alive": not fold.ended,
-        "turns": tuple(fold.turns),
-        "pending": tuple(fold.pending),
-        "metadata": fold.metadata,
+        "parent_id": parent.state.agent_id if parent else None,
+        "alive": not state.ended,
+        "turns": tuple(state.turns),
+        "pending": tuple(state.pending),
+        "metadata": state.metadata,
     }

@@ -11,7 +11,15 @@ from typing import Any, Final
 
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, CrashPoint, Phase
-from oracles.marks import Mark
+from oracles.marks import (
+    DEEP_CRASH,
+    KILLED,
+    NESTED_CRASH,
+    POWER_CUT_KEPT,
+    POWER_CUT_LOST,
+    RECOVERY_FAILED,
+    TORN,
+)
 from oracles.violation import NotIdempotent, UnreadableAfterCrash, Violation
 from powercut.fuzz.crash_plan import CrashPlanner, PlannedCrash
 from powercut.fuzz.disk_faults import DiskFaults
@@ -73,7 +81,7 @@ class CrashRunner:
                 raise UnreadableAfterCrash(
                     "the system does not come up, and no fault is on", raised=repr(failure)
                 )
-            self.tally.marks.reach(Mark.RECOVERY_FAILED)
+            self.tally.marks.reach(RECOVERY_FAILED)
             self.faults.lift()
             self.world.kill()
         if not disk.off:
@@ -166,17 +174,17 @@ class CrashRunner:
         tally, marks, point = self.tally, self.tally.marks, crash.point
         if point.kind is CrashKind.KILL:
             tally.kills += 1
-            marks.reach(Mark.KILLED)
+            marks.reach(KILLED)
         else:
             tally.power_cuts += 1
             if point.survivors.lost:
-                marks.reach(Mark.POWER_CUT_LOST)
+                marks.reach(POWER_CUT_LOST)
             elif disk.unsynced().micros:
-                marks.reach(Mark.POWER_CUT_KEPT)
+                marks.reach(POWER_CUT_KEPT)
             if point.survivors.torn:
-                marks.reach(Mark.TORN)
+                marks.reach(TORN)
         if depth and crash.operation is not None:
             tally.nested += 1
-            marks.reach(Mark.NESTED_CRASH if depth == 1 else Mark.DEEP_CRASH)
+            marks.reach(NESTED_CRASH if depth == 1 else DEEP_CRASH)
         tally.images.add(self.world.image.digest())
         tally.crash_points.add((crash.during, crash.operation_name, str(point.phase)))

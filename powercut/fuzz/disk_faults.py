@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from faults.fault_plan import FaultPlan
 from faults.injector import FaultInjector
-from oracles.marks import Mark
+from oracles.marks import FAULT_FIRED
 from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
@@ -86,7 +86,7 @@ class DiskFaults:
         fired = sum(self._injector.fired)
         self._tally.faults += fired
         if fired:
-            self._tally.marks.reach(Mark.FAULT_FIRED)
+            self._tally.marks.reach(FAULT_FIRED)
 
     @property
     def families(self) -> Sequence[Sequence[str]]:

@@ -27,7 +27,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from oracles.marks import Mark, Marks
+from oracles.marks import KILLED, POWER_CUT_LOST, Marks
 from powercut.fuzz.action import ActionKind
 from sim.choices import Choices
 from sim.disk.calls.process import Process
@@ -73,8 +73,8 @@ class Target(ABC, Generic[H]):
     changed_by_boot: frozenset[str] = frozenset()
     actions_per_crash: int = 1
     features: Mapping[str, int] = MappingProxyType({})
-    expected_marks: Sequence[Mark] = (Mark.KILLED, Mark.POWER_CUT_LOST)
-    rare_marks: Sequence[Mark] = ()
+    expected_marks: Sequence[str] = (KILLED, POWER_CUT_LOST)
+    rare_marks: Sequence[str] = ()
     turn_steps: int = 300
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from oracles.marks import Mark
+from oracles.marks import TORN
 from powercut.fuzz.target import AnyTarget, MakeTarget, Target
 from powercut.reference import load
 from sim.choices import PlainChoices
@@ -24,9 +24,9 @@ class TargetEntry:
 
     tag: str
     reference: str
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[str, ...] = ()
     turn: int = 300
-    rare: tuple[Mark, ...] = ()
+    rare: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, tag: str, reference: str) -> TargetEntry:
@@ -61,7 +61,7 @@ class TargetEntry:
         """Return this target with the marks that a campaign under ``model`` can reach."""
         if model.torn_units:
             return self
-        return replace(self, marks=tuple(mark for mark in self.marks if mark is not Mark.TORN))
+        return replace(self, marks=tuple(mark for mark in self.marks if mark != TORN))
 
 
 def _checked(reference: str, make_target: MakeTarget) -> AnyTarget:

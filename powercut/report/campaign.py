@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from typing import assert_never
 
-from oracles.marks import Mark
 from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.action import Json
 from powercut.fuzz.campaign import Plan, Score
@@ -76,13 +75,13 @@ class CampaignReport:
     def plain(self) -> dict[str, Json]:
         """Return the report as JSON data; equal campaigns give equal data."""
         total = self.total()
-        marks = {mark for score in self.scores for mark in score.target.marks}
+        marks = dict.fromkeys(mark for score in self.scores for mark in score.target.marks)
         return {
             "verdict": self.outcome.value,
             "disk": self.plan.model.name,
             "seed": self.plan.seed,
             **_counts(self.scores),
-            "marks": _marks(total, [mark for mark in Mark if mark in marks]),
+            "marks": _marks(total, tuple(marks)),
             "failures": [
                 {
                     "fingerprint": finding.reproducer.fingerprint,
@@ -103,12 +102,12 @@ class CampaignReport:
         }
 
 
-def never(score: Score) -> tuple[Mark, ...]:
+def never(score: Score) -> tuple[str, ...]:
     """Return the marks that the target should have reached and did not."""
     return score.tally.marks.never(score.target.marks)
 
 
-def missed(score: Score, goal: Goal) -> tuple[Mark, ...]:
+def missed(score: Score, goal: Goal) -> tuple[str, ...]:
     """Return the marks that the target had to reach for this goal and did not."""
     match goal:
         case Goal.NONE:
@@ -160,10 +159,10 @@ def _counts(scores: Sequence[Score]) -> dict[str, Json]:
     }
 
 
-def _marks(tally: Tally, expected: Sequence[Mark]) -> dict[str, Json]:
+def _marks(tally: Tally, expected: Sequence[str]) -> dict[str, Json]:
     missing = tally.marks.never(expected)
     return {
         "reached": len(expected) - len(missing),
         "total": len(expected),
-        "never": [str(mark) for mark in missing],
+        "never": list(missing),
     }

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from oracles.runtime.seen import Seen
+from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from system.demo.jobs import INSTRUCTIONS, LEAD, REQUEST_ID, TEAM_ID, job, job_id, result, team
 
@@ -58,28 +58,28 @@ class DemoLedger:
             case ["received", message_id, *_payload]:
                 assert message_id not in self._acknowledged, "received again, though acknowledged"
                 self._received.add(message_id)
-                operator.begin_acknowledge(message_id)
+                operator.begin_delivery(message_id)
             case ["ack", "acknowledge", message_id]:
-                operator.acknowledge_acknowledge(message_id)
+                operator.acknowledge_delivery(message_id)
                 self._acknowledged.add(message_id)
             case _:
                 return
         self.facts.add(line)
 
-    def look(self) -> Seen:
+    def read(self) -> RootSnapshot:
         """Read the root, and judge it as it may be at any moment, no process at work."""
-        seen = self.shadow.look(files_of(self._root))
-        self.shadow.check(seen, time.time_ns())
-        assert self._received <= set(seen.user.enqueued), "what the operator was told is gone"
-        return seen
+        snapshot = self.shadow.read(files_of(self._root))
+        self.shadow.check(snapshot, time.time_ns())
+        assert self._received <= set(snapshot.user.enqueued), "what the operator was told is gone"
+        return snapshot
 
     def settle(self) -> None:
         """Read the root after a recovery, and resolve what was in flight."""
-        self.shadow.settle(self.look(), time.time_ns())
+        self.shadow.settle(self.read(), time.time_ns())
 
-    def check_done(self, seen: Seen, jobs: int) -> None:
+    def check_done(self, snapshot: RootSnapshot, jobs: int) -> None:
         """Every job was reported to USER exactly once, and USER has acknowledged all."""
-        told = [json.dumps(message.payload) for message in seen.user.enqueued.values()]
+        told = [json.dumps(message.payload) for message in snapshot.user.enqueued.values()]
         expected = [json.dumps(result(number)) for number in range(1, jobs + 1)]
         assert sorted(told) == sorted(expected)
-        assert self._acknowledged <= set(seen.user.delivered) == set(seen.user.enqueued)
+        assert self._acknowledged <= set(snapshot.user.delivered) == set(snapshot.user.enqueued)

@@ -81,7 +81,7 @@ def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recover
         world.kill()
     files = {path[1:]: content for path, content in left.files().items()}
     told = shadow()
-    seen = told.look(files)
+    seen = told.read(files)
     told.settle(seen)
     told.check_view(view, seen, at_rest=True)
     user = tuple(message.message_id for message in view.user)

@@ -24,9 +24,9 @@ from crash_tests.rig.simulated_provider import SimulatedModel
 from crash_tests.targets.script import ScriptedAgent
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
-from oracles.runtime.fact import USER
-from oracles.runtime.seen import Seen
-from oracles.violation import Duplicated, Invented, LostAck
+from oracles.runtime.log_records import USER
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.violation import Duplicated, LostAck, Phantom
 from sim.choices import PlainChoices, SeededChoices
 from sim.disk.crash.choose_survivors import choose_survivors
 from sim.disk.crash.persistence import PersistenceModel
@@ -176,28 +176,30 @@ class Life:
     def facts(self) -> set[Fact]:
         """Return what the disk holds, read by the oracle's own reader."""
         files = self.world.disk.files()
-        return facts_of(Seen.of_files({path[1:]: content for path, content in files.items()}))
+        return facts_of(
+            RootSnapshot.of_files({path[1:]: content for path, content in files.items()})
+        )
 
 
 # -- 4: recover --------------------------------------------------------------------------
 
 
-def facts_of(seen: Seen) -> set[Fact]:
+def facts_of(snapshot: RootSnapshot) -> set[Fact]:
     """Return what the logs of a root say, but for what the runtime tells of its own accord."""
     facts: list[Fact] = []
-    names = {USER: USER, **{key: f.agent.name for key, f in seen.agents.items() if f.agent}}
-    for fold in (*seen.agents.values(), seen.user):
-        name = names[fold.agent_id or USER]
-        if fold.agent is not None:
-            parent = seen.sessions.get(fold.agent.parent_session_id or "")
-            facts.append(("agent", name, names[parent.fold.agent_id] if parent else ""))
-        if fold.ended:
+    names = {USER: USER, **{key: f.agent.name for key, f in snapshot.agents.items() if f.agent}}
+    for state in (*snapshot.agents.values(), snapshot.user):
+        name = names[state.agent_id or USER]
+        if state.agent is not None:
+            parent = snapshot.sessions.get(state.agent.parent_session_id or "")
+            facts.append(("agent", name, names[parent.state.agent_id] if parent else ""))
+        if state.ended:
             facts.append(("ended", name))
-        for message in fold.enqueued.values():
+        for message in state.enqueued.values():
             if message.kind != "system":
                 letter = (names[message.sender], name, _canonical(message.payload))
                 facts.append(("enqueued", *letter))
-                if message.message_id in fold.delivered:
+                if message.message_id in state.delivered:
                     facts.append(("delivered", *letter))
     if len(facts) != len(set(facts)):
         raise Duplicated("a fact is there twice", facts=sorted(facts))
@@ -270,7 +272,7 @@ def check_allowed(recovered: set[Fact], acknowledged: set[Fact], in_flight: set[
     if lost := acknowledged - recovered:
         raise LostAck("acknowledged facts are gone", lost=sorted(lost))
     if invented := recovered - acknowledged - in_flight:
-        raise Invented("there are facts that nobody made", invented=sorted(invented))
+        raise Phantom("there are facts that nobody made", invented=sorted(invented))
 
 
 # -- all six -----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from random import Random
 
 import pytest
 
-from oracles.runtime.seen import Seen
+from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_runtime import check_idempotent
 from system.agents.view import RuntimeView
 from system.host import real_host, run
@@ -34,11 +34,11 @@ async def _recovered(root: Path) -> None:
     await runtime.close()
 
 
-async def _at_rest(root: Path, ledger: DemoLedger) -> tuple[RuntimeView, Seen]:
+async def _at_rest(root: Path, ledger: DemoLedger) -> tuple[RuntimeView, RootSnapshot]:
     """Let everything run that can, and look at it when nothing moves."""
     runtime = await Runtime.open(real_host(str(root)), {"scripted": ScriptedProvider()})
     await runtime.idle()
-    look = runtime.view(), ledger.look()
+    look = runtime.view(), ledger.read()
     await runtime.close()
     assert runtime.failures == []
     return look
@@ -68,7 +68,7 @@ def test_a_demo_that_is_killed_again_and_again_does_every_job_exactly_once(
             jobs += JOBS
             continue
         kills += 1
-        ledger.look()
+        ledger.read()
         if kills % KILLS_A_LOOK_AFTER_RECOVERY == 0:
             run(_recovered(root))
             ledger.settle()
@@ -78,8 +78,8 @@ def test_a_demo_that_is_killed_again_and_again_does_every_job_exactly_once(
 
     ledger.begin_life()
     ended = DemoProcess(root, jobs, "framed", ledger.hear).finish()
-    view, seen = run(_at_rest(root, ledger))
+    view, snapshot = run(_at_rest(root, ledger))
 
     assert ended == (0, "")
-    ledger.shadow.check_quiet(view, seen, time.time_ns())
-    ledger.check_done(seen, jobs)
+    ledger.shadow.check_quiet(view, snapshot, time.time_ns())
+    ledger.check_done(snapshot, jobs)

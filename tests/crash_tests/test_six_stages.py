@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 
-from oracles.violation import Invented, LostAck
+from oracles.violation import LostAck, Phantom
 from sim.disk.crash.persistence import POSIX
 from system.storage.framing import Framing
 from tests.crash_tests.six_stages import (
@@ -37,5 +37,5 @@ def test_the_allowed_subset_has_both_its_edges() -> None:
     check_allowed(new, old, new)
     with pytest.raises(LostAck):
         check_allowed(nothing, old, new)
-    with pytest.raises(Invented):
+    with pytest.raises(Phantom):
         check_allowed(new, old, old)

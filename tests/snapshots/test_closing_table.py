@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from crash_tests.targets.atomic_file import atomic_file
 from faults.crash_point import Phase
-from oracles.marks import Mark
+from oracles.marks import KILLED, QUARANTINED, TORN
 from oracles.violation import LostAck
 from powercut.fuzz.campaign import Failing, Plan, Score
 from powercut.fuzz.drivers.hypothesis_driver import Finding
@@ -22,13 +22,13 @@ from powercut.report.closing_table import print_closing
 from powercut.report.reproducer import Reproducer
 from sim.disk.crash.persistence import POSIX
 
-MARKS = (Mark.KILLED, Mark.TORN, Mark.QUARANTINED)
+MARKS = (KILLED, TORN, QUARANTINED)
 FILE, LOG = (
     TargetEntry(tag, "unused:unused", MARKS) for tag in ("atomic-file", "event-log-framed")
 )
 
 
-def tally(images: int, *reached: Mark) -> Tally:
+def tally(images: int, *reached: str) -> Tally:
     found = Tally(runs=1234, steps=37020, kills=6543, power_cuts=13210, nested=2987, faults=77)
     for number in range(images):
         found.images.add(f"{number:032x}")
@@ -55,7 +55,7 @@ def told(
 
 
 def test_clean_campaign_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
-    scores = (Score(FILE, tally(9000, *MARKS)), Score(LOG, tally(12000, Mark.KILLED)))
+    scores = (Score(FILE, tally(9000, *MARKS)), Score(LOG, tally(12000, KILLED)))
     assert told(*scores) == snapshot
 
 

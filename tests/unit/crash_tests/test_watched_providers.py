@@ -12,7 +12,7 @@ from crash_tests.rig.host import simulated_host
 from crash_tests.rig.provider_faults import ProviderFault
 from crash_tests.targets.watched_providers import WatchedConversation, WatchedProviders
 from oracles.runtime.shadow_turns import ShadowTurns
-from oracles.violation import LeakedConversation
+from oracles.runtime.violations import LeakedConversation
 from sim.choices import PlainChoices
 from sim.world import World
 from system.ports import Exchange, Opening, ProviderError
@@ -31,13 +31,13 @@ class Noted(ShadowTurns):
         super().__init__()
         self.notes: list[tuple[Any, ...]] = []
 
-    def asked(self, *told: Any, **more: Any) -> None:
-        self.notes.append(("asked", *told, more["ghosts"]))
+    def record_request(self, *told: Any, **more: Any) -> None:
+        self.notes.append(("asked", *told, more["superset"]))
 
-    def called(self, *told: Any, **_more: Any) -> None:
+    def record_call(self, *told: Any, **_more: Any) -> None:
         self.notes.append(("called", *told[:-1]))
 
-    def answered(self, turn_id: str, response: str) -> None:
+    def record_answer(self, turn_id: str, response: str) -> None:
         self.notes.append(("answered", turn_id, response))
 
 

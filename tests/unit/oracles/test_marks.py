@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from oracles.marks import Mark, Marks
+from oracles.marks import KILLED, NESTED_CRASH, TORN, Marks
 
 
 def test_marks_add_up_and_the_missing_ones_are_named() -> None:
     one, other = Marks(), Marks()
-    one.reach(Mark.KILLED)
-    other.reach(Mark.KILLED)
-    other.reach(Mark.TORN)
+    one.reach(KILLED)
+    other.reach(KILLED)
+    other.reach(TORN)
     one.add(other)
-    assert one.reached == {Mark.KILLED: 2, Mark.TORN: 1}
-    assert one.never((Mark.KILLED, Mark.NESTED_CRASH)) == (Mark.NESTED_CRASH,)
+    assert one.reached == {KILLED: 2, TORN: 1}
+    assert one.never((KILLED, NESTED_CRASH)) == (NESTED_CRASH,)

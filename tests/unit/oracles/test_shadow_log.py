@@ -7,25 +7,25 @@ import pytest
 from oracles.shadow_log import ShadowLog
 from oracles.violation import (
     Duplicated,
-    Invented,
+    LogGap,
     LostAck,
-    Overtaken,
+    Phantom,
     Reordered,
     Resurrected,
     SilentEmpty,
 )
 
 
-def _shadow(acknowledged: int, noted: int = 0, in_flight: int = 0) -> ShadowLog[int]:
+def _shadow(acknowledged: int, unsynced: int = 0, in_flight: int = 0) -> ShadowLog[int]:
     """A shadow of the entries 0, 1, 2, … in these states."""
     shadow: ShadowLog[int] = ShadowLog()
-    entries = iter(range(acknowledged + noted + in_flight))
+    entries = iter(range(acknowledged + unsynced + in_flight))
     for _ in range(acknowledged):
         shadow.begin(next(entries))
         shadow.acknowledge()
-    for _ in range(noted):
+    for _ in range(unsynced):
         shadow.begin(next(entries))
-        shadow.note()
+        shadow.acknowledge_unsynced()
     if in_flight:
         shadow.begin(*entries)
     return shadow
@@ -40,17 +40,17 @@ def test_acknowledged_entries_and_a_beginning_of_those_in_flight_are_allowed(
 
 @pytest.mark.parametrize("actual", [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]], ids=str)
 def test_a_power_cut_leaves_a_beginning_of_what_was_noted(actual: list[int]) -> None:
-    _shadow(1, noted=2, in_flight=1).settle(actual)
+    _shadow(1, unsynced=2, in_flight=1).settle(actual)
 
 
 @pytest.mark.parametrize("actual", [[0], [0, 1]], ids=str)
 def test_a_note_that_returned_survives_a_kill(actual: list[int]) -> None:
     with pytest.raises(LostAck, match="a note is gone, and the power was not cut"):
-        _shadow(1, noted=2).settle(actual, notes_kept=True)
+        _shadow(1, unsynced=2).settle(actual, unsynced_kept=True)
 
 
 def test_an_append_acknowledges_what_was_noted_before() -> None:
-    shadow = _shadow(1, noted=1)
+    shadow = _shadow(1, unsynced=1)
     shadow.begin(2, 3)
     shadow.acknowledge()
     assert shadow.acknowledged == [0, 1, 2, 3]
@@ -64,12 +64,12 @@ def test_an_append_acknowledges_what_was_noted_before() -> None:
         ([], SilentEmpty),
         ([1, 0], Reordered),
         ([0, 1, 1], Duplicated),
-        ([0, 1, 7], Invented),
+        ([0, 1, 7], Phantom),
         ([0, 2], LostAck),
         ([0, 2, 1], Reordered),
         ([2, 0, 1], Reordered),
-        ([0, 1, 3], Overtaken),
-        ([0, 1, 2, 4], Overtaken),
+        ([0, 1, 3], LogGap),
+        ([0, 1, 2, 4], LogGap),
         ([0, 1, 3, 2], Reordered),
     ],
     ids=str,
@@ -78,7 +78,7 @@ def test_a_broken_log_is_called_by_the_property_it_breaks(
     actual: list[int], violation: type[Exception]
 ) -> None:
     with pytest.raises(violation):
-        _shadow(2, noted=1, in_flight=2).settle(actual)
+        _shadow(2, unsynced=1, in_flight=2).settle(actual)
 
 
 def test_an_entry_settled_as_absent_must_not_come_back() -> None:
@@ -89,7 +89,7 @@ def test_an_entry_settled_as_absent_must_not_come_back() -> None:
 
 
 def test_an_entry_settled_as_present_must_stay() -> None:
-    shadow = _shadow(1, noted=1, in_flight=1)
+    shadow = _shadow(1, unsynced=1, in_flight=1)
     assert shadow.settle([0, 1, 2])
     assert shadow.acknowledged == [0, 1, 2]
     with pytest.raises(LostAck):
@@ -97,16 +97,16 @@ def test_an_entry_settled_as_present_must_stay() -> None:
 
 
 def test_a_look_without_a_crash_settles_nothing_and_shows_all_that_was_noted() -> None:
-    shadow = _shadow(1, noted=1, in_flight=1)
+    shadow = _shadow(1, unsynced=1, in_flight=1)
     shadow.check([0, 1, 2])
     shadow.check([0, 1])
-    assert (shadow.noted, shadow.in_flight) == ([1], [2])
+    assert (shadow.unsynced, shadow.in_flight) == ([1], [2])
     with pytest.raises(LostAck):
         shadow.check([0])
 
 
 def test_a_refused_call_has_left_nothing() -> None:
-    shadow = _shadow(1, noted=1, in_flight=2)
+    shadow = _shadow(1, unsynced=1, in_flight=2)
     shadow.refuse()
     shadow.check([0, 1])
     with pytest.raises(Resurrected):
@@ -114,7 +114,7 @@ def test_a_refused_call_has_left_nothing() -> None:
 
 
 def test_a_call_that_stops_the_log_puts_what_was_noted_in_doubt() -> None:
-    shadow = _shadow(1, noted=1, in_flight=1)
+    shadow = _shadow(1, unsynced=1, in_flight=1)
     shadow.stop()
     shadow.begin(3)
     shadow.refuse()
@@ -125,11 +125,11 @@ def test_a_call_that_stops_the_log_puts_what_was_noted_in_doubt() -> None:
 
 def test_the_evidence_shows_expected_and_actual() -> None:
     with pytest.raises(LostAck) as lost:
-        _shadow(2, noted=1).settle([0])
+        _shadow(2, unsynced=1).settle([0])
     assert lost.value.evidence == {
         "entry": 1,
         "acknowledged": [0, 1],
-        "noted": [2],
+        "unsynced": [2],
         "in_flight": [],
         "actual": [0],
     }

@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from oracles.runtime.seen import Seen
+from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
 
@@ -60,7 +60,7 @@ class Entry:
 class Asked:
     """What the outside world did in one turn; ``calls`` are name, arguments, result.
 
-    ``session`` is whose conversation it was; a service may remember ``ghosts``. ``at_ns`` is
+    ``session`` is whose conversation it was; a service may remember ``superset``. ``at_ns`` is
     the wall clock of the calls.
     """
 
@@ -69,7 +69,7 @@ class Asked:
     calls: list[tuple[str, Data, Data]]
     answer: str | None
     session: str = ""
-    ghosts: bool = False
+    superset: bool = False
     at_ns: int | None = None
 
 
@@ -97,7 +97,7 @@ class Story:
         return entry
 
     def move(self, owner: str, event: str, number: int, to: int) -> None:
-        """Move the n-th line of this event to another place."""
+        """Move the n-th line of this event to another node."""
         entry = self.drop(owner, event, number)
         self.logs[owner].insert(to, entry)
 
@@ -206,21 +206,23 @@ class Story:
         """Return a shadow that was told all that the operator and the providers know."""
         turns = ShadowTurns()
         for turn_id, asked in self.asked.items():
-            turns.asked(turn_id, asked.prompt, asked.history, asked.session, ghosts=asked.ghosts)
+            turns.record_request(
+                turn_id, asked.prompt, asked.history, asked.session, superset=asked.superset
+            )
             for number, (name, arguments, result) in enumerate(asked.calls):
-                turns.called(turn_id, str(number), name, arguments, result, asked.at_ns)
+                turns.record_call(turn_id, str(number), name, arguments, result, asked.at_ns)
             if asked.answer is not None:
-                turns.answered(turn_id, asked.answer)
+                turns.record_answer(turn_id, asked.answer)
         shadow = ShadowRuntime(turns)
         for tell in self.told:
             tell(shadow)
         return shadow
 
-    def seen(self) -> Seen:
-        return Seen.of_files(self.files())
+    def snapshot(self) -> RootSnapshot:
+        return RootSnapshot.of_files(self.files())
 
     def settle(self) -> ShadowRuntime:
-        """Judge the story as the first look after a recovery."""
+        """Judge the story as the first agent_view after a recovery."""
         shadow = self.shadow()
-        shadow.settle(shadow.look(self.files()), NOW_NS)
+        shadow.settle(shadow.read(self.files()), NOW_NS)
         return shadow

@@ -21,9 +21,9 @@ def excusing(shadow: ShadowRuntime, *names: str) -> ShadowRuntime:
     return shadow
 
 
-def settle(shadow: ShadowRuntime, story: Story, *untold: str) -> bool:
-    untold_ids = [hexed(name) for name in untold]
-    return shadow.settle(shadow.look(story.files()), NOW_NS, untold_ids)
+def settle(shadow: ShadowRuntime, story: Story, *unrecovered: str) -> bool:
+    untold_ids = [hexed(name) for name in unrecovered]
+    return shadow.settle(shadow.read(story.files()), NOW_NS, untold_ids)
 
 
 def forget(story: Story, *names: str) -> Story:
@@ -84,8 +84,8 @@ def _returned(story: Story) -> Story:
 
 
 def _acknowledged(story: Story) -> None:
-    story.told.append(lambda s: s.operator.begin_acknowledge("m6"))
-    story.told.append(lambda s: s.operator.acknowledge_acknowledge("m6"))
+    story.told.append(lambda s: s.operator.begin_delivery("m6"))
+    story.told.append(lambda s: s.operator.acknowledge_delivery("m6"))
 
 
 DAMAGED: dict[str, tuple[str, Break]] = {
@@ -129,8 +129,8 @@ def _terminate(shadow: ShadowRuntime) -> None:
 
 
 def _acknowledge(shadow: ShadowRuntime) -> None:
-    shadow.operator.begin_acknowledge("m6")
-    shadow.operator.acknowledge_acknowledge("m6")
+    shadow.operator.begin_delivery("m6")
+    shadow.operator.acknowledge_delivery("m6")
 
 
 @pytest.mark.parametrize("call", [_send, _terminate, _acknowledge])
@@ -165,7 +165,7 @@ def test_a_log_that_was_durable_is_not_empty() -> None:
     shadow = story.settle()
     path = f"agents/{hexed('idle')}/events.jsonl"
     with pytest.raises(SilentEmpty):
-        shadow.check(shadow.look(story.files() | {path: b""}))
+        shadow.check(shadow.read(story.files() | {path: b""}))
 
 
 def test_a_root_that_never_had_an_agent_is_empty() -> None:
@@ -185,7 +185,7 @@ def test_what_was_shown_of_a_damaged_session_may_be_gone(
 ) -> None:
     before, after = team(), team()
     shadow = before.shadow()
-    shadow.saw(view_of(before.seen()))
+    shadow.observe(view_of(before.snapshot()))
     damage(after, name)
     settle(excusing(shadow, name), after)
 
@@ -193,7 +193,7 @@ def test_what_was_shown_of_a_damaged_session_may_be_gone(
 def test_damage_elsewhere_does_not_excuse_what_was_shown_to_user() -> None:
     story = team()
     shadow = excusing(story.shadow(), "worker", "boss")
-    shadow.saw(view_of(story.seen()))
+    shadow.observe(view_of(story.snapshot()))
     story.drop("user", "message.enqueued")
     with pytest.raises(LostAck, match="shown"):
         settle(shadow, story)
@@ -205,7 +205,7 @@ def test_a_log_that_could_not_be_opened_is_not_durable_yet() -> None:
     whole = story.files()
     path = f"agents/{hexed('idle')}/events.jsonl"
     torn = whole | {path: whole[path] + b"torn"}
-    shadow.settle(shadow.look(torn), NOW_NS, [hexed("idle")])
+    shadow.settle(shadow.read(torn), NOW_NS, [hexed("idle")])
     settle(shadow, story)
 
 
@@ -216,8 +216,8 @@ def test_a_turn_that_was_under_way_may_be_in_a_log_that_could_not_be_opened() ->
     assert shadow.turns is not None
     story.turn("boss", "t4", "r1")
     asked = story.asked["t4"]
-    shadow.turns.asked("t4", asked.prompt, asked.history)
-    shadow.turns.answered("t4", "answer of t4")
+    shadow.turns.record_request("t4", asked.prompt, asked.history)
+    shadow.turns.record_answer("t4", "answer of t4")
     settle(shadow, team(), "boss")
     settle(shadow, story)
 
@@ -226,7 +226,7 @@ def test_what_was_shown_stays_so_until_all_is_opened() -> None:
     before, after = team(), team()
     after.turn("boss", "t4", "r1")
     shadow = after.shadow()
-    shadow.saw(view_of(after.seen()))
+    shadow.observe(view_of(after.snapshot()))
     settle(shadow, after, "boss")
     with pytest.raises(LostAck, match="shown"):
         settle(shadow, before)

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from oracles.runtime.seen import garbage
-from oracles.violation import (
+from oracles.runtime.root_snapshot import garbage
+from oracles.runtime.violations import (
     BrokenTree,
-    CorruptLog,
-    DeliveredTwice,
-    DeliveredUnseen,
-    Duplicated,
-    EarlyDeath,
-    ForgottenReturn,
-    Garbage,
+    DuplicateCompletion,
+    DuplicateDelivery,
+    DuplicateName,
     GateIgnored,
-    InvalidState,
-    Invented,
-    Misdelivered,
-    NameTwice,
-    RanAfterEnd,
-    Resurrected,
+    MisroutedMessage,
+    OverlappingTurns,
+    PrematureDeadLetter,
+    PresentedMismatch,
     SkippedMessage,
-    TurnsOverlap,
-    TwoCompletions,
-    UnfinishedEnd,
+    UnfinishedTermination,
+    UnpresentedDelivery,
+    UnreturnedMessages,
+    WriteAfterEnd,
+)
+from oracles.violation import (
+    CorruptLog,
+    Duplicated,
+    Garbage,
+    InvalidState,
+    Phantom,
+    Resurrected,
     Violation,
-    WrongPresented,
 )
 from tests.unit.oracles.runtime.story import Break, Story, hexed
 from tests.unit.oracles.runtime.team import (
@@ -125,7 +127,7 @@ def record_of_a_living_agent_is_terminated(story: Story) -> None:
     story.records["boss"]["state"] = "TERMINATED"
 
 
-@WRONG.caught_by(UnfinishedEnd)
+@WRONG.caught_by(UnfinishedTermination)
 def completion_has_no_line_of_its_end(story: Story) -> None:
     story.drop("worker", "agent.terminated")
 
@@ -150,7 +152,7 @@ def agent_is_its_own_ancestor(story: Story) -> None:
     story.at("boss", "agent.created")["parent_session_id"] = hexed("idle")
 
 
-@WRONG.caught_by(NameTwice)
+@WRONG.caught_by(DuplicateName)
 def two_living_agents_have_one_name(story: Story) -> None:
     story.root("other")
     story.at("other", "agent.created")["name"] = "boss"
@@ -172,22 +174,22 @@ def turn_is_committed_twice(story: Story) -> None:
     story.add("boss", "turn.complete", **story.at("boss", "turn.complete", 1))
 
 
-@WRONG.caught_by(Misdelivered)
+@WRONG.caught_by(MisroutedMessage)
 def message_is_in_a_wrong_log(story: Story) -> None:
     story.at("worker", "message.enqueued", 1)["recipient"] = hexed("a-idle")
 
 
-@WRONG.caught_by(DeliveredTwice)
+@WRONG.caught_by(DuplicateDelivery)
 def message_is_consumed_by_two_turns(story: Story) -> None:
     story.turn("boss", "t4", "m2")
 
 
-@WRONG.caught_by(DeliveredUnseen)
+@WRONG.caught_by(UnpresentedDelivery)
 def message_is_delivered_and_no_turn_showed_it(story: Story) -> None:
     story.add("boss", "message.delivered", message_id="r1")
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def message_is_consumed_that_never_came(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["presented"].append("never")
 
@@ -198,12 +200,12 @@ def newer_message_is_shown_first(story: Story) -> None:
     story.turn("boss", "t4", "m7")
 
 
-@WRONG.caught_by(WrongPresented)
+@WRONG.caught_by(PresentedMismatch)
 def turn_forgets_what_it_began_with(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["presented"].pop()
 
 
-@WRONG.caught_by(EarlyDeath)
+@WRONG.caught_by(PrematureDeadLetter)
 def message_dies_after_four_presentations(story: Story) -> None:
     poison(story, 4)
 
@@ -214,38 +216,38 @@ def dead_message_is_shown(story: Story) -> None:
     story.turn("boss", "t4", "r1", "m7")
 
 
-@WRONG.caught_by(RanAfterEnd)
+@WRONG.caught_by(WriteAfterEnd)
 def ended_agent_begins_a_turn(story: Story) -> None:
     story.add("worker", "turn.start", turn_id="t9", prompt="[]", presented=[])
 
 
-@WRONG.caught_by(RanAfterEnd)
+@WRONG.caught_by(WriteAfterEnd)
 def ended_agent_gets_a_message(story: Story) -> None:
     receive(story, "worker", "text")
 
 
-@WRONG.caught_by(TwoCompletions)
+@WRONG.caught_by(DuplicateCompletion)
 def agent_completes_twice(story: Story) -> None:
     again = story.at("worker", "turn.complete") | {"turn_id": "t9"}
     story.add("worker", "turn.complete", **again)
 
 
-@WRONG.caught_by(TwoCompletions)
+@WRONG.caught_by(DuplicateCompletion)
 def agent_is_terminated_twice(story: Story) -> None:
     story.add("worker", "agent.terminated", **story.at("worker", "agent.terminated"))
 
 
-@WRONG.caught_by(TwoCompletions)
+@WRONG.caught_by(DuplicateCompletion)
 def completion_gives_no_response(story: Story) -> None:
     story.at("worker", "turn.complete")["outbox"].clear()
 
 
-@WRONG.caught_by(ForgottenReturn)
+@WRONG.caught_by(UnreturnedMessages)
 def unread_messages_vanish_with_their_agent(story: Story) -> None:
     story.terminate("idle")
 
 
-@WRONG.caught_by(TurnsOverlap)
+@WRONG.caught_by(OverlappingTurns)
 def turn_is_committed_after_the_next_has_begun(story: Story) -> None:
     story.start("boss", "t4", "r1")
     story.turn("boss", "t5", "r1")
@@ -288,17 +290,17 @@ def complete_turn_fails(story: Story) -> None:
     story.add("boss", "turn.failed", turn_id="t3", reason="timeout")
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def message_has_no_known_kind(story: Story) -> None:
     receive(story, "boss", "rumour")
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def user_acknowledges_what_never_came(story: Story) -> None:
     story.add("user", "message.delivered", message_id="never")
 
 
-@WRONG.caught_by(DeliveredTwice)
+@WRONG.caught_by(DuplicateDelivery)
 def consumed_message_dies(story: Story) -> None:
     story.add("boss", "message.dead", message_id="m2", reason="too often")
 
@@ -319,7 +321,7 @@ def control_is_obeyed_twice(story: Story) -> None:
     story.add("idle", "tool.gate", **story.at("idle", "tool.gate"))
 
 
-@WRONG.caught_by(ForgottenReturn)
+@WRONG.caught_by(UnreturnedMessages)
 def agent_that_goes_on_returns_a_message(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["returned"] = ["r1"]
 
@@ -337,7 +339,7 @@ def test_a_gate_that_is_the_last_that_a_boot_has_found_holds_as_well() -> None:
     shadow = story.settle()
     story.start("idle", "g0", "boot-idle")
     with pytest.raises(GateIgnored):
-        shadow.check(story.seen())
+        shadow.check(story.snapshot())
 
 
 def test_a_gate_that_a_boot_has_found_holds_from_the_first_turn_on() -> None:
@@ -349,7 +351,7 @@ def test_a_gate_that_a_boot_has_found_holds_from_the_first_turn_on() -> None:
     for tell in story.told[-2:]:
         tell(shadow)
     with pytest.raises(GateIgnored):
-        shadow.check(story.seen())
+        shadow.check(story.snapshot())
 
 
 def test_files_that_nobody_reads_are_garbage() -> None:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import pytest
 
 from oracles.runtime.promise_laws import check_due
-from oracles.violation import (
+from oracles.runtime.violations import (
     EarlyReminder,
-    Invented,
+    ForbiddenRecipient,
     LateReminder,
     LostControl,
+    LostErrorMessage,
     LostMessage,
+    LostNotice,
     LostSpawn,
-    OutOfReach,
-    Reordered,
-    Resurrected,
-    TornRecord,
-    UntoldError,
-    UntoldNotice,
-    UntoldTurn,
-    Violation,
+    UnreportedTurnLoss,
 )
+from oracles.violation import Phantom, Reordered, Resurrected, TornRecord, Violation
 from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
 from tests.unit.oracles.runtime.team import Wrong, bounce, lose_turn, name_of, poison, receive, team
 
@@ -28,38 +24,38 @@ WRONG = Wrong()
 BOSS, WORKER, IDLE = hexed("a-boss"), hexed("a-worker"), hexed("a-idle")
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def child_is_there_that_nobody_spawned(story: Story) -> None:
     story.create("cuckoo", parent="boss")
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def message_is_there_that_nobody_sent(story: Story) -> None:
     receive(story, "boss", "text", sender=IDLE)
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def bootstrap_is_there_that_no_spawn_demands(story: Story) -> None:
     receive(story, "idle", "bootstrap")
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def notice_is_there_that_nobody_subscribed_to(story: Story) -> None:
     receive(story, "boss", "notice", sender=WORKER)
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def notice_tells_an_end_that_is_none(story: Story) -> None:
     subscribed = story.at("boss", "turn.complete")["subscribed"][0]
     subscribed["target"] = story.at("boss", "message.enqueued", 3)["sender"] = IDLE
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def reminder_is_there_that_nobody_asked_for(story: Story) -> None:
     receive(story, "boss", "reminder")
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def error_is_there_about_a_message_that_arrived(story: Story) -> None:
     receive(
         story, "boss", "error", message_id="m3.error", sender=WORKER, reply_to="m3",
@@ -67,14 +63,14 @@ def error_is_there_about_a_message_that_arrived(story: Story) -> None:
     )  # fmt: skip
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def turn_is_told_to_be_lost_that_is_committed(story: Story) -> None:
     notice = lose_turn(story)
     notice["payload"]["lost_turns"] = ["t3"]
     notice["message_id"] = "t3.lost"
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def turn_writes_in_the_name_of_another(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["outbox"][0]["sender"] = IDLE
 
@@ -114,7 +110,7 @@ def gate_arrives_as_its_opposite(story: Story) -> None:
     story.logs["idle"][3].event = "tool.ungate"
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def child_writes_to_a_stranger(story: Story) -> None:
     story.root("other")
     note = message("m9", WORKER, hexed("a-other"), "text", 0)
@@ -122,14 +118,14 @@ def child_writes_to_a_stranger(story: Story) -> None:
     story.add("other", "message.enqueued", **note)
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def child_writes_to_user(story: Story) -> None:
     note = message("m9", WORKER, "USER", "text", 0)
     story.at("worker", "turn.complete")["outbox"].insert(0, note)
     story.add("user", "message.enqueued", **note)
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def child_is_gated_by_nobody(story: Story) -> None:
     story.add("idle", "tool.gate", control_id="c9", by=BOSS)
 
@@ -174,25 +170,25 @@ def permit_is_nowhere(story: Story) -> None:
     story.drop("idle", "tool.permit_turn")
 
 
-@WRONG.caught_by(UntoldError)
+@WRONG.caught_by(LostErrorMessage)
 def sender_is_not_told_that_the_recipient_has_ended(story: Story) -> None:
     bounce(story)
     story.logs["boss"].pop()
 
 
-@WRONG.caught_by(UntoldError)
+@WRONG.caught_by(LostErrorMessage)
 def operator_is_not_told_of_a_dead_message(story: Story) -> None:
     poison(story, 5)
     story.logs["user"].pop()
 
 
-@WRONG.caught_by(UntoldError)
+@WRONG.caught_by(LostErrorMessage)
 def operator_is_not_told_of_a_returned_message(story: Story) -> None:
     story.send("m9", "idle", 1)
     story.terminate("idle", "boot-idle", "m9")
 
 
-@WRONG.caught_by(UntoldNotice)
+@WRONG.caught_by(LostNotice)
 def subscriber_is_not_told(story: Story) -> None:
     story.drop("boss", "message.enqueued", 3)
     for event in ("turn.start", "turn.complete"):
@@ -200,7 +196,7 @@ def subscriber_is_not_told(story: Story) -> None:
     story.logs["boss"].pop()
 
 
-@WRONG.caught_by(UntoldTurn)
+@WRONG.caught_by(UnreportedTurnLoss)
 def agent_is_not_told_of_its_lost_turn(story: Story) -> None:
     lose_turn(story)
     story.logs["boss"].pop()
@@ -223,17 +219,17 @@ def notice_comes_after_its_subscription_has_gone(story: Story) -> None:
     story.at("boss", "turn.complete")["unsubscribed"] = ["s1"]
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def turn_sends_what_only_the_runtime_may_send(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["outbox"][0]["kind"] = "system"
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def message_is_of_an_agent_that_is_not_there(story: Story) -> None:
     receive(story, "boss", "text", sender=hexed("a-nobody"))
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def error_is_there_that_nobody_is_owed(story: Story) -> None:
     story.terminate("idle", "boot-idle")
     receive(
@@ -252,24 +248,24 @@ def recovery_notice_is_not_of_its_form(story: Story) -> None:
     lose_turn(story)["payload"]["v"] = 2
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def message_goes_to_somebody_who_never_was(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["outbox"][0]["recipient"] = hexed("a-nobody")
     story.drop("user", "message.enqueued")
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def response_goes_to_a_sibling(story: Story) -> None:
     story.at("worker", "turn.complete")["outbox"][0]["recipient"] = IDLE
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def agent_writes_to_itself(story: Story) -> None:
     note = message("m9", WORKER, WORKER, "text", 0)
     story.at("worker", "turn.complete")["outbox"].insert(0, note)
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def root_writes_to_a_root(story: Story) -> None:
     story.root("other")
     note = message("m9", BOSS, hexed("a-other"), "text", 0)
@@ -277,12 +273,12 @@ def root_writes_to_a_root(story: Story) -> None:
     story.add("other", "message.enqueued", **note)
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def child_is_gated_by_what_was_for_its_sibling(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["controls"][0]["target"] = WORKER
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def child_is_gated_by_a_stranger(story: Story) -> None:
     story.root("other")
     story.send("m9", "other", 0)
@@ -293,12 +289,12 @@ def child_is_gated_by_a_stranger(story: Story) -> None:
     story.add("idle", "tool.gate", control_id="c9", by=hexed("a-other"))
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def child_is_gated_by_who_never_was(story: Story) -> None:
     story.add("idle", "tool.gate", control_id="c9", by=hexed("a-nobody"))
 
 
-@WRONG.caught_by(OutOfReach)
+@WRONG.caught_by(ForbiddenRecipient)
 def turn_gates_somebody_who_never_was(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["controls"][0]["target"] = hexed("a-nobody")
     story.drop("idle", "tool.gate")
@@ -378,10 +374,10 @@ def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation
 def test_a_due_reminder_must_come() -> None:
     story = team()
     story.drop("boss", "message.enqueued", 4)
-    check_due(story.seen(), NOW_NS - 6)
+    check_due(story.snapshot(), NOW_NS - 6)
     with pytest.raises(LateReminder):
-        check_due(story.seen(), NOW_NS - 5)
-    check_due(story.seen(), NOW_NS, excused=[hexed("boss")])
+        check_due(story.snapshot(), NOW_NS - 5)
+    check_due(story.snapshot(), NOW_NS, excused=[hexed("boss")])
 
 
 def test_a_reminder_that_was_cancelled_or_whose_agent_has_ended_need_not_come() -> None:
@@ -391,4 +387,4 @@ def test_a_reminder_that_was_cancelled_or_whose_agent_has_ended_need_not_come() 
     ended.drop("boss", "message.enqueued", 4)
     ended.terminate("boss")
     for story in (cancelled, ended):
-        check_due(story.seen(), NOW_NS)
+        check_due(story.snapshot(), NOW_NS)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from oracles.runtime.shadow_runtime import ShadowRuntime
-from oracles.violation import Duplicated, Invented, LostAck, Reordered, TornRecord
+from oracles.violation import Duplicated, LostAck, Phantom, Reordered, TornRecord
 from tests.unit.oracles.runtime.story import NOW_NS, Story, hexed, message
 from tests.unit.oracles.runtime.team import team
 
@@ -16,7 +16,7 @@ NEW = ("r-new", "new", "be new", "scripted", "m")
 
 
 def settle(shadow: ShadowRuntime, story: Story) -> bool:
-    return shadow.settle(shadow.look(story.files()), NOW_NS)
+    return shadow.settle(shadow.read(story.files()), NOW_NS)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_an_agent_that_completed_was_not_ended_by_the_operator() -> None:
 def test_a_child_claims_no_request() -> None:
     story = team()
     story.at("idle", "agent.created")["request_id"] = "r-idle"
-    with pytest.raises(Invented, match="a child claims a request"):
+    with pytest.raises(Phantom, match="a child claims a request"):
         story.settle()
 
 

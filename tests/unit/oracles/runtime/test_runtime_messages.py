@@ -6,12 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from oracles.violation import (
-    Invented,
-    TornRecord,
-    UntoldError,
-    Violation,
-)
+from oracles.runtime.violations import LostErrorMessage
+from oracles.violation import Phantom, TornRecord, Violation
 from tests.unit.oracles.runtime.story import NOW_NS, Break, Data, Story, hexed, message
 from tests.unit.oracles.runtime.team import Wrong, bounce, lose_turn, name_of, poison, receive, team
 
@@ -124,7 +120,7 @@ def test_a_message_of_the_runtime_has_the_form_of_its_kind(
         story.settle()
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def error_is_about_a_message_to_somebody_who_lives(story: Story) -> None:
     lost_message = message("m8", BOSS, IDLE, "text", 0)
     call = ("send_message", {"to": "idle", "payload": 0}, {"message_id": "m8"})
@@ -132,31 +128,31 @@ def error_is_about_a_message_to_somebody_who_lives(story: Story) -> None:
     error(story, "boss", "m8", sender=IDLE)
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def error_goes_to_somebody_who_did_not_send(story: Story) -> None:
     come_back(story)
     error(story, "boss", "m9", sender=IDLE)
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def error_is_in_the_name_of_somebody_who_was_not_written_to(story: Story) -> None:
     story.terminate("idle", "boot-idle")
     bounce(story)["sender"] = IDLE
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def notice_is_about_somebody_else(story: Story) -> None:
     story.terminate("idle", "boot-idle")
     end = {"event": "terminated", "agent_id": IDLE, "name": "idle"}
     subscribe_again(story).update(sender=IDLE, payload=end)
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def reminder_comes_from_somebody_else(story: Story) -> None:
     remind_again(story)["sender"] = IDLE
 
 
-@WRONG.caught_by(Invented)
+@WRONG.caught_by(Phantom)
 def bootstrap_is_that_of_another_child(story: Story) -> None:
     receive(story, "idle", "bootstrap", message_id="boot-worker", payload="be worker")
 
@@ -166,13 +162,13 @@ def bootstrap_replies_to_something(story: Story) -> None:
     story.at("idle", "message.enqueued")["reply_to"] = "m1"
 
 
-@WRONG.caught_by(UntoldError)
+@WRONG.caught_by(LostErrorMessage)
 def parent_is_not_told_that_its_child_never_began(story: Story) -> None:
     die_unborn(story)
     story.logs["boss"].pop()
 
 
-@WRONG.caught_by(UntoldError)
+@WRONG.caught_by(LostErrorMessage)
 def operator_is_told_of_one_dead_message_of_two(story: Story) -> None:
     poison(story, 5)
     come_back(story)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from oracles.runtime.shadow_runtime import ShadowRuntime, check_idempotent
+from oracles.runtime.violations import MisroutedMessage
 from oracles.violation import (
     Duplicated,
-    Invented,
     LostAck,
-    Misdelivered,
     NotIdempotent,
     OutOfSync,
+    Phantom,
     Reordered,
     Resurrected,
     SilentEmpty,
@@ -53,9 +53,9 @@ OPERATIONS: dict[str, Operation] = {
         lambda story: story.terminate("idle", "boot-idle"),
     ),
     "acknowledge": (
-        lambda s: s.operator.begin_acknowledge("m6"),
-        lambda s: s.operator.acknowledge_acknowledge("m6"),
-        lambda s: s.operator.refuse_acknowledge("m6"),
+        lambda s: s.operator.begin_delivery("m6"),
+        lambda s: s.operator.acknowledge_delivery("m6"),
+        lambda s: s.operator.refuse_delivery("m6"),
         lambda story: story.add("user", "message.delivered", message_id="m6"),
     ),
 }
@@ -63,7 +63,7 @@ each_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=O
 
 
 def settle(shadow: ShadowRuntime, story: Story) -> bool:
-    return shadow.settle(shadow.look(story.files()), NOW_NS)
+    return shadow.settle(shadow.read(story.files()), NOW_NS)
 
 
 @each_operation
@@ -99,7 +99,7 @@ def test_what_was_acknowledged_must_be_there(operation: Operation) -> None:
     begin(shadow)
     acknowledge(shadow)
     with pytest.raises(LostAck):
-        shadow.check(shadow.look(team().files()))
+        shadow.check(shadow.read(team().files()))
 
 
 @each_operation
@@ -109,10 +109,10 @@ def test_what_was_refused_has_not_happened(operation: Operation) -> None:
     shadow = story.settle()
     begin(shadow)
     refuse(shadow)
-    shadow.check(shadow.look(story.files()))
+    shadow.check(shadow.read(story.files()))
     happen(story)
     with pytest.raises(Resurrected):
-        shadow.check(shadow.look(story.files()))
+        shadow.check(shadow.read(story.files()))
 
 
 @each_operation
@@ -120,8 +120,8 @@ def test_what_nobody_asked_for_is_invented(operation: Operation) -> None:
     story = team()
     shadow = story.settle()
     operation[3](story)
-    with pytest.raises(Invented):
-        shadow.check(shadow.look(story.files()))
+    with pytest.raises(Phantom):
+        shadow.check(shadow.read(story.files()))
 
 
 @each_operation
@@ -161,7 +161,7 @@ def test_one_request_makes_one_agent() -> None:
     story = team()
     story.create("other", request="r-boss")
     with pytest.raises(Duplicated):
-        shadow.check(story.seen())
+        shadow.check(story.snapshot())
 
 
 def test_the_operators_message_is_as_it_was_sent() -> None:
@@ -183,7 +183,7 @@ def test_the_operators_message_goes_where_it_was_sent() -> None:
     story.add("idle", "message.enqueued", **message("m9", "USER", IDLE, "text", 0))
     shadow = story.shadow()
     shadow.operator.begin_send("m9", BOSS, 0)
-    with pytest.raises(Misdelivered):
+    with pytest.raises(MisroutedMessage):
         settle(shadow, story)
 
 
@@ -216,7 +216,7 @@ def test_a_durable_line_keeps_its_bytes() -> None:
     shadow = story.settle()
     story.at("boss", "message.delivered")["message_id"] = "m2"
     with pytest.raises(LostAck):
-        shadow.check(shadow.look(story.files()))
+        shadow.check(shadow.read(story.files()))
 
 
 def test_durable_lines_keep_their_order() -> None:
@@ -226,28 +226,28 @@ def test_durable_lines_keep_their_order() -> None:
     files = story.files()
     lines = files[path].splitlines(keepends=True)
     with pytest.raises(Reordered):
-        shadow._check_durable(shadow.look(files | {path: b"".join([lines[-1], *lines[:-1]])}))
+        shadow._check_durable(shadow.read(files | {path: b"".join([lines[-1], *lines[:-1]])}))
 
 
 def test_what_a_view_has_shown_is_durable() -> None:
     story = team()
     story.turn("boss", "t4", "r1")
-    shown = view_of(story.seen())
+    shown = view_of(story.snapshot())
     shadow = team().shadow()
-    shadow.saw(shown)
+    shadow.observe(shown)
     story.drop("boss", "turn.complete", 2)
     with pytest.raises(LostAck, match="turns that were shown"):
-        shadow._check_shown(story.seen())
+        shadow._check_shown(story.snapshot())
     shadow = team().shadow()
-    shadow.saw(shown)
+    shadow.observe(shown)
     with pytest.raises(LostAck, match="an agent that was shown"):
-        shadow._check_shown(Story().seen())
+        shadow._check_shown(Story().snapshot())
 
 
 def test_a_message_that_a_view_has_shown_is_durable() -> None:
     story = team()
     shadow = story.shadow()
-    shadow.saw(view_of(story.seen()))
+    shadow.observe(view_of(story.snapshot()))
     story.drop("boss", "message.enqueued", 4)
     with pytest.raises(LostAck, match="a message that was shown"):
         settle(shadow, story)
@@ -256,11 +256,11 @@ def test_a_message_that_a_view_has_shown_is_durable() -> None:
 def test_a_view_takes_nothing_back() -> None:
     story = team()
     shadow = story.shadow()
-    shadow.saw(view_of(story.seen()))
+    shadow.observe(view_of(story.snapshot()))
     with pytest.raises(LostAck):
-        shadow.saw(view_of(story.seen(), boss={"turns": ("t3",)}))
+        shadow.observe(view_of(story.snapshot(), boss={"turns": ("t3",)}))
     with pytest.raises(LostAck):
-        shadow.saw(view_of(story.seen(), worker={"alive": True}))
+        shadow.observe(view_of(story.snapshot(), worker={"alive": True}))
 
 
 def test_a_damaged_session_is_excused_and_the_others_are_not() -> None:
@@ -270,19 +270,19 @@ def test_a_damaged_session_is_excused_and_the_others_are_not() -> None:
     path = f"agents/{hexed('worker')}/events.jsonl"
     shadow.excuse(hexed("worker"))
     damaged = {**files, path: files[path][:700]}
-    shadow.settle(shadow.look(damaged))
+    shadow.settle(shadow.read(damaged))
     gone = {name: data for name, data in files.items() if hexed("worker") not in name}
-    shadow.settle(shadow.look(gone))
+    shadow.settle(shadow.read(gone))
     del gone[f"agents/{hexed('idle')}/events.jsonl"]
     with pytest.raises(LostAck):
-        shadow.settle(shadow.look(gone))
+        shadow.settle(shadow.read(gone))
 
 
 def test_what_a_recovery_could_not_open_stays_open() -> None:
     story = team()
     shadow = story.settle()
     shadow.operator.begin_send("m9", BOSS, 0)
-    assert shadow.settle(shadow.look(story.files()), untold=[hexed("boss")]) is False
+    assert shadow.settle(shadow.read(story.files()), unrecovered=[hexed("boss")]) is False
     story.add("boss", "message.enqueued", **message("m9", "USER", BOSS, "text", 0))
     assert settle(shadow, story) is True
 
@@ -290,8 +290,8 @@ def test_what_a_recovery_could_not_open_stays_open() -> None:
 def test_a_view_at_rest_is_the_fold_of_the_logs() -> None:
     story = team()
     shadow = story.settle()
-    seen = shadow.look(story.files())
-    shadow.check_view(view_of(seen), seen, at_rest=True)
+    snapshot = shadow.read(story.files())
+    shadow.check_view(view_of(snapshot), snapshot, at_rest=True)
     changes: list[Mapping[str, object]] = [
         {"name": "chef"},
         {"parent_id": IDLE},
@@ -303,45 +303,45 @@ def test_a_view_at_rest_is_the_fold_of_the_logs() -> None:
     ]
     for change in changes:
         with pytest.raises(OutOfSync):
-            shadow.check_view(view_of(seen, boss=change), seen, at_rest=True)
+            shadow.check_view(view_of(snapshot, boss=change), snapshot, at_rest=True)
     with pytest.raises(OutOfSync):
-        shadow.check_view(view_of(seen, hidden=("idle",)), seen, at_rest=True)
+        shadow.check_view(view_of(snapshot, hidden=("idle",)), snapshot, at_rest=True)
     with pytest.raises(OutOfSync):
-        shadow.check_view(view_of(seen, user=()), seen, at_rest=True)
+        shadow.check_view(view_of(snapshot, user=()), snapshot, at_rest=True)
 
 
 def test_a_view_of_a_running_system_may_lag_behind_and_invents_nothing() -> None:
     story = team()
     shadow = story.settle()
-    seen = shadow.look(story.files())
-    shadow.check_view(view_of(seen, boss={"turns": ("t1",)}), seen, at_rest=False)
+    snapshot = shadow.read(story.files())
+    shadow.check_view(view_of(snapshot, boss={"turns": ("t1",)}), snapshot, at_rest=False)
     with pytest.raises(OutOfSync):
-        shadow.check_view(view_of(seen, boss={"turns": ("t3",)}), seen, at_rest=False)
-    with pytest.raises(Invented):
-        shadow.check_view(view_of(seen, boss={"pending": ("m9",)}), seen, at_rest=False)
-    with pytest.raises(Invented):
-        shadow.check_view(view_of(seen, boss={"agent_id": "nobody"}), seen, at_rest=False)
+        shadow.check_view(view_of(snapshot, boss={"turns": ("t3",)}), snapshot, at_rest=False)
+    with pytest.raises(Phantom):
+        shadow.check_view(view_of(snapshot, boss={"pending": ("m9",)}), snapshot, at_rest=False)
+    with pytest.raises(Phantom):
+        shadow.check_view(view_of(snapshot, boss={"agent_id": "nobody"}), snapshot, at_rest=False)
 
 
 def test_when_all_is_quiet_no_agent_waits_but_the_gated_and_the_stopped() -> None:
     story = team()
     shadow = story.settle()
-    seen = shadow.look(story.files())
+    snapshot = shadow.read(story.files())
     with pytest.raises(OutOfSync):
-        shadow.check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
+        shadow.check_quiet(view_of(snapshot, idle={"permits": 0}), snapshot, NOW_NS)
     story.turn("boss", "t4", "r1")
-    seen = story.seen()
+    snapshot = story.snapshot()
     shadow.turns = None
     with pytest.raises(OutOfSync):
-        shadow.check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
+        shadow.check_quiet(view_of(snapshot, idle={"permits": 0}), snapshot, NOW_NS)
     with pytest.raises(Starved):
-        shadow.check_quiet(view_of(seen, idle={"permits": 1}), seen, NOW_NS)
-    shadow.check_quiet(view_of(seen, idle={"permits": 1, "stopped": "EIO"}), seen, NOW_NS)
-    shadow.check_quiet(view_of(seen), seen, NOW_NS, held=[hexed("idle")])
+        shadow.check_quiet(view_of(snapshot, idle={"permits": 1}), snapshot, NOW_NS)
+    shadow.check_quiet(view_of(snapshot, idle={"permits": 1, "stopped": "EIO"}), snapshot, NOW_NS)
+    shadow.check_quiet(view_of(snapshot), snapshot, NOW_NS, held=[hexed("idle")])
     run_gated(story, 0)
     story.send("n1", "idle", 1)
-    seen = story.seen()
-    story.settle().check_quiet(view_of(seen, idle={"permits": 0}), seen, NOW_NS)
+    snapshot = story.snapshot()
+    story.settle().check_quiet(view_of(snapshot, idle={"permits": 0}), snapshot, NOW_NS)
 
 
 def test_a_second_recovery_changes_nothing_but_the_epoch() -> None:

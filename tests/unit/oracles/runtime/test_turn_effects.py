@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from oracles.violation import Invented, TornRecord, Violation, WrongEffects
+from oracles.runtime.violations import EffectsMismatch
+from oracles.violation import Phantom, TornRecord, Violation
 from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
 from tests.unit.oracles.runtime.team import Wrong, name_of, spawn, spawning, team
 
@@ -61,78 +62,78 @@ def inbox_shows_a_message_otherwise_than_it_was_sent(story: Story) -> None:
     story.asked["t3"].calls[-1][2]["messages"][0]["payload"] = "tock"
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def line_spawns_whom_nobody_spawned(story: Story) -> None:
     story.asked["t1"].calls.pop(1)
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def line_gates_another_child(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["controls"][0]["target"] = WORKER
     story.drop("idle", "tool.gate")
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def line_reaches_an_agent_and_not_user(story: Story) -> None:
     _readdress(story, IDLE)
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def line_reaches_user_and_not_an_agent(story: Story) -> None:
     story.asked["t3"].calls[-1][1]["to"] = "idle"
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def line_subscribes_to_another_agent(story: Story) -> None:
     story.asked["t1"].calls[5][1]["name"] = "idle"
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def line_cancels_what_nobody_cancelled(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["cancelled"] = ["r1"]
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def line_unsubscribes_what_nobody_unsubscribed(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["unsubscribed"] = ["s1"]
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def cancellation_is_not_in_the_line(story: Story) -> None:
     wait(story)
     del story.at("boss", "turn.complete", 3)["cancelled"]
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def end_of_a_subscription_is_not_in_the_line(story: Story) -> None:
     wait(story)
     del story.at("boss", "turn.complete", 3)["unsubscribed"]
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def message_is_sent_as_a_poke(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["outbox"][0]["kind"] = "poke"
     story.at("user", "message.enqueued")["kind"] = "poke"
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def message_replies_to_nothing(story: Story) -> None:
     story.asked["t3"].calls[-1][1]["reply_to"] = "m5"
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def poke_says_something(story: Story) -> None:
     poke(story, IDLE, "psst")
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def poke_is_not_in_the_line(story: Story) -> None:
     poke(story, IDLE, None)
     story.at("boss", "turn.complete", 2)["outbox"].clear()
     story.logs["idle"].pop()
 
 
-@WRONG.caught_by(WrongEffects)
+@WRONG.caught_by(EffectsMismatch)
 def poke_wakes_somebody_else(story: Story) -> None:
     poke(story, "USER", None)
 
@@ -149,7 +150,7 @@ def test_a_child_is_spawned_as_it_was_asked_for(key: str) -> None:
     spawn_call.update(provider="scripted", model="m")
     story.settle()
     spawn_call[key] = "other"
-    with pytest.raises(WrongEffects, match=f"another {key} "):
+    with pytest.raises(EffectsMismatch, match=f"another {key} "):
         story.settle()
 
 
@@ -171,7 +172,7 @@ def test_what_is_taken_back_when_it_has_come_may_leave_no_trace() -> None:
 def test_no_tool_is_accepted_that_does_not_exist() -> None:
     story = team()
     story.asked["t3"].calls.append(("fly", {}, {}))
-    with pytest.raises(Invented):
+    with pytest.raises(Phantom):
         story.settle()
 
 
@@ -213,8 +214,8 @@ def test_a_turn_without_calls_promises_nothing(part: str, promised: Any) -> None
     story = team()
     story.turn("boss", "t4", "r1", **{part: promised})
     shadow = story.shadow()
-    with pytest.raises(WrongEffects):
-        shadow.check(story.seen())
+    with pytest.raises(EffectsMismatch):
+        shadow.check(story.snapshot())
 
 
 @pytest.mark.parametrize(
@@ -233,8 +234,8 @@ def test_a_turn_whose_line_is_plain_has_lost_what_was_called_in_it(call: Any) ->
     story = team()
     story.turn("boss", "t4", "r1", calls=[call])
     shadow = story.shadow()
-    with pytest.raises(WrongEffects):
-        shadow.check(story.seen())
+    with pytest.raises(EffectsMismatch):
+        shadow.check(story.snapshot())
 
 
 @pytest.mark.parametrize(("name", "is_right"), [("kid", True), ("worker", False)])
@@ -247,10 +248,10 @@ def test_a_child_that_is_not_born_yet_is_known_by_its_promise(name: str, is_righ
     story.turn("boss", "t5", "m9", outbox=[note], calls=[call])
     shadow = story.shadow()
     if is_right:
-        shadow.check(story.seen())
+        shadow.check(story.snapshot())
     else:
-        with pytest.raises(WrongEffects):
-            shadow.check(story.seen())
+        with pytest.raises(EffectsMismatch):
+            shadow.check(story.snapshot())
 
 
 def test_what_was_set_and_taken_back_in_one_turn_may_leave_no_trace_or_both() -> None:

@@ -7,15 +7,8 @@ from typing import Any
 
 import pytest
 
-from oracles.violation import (
-    Invented,
-    LateReminder,
-    LostAck,
-    LostMessage,
-    OutOfSync,
-    Starved,
-    Violation,
-)
+from oracles.runtime.violations import LateReminder, LostMessage
+from oracles.violation import LostAck, OutOfSync, Phantom, Starved, Violation
 from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
 from tests.unit.oracles.runtime.team import team
 from tests.unit.oracles.runtime.view import view_of
@@ -45,8 +38,8 @@ def test_at_rest_neither_the_ended_are_ready_to_run_nor_the_stopped_up_to_date(
     changes: Changes,
 ) -> None:
     story = ended()
-    seen = story.seen()
-    story.settle().check_view(view_of(seen, **changes), seen, at_rest=True)
+    snapshot = story.snapshot()
+    story.settle().check_view(view_of(snapshot, **changes), snapshot, at_rest=True)
 
 
 def test_at_rest_no_permit_outlives_its_gate() -> None:
@@ -54,22 +47,22 @@ def test_at_rest_no_permit_outlives_its_gate() -> None:
     control = {"control_id": "c3", "target": IDLE, "op": "ungate"}
     story.turn("boss", "t4", "r1", controls=[control], calls=[("ungate", {"name": "idle"}, {})])
     story.add("idle", "tool.ungate", control_id="c3", by=BOSS)
-    seen = story.seen()
-    story.settle().check_view(view_of(seen, idle={"permits": 0}), seen, at_rest=True)
+    snapshot = story.snapshot()
+    story.settle().check_view(view_of(snapshot, idle={"permits": 0}), snapshot, at_rest=True)
 
 
 def test_at_rest_a_view_may_forget_who_has_ended() -> None:
     story = team()
-    seen = story.seen()
-    story.settle().check_view(view_of(seen, hidden=("worker",)), seen, at_rest=True)
+    snapshot = story.snapshot()
+    story.settle().check_view(view_of(snapshot, hidden=("worker",)), snapshot, at_rest=True)
 
 
 def test_at_rest_a_view_does_not_show_what_user_has_acknowledged() -> None:
     story = team()
     story.add("user", "message.delivered", message_id="m6")
-    seen = story.seen()
+    snapshot = story.snapshot()
     shadow = team().shadow()
-    shadow.check_view(view_of(seen, user=()), seen, at_rest=True)
+    shadow.check_view(view_of(snapshot, user=()), snapshot, at_rest=True)
 
 
 @pytest.mark.parametrize(
@@ -81,17 +74,17 @@ def test_at_rest_a_view_does_not_show_what_user_has_acknowledged() -> None:
 )
 def test_at_rest_a_view_invents_nothing(changes: Changes) -> None:
     story = team()
-    seen = story.seen()
-    with pytest.raises(Invented):
-        story.settle().check_view(view_of(seen, **changes), seen, at_rest=True)
+    snapshot = story.snapshot()
+    with pytest.raises(Phantom):
+        story.settle().check_view(view_of(snapshot, **changes), snapshot, at_rest=True)
 
 
 def test_a_violation_names_what_the_view_shows_otherwise() -> None:
     story = team()
-    seen = story.seen()
-    view = view_of(seen, boss={"name": "chef", "pending": ()})
+    snapshot = story.snapshot()
+    view = view_of(snapshot, boss={"name": "chef", "pending": ()})
     with pytest.raises(OutOfSync, match="the view and the log differ in name, pending "):
-        story.settle().check_view(view, seen, at_rest=True)
+        story.settle().check_view(view, snapshot, at_rest=True)
 
 
 def test_a_view_of_what_was_damaged_is_not_compared() -> None:
@@ -99,13 +92,13 @@ def test_a_view_of_what_was_damaged_is_not_compared() -> None:
     shadow = story.shadow()
     for session_id in (hexed("boss"), hexed("worker"), hexed("idle"), "user"):
         shadow.excuse(session_id)
-    seen = story.seen()
+    snapshot = story.snapshot()
     view = view_of(
-        seen, hidden=("idle",), user=(), boss={"turns": ("t3",)}, worker={"agent_id": "nobody"}
+        snapshot, hidden=("idle",), user=(), boss={"turns": ("t3",)}, worker={"agent_id": "nobody"}
     )
-    shadow.check_view(view, seen, at_rest=False)
-    shadow.check_view(view, seen, at_rest=True)
-    shadow.check_quiet(view, seen, NOW_NS)
+    shadow.check_view(view, snapshot, at_rest=False)
+    shadow.check_view(view, snapshot, at_rest=True)
+    shadow.check_quiet(view, snapshot, NOW_NS)
 
 
 def _sends(story: Story) -> None:
@@ -132,36 +125,36 @@ def _says_what_nobody_asked(story: Story) -> None:
         (_sends, LostMessage),
         (_forgets_its_reminder, LateReminder),
         (_is_not_run, Starved),
-        (_says_what_nobody_asked, Invented),
+        (_says_what_nobody_asked, Phantom),
     ],
 )
 def test_when_all_is_quiet_all_is_done(change: Break, violation: type[Violation]) -> None:
     story = team()
     change(story)
-    seen = story.seen()
+    snapshot = story.snapshot()
     with pytest.raises(Violation) as caught:
-        story.shadow().check_quiet(view_of(seen), seen, NOW_NS)
+        story.shadow().check_quiet(view_of(snapshot), snapshot, NOW_NS)
     assert type(caught.value) is violation, str(caught.value)
 
 
 def test_what_a_view_has_shown_is_there() -> None:
     story = team()
     shadow = story.shadow()
-    shadow.saw(view_of(story.seen()))
-    shadow.check(story.seen())
+    shadow.observe(view_of(story.snapshot()))
+    shadow.check(story.snapshot())
 
 
 def test_an_end_that_a_view_has_shown_is_durable() -> None:
     shadow = team().shadow()
-    shadow.saw(view_of(ended().seen()))
+    shadow.observe(view_of(ended().snapshot()))
     with pytest.raises(LostAck, match="an end that was shown"):
-        shadow._check_shown(team().seen())
+        shadow._check_shown(team().snapshot())
 
 
 def test_a_message_to_user_that_a_view_has_shown_is_durable() -> None:
     story = team()
     shadow = story.shadow()
-    shadow.saw(view_of(story.seen()))
+    shadow.observe(view_of(story.snapshot()))
     story.drop("user", "message.enqueued")
     with pytest.raises(LostAck, match="a message that was shown"):
-        shadow.check(story.seen())
+        shadow.check(story.snapshot())

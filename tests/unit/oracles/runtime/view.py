@@ -1,4 +1,4 @@
-"""A view as the running system would show it, made from a look, and changed in one place."""
+"""A view as the running system would show it, made from a agent_view, and changed in one node."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from oracles.runtime.fact import Message
-from oracles.runtime.seen import Seen
+from oracles.runtime.log_records import MessageRecord
+from oracles.runtime.root_snapshot import RootSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentRecord:
     agent_id: str
     session_id: str
     name: str
@@ -27,28 +27,28 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    agents: Sequence[Agent]
-    user: Sequence[Message]
+    agents: Sequence[AgentRecord]
+    user: Sequence[MessageRecord]
 
 
 def view_of(
-    seen: Seen,
+    snapshot: RootSnapshot,
     *,
     hidden: Collection[str] = (),
-    user: Sequence[Message] | None = None,
+    user: Sequence[MessageRecord] | None = None,
     **changes: Mapping[str, Any],
 ) -> View:
-    """Return what ``seen`` adds up to; ``changes`` are by the name of an agent."""
+    """Return what ``snapshot`` adds up to; ``changes`` are by the name of an agent."""
     agents = []
-    for fold in seen.agents.values():
-        assert fold.agent is not None
-        parent = seen.sessions.get(fold.agent.parent_session_id or "")
-        agent = Agent(
-            fold.agent_id, fold.session_id, fold.agent.name,
-            parent.fold.agent_id if parent else None, not fold.ended, tuple(fold.turns),
-            tuple(fold.pending), fold.gated, fold.permits, fold.metadata,
+    for state in snapshot.agents.values():
+        assert state.agent is not None
+        parent = snapshot.sessions.get(state.agent.parent_session_id or "")
+        agent = AgentRecord(
+            state.agent_id, state.session_id, state.agent.name,
+            parent.state.agent_id if parent else None, not state.ended, tuple(state.turns),
+            tuple(state.pending), state.gated, state.permits, state.metadata,
         )  # fmt: skip
         if agent.name not in hidden:
             agents.append(replace(agent, **changes.get(agent.name, {})))
-    pending = tuple(seen.user.enqueued[key] for key in seen.user.pending)
+    pending = tuple(snapshot.user.enqueued[key] for key in snapshot.user.pending)
     return View(tuple(agents), pending if user is None else user)

@@ -1,4 +1,4 @@
-"""The lines of a log, read from bytes by somebody who never saw the writer.
+"""The lines of a log, read from bytes by somebody who never observe the writer.
 
 A line is canonical JSON on one line: an object with ``v``, ``seq``, ``ts``, ``session_id``,
 ``event``, ``data``, perhaps ``durable``, and last ``crc``, the CRC-32 of the canonical bytes
@@ -21,7 +21,7 @@ _SEAL_BYTES: Final = len(_SEAL) + 8 + len(b'"}')
 _MEMBERS: Final = frozenset(("v", "seq", "ts", "session_id", "event", "data"))
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """One line; ``raw`` are its bytes without the line end."""
 
     seq: int
@@ -32,11 +32,11 @@ class Line(NamedTuple):
     raw: bytes
 
 
-class Log(NamedTuple):
+class ParsedLog(NamedTuple):
     """A log as far as it can be read; ``reason`` says why ``rest`` is no line."""
 
     raw: bytes = b""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[LogLine, ...] = ()
     rest: bytes = b""
     reason: str = ""
 
@@ -57,7 +57,7 @@ def unsealed(sealed: bytes) -> dict[str, Any] | str:
     return members
 
 
-def read_line(raw: bytes) -> Line | str:
+def read_line(raw: bytes) -> LogLine | str:
     """Return the line in these bytes, or the reason why there is none."""
     members = unsealed(raw)
     if isinstance(members, str):
@@ -74,10 +74,10 @@ def read_line(raw: bytes) -> Line | str:
         or not isinstance(event, str)
     ):
         return "its members are of the wrong kind"
-    return Line(seq, durable, members["session_id"], event, data, raw)
+    return LogLine(seq, durable, members["session_id"], event, data, raw)
 
 
-def read_log(raw: bytes, before: Log | None = None) -> Log:
+def read_log(raw: bytes, before: ParsedLog | None = None) -> ParsedLog:
     """Return the lines in the bytes of a log.
 
     ``before`` is an earlier reading of the same log: what has not changed is not read again.
@@ -86,21 +86,21 @@ def read_log(raw: bytes, before: Log | None = None) -> Log:
     while begin < len(raw):
         end = raw.find(b"\n", begin)
         if end < 0:
-            return Log(raw, tuple(lines), raw[begin:], "it has no line end")
+            return ParsedLog(raw, tuple(lines), raw[begin:], "it has no line end")
         line = read_line(raw[begin:end])
         reason = line if isinstance(line, str) else _misplaced(line, lines)
         if reason or isinstance(line, str):
-            return Log(raw, tuple(lines), raw[begin:], reason)
+            return ParsedLog(raw, tuple(lines), raw[begin:], reason)
         lines.append(line)
         begin = end + 1
-    return Log(raw, tuple(lines))
+    return ParsedLog(raw, tuple(lines))
 
 
-def _unchanged(raw: bytes, before: Log) -> tuple[list[Line], int]:
+def _unchanged(raw: bytes, before: ParsedLog) -> tuple[list[LogLine], int]:
     """Return the lines of an earlier reading with which these bytes begin, and where they end."""
     if not before.rest and raw.startswith(before.raw):
         return list(before.lines), len(before.raw)
-    same: list[Line] = []
+    same: list[LogLine] = []
     begin = 0
     for line in before.lines:
         if not raw.startswith(line.raw + b"\n", begin):
@@ -110,7 +110,7 @@ def _unchanged(raw: bytes, before: Log) -> tuple[list[Line], int]:
     return same, begin
 
 
-def _misplaced(line: Line, lines: list[Line]) -> str:
+def _misplaced(line: LogLine, lines: list[LogLine]) -> str:
     """Return why this line cannot follow those, or an empty text."""
     if line.seq != len(lines) + 1:
         return f"its seq is {line.seq}, the next one is {len(lines) + 1}"

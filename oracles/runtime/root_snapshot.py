@@ -1,7 +1,7 @@
-"""Everything that a root holds on disk, as plain data: one look.
+"""Everything that a root holds on disk, as plain data: one agent_view.
 
-Paths are relative to the root. A look never raises for what it finds: the laws judge it.
-A reader keeps what it has read, so that the next look at grown logs costs little; looks
+Paths are relative to the root. A agent_view never raises for what it finds: the laws judge it.
+A reader keeps what it has read, so that the next agent_view at grown logs costs little; looks
 that were taken stay as they are.
 """
 
@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import filterfalse
 from typing import Any, Final, NamedTuple
 
-from oracles.runtime.fold import Fold
-from oracles.runtime.line import read_log, unsealed
+from oracles.runtime.log_reader import read_log, unsealed
+from oracles.runtime.session_state import SessionState
 
 USER_LOG: Final = "user/events.jsonl"
 _SESSION_PATH: Final = re.compile(r"agents/([^/]+)/(.*)")
@@ -24,7 +24,7 @@ _READ: Final = re.compile(
     r"|agents/[0-9a-f]{32}/session\.json)(?P<aside>\.quarantine\.[1-9][0-9]*)?"
 )
 _DIRECTORY: Final = re.compile(r"(?:user|agents|agents/[0-9a-f]{32})/")
-_KEPT_FOLDS: Final = 16
+_MOST_CACHED: Final = 16
 
 
 def log_path(session_id: str) -> str:
@@ -60,30 +60,30 @@ class Session(NamedTuple):
     """
 
     session_id: str
-    fold: Fold
+    state: SessionState
     record: Mapping[str, Any]
     record_reason: str
 
 
-class Seen(NamedTuple):
-    """One look at a root. ``sessions`` is by session id, sorted; ``agents`` by agent id.
+class RootSnapshot(NamedTuple):
+    """One agent_view at a root. ``sessions`` is by session id, sorted; ``agents`` by agent id.
 
-    ``twins`` are sessions that claim an agent id that another one has.
+    ``duplicates`` are sessions that claim an agent id that another one has.
     """
 
     files: Mapping[str, bytes]
-    user: Fold
+    user: SessionState
     sessions: Mapping[str, Session]
-    agents: Mapping[str, Fold]
-    twins: tuple[str, ...]
+    agents: Mapping[str, SessionState]
+    duplicates: tuple[str, ...]
 
     @classmethod
-    def of_files(cls, files: Mapping[str, bytes]) -> Seen:
+    def of_files(cls, files: Mapping[str, bytes]) -> RootSnapshot:
         """Read files by a reader of their own."""
-        return Reader().look(files)
+        return SnapshotReader().read(files)
 
-    def fold_of(self, owner: str) -> Fold | None:
-        """Return the fold of an agent id, or of USER."""
+    def state_of(self, owner: str) -> SessionState | None:
+        """Return the state of an agent id, or of USER."""
         return self.user if owner == "USER" else self.agents.get(owner)
 
     @property
@@ -91,71 +91,71 @@ class Seen(NamedTuple):
         """The reminders of living agents that have not come, and were not cancelled."""
         return frozenset(
             key
-            for fold in self.agents.values()
-            if not fold.ended
-            for key in fold.reminders
-            if key not in fold.enqueued and key not in fold.cancelled
+            for state in self.agents.values()
+            if not state.ended
+            for key in state.reminders
+            if key not in state.enqueued and key not in state.cancelled
         )
 
     def session_of(self, agent_id: str) -> str:
         """Return an agent's session id, or an empty text."""
-        fold = self.agents.get(agent_id)
-        return fold.session_id if fold else ""
+        state = self.agents.get(agent_id)
+        return state.session_id if state else ""
 
 
-class Reader:
+class SnapshotReader:
     """Reads looks at one root, one after another.
 
     What it keeps of the last looks is for disks that are nearly the same, and take turns.
     """
 
-    __slots__ = ("_folds", "_kept", "_records")
+    __slots__ = ("_cached", "_records", "_states")
 
     def __init__(self) -> None:
-        self._folds: dict[str, Fold] = {}
-        self._kept: dict[tuple[str, bytes], Fold] = {}
+        self._states: dict[str, SessionState] = {}
+        self._cached: dict[tuple[str, bytes], SessionState] = {}
         self._records: dict[bytes, dict[str, Any] | str] = {}
 
-    def look(self, files: Mapping[str, bytes]) -> Seen:
+    def read(self, files: Mapping[str, bytes]) -> RootSnapshot:
         """Return what these files say; a path that ends with a slash is an empty directory."""
         ids = set(map(_session_in, files))
         ids.discard("")
-        user = self._fold(USER_LOG, files)
-        folds = {USER_LOG: user}
+        user = self._state(USER_LOG, files)
+        states = {USER_LOG: user}
         sessions: dict[str, Session] = {}
-        agents: dict[str, Fold] = {}
-        twins: list[str] = []
+        agents: dict[str, SessionState] = {}
+        duplicates: list[str] = []
         for session_id in sorted(ids):
             path = log_path(session_id)
-            folds[path] = fold = self._fold(path, files)
-            sessions[session_id] = self._session(session_id, fold, files)
-            if fold.agent_id in agents:
-                twins.append(session_id)
-            elif fold.agent_id:
-                agents[fold.agent_id] = fold
-        self._folds = folds
-        return Seen(files, user, sessions, agents, tuple(twins))
+            states[path] = state = self._state(path, files)
+            sessions[session_id] = self._session(session_id, state, files)
+            if state.agent_id in agents:
+                duplicates.append(session_id)
+            elif state.agent_id:
+                agents[state.agent_id] = state
+        self._states = states
+        return RootSnapshot(files, user, sessions, agents, tuple(duplicates))
 
-    def _session(self, session_id: str, fold: Fold, files: Mapping[str, bytes]) -> Session:
+    def _session(self, session_id: str, state: SessionState, files: Mapping[str, bytes]) -> Session:
         raw = files.get(f"agents/{session_id}/session.json")
         if raw is None:
-            return Session(session_id, fold, {}, "it is missing")
+            return Session(session_id, state, {}, "it is missing")
         record = self._record(raw)
         if isinstance(record, str):
-            return Session(session_id, fold, {}, record)
-        return Session(session_id, fold, record, "")
+            return Session(session_id, state, {}, record)
+        return Session(session_id, state, record, "")
 
-    def _fold(self, path: str, files: Mapping[str, bytes]) -> Fold:
+    def _state(self, path: str, files: Mapping[str, bytes]) -> SessionState:
         raw = files.get(path, b"")
-        before = self._folds.get(path)
+        before = self._states.get(path)
         if before is not None and before.log.raw == raw:
             return before
-        fold = self._kept.get((path, raw)) or _read(path, raw, before)
-        if fold.violation is None:
-            if len(self._kept) >= _KEPT_FOLDS:
-                self._kept.clear()
-            self._kept[path, raw] = fold
-        return fold
+        state = self._cached.get((path, raw)) or _read(path, raw, before)
+        if state.violation is None:
+            if len(self._cached) >= _MOST_CACHED:
+                self._cached.clear()
+            self._cached[path, raw] = state
+        return state
 
     def _record(self, raw: bytes) -> dict[str, Any] | str:
         record = self._records.get(raw)
@@ -166,9 +166,9 @@ class Reader:
         return record
 
 
-def _read(path: str, raw: bytes, before: Fold | None) -> Fold:
-    """Return the fold of a log; ``before`` is that of an earlier look at it."""
+def _read(path: str, raw: bytes, before: SessionState | None) -> SessionState:
+    """Return the state of a log; ``before`` is that of an earlier agent_view at it."""
     if before is None:
-        return Fold(path, read_log(raw))
+        return SessionState(path, read_log(raw))
     log = read_log(raw, before.log)
-    return before.extended(log) if raw.startswith(before.log.raw) else Fold(path, log)
+    return before.extended(log) if raw.startswith(before.log.raw) else SessionState(path, log)

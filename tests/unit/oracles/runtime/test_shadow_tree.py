@@ -6,18 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from oracles.runtime.seen import Seen
+from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_tree import Registries, ShadowTree
-from oracles.violation import (
-    BrokenTree,
-    Duplicated,
-    FalseAlarm,
-    InvalidState,
-    NameTwice,
-    OutOfSync,
-    Starved,
-    Violation,
-)
+from oracles.runtime.violations import BrokenTree, DuplicateName
+from oracles.violation import Duplicated, FalseAlarm, InvalidState, OutOfSync, Starved, Violation
 from tests.unit.oracles.runtime.story import Story, hexed, message
 from tests.unit.oracles.runtime.team import spawn, spawning
 from tests.unit.oracles.runtime.view import view_of
@@ -35,15 +27,15 @@ class View:
 def tree() -> ShadowTree:
     """Ada, and her child Bob."""
     shadow = ShadowTree(slots=3)
-    shadow.born("a", "Ada", None)
-    shadow.born("b", "Bob", "a")
+    shadow.add_agent("a", "Ada", None)
+    shadow.add_agent("b", "Bob", "a")
     return shadow
 
 
 def test_a_name_is_free_again_when_its_agent_has_ended() -> None:
     shadow = tree()
     assert shadow.is_taken("Bob")
-    shadow.ended("b")
+    shadow.end_agent("b")
     assert not shadow.is_taken("Bob")
     assert shadow.children("a") == []
 
@@ -51,7 +43,7 @@ def test_a_name_is_free_again_when_its_agent_has_ended() -> None:
 @pytest.mark.parametrize(
     ("agent_id", "name", "parent_id", "violation"),
     [
-        ("e", "Ada", None, NameTwice),
+        ("e", "Ada", None, DuplicateName),
         ("b", "Cleo", None, Duplicated),
         ("d", "Dan", "c", BrokenTree),
     ],
@@ -60,31 +52,31 @@ def test_nobody_is_born_who_cannot_be(
     agent_id: str, name: str, parent_id: str | None, violation: type[Violation]
 ) -> None:
     shadow = tree()
-    shadow.born("c", "Cleo", None)
-    shadow.ended("c")
+    shadow.add_agent("c", "Cleo", None)
+    shadow.end_agent("c")
     with pytest.raises(violation):
-        shadow.born(agent_id, name, parent_id)
+        shadow.add_agent(agent_id, name, parent_id)
 
 
 def test_a_parent_does_not_end_before_its_child() -> None:
     shadow = tree()
-    shadow.not_ended("a")
+    shadow.refuse_end("a")
     with pytest.raises(BrokenTree):
-        shadow.ended("a")
+        shadow.end_agent("a")
 
 
 def test_what_is_possible_is_not_refused() -> None:
     shadow = tree()
-    shadow.not_born("Ada")
+    shadow.refuse_agent("Ada")
     with pytest.raises(FalseAlarm):
-        shadow.not_born("Eve")
+        shadow.refuse_agent("Eve")
     with pytest.raises(FalseAlarm):
-        shadow.not_ended("b")
+        shadow.refuse_end("b")
 
 
 def test_an_agent_that_only_the_tree_has_is_missing_in_the_view() -> None:
     with pytest.raises(OutOfSync, match="the view and the tree"):
-        tree().check(View(), Seen.of_files({}), EMPTY)
+        tree().check(View(), RootSnapshot.of_files({}), EMPTY)
 
 
 @pytest.mark.parametrize(
@@ -99,14 +91,16 @@ def test_an_agent_that_only_the_tree_has_is_missing_in_the_view() -> None:
 )
 def test_a_registry_that_has_more_than_the_tree_is_named(registries: Registries, what: str) -> None:
     shadow = ShadowTree(slots=3)
-    shadow.check(View(), Seen.of_files({}), EMPTY)
+    shadow.check(View(), RootSnapshot.of_files({}), EMPTY)
     with pytest.raises(OutOfSync, match=f"the registry of {what} and the tree"):
-        shadow.check(View(), Seen.of_files({}), registries)
+        shadow.check(View(), RootSnapshot.of_files({}), registries)
 
 
 def test_nothing_is_at_work_when_all_is_idle() -> None:
     with pytest.raises(Starved):
-        ShadowTree(slots=3).check(View(), Seen.of_files({}), replace(EMPTY, at_work=("turns",)))
+        ShadowTree(slots=3).check(
+            View(), RootSnapshot.of_files({}), replace(EMPTY, at_work=("turns",))
+        )
 
 
 def family() -> Story:
@@ -142,16 +136,16 @@ def told(slots: int = 1, turns_of_fay: int = 0, responded: bool = True) -> Shado
     """Return the tree that was told what the family has done."""
     shadow = ShadowTree(slots)
     for agent_id, name in ((ADA, "ada"), (EVE, "eve"), (FAY, "fay")):
-        shadow.born(agent_id, name, None)
-    shadow.took_turn(ADA)
-    shadow.born(BOB, "bob", ADA)
+        shadow.add_agent(agent_id, name, None)
+    shadow.add_turn(ADA)
+    shadow.add_agent(BOB, "bob", ADA)
     for agent_id in (BOB, EVE):
-        shadow.took_turn(agent_id)
-        shadow.ended(agent_id)
+        shadow.add_turn(agent_id)
+        shadow.end_agent(agent_id)
         if responded or agent_id != EVE:
-            shadow.responded(agent_id)
+            shadow.add_response(agent_id)
     for _ in range(turns_of_fay):
-        shadow.took_turn(FAY)
+        shadow.add_turn(FAY)
     return shadow
 
 
@@ -170,8 +164,8 @@ REGISTRIES = Registries(
 def test_the_tree_is_what_the_system_shows(state: str) -> None:
     story = family()
     story.records["ada"]["state"] = state
-    seen = story.seen()
-    told().check(view_of(seen), seen, REGISTRIES)
+    snapshot = story.snapshot()
+    told().check(view_of(snapshot), snapshot, REGISTRIES)
 
 
 def test_a_child_that_lives_is_its_parents() -> None:
@@ -179,8 +173,8 @@ def test_a_child_that_lives_is_its_parents() -> None:
     story.root("ada")
     story.create("bob", "ada")
     shadow = ShadowTree(slots=1)
-    shadow.born(ADA, "ada", None)
-    shadow.born(BOB, "bob", ADA)
+    shadow.add_agent(ADA, "ada", None)
+    shadow.add_agent(BOB, "bob", ADA)
     sessions = {ADA: hexed("ada"), BOB: hexed("bob")}
     registries = Registries(
         handlers=sessions,
@@ -190,17 +184,17 @@ def test_a_child_that_lives_is_its_parents() -> None:
         taken=("ada", "bob"),
         at_work=(),
     )
-    seen = story.seen()
-    shadow.check(view_of(seen), seen, registries)
+    snapshot = story.snapshot()
+    shadow.check(view_of(snapshot), snapshot, registries)
     with pytest.raises(OutOfSync, match="children"):
-        shadow.check(view_of(seen), seen, replace(registries, children={ADA: (), BOB: ()}))
+        shadow.check(view_of(snapshot), snapshot, replace(registries, children={ADA: (), BOB: ()}))
 
 
 @pytest.mark.parametrize("change", [{"gated": True}, {"stopped": "EIO"}])
 def test_nobody_is_kept_from_running(change: dict[str, object]) -> None:
-    seen = family().seen()
+    snapshot = family().snapshot()
     with pytest.raises(OutOfSync, match="may not run"):
-        told().check(view_of(seen, fay=change), seen, REGISTRIES)
+        told().check(view_of(snapshot, fay=change), snapshot, REGISTRIES)
 
 
 @pytest.mark.parametrize(
@@ -214,40 +208,40 @@ def test_nobody_is_kept_from_running(change: dict[str, object]) -> None:
     ],
 )
 def test_a_view_that_shows_an_agent_otherwise_is_noticed(change: dict[str, object]) -> None:
-    seen = family().seen()
+    snapshot = family().snapshot()
     with pytest.raises(OutOfSync, match="the view and the tree"):
-        told().check(view_of(seen, fay=change), seen, REGISTRIES)
+        told().check(view_of(snapshot, fay=change), snapshot, REGISTRIES)
 
 
 def test_a_turn_that_the_logs_do_not_have_is_noticed() -> None:
-    seen = family().seen()
-    view = view_of(seen, fay={"turns": ("t9",)})
+    snapshot = family().snapshot()
+    view = view_of(snapshot, fay={"turns": ("t9",)})
     with pytest.raises(OutOfSync, match="the logs and the tree"):
-        told(turns_of_fay=1).check(view, seen, REGISTRIES)
+        told(turns_of_fay=1).check(view, snapshot, REGISTRIES)
 
 
 @pytest.mark.parametrize(("name", "state"), [("ada", "TERMINATED"), ("bob", "SUSPENDED")])
 def test_a_record_says_whether_its_agent_lives(name: str, state: str) -> None:
     story = family()
     story.records[name]["state"] = state
-    seen = story.seen()
+    snapshot = story.snapshot()
     with pytest.raises(InvalidState):
-        told().check(view_of(seen), seen, REGISTRIES)
+        told().check(view_of(snapshot), snapshot, REGISTRIES)
 
 
 def test_no_more_sessions_are_active_than_there_are_slots() -> None:
     story = family()
     for name in ("ada", "fay"):
         story.records[name]["state"] = "ACTIVE"
-    seen = story.seen()
-    told(slots=2).check(view_of(seen), seen, REGISTRIES)
+    snapshot = story.snapshot()
+    told(slots=2).check(view_of(snapshot), snapshot, REGISTRIES)
     with pytest.raises(InvalidState, match="slots"):
-        told(slots=1).check(view_of(seen), seen, REGISTRIES)
+        told(slots=1).check(view_of(snapshot), snapshot, REGISTRIES)
 
 
 def test_user_has_every_result_once() -> None:
-    seen = family().seen()
+    snapshot = family().snapshot()
     with pytest.raises(OutOfSync, match="USER"):
-        told(responded=False).check(view_of(seen), seen, REGISTRIES)
+        told(responded=False).check(view_of(snapshot), snapshot, REGISTRIES)
     with pytest.raises(OutOfSync, match="USER"):
-        told().check(view_of(seen, user=()), seen, REGISTRIES)
+        told().check(view_of(snapshot, user=()), snapshot, REGISTRIES)

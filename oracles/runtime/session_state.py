@@ -1,6 +1,6 @@
 """What the lines of one log add up to, and the laws that hold inside one log (V-5, V-8).
 
-The fold reads the lines from the first, and stops at the first line that breaks a law; the
+The state reads the lines from the first, and stops at the first line that breaks a law; the
 violation is kept, for whoever judges to raise (damage may excuse a session).
 """
 
@@ -12,47 +12,42 @@ from copy import copy
 from itertools import islice
 from typing import Any, Final
 
-from oracles.runtime.fact import (
+from oracles.runtime.log_reader import LogLine, ParsedLog
+from oracles.runtime.log_records import (
     KINDS,
-    Agent,
-    Control,
-    Message,
-    Reminder,
-    Spawn,
-    Start,
-    Subscription,
-    Turn,
+    AgentRecord,
+    ControlRecord,
+    MessageRecord,
+    ReminderRecord,
+    SpawnRecord,
+    StartRecord,
+    SubscriptionRecord,
+    TurnRecord,
     agent_of,
     message_of,
     turn_of,
 )
-from oracles.runtime.line import Line, Log
-from oracles.violation import (
-    CorruptLog,
-    DeliveredTwice,
-    DeliveredUnseen,
-    Duplicated,
-    EarlyDeath,
-    ForgottenReturn,
+from oracles.runtime.violations import (
+    DuplicateCompletion,
+    DuplicateDelivery,
     GateIgnored,
-    InvalidState,
-    Invented,
-    Misdelivered,
-    RanAfterEnd,
-    Resurrected,
+    MisroutedMessage,
+    OverlappingTurns,
+    PrematureDeadLetter,
+    PresentedMismatch,
     SkippedMessage,
-    TurnsOverlap,
-    TwoCompletions,
-    Violation,
-    WrongPresented,
+    UnpresentedDelivery,
+    UnreturnedMessages,
+    WriteAfterEnd,
 )
+from oracles.violation import CorruptLog, Duplicated, InvalidState, Phantom, Resurrected, Violation
 
 MOST_PRESENTATIONS: Final = 5
 
 _GROWING: Final = (dict, list, set)
 
 
-class Fold:
+class SessionState:
     """The state of one session, or of USER; everything in the order of its lines.
 
     ``session_id`` is the name of the log's directory, so USER's is ``user``; ``agent_id`` is
@@ -62,21 +57,21 @@ class Fold:
     ``bootstraps`` the first messages of children to their spawns.
     """
 
-    def __init__(self, path: str, log: Log) -> None:
+    def __init__(self, path: str, log: ParsedLog) -> None:
         self.path = path
         self.session_id = path.split("/")[-2]
         self.log = log
         self.is_user = self.session_id == "user"
         self.created: Mapping[str, Any] = {}
-        self.agent: Agent | None = None
+        self.agent: AgentRecord | None = None
         self.agent_id = ""
-        self.enqueued: dict[str, Message] = {}
+        self.enqueued: dict[str, MessageRecord] = {}
         self.positions: dict[str, int] = {}
         self.pending: dict[str, None] = {}
         self.presentations: Counter[str] = Counter()
-        self.starts: dict[str, Start] = {}
-        self.open_starts: dict[str, Start] = {}
-        self.turns: dict[str, Turn] = {}
+        self.starts: dict[str, StartRecord] = {}
+        self.open_starts: dict[str, StartRecord] = {}
+        self.turns: dict[str, TurnRecord] = {}
         self.failed: set[str] = set()
         self.delivered: dict[str, str] = {}
         self.dead: dict[str, str] = {}
@@ -90,20 +85,20 @@ class Fold:
         self.permitted_starts: set[str] = set()
         self.obeyed: dict[str, tuple[int, str, str]] = {}
         self.metadata: dict[str, Any] = {}
-        self.sent: dict[str, tuple[tuple[int, int], Message]] = {}
-        self.bootstraps: dict[str, Spawn] = {}
-        self.controls: dict[str, Control] = {}
-        self.subscriptions: dict[str, Subscription] = {}
+        self.sent: dict[str, tuple[tuple[int, int], MessageRecord]] = {}
+        self.bootstraps: dict[str, SpawnRecord] = {}
+        self.controls: dict[str, ControlRecord] = {}
+        self.subscriptions: dict[str, SubscriptionRecord] = {}
         self.unsubscribed: dict[str, int] = {}
-        self.reminders: dict[str, Reminder] = {}
+        self.reminders: dict[str, ReminderRecord] = {}
         self.cancelled: dict[str, int] = {}
-        self.notices: dict[str, Message] = {}
+        self.notices: dict[str, MessageRecord] = {}
         self.unknown = 0
         self.violation: Violation | None = None
         self.take(log.lines)
 
-    def extended(self, log: Log) -> Fold:
-        """Return the fold of a log that begins with this one's; this one stays as it is."""
+    def extended(self, log: ParsedLog) -> SessionState:
+        """Return the state of a log that begins with this one's; this one stays as it is."""
         if self.violation is not None:
             return self
         grown = copy(self)
@@ -121,8 +116,8 @@ class Fold:
         """Whether the last word on the gate was to close it."""
         return self.gate_seq > 0
 
-    def take(self, lines: Iterable[Line]) -> None:
-        """Fold in the next lines, up to the first that breaks a law."""
+    def take(self, lines: Iterable[LogLine]) -> None:
+        """SessionState in the next lines, up to the first that breaks a law."""
         for line in lines:
             handler = _HANDLERS.get(line.event)
             if handler is None:
@@ -143,21 +138,21 @@ class Fold:
 
     # --- beginning and end
 
-    def session_created(self, line: Line) -> None:
+    def session_created(self, line: LogLine) -> None:
         if line.seq != 1:
             raise InvalidState("a session was created twice, or late")
         self.created = line.data
 
-    def agent_created(self, line: Line) -> None:
+    def agent_created(self, line: LogLine) -> None:
         if line.seq != 2 or not self.created:
             raise InvalidState("an agent was not created right after its session")
         self.agent = agent_of(line.data)
         self.agent_id = self.agent.agent_id
 
-    def terminated(self, line: Line) -> None:
+    def terminated(self, line: LogLine) -> None:
         reason = line.data["reason"]
         if self.finished or (self.ended and reason == "operator"):
-            raise TwoCompletions("an agent ended twice")
+            raise DuplicateCompletion("an agent ended twice")
         if reason not in ("completed", "operator") or line.data["agent_id"] != self.agent_id:
             raise InvalidState("an end that is none of this agent's")
         if reason == "completed" and not self.ended:
@@ -168,7 +163,7 @@ class Fold:
 
     def _end(self, reason: str, returned: tuple[str, ...]) -> None:
         if returned != tuple(self.pending):
-            raise ForgottenReturn(
+            raise UnreturnedMessages(
                 "an agent left messages unread that were not returned, or the reverse",
                 unread=list(self.pending), returned=returned,
             )  # fmt: skip
@@ -177,43 +172,43 @@ class Fold:
 
     def _must_live(self, what: str) -> None:
         if self.ended:
-            raise RanAfterEnd(f"{what} after the end of the agent")
+            raise WriteAfterEnd(f"{what} after the end of the agent")
 
     # --- messages
 
-    def message_enqueued(self, line: Line) -> None:
+    def message_enqueued(self, line: LogLine) -> None:
         self._must_live("a message was enqueued")
         message = message_of(line.data)
         key = message.message_id
         if key in self.enqueued:
             raise Duplicated("a message was enqueued twice", message=message)
         if message.recipient != ("USER" if self.is_user else self.agent_id):
-            raise Misdelivered("a message is in the wrong log", owner=self.agent_id)
+            raise MisroutedMessage("a message is in the wrong log", owner=self.agent_id)
         if message.kind not in KINDS:
-            raise Invented("a message of no known kind")
+            raise Phantom("a message of no known kind")
         self.enqueued[key] = message
         self.positions[key] = line.seq
         self.pending[key] = None
         if message.kind == "system":
             self.notices[key] = message
 
-    def message_delivered(self, line: Line) -> None:
+    def message_delivered(self, line: LogLine) -> None:
         key = line.data["message_id"]
         if key in self.delivered:
             return
         if key not in self.enqueued:
-            raise Invented("a message is delivered that was never enqueued")
+            raise Phantom("a message is delivered that was never enqueued")
         if not self.is_user:
-            raise DeliveredUnseen("a message is delivered that no turn has consumed")
+            raise UnpresentedDelivery("a message is delivered that no turn has consumed")
         self.delivered[key] = ""
         del self.pending[key]
 
-    def message_dead(self, line: Line) -> None:
+    def message_dead(self, line: LogLine) -> None:
         key = line.data["message_id"]
         if key not in self.pending:
             raise self._not_pending(key)
         if self.presentations[key] < MOST_PRESENTATIONS:
-            raise EarlyDeath(
+            raise PrematureDeadLetter(
                 "a message was given up too early", presentations=self.presentations[key]
             )
         self.dead[key] = line.data["reason"]
@@ -221,13 +216,13 @@ class Fold:
 
     # --- turns
 
-    def turn_start(self, line: Line) -> None:
+    def turn_start(self, line: LogLine) -> None:
         self._must_live("a turn began")
         turn_id, presented = line.data["turn_id"], tuple(line.data["presented"])
         if turn_id in self.turns or turn_id in self.open_starts or turn_id in self.failed:
             raise Duplicated("two turns have one id")
         self._must_be_oldest(presented)
-        start = Start(turn_id, line.seq, line.data["prompt"], presented, len(self.turns))
+        start = StartRecord(turn_id, line.seq, line.data["prompt"], presented, len(self.turns))
         self.starts.pop(turn_id, None)
         self.starts[turn_id] = self.open_starts[turn_id] = start
         self.presentations.update(presented)
@@ -242,7 +237,7 @@ class Fold:
             raise GateIgnored("a gated agent ran turn after turn")
         self.forbidden_starts.append((gate_seq, start_seq))
 
-    def turn_failed(self, line: Line) -> None:
+    def turn_failed(self, line: LogLine) -> None:
         turn_id = line.data["turn_id"]
         if turn_id in self.turns:
             raise InvalidState("a turn failed that is complete")
@@ -252,9 +247,9 @@ class Fold:
             # The disk's fault, which is not that of the messages.
             self.presentations.subtract(start.presented)
 
-    def turn_complete(self, line: Line) -> None:
+    def turn_complete(self, line: LogLine) -> None:
         if self.ended and line.data["terminate"]:
-            raise TwoCompletions("an agent completed twice")
+            raise DuplicateCompletion("an agent completed twice")
         self._must_live("a turn was committed")
         turn_id = line.data["turn_id"]
         if turn_id in self.turns:
@@ -263,10 +258,10 @@ class Fold:
             raise InvalidState("a turn was committed that had failed")
         start = self.starts.get(turn_id)
         if start is not None and next(reversed(self.starts)) != turn_id:
-            raise TurnsOverlap("a turn was committed after a later one had begun")
+            raise OverlappingTurns("a turn was committed after a later one had begun")
         turn = turn_of(line.data, line.seq, len(self.turns), start)
         if start is not None and turn.presented[: len(start.presented)] != start.presented:
-            raise WrongPresented("a turn does not consume what it began with", start=start)
+            raise PresentedMismatch("a turn does not consume what it began with", start=start)
         self._must_be_oldest(turn.presented)
         for key in turn.presented:
             self.delivered[key] = turn_id
@@ -285,7 +280,7 @@ class Fold:
         if turn.terminate:
             self._end("completed", turn.returned)
         elif turn.returned:
-            raise ForgottenReturn("an agent that goes on has returned messages")
+            raise UnreturnedMessages("an agent that goes on has returned messages")
 
     def _must_be_oldest(self, presented: tuple[str, ...]) -> None:
         """Messages are presented oldest first, and only while they are pending."""
@@ -300,12 +295,12 @@ class Fold:
 
     def _not_pending(self, key: str) -> Violation:
         if key in self.delivered:
-            return DeliveredTwice("a message is back that a turn had consumed", message_id=key)
+            return DuplicateDelivery("a message is back that a turn had consumed", message_id=key)
         if key in self.dead:
             return Resurrected("a dead message is back", message_id=key)
-        return Invented("a message is used that was never enqueued", message_id=key)
+        return Phantom("a message is used that was never enqueued", message_id=key)
 
-    def _promise(self, turn: Turn) -> None:
+    def _promise(self, turn: TurnRecord) -> None:
         """Note what a committed turn demands elsewhere; ids are used once."""
         for place, message in enumerate(turn.outbox):
             self._fresh(self.sent, message.message_id)
@@ -332,7 +327,7 @@ class Fold:
 
     # --- gates
 
-    def control(self, line: Line) -> None:
+    def control(self, line: LogLine) -> None:
         self._must_live("a control was obeyed")
         key, op = line.data["control_id"], line.event.removeprefix("tool.")
         if key in self.obeyed:
@@ -351,16 +346,16 @@ class Fold:
 
 
 _HANDLERS: Final = {
-    "session.created": Fold.session_created,
-    "agent.created": Fold.agent_created,
-    "agent.terminated": Fold.terminated,
-    "message.enqueued": Fold.message_enqueued,
-    "message.delivered": Fold.message_delivered,
-    "message.dead": Fold.message_dead,
-    "turn.start": Fold.turn_start,
-    "turn.failed": Fold.turn_failed,
-    "turn.complete": Fold.turn_complete,
-    "tool.gate": Fold.control,
-    "tool.ungate": Fold.control,
-    "tool.permit_turn": Fold.control,
+    "session.created": SessionState.session_created,
+    "agent.created": SessionState.agent_created,
+    "agent.terminated": SessionState.terminated,
+    "message.enqueued": SessionState.message_enqueued,
+    "message.delivered": SessionState.message_delivered,
+    "message.dead": SessionState.message_dead,
+    "turn.start": SessionState.turn_start,
+    "turn.failed": SessionState.turn_failed,
+    "turn.complete": SessionState.turn_complete,
+    "tool.gate": SessionState.control,
+    "tool.ungate": SessionState.control,
+    "tool.permit_turn": SessionState.control,
 }

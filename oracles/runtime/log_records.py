@@ -14,7 +14,7 @@ SENT_KINDS: Final = frozenset(("text", "poke", "response"))
 KINDS: Final = SENT_KINDS | {"bootstrap", "error", "notice", "reminder", "system"}
 
 
-class Agent(NamedTuple):
+class AgentRecord(NamedTuple):
     """What ``agent.created`` says."""
 
     agent_id: str
@@ -24,7 +24,7 @@ class Agent(NamedTuple):
     request_id: str | None
 
 
-class Message(NamedTuple):
+class MessageRecord(NamedTuple):
     """One message, whole."""
 
     message_id: str
@@ -37,7 +37,7 @@ class Message(NamedTuple):
     metadata: Mapping[str, Any]
 
 
-class Spawn(NamedTuple):
+class SpawnRecord(NamedTuple):
     """A child that a turn promises."""
 
     agent_id: str
@@ -49,7 +49,7 @@ class Spawn(NamedTuple):
     bootstrap_id: str
 
 
-class Control(NamedTuple):
+class ControlRecord(NamedTuple):
     """A gate, an ungate or a permit that a turn promises; ``op`` is the event without ``tool.``."""
 
     control_id: str
@@ -57,14 +57,14 @@ class Control(NamedTuple):
     op: str
 
 
-class Subscription(NamedTuple):
+class SubscriptionRecord(NamedTuple):
     """A turn's wish to be told of an end."""
 
     subscription_id: str
     target: str
 
 
-class Reminder(NamedTuple):
+class ReminderRecord(NamedTuple):
     """A turn's message to its own agent, later; ``due_ns`` since 1970."""
 
     reminder_id: str
@@ -72,7 +72,7 @@ class Reminder(NamedTuple):
     payload: Any
 
 
-class Start(NamedTuple):
+class StartRecord(NamedTuple):
     """A ``turn.start``; ``history`` is how many turns were complete before it."""
 
     turn_id: str
@@ -82,31 +82,31 @@ class Start(NamedTuple):
     history: int
 
 
-class Turn(NamedTuple):
+class TurnRecord(NamedTuple):
     """A ``turn.complete``; ``start`` is None when the log does not hold its ``turn.start``."""
 
     turn_id: str
     seq: int
     number: int
-    start: Start | None
+    start: StartRecord | None
     presented: tuple[str, ...]
     response: str
-    outbox: tuple[Message, ...]
-    spawned: tuple[Spawn, ...]
+    outbox: tuple[MessageRecord, ...]
+    spawned: tuple[SpawnRecord, ...]
     terminate: bool
-    controls: tuple[Control, ...]
-    subscribed: tuple[Subscription, ...]
+    controls: tuple[ControlRecord, ...]
+    subscribed: tuple[SubscriptionRecord, ...]
     unsubscribed: tuple[str, ...]
-    reminders: tuple[Reminder, ...]
+    reminders: tuple[ReminderRecord, ...]
     cancelled: tuple[str, ...]
     metadata: Mapping[str, Any]
     returned: tuple[str, ...]
     permitted: bool
 
 
-def agent_of(data: Mapping[str, Any]) -> Agent:
+def agent_of(data: Mapping[str, Any]) -> AgentRecord:
     """Return the agent in the data of ``agent.created``; ``KeyError`` names what lacks."""
-    return Agent(
+    return AgentRecord(
         data["agent_id"],
         data["name"],
         data["parent_session_id"],
@@ -115,9 +115,9 @@ def agent_of(data: Mapping[str, Any]) -> Agent:
     )
 
 
-def message_of(data: Mapping[str, Any]) -> Message:
+def message_of(data: Mapping[str, Any]) -> MessageRecord:
     """Return the message in these members; ``KeyError`` names what lacks."""
-    return Message(
+    return MessageRecord(
         data["message_id"],
         data["sender"],
         data["recipient"],
@@ -129,9 +129,11 @@ def message_of(data: Mapping[str, Any]) -> Message:
     )
 
 
-def turn_of(data: Mapping[str, Any], seq: int, number: int, start: Start | None) -> Turn:
+def turn_of(
+    data: Mapping[str, Any], seq: int, number: int, start: StartRecord | None
+) -> TurnRecord:
     """Return the turn in the data of ``turn.complete``; ``KeyError`` names what lacks."""
-    return Turn(
+    return TurnRecord(
         data["turn_id"],
         seq,
         number,
@@ -141,11 +143,17 @@ def turn_of(data: Mapping[str, Any], seq: int, number: int, start: Start | None)
         tuple(message_of(message) for message in data["outbox"]),
         tuple(_spawn_of(spawn) for spawn in data["spawned"]),
         data["terminate"],
-        tuple(Control(c["control_id"], c["target"], c["op"]) for c in data.get("controls", ())),
-        tuple(Subscription(s["subscription_id"], s["target"]) for s in data.get("subscribed", ())),
+        tuple(
+            ControlRecord(c["control_id"], c["target"], c["op"]) for c in data.get("controls", ())
+        ),
+        tuple(
+            SubscriptionRecord(s["subscription_id"], s["target"])
+            for s in data.get("subscribed", ())
+        ),
         tuple(data.get("unsubscribed", ())),
         tuple(
-            Reminder(r["reminder_id"], r["due_ns"], r["payload"]) for r in data.get("reminders", ())
+            ReminderRecord(r["reminder_id"], r["due_ns"], r["payload"])
+            for r in data.get("reminders", ())
         ),
         tuple(data.get("cancelled", ())),
         data.get("metadata", {}),
@@ -154,8 +162,8 @@ def turn_of(data: Mapping[str, Any], seq: int, number: int, start: Start | None)
     )
 
 
-def _spawn_of(data: Mapping[str, Any]) -> Spawn:
-    return Spawn(
+def _spawn_of(data: Mapping[str, Any]) -> SpawnRecord:
+    return SpawnRecord(
         data["agent_id"],
         data["session_id"],
         data["name"],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oracles.runtime.line import read_line, read_log
-from oracles.runtime.seen import Reader
+from oracles.runtime.log_reader import read_line, read_log
+from oracles.runtime.root_snapshot import SnapshotReader
 from system.storage.line import Line, encode_line
 from tests.unit.oracles.runtime.story import hexed, sealed
 from tests.unit.oracles.runtime.team import team
@@ -79,43 +79,43 @@ def test_a_second_reading_keeps_what_has_not_changed() -> None:
 
 
 def test_a_look_that_was_taken_stays_as_it_is() -> None:
-    story, reader = team(), Reader()
-    before = reader.look(story.files())
+    story, reader = team(), SnapshotReader()
+    before = reader.read(story.files())
     pending = list(before.agents[hexed("a-boss")].pending)
     story.send("m9", "boss", 1)
-    after = reader.look(story.files())
+    after = reader.read(story.files())
     assert list(before.agents[hexed("a-boss")].pending) == pending
     assert list(after.agents[hexed("a-boss")].pending) == [*pending, "m9"]
     assert after.agents[hexed("a-idle")] is before.agents[hexed("a-idle")]
 
 
 def test_a_log_that_has_changed_is_folded_anew() -> None:
-    story, reader = team(), Reader()
-    before = reader.look(story.files()).agents[hexed("a-idle")]
+    story, reader = team(), SnapshotReader()
+    before = reader.read(story.files()).agents[hexed("a-idle")]
     story.at("idle", "message.enqueued")["payload"] = "be somebody"
     story.send("m9", "idle", 1)
-    after = reader.look(story.files()).agents[hexed("a-idle")]
+    after = reader.read(story.files()).agents[hexed("a-idle")]
     assert before.enqueued["boot-idle"].payload == "be idle"
     assert after.enqueued["boot-idle"].payload == "be somebody"
 
 
 def test_logs_that_take_turns_are_not_folded_anew() -> None:
-    story, reader = team(), Reader()
+    story, reader = team(), SnapshotReader()
     files = story.files()
-    before = reader.look(files).agents[hexed("a-idle")]
+    before = reader.read(files).agents[hexed("a-idle")]
     story.send("m9", "idle", 1)
-    longer = reader.look(story.files()).agents[hexed("a-idle")]
-    assert reader.look(files).agents[hexed("a-idle")] is before
-    assert reader.look(story.files()).agents[hexed("a-idle")] is longer
+    longer = reader.read(story.files()).agents[hexed("a-idle")]
+    assert reader.read(files).agents[hexed("a-idle")] is before
+    assert reader.read(story.files()).agents[hexed("a-idle")] is longer
 
 
 def test_a_reminder_is_active_until_it_has_come_or_nobody_waits_for_it() -> None:
     story = team()
-    assert story.seen().active_reminders == set()
+    assert story.snapshot().active_reminders == set()
     story.drop("boss", "message.enqueued", 4)
-    assert story.seen().active_reminders == {"r1"}
+    assert story.snapshot().active_reminders == {"r1"}
     story.at("boss", "turn.complete", 1)["cancelled"] = ["r1"]
-    assert story.seen().active_reminders == set()
+    assert story.snapshot().active_reminders == set()
     del story.at("boss", "turn.complete", 1)["cancelled"]
     story.terminate("boss")
-    assert story.seen().active_reminders == set()
+    assert story.snapshot().active_reminders == set()

@@ -6,18 +6,16 @@ from typing import Any
 
 import pytest
 
-from oracles.runtime.seen import Reader
-from oracles.violation import (
+from oracles.runtime.root_snapshot import SnapshotReader
+from oracles.runtime.violations import (
     BrokenTree,
-    Duplicated,
+    DuplicateCompletion,
     GateIgnored,
-    InvalidState,
-    RanAfterEnd,
+    LostErrorMessage,
     SkippedMessage,
-    TwoCompletions,
-    UntoldError,
-    Violation,
+    WriteAfterEnd,
 )
+from oracles.violation import Duplicated, InvalidState, Violation
 from tests.unit.oracles.runtime.story import Break, Data, Story, hexed
 from tests.unit.oracles.runtime.team import (
     Wrong,
@@ -123,7 +121,7 @@ def test_what_may_happen_is_right(change: Break) -> None:
     story.settle()
 
 
-@WRONG.caught_by(UntoldError)
+@WRONG.caught_by(LostErrorMessage)
 def sender_is_not_told_that_the_recipient_has_completed(story: Story) -> None:
     complete_unread(story)
     story.logs["user"].pop()
@@ -164,13 +162,13 @@ def newer_message_is_shown_first_in_a_turn_that_fails(story: Story) -> None:
     story.add("boss", "turn.failed", turn_id="t4", reason="timeout")
 
 
-@WRONG.caught_by(RanAfterEnd)
+@WRONG.caught_by(WriteAfterEnd)
 def ended_agent_commits_a_turn(story: Story) -> None:
     again = story.at("worker", "turn.complete") | {"turn_id": "t9", "terminate": False}
     story.add("worker", "turn.complete", **again)
 
 
-@WRONG.caught_by(TwoCompletions)
+@WRONG.caught_by(DuplicateCompletion)
 def completed_agent_is_ended_by_the_operator(story: Story) -> None:
     story.at("worker", "agent.terminated")["reason"] = "operator"
 
@@ -181,7 +179,7 @@ def agent_ends_for_a_reason_of_its_own(story: Story) -> None:
     story.at("idle", "agent.terminated")["reason"] = "bored"
 
 
-@WRONG.caught_by(RanAfterEnd)
+@WRONG.caught_by(WriteAfterEnd)
 def ended_agent_is_gated(story: Story) -> None:
     story.add("worker", "tool.gate", control_id="c9", by=BOSS)
 
@@ -262,34 +260,34 @@ def test_a_violation_inside_a_log_names_the_line() -> None:
 
 
 def test_the_first_violation_of_a_log_that_grows_stays() -> None:
-    story, reader = team(), Reader()
+    story, reader = team(), SnapshotReader()
     story.start("boss", "t3", "r1")
-    before = reader.look(story.files()).agents[BOSS]
+    before = reader.read(story.files()).agents[BOSS]
     story.add("boss", "message.dead", message_id="m2", reason="too often")
     story.send("m9", "boss", 1)
-    after = reader.look(story.files()).agents[BOSS]
+    after = reader.read(story.files()).agents[BOSS]
     assert isinstance(after.violation, Duplicated)
     assert list(after.pending) == list(before.pending)
 
 
 def test_a_log_that_broke_a_law_is_not_kept() -> None:
-    story, reader = team(), Reader()
+    story, reader = team(), SnapshotReader()
     story.start("boss", "t3", "r1")
-    reader.look(story.files())
+    reader.read(story.files())
     story.send("m9", "boss", 1)
-    reader.look(story.files())
-    reader.look(team().files())
-    after = reader.look(story.files()).agents[BOSS]
+    reader.read(story.files())
+    reader.read(team().files())
+    after = reader.read(story.files()).agents[BOSS]
     assert isinstance(after.violation, Duplicated)
     assert after.log.raw == story.files()[after.path]
 
 
 def test_a_look_that_was_taken_keeps_its_overlooked_gates() -> None:
-    story, reader = team(), Reader()
+    story, reader = team(), SnapshotReader()
     run_gated(story, 0)
-    before = reader.look(story.files()).agents[IDLE]
+    before = reader.read(story.files()).agents[IDLE]
     lose_turn(story)
     story.send("n1", "idle", 1)
     story.start("idle", "g1", "n1")
-    after = reader.look(story.files()).agents[IDLE]
+    after = reader.read(story.files()).agents[IDLE]
     assert (len(before.forbidden_starts), len(after.forbidden_starts)) == (0, 1)

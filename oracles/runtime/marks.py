@@ -1,0 +1,80 @@
+"""The sometimes-marks of the agent runtime, read from the files that a run leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from oracles.runtime.log_records import MessageRecord
+from oracles.runtime.root_snapshot import RootSnapshot
+
+NESTED_CRASH_WITH_AGENTS: Final = "a crash during the recovery of agents"
+REDELIVERED: Final = "a message was presented again"
+DEAD_LETTER: Final = "a message was presented too often and became dead"
+BOUNCED: Final = "a message to an ended agent was answered by an error"
+SPAWN_REDONE: Final = "recovery created a child of a committed turn"
+OUTBOX_REDONE: Final = "recovery enqueued a message of a committed turn"
+CONTROL_REDONE: Final = "recovery applied a gate, an ungate or a permit"
+NOTICE_REDONE: Final = "recovery sent a notice to a subscriber"
+TERMINATION_FINISHED: Final = "recovery finished a termination"
+ORPHAN_REMOVED: Final = "recovery removed an orphan"
+LOST_TURN_REPORTED: Final = "a recovery notice named a lost turn"
+PERMITTED_TURN: Final = "a gated agent ran a permitted turn"
+REMINDER_AFTER_CRASH: Final = "a reminder was enqueued after a crash"
+STOPPED_SESSION_BACK: Final = "a session stopped by a failed barrier ran again"
+PROVIDER_FAULT: Final = "an injected fault of a provider fired"
+CALL_GIVEN_UP: Final = "the operator abandoned a call that went on"
+
+_ENQUEUED_BY_RECOVERY: Final = {
+    "error": BOUNCED,
+    "notice": NOTICE_REDONE,
+    "system": LOST_TURN_REPORTED,
+    "reminder": REMINDER_AFTER_CRASH,
+    "bootstrap": SPAWN_REDONE,
+}
+
+
+def marks_of_recovery(image: RootSnapshot, recovered: RootSnapshot) -> tuple[str, ...]:
+    """Return the marks of a recovery that found ``image`` and left ``recovered``."""
+    return tuple(dict.fromkeys(_recovery(image, recovered)))
+
+
+def _recovery(image: RootSnapshot, recovered: RootSnapshot) -> Iterator[str]:
+    for after in recovered.agents.values():
+        before = image.agents.get(after.agent_id)
+        if before is None:
+            yield SPAWN_REDONE
+            continue
+        if after.finished and not before.finished:
+            yield TERMINATION_FINISHED
+        if len(after.obeyed) > len(before.obeyed):
+            yield CONTROL_REDONE
+        for key, message in after.enqueued.items():
+            if key not in before.enqueued:
+                yield _ENQUEUED_BY_RECOVERY.get(message.kind, OUTBOX_REDONE)
+    if image.sessions.keys() - recovered.sessions.keys():
+        yield ORPHAN_REMOVED
+    if recovered.user.enqueued.keys() - image.user.enqueued.keys():
+        yield OUTBOX_REDONE
+
+
+def marks_of_run(snapshot: RootSnapshot) -> tuple[str, ...]:
+    """Return the marks that the logs at the end of a run show."""
+    return tuple(dict.fromkeys(_run(snapshot)))
+
+
+def _run(snapshot: RootSnapshot) -> Iterator[str]:
+    for state in snapshot.agents.values():
+        if any(count > 1 for count in state.presentations.values()):
+            yield REDELIVERED
+        if state.dead:
+            yield DEAD_LETTER
+        if any(turn.permitted for turn in state.turns.values()):
+            yield PERMITTED_TURN
+        if any(_is_bounce(snapshot, message) for message in state.enqueued.values()):
+            yield BOUNCED
+
+
+def _is_bounce(snapshot: RootSnapshot, message: MessageRecord) -> bool:
+    target = snapshot.agents.get(message.sender)
+    return message.kind == "error" and target is not None and message.reply_to not in target.dead
