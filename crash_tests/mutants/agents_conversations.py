@@ -7,7 +7,8 @@ from contextlib import suppress
 from json import JSONDecodeError
 
 from crash_tests.mutants.runtime_parts import RuntimeParts
-from oracles.violation import LeakedConversation, Starved, WrongConversation
+from oracles.runtime.violations import ConversationMismatch, LeakedConversation
+from oracles.violation import Starved
 from system.agents.agent import Agent
 from system.agents.multiplexer import Pool, Slot, opening_of
 from system.agents.provider_state import ProviderState
@@ -53,13 +54,13 @@ class HastyPool(Pool):
 
 
 stale_blob_is_trusted = RuntimeParts(pool=TrustingPool).mutant(
-    "a stale provider blob takes the conversation back", WrongConversation
+    "a stale provider blob takes the conversation back", ConversationMismatch
 )
 identity_is_saved_late = RuntimeParts(pool=LateIdentities).mutant(
     "a conversation's name is saved only when it is suspended",
     JSONDecodeError,
     Starved,
-    WrongConversation,
+    ConversationMismatch,
 )
 slot_goes_before_its_record = RuntimeParts(pool=HastyPool).mutant(
     "a slot is given up before its record is saved", LeakedConversation

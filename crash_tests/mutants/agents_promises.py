@@ -7,17 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 from crash_tests.mutants.runtime_parts import RuntimeParts
-from oracles.violation import (
-    InvalidState,
-    LostAck,
+from oracles.runtime.violations import (
+    EffectsMismatch,
     LostMessage,
     LostSpawn,
-    OutOfSync,
-    Starved,
-    TornRecord,
-    UnfinishedEnd,
-    WrongEffects,
+    UnfinishedTermination,
 )
+from oracles.violation import InvalidState, LostAck, OutOfSync, Starved, TornRecord
 from system.agents.agent import Agent, Owed
 from system.agents.effects import Spawn
 from system.agents.message import UNANSWERED, USER, Message
@@ -88,7 +84,7 @@ class EndlessSessions(Orchestrator):
 
 
 message_to_new_child_is_lost = RuntimeParts(orchestrator=UnloggedFirstMessages).mutant(
-    "a message to a child of the same turn is not logged", LostMessage, WrongEffects
+    "a message to a child of the same turn is not logged", LostMessage, EffectsMismatch
 )
 system_messages_are_bare = RuntimeParts(orchestrator=BareSystemMessages).mutant(
     "the runtime's own messages lose their time and reference", TornRecord
@@ -100,7 +96,10 @@ bootstrap_is_volatile = RuntimeParts(orchestrator=ForgottenBootstraps).mutant(
     "a child's first message is volatile", LostSpawn, LostMessage, Starved
 )
 ended_sessions_stay_suspended = RuntimeParts(orchestrator=EndlessSessions).mutant(
-    "the record of an agent that has ended stays as it was", OutOfSync, UnfinishedEnd, InvalidState
+    "the record of an agent that has ended stays as it was",
+    OutOfSync,
+    UnfinishedTermination,
+    InvalidState,
 )
 
 

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from crash_tests.mutants.runtime_parts import RuntimeParts
-from oracles.violation import (
-    BrokenTree,
-    Garbage,
-    LateReminder,
-    LostControl,
-    NotContained,
-    OutOfSync,
-    Starved,
-    UnreadableAfterCrash,
-    UntoldNotice,
-)
+from oracles.runtime.violations import BrokenTree, LateReminder, LostControl, LostNotice
+from oracles.violation import Garbage, NotContained, OutOfSync, Starved, UnreadableAfterCrash
 from system.agents.history import History
 from system.recovery.recovery import Recovery
 from system.sessions.session_store import SessionStore
@@ -71,7 +62,7 @@ reminders_are_not_restored = RuntimeParts(recovery=RemindersForgotten).mutant(
     "reminders are volatile", LateReminder, OutOfSync
 )
 subscriptions_are_not_restored = RuntimeParts(recovery=SubscriptionsForgotten).mutant(
-    "subscriptions are volatile", UntoldNotice, OutOfSync
+    "subscriptions are volatile", LostNotice, OutOfSync
 )
 orphans_are_never_collected = RuntimeParts(store=HoardingStore).mutant(
     "what is left of a creation is never collected", BrokenTree, Garbage

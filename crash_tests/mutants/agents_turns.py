@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crash_tests.mutants.runtime_parts import RuntimeParts
-from oracles.violation import (
-    DeliveredUnseen,
-    Invented,
+from oracles.runtime.violations import (
+    DuplicateCompletion,
+    EffectsMismatch,
     LostMessage,
     LostSpawn,
-    Misdelivered,
-    TwoCompletions,
-    UnfinishedTurn,
-    WrongEffects,
-    WrongPresented,
+    MisroutedMessage,
+    PrematureCommit,
+    PresentedMismatch,
+    UnpresentedDelivery,
 )
+from oracles.violation import Phantom
 from system.agents import event
 from system.agents.agent import Agent, Owed
 from system.agents.orchestrator import Orchestrator
@@ -81,14 +81,20 @@ class HastyTools(TurnTools):
 
 
 inbox_is_drained = RuntimeParts(turns=DrainingTurns).mutant(
-    "a turn consumes messages that it never showed", DeliveredUnseen, WrongPresented, LostMessage
+    "a turn consumes messages that it never showed",
+    UnpresentedDelivery,
+    PresentedMismatch,
+    LostMessage,
 )
 failed_turn_is_complete = RuntimeParts(turns=FinallyCompleteTurns).mutant(
-    "a failed turn is recorded as a completed one", UnfinishedTurn
+    "a failed turn is recorded as a completed one", PrematureCommit
 )
 children_stand_in_no_line = RuntimeParts(turns=SpawnlessTurns).mutant(
-    "children stand in no line of their parent", Invented, LostSpawn, WrongEffects
+    "children stand in no line of their parent", Phantom, LostSpawn, EffectsMismatch
 )
 response_goes_before_its_turn = RuntimeParts(tools=HastyTools).mutant(
-    "a response is delivered before its turn is durable", TwoCompletions, Misdelivered, Invented
+    "a response is delivered before its turn is durable",
+    DuplicateCompletion,
+    MisroutedMessage,
+    Phantom,
 )

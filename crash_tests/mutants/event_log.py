@@ -16,9 +16,9 @@ from crash_tests.targets.event_log import EventLogTarget, OpenLog
 from oracles.violation import (
     Duplicated,
     FalseAlarm,
-    Invented,
+    LogGap,
     LostAck,
-    Overtaken,
+    Phantom,
     Reordered,
     Resurrected,
     UnreadableAfterCrash,
@@ -193,7 +193,7 @@ torn_pending_is_appended = _mutant(
     LostAck,
     Resurrected,
     Duplicated,
-    Invented,
+    Phantom,
 )
 torn_tail_stays_without_pending = _mutant(
     "a torn tail stays when there is no pending entry",
@@ -223,7 +223,7 @@ partial_line_stays = _mutant(
     _partial_line_stays,
     FalseAlarm,
     LostAck,
-    Overtaken,
+    LogGap,
 )
 failed_barrier_is_forgotten = _mutant(
     "a failed fsync is forgotten and the log goes on",
@@ -231,5 +231,5 @@ failed_barrier_is_forgotten = _mutant(
     _failed_barrier_is_forgotten,
     FalseAlarm,
     LostAck,
-    Overtaken,
+    LogGap,
 )

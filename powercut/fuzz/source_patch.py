@@ -25,11 +25,11 @@ from types import CodeType, ModuleType
 from typing import Final
 
 from faults.crash_point import CrashPoint
-from oracles.marks import Mark
+from oracles.marks import Marks
 from sim.errors import HarnessError
 
 _ENGINE: Final = frozenset(
-    name.partition(".")[0] for name in (__name__, CrashPoint.__module__, Mark.__module__)
+    name.partition(".")[0] for name in (__name__, CrashPoint.__module__, Marks.__module__)
 ) | frozenset((HarnessError.__module__.partition(".")[0],))
 
 
