@@ -38,12 +38,12 @@ from powercut import (
     HypothesisChoices,
     Image,
     InvalidState,
-    Invented,
     Known,
     Limits,
     LostAck,
     Mutant,
     PersistenceModel,
+    Phantom,
     Phase,
     PlainChoices,
     PowerOff,
@@ -71,7 +71,7 @@ from powercut import (
 )
 
 VIOLATIONS: tuple[type[Violation], ...] = (
-    Duplicated, FalseAlarm, Garbage, InvalidState, Invented, LostAck, Reordered, Resurrected,
+    Duplicated, FalseAlarm, Garbage, InvalidState, Phantom, LostAck, Reordered, Resurrected,
     SilentEmpty, TornRecord, UnreadableAfterCrash,
 )  # fmt: skip
 
