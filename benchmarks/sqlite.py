@@ -11,16 +11,16 @@ from powercut.explorer.explore import explore
 from powercut.explorer.verdicts import Exploration
 
 _GOAL: Final = 5_000
-_SCENARIO: Final = "sqlite-wal-full"
+_TAG: Final = "sqlite-wal-full"
 
 
 def rows() -> Iterator[Row]:
     """Yield the row of SQLite, on one core."""
-    scenario = next(scenario for scenario in SCENARIOS if scenario.tag == _SCENARIO)
+    chosen = next(chosen for chosen in SCENARIOS if chosen.tag == _TAG)
     found: list[Exploration] = []
 
     def run() -> None:
-        found.append(explore(scenario.workload, scenario.check, "posix"))
+        found.append(explore(chosen.workload, chosen.check, "posix"))
 
     run()
     seconds = min(seconds_of(run) for _ in range(3))

@@ -1,8 +1,7 @@
-"""Programs whose fate under every persistence model is known before the simulator is asked.
+"""Programs whose verdict under every persistence model is known independently.
 
-The correct ones must stay silent under every model, the others must be caught: an alarm on
-a correct program is the most expensive failure of a simulator, a silence on a wrong one the
-most dangerous.
+The correct ones must be safe under every model, the others must be caught: a false alarm is
+the most expensive failure of a simulator, a missed bug the most dangerous.
 """
 
 from __future__ import annotations
@@ -30,33 +29,33 @@ ALL = frozenset(MODELS)
 WRITE = os.O_CREAT | os.O_TRUNC | os.O_WRONLY
 
 
-def _sync_root(disk: Process) -> None:
-    descriptor = disk.open("/", os.O_RDONLY | os.O_DIRECTORY)
-    disk.fsync(descriptor)
-    disk.close(descriptor)
+def _sync_root(process: Process) -> None:
+    descriptor = process.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    process.fsync(descriptor)
+    process.close(descriptor)
 
 
-def _atomic_write(disk: Process, data: bytes, *, fsync: bool, fsync_directory: bool) -> None:
-    descriptor = disk.open("/f.tmp", WRITE, 0o644)
-    disk.write(descriptor, data)
+def _atomic_write(process: Process, data: bytes, *, fsync: bool, fsync_directory: bool) -> None:
+    descriptor = process.open("/f.tmp", WRITE, 0o644)
+    process.write(descriptor, data)
     if fsync:
-        disk.fsync(descriptor)
-    disk.close(descriptor)
-    disk.replace("/f.tmp", "/f")
+        process.fsync(descriptor)
+    process.close(descriptor)
+    process.replace("/f.tmp", "/f")
     if fsync_directory:
-        _sync_root(disk)
+        _sync_root(process)
 
 
 def _writer(
-    *, fsync: bool, fsync_directory: bool, promise: bool
+    *, fsync: bool, fsync_directory: bool, acknowledge: bool
 ) -> Callable[[Process, History], None]:
-    """Return a workload that creates /f and replaces it; ``promise``: it acknowledges both."""
+    """Return a workload that creates /f and replaces it, and acknowledges if ``acknowledge``."""
 
-    def workload(disk: Process, ack: History) -> None:
+    def workload(process: Process, ack: History) -> None:
         for data in (b"old value", b"the new value"):
             ack.attempt({"/f": data})
-            _atomic_write(disk, data, fsync=fsync, fsync_directory=fsync_directory)
-            if promise:
+            _atomic_write(process, data, fsync=fsync, fsync_directory=fsync_directory)
+            if acknowledge:
                 ack({"/f": data})
 
     return workload
@@ -67,12 +66,12 @@ def _safe(verdicts: dict[str, Exploration]) -> frozenset[str]:
     return frozenset(name for name, verdict in verdicts.items() if verdict.safe)
 
 
-# What disk.md, section 4, implies. Without fsync, whole files come only from models that
-# keep data before the rename, in order; the first rename is to a new name, which btrfs does
-# not order either. No model makes a rename durable by itself, so without a sync of the
-# directory an acknowledgement is a lie under all of them.
+# From the definitions of the models. Without fsync, only models that order data before the
+# rename leave complete files; the first rename is to a new name, which btrfs does not order
+# either. No model makes a rename durable by itself, so without a sync of the directory an
+# acknowledgement is wrong under all of them.
 VERDICTS = {
-    # fsync, fsync of the directory: models on which it is atomic, and on which it is durable
+    # fsync, fsync of the directory: models under which it is atomic, and those where durable
     (False, False): (frozenset({"scc", "ext4-journal"}), frozenset()),
     (False, True): (
         frozenset({"scc", "ext4-journal"}), frozenset({"scc", "ext4-journal"}),
@@ -85,21 +84,21 @@ UNLIMITED = Limits(states_per_point=100_000)
 
 
 @pytest.mark.parametrize(("fsync", "fsync_directory"), VERDICTS)
-def test_verdicts_on_atomic_write_are_those_of_the_table(
+def test_an_atomic_write_is_safe_under_the_models_of_the_table(
     fsync: bool, fsync_directory: bool
 ) -> None:
-    def verdicts(*, promise: bool) -> frozenset[str]:
-        workload = _writer(fsync=fsync, fsync_directory=fsync_directory, promise=promise)
+    def verdicts(*, acknowledge: bool) -> frozenset[str]:
+        workload = _writer(fsync=fsync, fsync_directory=fsync_directory, acknowledge=acknowledge)
         return _safe(explore_models(workload, limits=UNLIMITED))
 
     atomic, durable = VERDICTS[fsync, fsync_directory]
-    assert verdicts(promise=False) == atomic
-    assert verdicts(promise=True) == durable
+    assert verdicts(acknowledge=False) == atomic
+    assert verdicts(acknowledge=True) == durable
 
 
-def _replace_existing(disk: Process, ack: History) -> None:
+def _replace_existing(process: Process, ack: History) -> None:
     ack.attempt({"/f": b"the new value"})
-    _atomic_write(disk, b"the new value", fsync=False, fsync_directory=False)
+    _atomic_write(process, b"the new value", fsync=False, fsync_directory=False)
 
 
 def _image_with_old_value() -> Image:
@@ -108,7 +107,7 @@ def _image_with_old_value() -> Image:
     return disk.snapshot()
 
 
-def test_replacing_an_existing_file_without_fsync_is_atomic_where_the_rename_waits() -> None:
+def test_replacing_a_file_without_fsync_is_atomic_under_models_whose_rename_waits() -> None:
     image = _image_with_old_value()
     models = [*MODELS.values(), EXT4_ORDERED.with_strong_heuristics()]
     safe = {
@@ -121,20 +120,20 @@ def test_replacing_an_existing_file_without_fsync_is_atomic_where_the_rename_wai
 
 @pytest.mark.parametrize("model", MODELS)
 def test_no_program_that_replaces_files_survives_a_torn_rename(model: str) -> None:
-    workload = _writer(fsync=True, fsync_directory=True, promise=True)
+    workload = _writer(fsync=True, fsync_directory=True, acknowledge=True)
     assert explore(workload, model=model).safe
     assert not explore(workload, model=MODELS[model].with_torn_rename()).safe
 
 
-def _rewrite_json_in_place(disk: Process, ack: History) -> None:
+def _rewrite_json_in_place(process: Process, ack: History) -> None:
     for count in range(2):
         value = json.dumps({"count": count}).encode()
         ack.attempt({"/state.json": value})
-        descriptor = disk.open("/state.json", WRITE, 0o644)
-        disk.write(descriptor, value)
-        disk.fsync(descriptor)
-        disk.close(descriptor)
-        _sync_root(disk)
+        descriptor = process.open("/state.json", WRITE, 0o644)
+        process.write(descriptor, value)
+        process.fsync(descriptor)
+        process.close(descriptor)
+        _sync_root(process)
         ack({"/state.json": value})
 
 
@@ -145,11 +144,11 @@ def test_rewriting_json_in_place_is_caught(model: str) -> None:
     assert {type(failure.violation) for failure in result.failures} & {SilentEmpty, TornRecord}
 
 
-# -- dbm.dumb: its index is in memory until it is closed -----------------------------------
+# -- dbm.dumb keeps its index in memory until it is closed ---------------------------------
 
 
 class _Files:
-    """The names of ``io`` and ``os`` that ``dbm.dumb`` uses, on a simulated disk."""
+    """The functions of ``io`` and ``os`` that ``dbm.dumb`` uses, on a simulated disk."""
 
     def __init__(self, process: Process) -> None:
         self.open = process.open_file
@@ -159,7 +158,7 @@ class _Files:
 
 
 def _dumb_on(process: Process) -> Any:
-    """Load a copy of ``dbm.dumb`` that sees this disk instead of the machine's."""
+    """Load a copy of ``dbm.dumb`` that uses this disk."""
     assert dbm.dumb.__file__ is not None
     spec = importlib.util.spec_from_file_location("dumb_on_disk", dbm.dumb.__file__)
     assert spec is not None
@@ -172,19 +171,19 @@ def _dumb_on(process: Process) -> Any:
     return module
 
 
-def _store_in_dumb(disk: Process, ack: History) -> None:
-    database = _dumb_on(disk).open("/store", "c")
+def _store_in_dumb(process: Process, ack: History) -> None:
+    database = _dumb_on(process).open("/store", "c")
     for key in ("a", "b"):
         database[key] = b"value of " + key.encode()
         ack(key)
     database.close()
 
 
-def _check_dumb(disk: Process, known: Known) -> None:
-    database = _dumb_on(disk).open("/store", "c")
+def _check_dumb(process: Process, known: Known) -> None:
+    database = _dumb_on(process).open("/store", "c")
     lost = [key for key in known.acknowledged if database.get(key) is None]
     if lost:
-        raise Violation("keys that were stored are gone", lost=lost)
+        raise Violation("stored keys are lost", lost=lost)
 
 
 def test_dbm_dumb_loses_keys_under_a_plain_kill() -> None:

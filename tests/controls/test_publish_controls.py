@@ -1,7 +1,7 @@
-"""Correct programs stay silent under every model; without one barrier they are caught.
+"""Correct programs are safe under every model; without one barrier they are not.
 
-The table says on which models each barrier is missed. It follows from disk.md, section 4;
-where a barrier is missed on few models, or on none, the reason stands beside it.
+The table lists the models under which each barrier is needed. It follows from the definitions
+of the models; where a barrier is needed under few models, or none, a comment gives the reason.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ ALL = frozenset(MODELS)
 NONE: frozenset[str] = frozenset()
 POSIX_ONLY = frozenset({"posix"})
 UNORDERED = ALL - {"scc", "ext4-journal"}
-"""Data of a file has no order with later operations. The other two keep everything in order."""
+"""A file's data is not ordered with later operations. The other two models order everything."""
 NO_WAIT_OVER = UNORDERED - {"btrfs"}
-"""The same, where the rename goes over a name: btrfs waits for the data then."""
+"""The same for a rename over an existing name, for which btrfs waits for the data."""
 OWN_DIRECTORY = frozenset({"btrfs", "posix"})
-"""fsync of one file or directory says nothing about other directories."""
+"""fsync of one file or directory does not make other directories durable."""
 
-MISSED: dict[str, dict[str, frozenset[str]]] = {
+NEEDED: dict[str, dict[str, frozenset[str]]] = {
     "replace": {"fsync /t": NO_WAIT_OVER, "fsync /": ALL},
     "create": {"fsync /t": UNORDERED, "fsync /": ALL},
-    # A rename is one micro-operation, durable with its new name: a barrier on the directory
-    # that it leaves adds nothing. On the others one barrier covers the metadata of all.
+    # A rename is one micro-operation, durable with its new name, so a barrier on the source
+    # directory adds nothing. Under the other models one barrier covers all metadata.
     "publish into another directory": {
         "fsync /d/t": UNORDERED, "fsync /e": OWN_DIRECTORY, "fsync /d": NONE,
     },
@@ -39,7 +39,7 @@ MISSED: dict[str, dict[str, frozenset[str]]] = {
     "delete": {"fsync /": ALL},
     "replace under a lock": {"fsync /t": NO_WAIT_OVER, "fsync /": ALL},
     "scratch file": {"fsync /": ALL},
-    # Everywhere but on posix, fsync of a file or a directory brings the way that leads to it.
+    # Except under posix, fsync of a file or directory makes the names of its path durable.
     "directories from the top": {
         "fsync /": POSIX_ONLY, "fsync /a": POSIX_ONLY, "fsync /a/b/t": UNORDERED, "fsync /a/b": ALL,
     },
@@ -47,8 +47,7 @@ MISSED: dict[str, dict[str, frozenset[str]]] = {
         "fsync /a/b/t": UNORDERED, "fsync /a/b": OWN_DIRECTORY, "fsync /a": POSIX_ONLY,
         "fsync /": POSIX_ONLY,
     },
-    # Both files were synced, and with them their names; on posix only the directory's barrier
-    # does that.
+    # fsync of a file makes its name durable; under posix only a barrier on the directory does.
     "publish directory": {
         "fsync /t/f": UNORDERED, "fsync /t/g": UNORDERED, "fsync /t": POSIX_ONLY, "fsync /": ALL,
     },
@@ -58,17 +57,17 @@ MISSED: dict[str, dict[str, frozenset[str]]] = {
     },
     "rewrite": {"fsync /f": ALL},
     "several descriptors": {"fsync /f": ALL},
-    # The name of the undo file comes with its own fsync. Losing the last barrier rolls an
-    # acknowledged change back: what SQLite does with synchronous=FULL.
+    # fsync of the undo file makes its name durable. Without the last barrier an acknowledged
+    # change is rolled back, as by SQLite with synchronous=FULL.
     "undo": {
         "fsync /undo": UNORDERED, "fsync /": POSIX_ONLY, "fsync /f": UNORDERED,
         "fsync /d/f": UNORDERED, "fsync / again": ALL,
     },
     "log": {"fsync /": POSIX_ONLY, "fsync after 1": ALL, "fsync after 2": ALL},
     "log with synchronous writes": {"O_DSYNC": ALL, "fsync /": POSIX_ONLY},
-    # The first fdatasync makes the size durable too, since the record cannot be read without.
-    "log with room": {
-        "fsync the room": NONE, "fsync /": POSIX_ONLY, "fdatasync after 1": ALL,
+    # The first fdatasync makes the size durable too, without which the record cannot be read.
+    "preallocated log": {
+        "fsync the space": NONE, "fsync /": POSIX_ONLY, "fdatasync after 1": ALL,
         "fdatasync after 2": ALL,
     },
 }  # fmt: skip
@@ -90,9 +89,9 @@ def test_a_correct_program_is_safe(name: str, model: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_each_barrier_is_missed_where_the_table_says(name: str) -> None:
-    missed = {
+def test_each_barrier_is_needed_under_the_models_of_the_table(name: str) -> None:
+    needed = {
         barrier: frozenset(model for model in MODELS if not _explored(name, model, barrier).safe)
         for barrier in PROGRAMS[name].barriers()
     }
-    assert missed == MISSED[name]
+    assert needed == NEEDED[name]

@@ -1,9 +1,9 @@
-"""SQLite as the judge of the disk: an independently proven database, under every model.
+"""SQLite, an independently proven database, as the test of the disk under every model.
 
-An alarm on a setting that must pass is a bug of the simulator. One that must fail and does
-not is a disk that forgives too much.
+A failure of a setting that must pass is a bug of the simulator. A pass of a setting that must
+fail means that the disk is too forgiving.
 
-What SQLite documents (``pragma.html#pragma_synchronous``): WAL with FULL and a rollback
+SQLite documents (``pragma.html#pragma_synchronous``): WAL with FULL and a rollback
 journal with EXTRA lose nothing. DELETE with FULL can roll back the last commit after a
 power loss, because the removal of the journal is not synced. WAL with NORMAL loses
 commits, and corrupts nothing. OFF can corrupt the database.
@@ -28,14 +28,14 @@ from sim.sqlite.device import device_of
 
 ROWS = 2
 LIMITS = Limits(states_per_point=128, samples=32)
-# Enough to find what is wrong with a setting that is known to be unsafe.
+# Enough to find the failure of a setting that is known to be unsafe.
 FEW = Limits(states_per_point=16, samples=8)
 NORMAL, EXCLUSIVE = "normal", "exclusive"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the database is run."""
+    """The pragmas of the database."""
 
     mode: str
     synchronous: str
@@ -47,10 +47,10 @@ class Settings:
 
 
 def one_table(settings: Settings) -> Workload:
-    """Return a workload that makes a table and puts rows in, each its own transaction.
+    """Return a workload that creates a table and inserts rows, one in each transaction.
 
-    It acknowledges how many rows there must be. A WAL is emptied into the database after
-    each row, for that is where an unsafe one does damage.
+    It acknowledges the number of rows. A WAL is checkpointed after each row, because that
+    is where an unsafe one does damage.
     """
 
     def workload(process: Process, acknowledge: History) -> None:
@@ -71,8 +71,8 @@ def one_table(settings: Settings) -> Workload:
     return workload
 
 
-def look(process: Process) -> list[int] | None:
-    """Boot, recover, and return the rows, or None if there is no table; damage is raised."""
+def read_rows(process: Process) -> list[int] | None:
+    """Recover and return the rows, or None if there is no table; raise a violation if damaged."""
     connection = connect(process, "/db")
     try:
         connection.pragma("locking_mode", EXCLUSIVE)
@@ -87,8 +87,8 @@ def look(process: Process) -> list[int] | None:
 
 
 def nothing_is_lost(process: Process, known: Known) -> None:
-    """Every acknowledged row is there, and at most the one that was on its way beside it."""
-    rows = look(process)
+    """Every acknowledged row exists, and beside them at most the one in flight."""
+    rows = read_rows(process)
     allowed: list[list[int] | None] = [
         list(range(1, int(str(count)) + 1))
         for count in (*known.acknowledged[-1:], *known.in_flight)
@@ -100,10 +100,10 @@ def nothing_is_lost(process: Process, known: Known) -> None:
 
 
 def nothing_is_damaged(process: Process, known: Known) -> None:
-    """The database is sound, and holds the first rows without a gap."""
-    rows = look(process)
+    """The database is intact, and has the first rows without a gap."""
+    rows = read_rows(process)
     if rows is not None and rows != list(range(1, len(rows) + 1)):
-        raise Violation("rows are there without those before them", rows=rows)
+        raise Violation("rows exist without those before them", rows=rows)
 
 
 def explored(
@@ -153,7 +153,7 @@ def test_without_barriers_acknowledged_rows_are_lost(mode: str, model: str) -> N
 
 @pytest.mark.parametrize(
     "model",
-    # Where everything keeps its order there is nothing to mix up.
+    # The others order all writes.
     [model for model in MODELS if model not in {"scc", "ext4-journal"}],
 )
 @pytest.mark.parametrize("mode", ["delete", "wal"])
@@ -162,7 +162,7 @@ def test_without_barriers_the_database_is_damaged(mode: str, model: str) -> None
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_journal_that_comes_back_rolls_back_an_acknowledged_commit(model: str) -> None:
+def test_a_reappearing_journal_rolls_back_an_acknowledged_commit(model: str) -> None:
     settings = Settings("delete", "full", NORMAL)
     lossy = explored(settings, model, limits=FEW)
     assert {type(failure.violation) for failure in lossy.failures} == {LostAck}
@@ -176,17 +176,19 @@ def test_wal_with_normal_loses_commits_and_damages_nothing(model: str) -> None:
     assert explored(settings, model, nothing_is_damaged, FEW).failures == []
 
 
-def test_a_promise_that_the_disk_does_not_keep_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = device_of(MODELS["xfs"])
-    flags = honest.characteristics | apsw.SQLITE_IOCAP_SAFE_APPEND
-    boastful = honest._replace(characteristics=flags)
-    monkeypatch.setattr("sim.sqlite.vfs.device_of", lambda _model: boastful)
+def test_a_device_flag_that_the_disk_does_not_justify_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    justified = device_of(MODELS["xfs"])
+    flags = justified.characteristics | apsw.SQLITE_IOCAP_SAFE_APPEND
+    unjustified = justified._replace(characteristics=flags)
+    monkeypatch.setattr("sim.sqlite.vfs.device_of", lambda _model: unjustified)
     settings = Settings("delete", "extra", EXCLUSIVE, 512)
     assert {type(failure.violation) for failure in explored(settings, "xfs").failures} == {LostAck}
 
 
 def two_databases(process: Process, acknowledge: History) -> None:
-    """Put rows into two databases in one transaction each, through a super-journal."""
+    """Insert rows into two databases, both in one transaction, with a super-journal."""
     connection = connect(process, "/db")
     for name in ("main", "other"):
         if name == "other":

@@ -1,4 +1,4 @@
-"""The single source of difference: simplest first, repeatable, and honest when it cannot repeat."""
+"""Choices answer the simplest first, repeat by seed and by replay, and report a divergence."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def test_a_recording_replays_to_the_same_answers() -> None:
     replay.finish()
 
 
-def test_a_recording_goes_where_it_was_told() -> None:
+def test_a_recording_is_appended_to_the_given_list() -> None:
     chosen: list[Chosen] = []
     RecordingChoices(PlainChoices(), chosen).integer("a", 2, 10)
     assert chosen == [Chosen("a", 2, 10, 2)]
 
 
 @pytest.mark.parametrize(("label", "high"), [("other", 10), ("a", 11)], ids=["label", "range"])
-def test_a_replay_says_where_a_question_does_not_fit(label: str, high: int) -> None:
+def test_a_replay_reports_the_first_question_that_does_not_fit(label: str, high: int) -> None:
     replay = ReplayChoices([Chosen("a", 0, 10, 4), Chosen("a", 0, 10, 5)])
     replay.integer("a", 0, 10)
     with pytest.raises(Diverged) as diverged:
@@ -61,11 +61,11 @@ def test_a_replay_says_where_a_question_does_not_fit(label: str, high: int) -> N
     assert diverged.value.recorded == "a[0..10]"
 
 
-def test_a_replay_that_runs_out_says_so() -> None:
+def test_a_replay_reports_that_it_has_no_more_answers() -> None:
     with pytest.raises(Diverged, match=r"choice 0: asked=a\[0\.\.1\] recorded=nothing more"):
         ReplayChoices([]).integer("a", 0, 1)
 
 
-def test_a_replay_that_is_not_used_up_says_so() -> None:
+def test_a_replay_reports_answers_that_were_not_used() -> None:
     with pytest.raises(Diverged, match="asked=nothing more"):
         ReplayChoices([Chosen("a", 0, 1, 1)]).finish()

@@ -16,7 +16,7 @@ READ_WRITE_CREATE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 
 
 class Arm(Protocol):
-    """A directory in which SQLite runs; names are relative to it."""
+    """A directory for databases; names are relative to it."""
 
     def open(self, name: str, flags: int = READ_WRITE_CREATE) -> apsw.Connection:
         """Open a database; the arm closes it at the end."""
@@ -103,7 +103,7 @@ def both_arms(tmp_path: Path) -> tuple[UnixArm, SimulatedArm]:
 
 
 def outcome(connection: apsw.Connection, statement: str) -> object:
-    """Return what a statement gives, or what it raises: type and result codes."""
+    """Return the rows of a statement, or the type and the result codes of its error."""
     try:
         return list(connection.execute(statement))
     except apsw.Error as error:
@@ -116,7 +116,7 @@ def codes(error: apsw.Error) -> tuple[str, int, int]:
 
 
 def opening(arm: Arm, name: str, flags: int = READ_WRITE_CREATE) -> Iterator[object]:
-    """Yield what opening a database and looking at it gives."""
+    """Yield the outcomes of opening a database, reading it and writing to it."""
     try:
         connection = arm.open(name, flags)
     except apsw.Error as error:

@@ -1,4 +1,4 @@
-"""What a simulated connection takes from the simulated world instead of the real one."""
+"""Randomness, time, paths and descriptors of a connection come from the simulated machine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_random_numbers_differ_from_one_lifetime_to_the_next() -> None:
     assert connect(Process(rebooted), "/db").execute(RANDOM).get != drawn
 
 
-def test_seeding_leaves_the_default_vfs_as_it_was() -> None:
+def test_seeding_does_not_change_the_default_vfs() -> None:
     before = apsw.vfs_names()
     connection = connect(Process(Disk()), "/db")
     assert apsw.vfs_names()[0] == before[0]
@@ -76,14 +76,14 @@ def test_two_processes_write_the_same_bytes() -> None:
     assert len(digests) == 1
 
 
-def test_the_time_is_the_disks() -> None:
+def test_the_time_is_that_of_the_disk() -> None:
     disk = Disk(now_ns=count(1_000_000_000_000_000_000).__next__)
     connection = connect(Process(disk), "/db")
-    told = connection.execute("SELECT datetime('now'), unixepoch('now')").get
-    assert told == ("2001-09-09 01:46:40", 1_000_000_000)
+    times = connection.execute("SELECT datetime('now'), unixepoch('now')").get
+    assert times == ("2001-09-09 01:46:40", 1_000_000_000)
 
 
-def test_a_relative_path_starts_from_the_directory_of_the_process() -> None:
+def test_a_relative_path_starts_at_the_working_directory_of_the_process() -> None:
     process = Process(Disk())
     process.mkdir("/d")
     process.chdir("/d")
@@ -93,7 +93,7 @@ def test_a_relative_path_starts_from_the_directory_of_the_process() -> None:
     assert process.listdir("/d") == ["db"]
 
 
-def test_links_in_a_circle_are_an_error_and_no_loop() -> None:
+def test_a_cycle_of_links_is_an_error() -> None:
     process = Process(Disk())
     process.symlink("b", "/a")
     process.symlink("a", "/b")
@@ -111,7 +111,7 @@ def test_a_program_may_open_connections_by_the_name_of_the_vfs() -> None:
     assert process.listdir("/") == ["db"]
 
 
-def test_an_unlinked_database_lives_until_it_is_closed() -> None:
+def test_an_unlinked_database_can_be_read_until_it_is_closed() -> None:
     process = Process(Disk())
     connection = connect(process, "/db")
     connection.execute("CREATE TABLE t (a)")
@@ -121,7 +121,7 @@ def test_an_unlinked_database_lives_until_it_is_closed() -> None:
         connection.execute("INSERT INTO t VALUES (1)")
 
 
-def test_a_backup_onto_the_disk_is_whole() -> None:
+def test_a_backup_onto_the_disk_is_complete() -> None:
     source = apsw.Connection(":memory:")
     source.execute("CREATE TABLE t (a)")
     source.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(500)])
@@ -131,7 +131,7 @@ def test_a_backup_onto_the_disk_is_whole() -> None:
     assert target.execute("SELECT count(*), max(a) FROM t").get == (500, 499)
 
 
-def test_every_descriptor_is_given_back() -> None:
+def test_every_descriptor_is_closed() -> None:
     process = Process(Disk(), descriptor_limit=3)
     for _ in range(20):
         connection = connect(process, "/db")

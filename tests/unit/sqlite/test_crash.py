@@ -1,4 +1,4 @@
-"""A crash inside SQLite is a crash of the program: it comes out whole, and it is the end."""
+"""A crash inside SQLite is raised to the program, and nothing happens after it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Program = Callable[[apsw.Connection], None]
 BIG = "x" * 10_000
 
 
-class DiesAt:
-    """An interposer that crashes in one operation; ``off``: and cuts the power with it."""
+class CrashAt:
+    """An interposer that crashes at one operation; ``off`` turns the disk off as well."""
 
     def __init__(self, disk: Disk, number: int, *, before: bool, off: bool) -> None:
         self.disk = disk
@@ -31,7 +31,7 @@ class DiesAt:
         self.fired = False
         disk.interposer = self
 
-    def _die(self, number: int) -> None:
+    def _crash(self, number: int) -> None:
         if number == self.number:
             self.fired = True
             if self.is_off:
@@ -40,12 +40,12 @@ class DiesAt:
 
     def before(self, operation: Operation, number: int) -> Operation:
         if self.is_before:
-            self._die(number)
+            self._crash(number)
         return operation
 
     def after(self, operation: Operation, number: int) -> None:
         if not self.is_before:
-            self._die(number)
+            self._crash(number)
 
     def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:
         return data
@@ -83,8 +83,8 @@ def in_one_string(connection: apsw.Connection) -> None:
 PROGRAMS = (one_by_one, in_blocks, in_nested_blocks, many_at_once, in_one_string)
 
 
-def dies(disk: Disk, mode: str, locking: str, program: Program) -> apsw.Connection | None:
-    """Run a program until its crash; return the dead connection, if there ever was one."""
+def crashed(disk: Disk, mode: str, locking: str, program: Program) -> apsw.Connection | None:
+    """Run a program until its crash; return its connection, if it was opened."""
     connection = None
     try:
         connection = connect(Process(disk), "/db")
@@ -102,26 +102,26 @@ def dies(disk: Disk, mode: str, locking: str, program: Program) -> apsw.Connecti
 
 def count_of_operations(mode: str, locking: str, program: Program) -> int:
     disk = Disk()
-    DiesAt(disk, 0, before=True, off=True)
+    CrashAt(disk, 0, before=True, off=True)
     with pytest.raises(AssertionError, match="nothing crashed"):
-        dies(disk, mode, locking, program)
+        crashed(disk, mode, locking, program)
     return disk.operations
 
 
 @pytest.fixture
 def unraisable(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """Collect what nobody could catch."""
-    seen: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", seen.append)
-    yield seen
-    assert seen == []
+    """Fail on any unraisable exception."""
+    raised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    yield raised
+    assert raised == []
 
 
 @pytest.mark.usefixtures("unraisable")
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("locking", ["normal", "exclusive"])
 @pytest.mark.parametrize("mode", ["delete", "truncate", "persist", "memory", "off", "wal"])
-def test_a_crash_comes_out_unchanged_and_nothing_happens_after_it(
+def test_a_crash_is_raised_unchanged_and_nothing_happens_after_it(
     mode: str, locking: str, program: Program
 ) -> None:
     if mode == "wal" and locking == "normal":
@@ -130,19 +130,19 @@ def test_a_crash_comes_out_unchanged_and_nothing_happens_after_it(
     for number in range(1, total + 1):
         for before, off in ((True, True), (False, False)):
             disk = Disk()
-            crash = DiesAt(disk, number, before=before, off=off)
-            connection = dies(disk, mode, locking, program)
+            crash = CrashAt(disk, number, before=before, off=off)
+            connection = crashed(disk, mode, locking, program)
             assert crash.fired
             left, done = disk.snapshot().digest(), len(disk.journal)
             if connection is not None:
-                use_after_death(connection)
+                use_after_crash(connection)
                 abandon(connection)
             assert (disk.snapshot().digest(), len(disk.journal)) == (left, done)
 
 
-def use_after_death(connection: apsw.Connection) -> None:
+def use_after_crash(connection: apsw.Connection) -> None:
     for statement in ("INSERT INTO sqlite_schema VALUES (1)", "BEGIN IMMEDIATE", "COMMIT"):
-        # A connection that closed without trouble before it died says so instead.
+        # A connection that was closed before the crash raises ConnectionClosedError.
         with pytest.raises((PowerOff, apsw.Error)):
             connection.execute(statement)
     with pytest.raises((PowerOff, apsw.ConnectionClosedError)), connection:
@@ -150,13 +150,13 @@ def use_after_death(connection: apsw.Connection) -> None:
 
 
 @pytest.mark.usefixtures("unraisable")
-@pytest.mark.parametrize("end", ["close", "forget"])
-def test_a_dead_connection_may_be_closed_or_forgotten(end: str) -> None:
+@pytest.mark.parametrize("end", ["close", "drop"])
+def test_the_connection_of_a_crashed_process_may_be_closed_or_dropped(end: str) -> None:
     total = count_of_operations("delete", "normal", in_blocks)
     for number in range(1, total + 1):
         disk = Disk()
-        DiesAt(disk, number, before=True, off=True)
-        connection = dies(disk, "delete", "normal", in_blocks)
+        CrashAt(disk, number, before=True, off=True)
+        connection = crashed(disk, "delete", "normal", in_blocks)
         left = disk.snapshot().digest()
         if end == "close" and connection is not None:
             connection.close()
@@ -165,7 +165,7 @@ def test_a_dead_connection_may_be_closed_or_forgotten(end: str) -> None:
 
 
 @pytest.mark.usefixtures("unraisable")
-def test_power_that_went_off_elsewhere_stops_sqlite_too() -> None:
+def test_a_crash_in_other_code_stops_sqlite_too() -> None:
     disk = Disk()
     connection = connect(Process(disk), "/db")
     connection.execute("CREATE TABLE t (a)")
@@ -179,7 +179,7 @@ def test_power_that_went_off_elsewhere_stops_sqlite_too() -> None:
 
 
 @pytest.mark.usefixtures("unraisable")
-def test_a_block_does_not_hide_a_crash_elsewhere() -> None:
+def test_a_transaction_block_does_not_hide_a_crash_in_other_code() -> None:
     disk = Disk()
     connection = connect(Process(disk), "/db")
     connection.execute("CREATE TABLE t (a)")
@@ -195,14 +195,14 @@ def test_a_block_does_not_hide_a_crash_elsewhere() -> None:
 
 
 @pytest.mark.usefixtures("unraisable")
-def test_a_poisoned_process_cannot_write_though_its_disk_goes_on() -> None:
+def test_a_dead_process_writes_nothing_although_its_disk_is_on() -> None:
     disk = Disk()
-    dying, other = Process(disk), Process(disk)
-    connection = connect(dying, "/db")
+    dead, other = Process(disk), Process(disk)
+    connection = connect(dead, "/db")
     connection.execute("CREATE TABLE t (a)")
     connection.execute("BEGIN")
     connection.execute("INSERT INTO t VALUES (1)")
-    dying.poison()
+    dead.poison()
     before = len(disk.journal)
     with pytest.raises(PowerOff):
         connection.execute("COMMIT")
@@ -211,7 +211,7 @@ def test_a_poisoned_process_cannot_write_though_its_disk_goes_on() -> None:
     assert connect(other, "/db").execute("SELECT count(*) FROM t").get == 0
 
 
-def test_a_connection_of_the_programs_own_begins_nothing_after_death() -> None:
+def test_a_connection_made_by_the_program_itself_starts_nothing_after_a_crash() -> None:
     disk = Disk()
     vfs = SimulatedVFS(Process(disk))
     connection = apsw.Connection("/db", vfs=vfs.name)
@@ -221,7 +221,7 @@ def test_a_connection_of_the_programs_own_begins_nothing_after_death() -> None:
         connection.execute("SELECT * FROM t")
 
 
-def test_closing_a_dead_wal_does_not_even_try_a_checkpoint() -> None:
+def test_closing_a_wal_after_a_crash_attempts_no_checkpoint() -> None:
     disk = Disk()
     connection = connect(Process(disk), "/db")
     connection.pragma("locking_mode", "exclusive")
@@ -233,7 +233,7 @@ def test_closing_a_dead_wal_does_not_even_try_a_checkpoint() -> None:
 
 
 @pytest.mark.usefixtures("unraisable")
-def test_the_garbage_collector_may_find_a_connection_in_a_transaction() -> None:
+def test_a_connection_in_a_transaction_may_be_garbage_collected() -> None:
     disk = Disk()
     cycle: list[object] = [connect(Process(disk), "/db")]
     connection = cycle[0]
@@ -247,7 +247,7 @@ def test_the_garbage_collector_may_find_a_connection_in_a_transaction() -> None:
     assert list(disk.snapshot().files()) == ["/db"]
 
 
-def test_an_abandoned_connection_leaves_the_disk_alone() -> None:
+def test_abandoning_a_connection_does_not_change_the_disk() -> None:
     disk = Disk()
     connection = connect(Process(disk), "/db")
     connection.pragma("locking_mode", "exclusive")
@@ -268,8 +268,8 @@ def test_no_vfs_is_left_registered() -> None:
     before = apsw.vfs_names()
     for number in range(1, 30):
         disk = Disk()
-        DiesAt(disk, number, before=False, off=True)
-        connection = dies(disk, "delete", "normal", in_blocks)
+        CrashAt(disk, number, before=False, off=True)
+        connection = crashed(disk, "delete", "normal", in_blocks)
         if connection is not None and number % 2:
             abandon(connection)
         del connection

@@ -1,4 +1,4 @@
-"""SQLite is told of each persistence model exactly what it promises."""
+"""The device flags that SQLite sees are exactly the guarantees of the persistence model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sim.sqlite.device import device_of
 
 ALWAYS = {"POWERSAFE_OVERWRITE", "SUBPAGE_READ"}
 UP_TO_4K = {"ATOMIC512", "ATOMIC1K", "ATOMIC2K", "ATOMIC4K"}
-PROMISES = {
+GUARANTEES = {
     "scc": (512, {"SEQUENTIAL", "SAFE_APPEND", *UP_TO_4K}),
     "ext4-journal": (4096, {"SEQUENTIAL", "SAFE_APPEND", *UP_TO_4K}),
     "ext4-ordered": (512, set()),
@@ -25,7 +25,7 @@ PROMISES = {
 
 
 def names(characteristics: int) -> set[str]:
-    """Return the flags that are set, by SQLite's names."""
+    """Return SQLite's names of the flags that are set."""
     return {
         name.removeprefix("SQLITE_IOCAP_")
         for name, flag in apsw.mapping_device_characteristics.items()
@@ -34,14 +34,14 @@ def names(characteristics: int) -> set[str]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_model_has_its_row(model: str) -> None:
-    sector_bytes, flags = PROMISES[model]
+def test_a_model_has_the_flags_of_the_table(model: str) -> None:
+    sector_bytes, flags = GUARANTEES[model]
     device = device_of(MODELS[model])
     assert (device.sector_bytes, names(device.characteristics)) == (sector_bytes, flags | ALWAYS)
 
 
 @pytest.mark.parametrize(("uri", "claimed"), [("file:/db", True), ("file:/db?psow=0", False)])
-def test_powersafe_overwrite_can_be_taken_away_in_the_uri(uri: str, claimed: bool) -> None:
+def test_a_uri_can_disable_powersafe_overwrite(uri: str, claimed: bool) -> None:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
     disk = Disk(model=MODELS["btrfs"])
     connection = connect(Process(disk), uri, flags=flags)

@@ -1,4 +1,4 @@
-"""A failing disk gives SQLite the result codes that its unix VFS would give it."""
+"""A failing disk leads to the result codes of SQLite's unix VFS."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Faulty:
     fired: int = field(default=0, init=False)
 
     def before(self, operation: Operation, number: int) -> Operation:
-        meant = isinstance(operation, self.kind) and operation.path == self.path
-        if meant and self.fired < self.times:
+        matches = isinstance(operation, self.kind) and operation.path == self.path
+        if matches and self.fired < self.times:
             self.fired += 1
             raise OSError(self.number, os.strerror(self.number), self.path)
         return operation
@@ -50,7 +50,7 @@ class Faulty:
 
 
 class ShortTransfers(Faulty):
-    """Every write takes 100 bytes at most, every read gives 7."""
+    """Every write transfers at most 100 bytes, every read at most 7."""
 
     def before(self, operation: Operation, number: int) -> Operation:
         if isinstance(operation, Write) and len(operation.data) > 100:
@@ -110,7 +110,7 @@ def test_a_failing_operation_fails_the_statement(
     disk.interposer = None
 
 
-def test_the_errno_of_a_failure_can_be_asked_for() -> None:
+def test_the_errno_of_a_failure_is_available() -> None:
     disk, connection = database()
     disk.interposer = Faulty(Write, "/db", errno.EDQUOT)
     outcome(connection, INSERT)
@@ -118,7 +118,7 @@ def test_the_errno_of_a_failure_can_be_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("mode", "kind", "path", "number", "error", "code"), FAILURES)
-def test_after_the_fault_the_database_is_whole(
+def test_after_the_fault_the_database_is_intact(
     mode: str, kind: type[Operation], path: str, number: int, error: str, code: int
 ) -> None:
     disk, connection = database(mode)
@@ -184,7 +184,7 @@ def test_a_failing_read_fails_the_statement(
     assert outcome(connection, "SELECT * FROM t") == (error, result, code)
 
 
-def test_a_directory_that_does_not_sync_fails_a_deletion_but_not_a_first_sync() -> None:
+def test_a_failing_directory_sync_fails_a_deletion_but_not_a_first_sync() -> None:
     disk, connection = database()
     connection.pragma("synchronous", "full")
     faults = disk.interposer = Faulty(Sync, "/", errno.EIO)
@@ -214,7 +214,7 @@ def test_a_sync_that_fails_as_on_ext4_fails_the_commit() -> None:
     assert outcome(connection, INSERT) == ("IOError", apsw.SQLITE_IOERR, code)
 
 
-def test_a_read_only_file_system_still_lets_sqlite_read() -> None:
+def test_a_database_on_a_read_only_file_system_can_be_read() -> None:
     disk, first = database()
     first.close()
     disk.interposer = Faulty(Create, "/db-journal", errno.EROFS)
@@ -227,7 +227,7 @@ def test_a_read_only_file_system_still_lets_sqlite_read() -> None:
     )
 
 
-def test_descriptors_may_run_out() -> None:
+def test_without_a_free_descriptor_a_database_can_be_read_and_not_written() -> None:
     disk, first = database()
     first.close()
     connection = connect(Process(disk, descriptor_limit=1), "/db")
@@ -239,7 +239,7 @@ def test_descriptors_may_run_out() -> None:
     )
 
 
-def test_an_unprivileged_process_reads_what_it_may_not_write() -> None:
+def test_an_unprivileged_process_reads_a_database_that_it_may_not_write() -> None:
     disk, first = database()
     first.close()
     connection = connect(Process(disk, uid=1000, gid=1000), "/db")
@@ -252,7 +252,7 @@ def test_an_unprivileged_process_reads_what_it_may_not_write() -> None:
     )
 
 
-def test_an_unwritable_directory_is_named_as_the_cause() -> None:
+def test_an_unwritable_directory_is_reported_as_the_cause() -> None:
     disk, first = database()
     first.close()
     Process(disk).chmod("/db", 0o666)

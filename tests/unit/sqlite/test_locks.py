@@ -1,4 +1,4 @@
-"""Locks between the connections to one disk: SQLite's unix VFS says what is right."""
+"""Locks between the connections to one disk agree with those of SQLite's unix VFS."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.unit.sqlite.arms import both_arms, outcome
 
 BUSY = ("BusyError", apsw.SQLITE_BUSY, apsw.SQLITE_BUSY)
 
-# Each step: which of three connections, and its statement.
-SCENARIOS = {
-    "a reader holds back a commit, and new readers while it is pending": (
+# Each step is the number of one of three connections, and its statement.
+SEQUENCES = {
+    "a reader delays a commit, which excludes new readers meanwhile": (
         (0, "BEGIN"), (0, "SELECT count(*) FROM t"),
         (1, "BEGIN IMMEDIATE"), (1, "INSERT INTO t VALUES (1)"), (1, "COMMIT"),
         (2, "SELECT count(*) FROM t"), (0, "SELECT count(*) FROM t"), (0, "COMMIT"),
@@ -27,7 +27,7 @@ SCENARIOS = {
         (0, "BEGIN IMMEDIATE"), (1, "BEGIN IMMEDIATE"), (2, "SELECT count(*) FROM t"),
         (1, "INSERT INTO t VALUES (1)"), (0, "ROLLBACK"), (1, "BEGIN IMMEDIATE"), (1, "COMMIT"),
     ),
-    "exclusive keeps everybody out": (
+    "exclusive excludes all others": (
         (0, "BEGIN EXCLUSIVE"), (1, "SELECT count(*) FROM t"), (1, "BEGIN IMMEDIATE"),
         (0, "INSERT INTO t VALUES (1)"), (0, "COMMIT"), (1, "SELECT count(*) FROM t"),
     ),
@@ -51,8 +51,8 @@ SCENARIOS = {
 
 
 @pytest.mark.parametrize("mode", ["delete", "truncate", "persist"])
-@pytest.mark.parametrize("steps", SCENARIOS.values(), ids=SCENARIOS.keys())
-def test_connections_are_busy_for_one_another_as_on_unix(
+@pytest.mark.parametrize("steps", SEQUENCES.values(), ids=SEQUENCES.keys())
+def test_connections_exclude_each_other_as_on_unix(
     tmp_path: Path, mode: str, steps: tuple[tuple[int, str], ...]
 ) -> None:
     answers = []
@@ -62,14 +62,14 @@ def test_connections_are_busy_for_one_another_as_on_unix(
         for connection in connections:
             connection.execute(f"PRAGMA journal_mode={mode}")
             assert outcome(connection, "SELECT * FROM t") == []
-        answers.append([outcome(connections[which], statement) for which, statement in steps])
+        answers.append([outcome(connections[number], statement) for number, statement in steps])
         for connection in connections:
             connection.close(True)
     assert BUSY in answers[0]
     assert answers[0] == answers[1]
 
 
-def test_busy_timeout_gives_up_without_sleeping() -> None:
+def test_a_busy_timeout_ends_without_sleeping() -> None:
     process = Process(Disk())
     first, second = connect(process, "/db"), connect(process, "/db")
     first.execute("CREATE TABLE t (a)")
@@ -78,14 +78,14 @@ def test_busy_timeout_gives_up_without_sleeping() -> None:
     assert outcome(second, "SELECT * FROM t") == BUSY
 
 
-def test_the_locks_of_a_dead_process_are_gone() -> None:
+def test_the_locks_of_a_dead_process_are_released() -> None:
     disk = Disk()
-    dying, other = Process(disk), Process(disk)
-    first, second = connect(dying, "/db"), connect(other, "/db")
+    dead, other = Process(disk), Process(disk)
+    first, second = connect(dead, "/db"), connect(other, "/db")
     first.execute("CREATE TABLE t (a)")
     first.execute("BEGIN EXCLUSIVE")
     assert outcome(second, "SELECT * FROM t") == BUSY
-    dying.poison()
+    dead.poison()
     assert outcome(second, "SELECT * FROM t") == []
 
 
@@ -95,7 +95,7 @@ def test_two_disks_do_not_lock_each_other() -> None:
     second.execute("BEGIN EXCLUSIVE")
 
 
-def test_wal_without_exclusive_locking_is_refused_and_says_what_to_do() -> None:
+def test_wal_without_exclusive_locking_is_refused_with_the_remedy() -> None:
     connection = connect(Process(Disk()), "/db")
     with pytest.raises(UnsupportedOperation, match="PRAGMA locking_mode=EXCLUSIVE before"):
         connection.execute("PRAGMA journal_mode=WAL")

@@ -1,4 +1,4 @@
-"""What SQLite does to the disk is what ``strace`` shows of its unix VFS, call by call.
+"""SQLite's operations on the disk are the system calls of its unix VFS, one by one.
 
 The lists were taken from apsw 3.54 on Linux with ``strace -e openat,pwrite64,ftruncate,
 fdatasync,unlink`` (and are the same calls; opening a directory is not an operation).
@@ -72,8 +72,8 @@ def line(operation: Operation) -> str:
             return repr(operation)
 
 
-def handle_on(disk: Disk) -> Process:
-    """Return a process of a disk that has a directory ``/d``."""
+def process_on(disk: Disk) -> Process:
+    """Return a process on ``disk``, which has a directory ``/d``."""
     process = Process(disk)
     process.mkdir("/d")
     return process
@@ -83,7 +83,7 @@ def handle_on(disk: Disk) -> Process:
 def test_a_commit_with_a_rollback_journal(settings: str) -> None:
     mode, synchronous = settings.split(", ")
     disk = Disk()
-    connection = connect(handle_on(disk), "/d/db")
+    connection = connect(process_on(disk), "/d/db")
     connection.execute(f"PRAGMA journal_mode={mode}")
     connection.execute(f"PRAGMA synchronous={synchronous}")
     connection.execute("CREATE TABLE t (a)")
@@ -94,7 +94,7 @@ def test_a_commit_with_a_rollback_journal(settings: str) -> None:
 
 def test_commits_with_a_wal_and_the_checkpoint_at_the_end() -> None:
     disk = Disk()
-    connection = connect(handle_on(disk), "/d/db")
+    connection = connect(process_on(disk), "/d/db")
     connection.pragma("locking_mode", "exclusive")
     connection.pragma("journal_mode", "wal")
     before = disk.operations
@@ -123,9 +123,9 @@ def test_commits_with_a_wal_and_the_checkpoint_at_the_end() -> None:
     ]
 
 
-def test_a_device_that_keeps_the_order_of_writes_needs_no_sync_of_the_journal() -> None:
+def test_on_a_device_that_orders_writes_the_journal_is_not_synced() -> None:
     disk = Disk(model=EXT4_JOURNAL)
-    connection = connect(handle_on(disk), "/d/db")
+    connection = connect(process_on(disk), "/d/db")
     connection.execute("CREATE TABLE t (a)")
     before = disk.operations
     connection.execute("INSERT INTO t VALUES (1)")
@@ -133,9 +133,9 @@ def test_a_device_that_keeps_the_order_of_writes_needs_no_sync_of_the_journal() 
     assert [line(operation) for operation in syncs] == ["fdatasync /d/db"]
 
 
-def test_an_aborted_transaction_leaves_nothing_on_the_disk() -> None:
+def test_an_aborted_transaction_changes_no_file() -> None:
     disk = Disk()
-    connection = connect(handle_on(disk), "/d/db")
+    connection = connect(process_on(disk), "/d/db")
     connection.execute("CREATE TABLE t (a)")
     before = disk.snapshot().files()
     connection.execute("BEGIN")
@@ -144,8 +144,8 @@ def test_an_aborted_transaction_leaves_nothing_on_the_disk() -> None:
     assert disk.snapshot().files() == before
 
 
-def test_a_journal_gets_the_permissions_of_its_database() -> None:
-    process = handle_on(Disk())
+def test_a_journal_has_the_permissions_of_its_database() -> None:
+    process = process_on(Disk())
     connection = connect(process, "/d/db")
     connection.execute("CREATE TABLE t (a)")
     process.chmod("/d/db", 0o640)

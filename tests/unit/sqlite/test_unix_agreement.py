@@ -1,4 +1,4 @@
-"""The simulated VFS does what SQLite's own unix VFS does: same answers, same bytes."""
+"""The simulated VFS gives the same answers and the same bytes as SQLite's own unix VFS."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ ROLLED_BACK = ("BEGIN", "DELETE FROM t", "ROLLBACK", "SELECT count(*) FROM t")
 
 
 def shapes(arm: Arm) -> dict[str, int | bytes]:
-    """Return the database byte by byte, of everything else the size: it holds nonces."""
+    """Return the database's bytes, and the sizes of the other files, which contain nonces."""
     return {
         name: content if name == "db" else len(content) for name, content in arm.files().items()
     }
 
 
 def program(arm: Arm, mode: str, locking: str, page_bytes: int) -> list[object]:
-    """Run the statements; return all answers, and the files as they go."""
+    """Run the statements; return each with its answer and the files after it."""
     connection = arm.open("db")
     setup = (
         f"PRAGMA page_size={page_bytes}",
@@ -59,11 +59,11 @@ def program(arm: Arm, mode: str, locking: str, page_bytes: int) -> list[object]:
     )
     # Without a journal a rollback leaves the database undefined.
     statements = (*setup, *STATEMENTS, *(ROLLED_BACK if mode != "off" else ()))
-    seen: list[object] = []
+    answers: list[object] = []
     for statement in statements:
-        seen += [statement, outcome(connection, statement), shapes(arm)]
+        answers += [statement, outcome(connection, statement), shapes(arm)]
     connection.close()
-    return [*seen, shapes(arm)]
+    return [*answers, shapes(arm)]
 
 
 @pytest.mark.parametrize("page_bytes", [512, 4096])
@@ -77,14 +77,14 @@ def test_a_program_gets_the_same_answers_and_leaves_the_same_bytes(
 
 
 @pytest.mark.parametrize("page_bytes", [512, 4096])
-def test_wal_in_exclusive_mode_agrees_too(tmp_path: Path, page_bytes: int) -> None:
+def test_wal_in_exclusive_mode_agrees(tmp_path: Path, page_bytes: int) -> None:
     unix, simulated = both_arms(tmp_path)
     assert program(simulated, "wal", "exclusive", page_bytes) == program(
         unix, "wal", "exclusive", page_bytes
     )
 
 
-def test_a_wal_left_behind_is_recovered_alike(tmp_path: Path) -> None:
+def test_a_wal_that_was_not_checkpointed_is_recovered_alike(tmp_path: Path) -> None:
     def crash_and_read(arm: Arm) -> object:
         first = arm.open("db")
         for statement in ("PRAGMA locking_mode=exclusive", "PRAGMA journal_mode=wal", *STATEMENTS):
@@ -146,7 +146,7 @@ def test_a_transaction_over_two_databases_agrees(tmp_path: Path) -> None:
     for arm in both_arms(tmp_path):
         connection = arm.open("db")
         other = arm.path("other")
-        seen = [
+        outcomes = [
             outcome(connection, statement)
             for statement in (
                 f"ATTACH '{other}' AS other",
@@ -160,15 +160,15 @@ def test_a_transaction_over_two_databases_agrees(tmp_path: Path) -> None:
             )
         ]
         connection.close()
-        answers.append((seen, arm.files()))
+        answers.append((outcomes, arm.files()))
     assert answers[0] == answers[1]
 
 
-def test_temporary_files_hold_what_they_must_and_are_gone(tmp_path: Path) -> None:
+def test_temporary_files_hold_their_data_and_are_removed(tmp_path: Path) -> None:
     answers = []
     for arm in both_arms(tmp_path):
         connection = arm.open("db")
-        seen = [
+        outcomes = [
             outcome(connection, statement)
             for statement in (
                 "PRAGMA temp_store=file",
@@ -184,7 +184,7 @@ def test_temporary_files_hold_what_they_must_and_are_gone(tmp_path: Path) -> Non
             )
         ]
         connection.close()
-        answers.append((seen, sorted(arm.files())))
+        answers.append((outcomes, sorted(arm.files())))
     assert answers[0] == answers[1]
 
 
@@ -193,27 +193,27 @@ def test_file_controls_answer_alike(tmp_path: Path) -> None:
     for arm in both_arms(tmp_path):
         connection = arm.open("db")
         outcome(connection, "CREATE TABLE t (a)")
-        seen: list[object] = []
+        outcomes: list[object] = []
         for control in (
             apsw.SQLITE_FCNTL_PERSIST_WAL,
             apsw.SQLITE_FCNTL_POWERSAFE_OVERWRITE,
         ):
-            seen += [_switch(connection, control, wanted) for wanted in (-1, 0, -1, 1, -1)]
+            outcomes += [_switch(connection, control, wanted) for wanted in (-1, 0, -1, 1, -1)]
         outcome(connection, "BEGIN EXCLUSIVE")
         locked = (apsw.SQLITE_FCNTL_LOCKSTATE, apsw.SQLITE_FCNTL_HAS_MOVED)
-        seen += [_switch(connection, control, -1) for control in locked]
+        outcomes += [_switch(connection, control, -1) for control in locked]
         connection.close()
-        answers.append(seen)
+        answers.append(outcomes)
     assert answers[0] == answers[1]
 
 
 def _switch(connection: apsw.Connection, control: int, value: int) -> tuple[bool, int]:
     argument = c_int(value)
-    understood = connection.file_control("main", control, addressof(argument))
-    return understood, argument.value
+    handled = connection.file_control("main", control, addressof(argument))
+    return handled, argument.value
 
 
-def test_a_database_that_was_moved_away_is_noticed_alike(tmp_path: Path) -> None:
+def test_a_moved_database_is_noticed_alike(tmp_path: Path) -> None:
     unix, simulated = both_arms(tmp_path)
     answers = []
     for arm, rename in ((unix, os.rename), (simulated, simulated.process.rename)):

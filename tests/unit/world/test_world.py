@@ -69,7 +69,7 @@ def test_an_ended_lifetime_changes_nothing_any_more() -> None:
     assert _process(world).listdir("/") == []
 
 
-def test_two_lifetimes_never_overlap() -> None:
+def test_a_live_world_cannot_be_booted_again() -> None:
     world = _world()
     world.boot()
     with pytest.raises(HarnessError, match="two hosts on one disk"):
@@ -77,7 +77,7 @@ def test_two_lifetimes_never_overlap() -> None:
 
 
 @pytest.mark.parametrize("part", ["disk", "process", "loop"])
-def test_a_world_between_two_lifetimes_has_no_parts_of_one(part: str) -> None:
+def test_a_world_without_a_lifetime_has_no_disk_process_or_loop(part: str) -> None:
     world = _world()
     for _ in range(2):
         with pytest.raises(HarnessError, match="no host is alive"):
