@@ -151,7 +151,10 @@ def _is_seed(value: object) -> bool:
 _TABLE: Final = (lambda value: isinstance(value, dict), "a table of tags, each module:object")
 _MEMBERS: Final[Mapping[str, tuple[_Check, str]]] = MappingProxyType(
     {
-        "model": (lambda value: value in MODELS, f"one of {', '.join(MODELS)}"),
+        "model": (
+            lambda value: isinstance(value, str) and value in MODELS,
+            f"one of {', '.join(MODELS)}",
+        ),
         "seconds": (_is_number, "a positive number of seconds"),
         "seed": (_is_seed, "a whole number from 0"),
         "targets": _TABLE,

@@ -1,8 +1,7 @@
-"""The pytest plugin that comes with the package: a disk and an explorer for any test.
+"""The pytest plugin: a simulated disk and ``explore`` as fixtures of any test.
 
-It imports nothing of the harness, nor Hypothesis, until a test asks for a fixture, because
-it loads into every pytest run of every project that has powercut installed. Parallelism,
-time limits and seeds (``-n``, ``--timeout``, ``--hypothesis-seed``) stay with their owners.
+The plugin is loaded into every pytest run of every environment that has powercut installed.
+It imports nothing but pytest until a collected test uses one of its fixtures.
 """
 
 from __future__ import annotations
@@ -19,44 +18,34 @@ if TYPE_CHECKING:
     from sim.disk.calls.process import Process
     from sim.disk.crash.persistence import PersistenceModel
 
-DEFAULT_MODEL = "posix"
+FIXTURES = frozenset(("powercut_disk", "powercut_explore"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add our two options, in a group of their own."""
-    group = parser.getgroup("powercut", "powercut: crash consistency")
-    group.addoption(
-        "--run-stress",
-        action="store_true",
-        help="run the tests marked `stress` too: the long machines of the night",
-    )
-    group.addoption(
+    """Add ``--powercut-model``."""
+    parser.getgroup("powercut", "powercut: crash consistency").addoption(
         "--powercut-model",
         metavar="MODEL",
-        help=f"persistence model of our fixtures (default: {DEFAULT_MODEL})",
+        help="persistence model of the fixtures of powercut "
+        "(default: model of [tool.powercut], else posix)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker; refuse an unknown persistence model before any test runs."""
-    config.addinivalue_line("markers", "stress: a long machine; runs only with --run-stress")
+    """Refuse an unknown ``--powercut-model`` before any test is collected."""
     if config.getoption("--powercut-model") is not None:
         _model(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what is marked ``stress``, saying how to run it."""
-    if config.getoption("--run-stress"):
-        return
-    skip = pytest.mark.skip(reason="a stress test: runs with --run-stress")
-    for item in items:
-        if item.get_closest_marker("stress") is not None:
-            item.add_marker(skip)
+    """Refuse a malformed ``[tool.powercut]`` before any test runs, if a test depends on it."""
+    if any(not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) for item in items):
+        _model(config)
 
 
 @pytest.fixture
 def powercut_disk(request: pytest.FixtureRequest) -> Process:
-    """Give an ``os``-like process of a fresh simulated disk; the disk is ``process.disk``."""
+    """A process, with the calls of ``os``, on an empty simulated disk; see ``process.disk``."""
     from sim.disk.calls.process import Process
     from sim.disk.disk import Disk
 
@@ -65,18 +54,26 @@ def powercut_disk(request: pytest.FixtureRequest) -> Process:
 
 @pytest.fixture
 def powercut_explore(request: pytest.FixtureRequest) -> Callable[..., Exploration]:
-    """Give ``powercut.explore``, under the persistence model of ``--powercut-model``."""
+    """``powercut.explore`` under the configured persistence model."""
     from powercut.explorer.explore import explore
 
     return partial(explore, model=_model(request.config))
 
 
 def _model(config: pytest.Config) -> PersistenceModel:
+    """Return the model of ``--powercut-model``, else that of the rootdir's ``[tool.powercut]``."""
+    from powercut.config import FILE, Config, read_config
     from sim.disk.crash.persistence import model_named
     from sim.errors import HarnessError
 
+    chosen = config.getoption("--powercut-model")
+    file = config.rootpath / FILE
     try:
-        return model_named(config.getoption("--powercut-model") or DEFAULT_MODEL)
-    except HarnessError as unknown:
-        message = f"--powercut-model: {unknown}"
+        settings = read_config(file) if file.is_file() else Config()
+    except HarnessError as mistake:
+        raise pytest.UsageError(str(mistake)) from None
+    try:
+        return model_named(chosen or settings.model)
+    except HarnessError as mistake:
+        message = f"--powercut-model: {mistake}"
         raise pytest.UsageError(message) from None

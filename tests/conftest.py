@@ -15,18 +15,30 @@ from sim.errors import HarnessError
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the flag that rewrites the expected output of text cases."""
+    """Add the options of this repository's own tests."""
     parser.addoption(
         "--rewrite-cases", action="store_true", help="rewrite the expected output of text cases"
     )
+    parser.addoption("--run-stress", action="store_true", help="run the tests marked `stress` too")
 
 
 # First, so that Hypothesis's own plugin can still put --hypothesis-profile on top.
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Install the profiles and select the one that the environment names."""
+    config.addinivalue_line("markers", "stress: a long test; runs only with --run-stress")
     install_profiles(config.rootpath)
     try:
         select_profile(os.environ.get(PROFILE_VARIABLE, "default"))
     except HarnessError as unknown:
         raise pytest.UsageError(str(unknown)) from None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip the tests marked ``stress`` unless they are asked for."""
+    if config.getoption("--run-stress"):
+        return
+    skip = pytest.mark.skip(reason="a stress test: runs with --run-stress")
+    for item in items:
+        if item.get_closest_marker("stress") is not None:
+            item.add_marker(skip)

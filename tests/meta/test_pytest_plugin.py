@@ -12,12 +12,7 @@ from tests.meta.source_tree import run_python
 
 HEAVY = ("hypothesis", "apsw", "immutables", "faker", "rich", "click", "sim", "faults", "oracles")
 
-STRESSED = """
-import pytest
-
-@pytest.mark.stress
-def test_long(): pass
-
+PLAIN = """
 def test_short(): pass
 """
 
@@ -86,26 +81,20 @@ def test_a_run_that_uses_no_fixture_imports_nothing_heavy(tmp_path: Path) -> Non
     assert finished.returncode == 0, finished.stdout
 
 
-def test_stress_tests_are_skipped_with_a_reason(tmp_path: Path) -> None:
-    finished = run_plugin(tmp_path, STRESSED, "-rs")
-    assert "1 passed, 1 skipped" in finished.stdout
-    assert "a stress test: runs with --run-stress" in finished.stdout
-
-
-def test_run_stress_runs_them(tmp_path: Path) -> None:
-    assert "2 passed" in run_plugin(tmp_path, STRESSED, "--run-stress").stdout
-
-
-def test_the_marker_is_known_to_a_strict_project(tmp_path: Path) -> None:
-    assert "1 passed, 1 skipped" in run_plugin(tmp_path, STRESSED, "--strict-markers").stdout
-
-
 @pytest.mark.parametrize(
-    ("options", "model"), [((), "posix"), (("--powercut-model=btrfs",), "btrfs")], ids=str
+    ("settings", "options", "model"),
+    [
+        ("", (), "posix"),
+        ("", ("--powercut-model=btrfs",), "btrfs"),
+        ("[tool.powercut]\nmodel = 'xfs'", (), "xfs"),
+        ("[tool.powercut]\nmodel = 'xfs'", ("--powercut-model=btrfs",), "btrfs"),
+    ],
+    ids=str,
 )
 def test_the_disk_fixture_is_fresh_and_follows_the_model(
-    tmp_path: Path, options: tuple[str, ...], model: str
+    tmp_path: Path, settings: str, options: tuple[str, ...], model: str
 ) -> None:
+    (tmp_path / "pyproject.toml").write_text(settings, "utf-8")
     finished = run_plugin(tmp_path, ON_THE_DISK, "-s", *options)
     assert finished.returncode == 0, finished.stdout
     assert f"model {model}" in finished.stdout
@@ -117,6 +106,15 @@ def test_an_unknown_model_is_refused_in_one_sentence(tmp_path: Path) -> None:
     assert "--powercut-model" in finished.stderr
     assert "fat32" in finished.stderr
     assert "ext4-ordered" in finished.stderr
+    assert "Traceback" not in finished.stderr + finished.stdout
+
+
+def test_a_malformed_table_is_refused_in_one_sentence_if_a_fixture_is_used(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.powercut]\nmodle = 'xfs'", "utf-8")
+    assert run_plugin(tmp_path, PLAIN).returncode == 0
+    finished = run_plugin(tmp_path, ON_THE_DISK)
+    assert finished.returncode == int(pytest.ExitCode.USAGE_ERROR)
+    assert "[tool.powercut] has an unknown key 'modle'; known are model, " in finished.stderr
     assert "Traceback" not in finished.stderr + finished.stdout
 
 
@@ -136,10 +134,10 @@ def test_the_explore_fixture_follows_the_model(
 def test_the_options_of_other_plugins_stay_theirs(tmp_path: Path) -> None:
     finished = run_plugin(
         tmp_path,
-        STRESSED,
+        PLAIN,
         "-n0",
         "--timeout=9",
         "--hypothesis-seed=1",
         plugins=("xdist", "pytest_timeout", "_hypothesis_pytestplugin"),
     )
-    assert "1 passed, 1 skipped" in finished.stdout, finished.stderr
+    assert "1 passed" in finished.stdout, finished.stderr

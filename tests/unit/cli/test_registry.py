@@ -1,19 +1,153 @@
-"""The registry of this repository names every target and workload that it has."""
+"""The registry: entries by tag or import string; a mistake in one is a sentence and exit code 2."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from crash_tests.targets.targets import TARGETS
 from crash_tests.workloads.catalogue import SCENARIOS
-from tests.unit.cli.command_line import REGISTRY
+from powercut.cli.exit_code import ExitCode
+from tests.unit.cli.command_line import REGISTRY, json_of, powercut
+
+TARGET = """
+from powercut import ActionKind, DiskTarget
+
+class Good(DiskTarget):
+    def actions(self):
+        return [ActionKind("list", 1, lambda arguments: str(self.host.listdir("/")))]
+
+    def recover(self, host):
+        self.host = host
+
+class WithoutActions(Good):
+    def actions(self):
+        return []
+
+class Raising(Good):
+    def __init__(self):
+        raise ValueError("no server")
+
+class WithoutRecovery(DiskTarget):
+    def actions(self):
+        return []
+
+def no_target():
+    return 7
+
+number = 7
+"""
 
 
-def test_every_target_is_registered_under_its_tag() -> None:
+@pytest.fixture(autouse=True)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The name of a module in the current directory, different in each test."""
+    name = "".join(c if c.isalnum() else "_" for c in f"module_{request.node.name}")
+    (tmp_path / f"{name}.py").write_text(TARGET, encoding="ascii")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+def refused(*arguments: str) -> str:
+    result = powercut(*arguments)
+    assert result.exit_code == ExitCode.USAGE, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def test_every_target_of_this_repository_is_registered_under_its_tag() -> None:
     assert [target.tag for target in REGISTRY.all_targets()] == list(TARGETS)
     for target in REGISTRY.all_targets():
         assert type(target.make_target()) is type(TARGETS[target.tag]())
 
 
-def test_every_workload_is_registered_under_its_tag() -> None:
-    for tag, scenario in SCENARIOS.items():
-        assert REGISTRY.workload(tag).run is scenario
+def test_every_workload_of_this_repository_is_registered_under_its_tag() -> None:
     assert set(REGISTRY.config.workloads) == set(SCENARIOS)
+    for tag, workload in SCENARIOS.items():
+        assert REGISTRY.workload(tag).run is workload
+
+
+def test_target_is_made_under_its_tag_or_its_import_string(module: str) -> None:
+    Path("pyproject.toml").write_text(
+        f"[tool.powercut.targets]\nkv = '{module}:Good'", encoding="ascii"
+    )
+    for name in ("kv", f"{module}:Good"):
+        result = powercut("run", name, "--examples", "2", "--steps", "3", "-n", "1", "--json", "-")
+        assert result.exit_code == ExitCode.CLEAN, result.output
+        assert list(json_of(result)["targets"]) == [name]
+
+
+def test_worker_processes_import_the_target_themselves(module: str) -> None:
+    result = powercut("run", f"{module}:Good", "--examples", "40", "--steps", "30", "-n", "2")
+    assert result.exit_code == ExitCode.CLEAN, result.output
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "example"),
+    [
+        ("run", "target", "kv = 'crash_tests.kv:target'"),
+        ("explore", "workload", "kv-save = 'crash_tests.kv:save'"),
+        ("mutants", "mutant", "kv-no-fsync = 'crash_tests.kv:no_fsync'"),
+    ],
+)
+def test_project_without_entries_is_shown_an_example(command: str, kind: str, example: str) -> None:
+    assert refused(command) == (
+        f"Error: no {kind} is registered; add a line such as {example} under "
+        f"[tool.powercut.{kind}s] to pyproject.toml, or name one: "
+        f"powercut {command} module:object\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("WithoutActions", "has no actions: its actions() returns none of them"),
+        ("Raising", "raises ValueError when the target is made: no server"),
+        ("WithoutRecovery", "raises TypeError when the target is made: Can't instantiate abstract"),
+        ("no_target", "returns 7, which does not derive from powercut.Target"),
+        ("number", "is not callable: 7"),
+    ],
+)
+def test_target_that_cannot_be_made_is_a_mistake_at_its_place(
+    module: str, name: str, sentence: str
+) -> None:
+    assert refused("run", f"{module}:{name}").startswith(f"Error: {module}:{name} {sentence}")
+    Path("pyproject.toml").write_text(
+        f"[tool.powercut.targets]\nkv = '{module}:{name}'", encoding="ascii"
+    )
+    sentence_of_tag = refused("run")
+    assert sentence_of_tag.startswith(f"Error: target 'kv': {module}:{name} {sentence}")
+    assert sentence_of_tag.endswith(
+        f"; correct [tool.powercut.targets] in {Path.cwd()}/pyproject.toml\n"
+    )
+
+
+def test_target_that_cannot_be_imported_is_a_mistake_at_its_place() -> None:
+    Path("pyproject.toml").write_text(
+        "[tool.powercut.targets]\nkv = 'crash_tests_gone.kv:Target'", encoding="ascii"
+    )
+    assert refused("run", "kv") == (
+        f"Error: target 'kv': there is no module 'crash_tests_gone' in {Path.cwd()}, nor "
+        f"installed; correct [tool.powercut.targets] in {Path.cwd()}/pyproject.toml\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["run", "explore", "mutants"])
+def test_malformed_table_is_refused_by_every_command(command: str) -> None:
+    Path("pyproject.toml").write_text("[tool.powercut]\nsead = 3", encoding="ascii")
+    assert "[tool.powercut] has an unknown key 'sead'; known are " in refused(command)
+
+
+def test_settings_of_the_project_are_defaults_of_the_options(module: str) -> None:
+    Path("pyproject.toml").write_text(
+        f"[tool.powercut]\nmodel = 'xfs'\nseconds = 0.2\nseed = 9\n"
+        f"[tool.powercut.targets]\nkv = '{module}:Good'",
+        encoding="ascii",
+    )
+    result = powercut("run", "-n", "1")
+    assert "xfs, seed 9, " in result.stdout.splitlines()[-1]
+    options = ("--model", "btrfs", "--seed", "0", "--examples", "1", "-n", "1")
+    assert "btrfs, seed 0, " in powercut("run", *options).stdout.splitlines()[-1]
