@@ -1,22 +1,22 @@
-"""Crashes a fixed script of a runtime at every site of it, and says which sites were hit.
+"""Crashes a fixed list of actions of the runtime target at each of its sites.
 
-The script runs once to learn its sites. Then it runs again for each of them, in each phase,
-for each kind of crash, up to that one operation; the next lifetime recovers, and the oracle
-judges it. After the crashes behind an operation it judges also that all comes to rest.
+The actions run once to record their sites (``powercut.fuzz.coverage``). Then they run again for
+each site, phase and kind of crash, up to that operation; the next lifetime recovers and is
+checked. After a crash behind an operation the run is also finished, so that liveness is checked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any, Final
 
+from crash_tests.rig.watched_host import watched
 from crash_tests.targets.runtime import RuntimeTarget
 from faults.crash_point import CrashKind, Phase
 from powercut.fuzz.action import Action, Arguments
-from powercut.fuzz.coverage import Coverage, Site, Watch, WatchedWorkers
+from powercut.fuzz.coverage import Coverage, Site, Watch
 from powercut.fuzz.crash_plan import PlannedCrash
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import PlainChoices
@@ -29,26 +29,25 @@ from system.storage.framing import Framing
 CRASH: Final = "crash_and_recover"
 
 
-class NothingPendingSurvives(PlainChoices):
-    """The plainest run, but what no barrier has covered is lost with the power."""
+class NothingUnsyncedSurvives(PlainChoices):
+    """The simplest choices, except that a power cut loses all unsynced operations."""
 
     def integer(self, label: str, lo: int, hi: int) -> int:
-        """Return the simplest choice, except for what survives."""
+        """Return the simplest choice, or the empty survivor set."""
         return int(Pattern.NONE) if label == "survivors" else super().integer(label, lo, hi)
 
 
 class WatchedRuntime(RuntimeTarget):
-    """The runtime, with a watch over the operations of each lifetime."""
+    """The runtime target, which records the sites of each lifetime in ``watch``."""
 
     def __init__(self, framing: Framing) -> None:
         super().__init__("runtime", framing, self._recovered)
         self.watch: Watch
 
     def recover(self, host: Host) -> None:
-        """Recover under the watch."""
-        self.watch = Watch(self._world.disk)
-        workers = WatchedWorkers(host.workers, self.watch)
-        super().recover(replace(host, workers=workers))
+        """Recover on a watched host."""
+        host, self.watch = watched(host, self._world.disk)
+        super().recover(host)
 
     async def _recovered(
         self, host: Host, providers: Mapping[str, Provider], options: Options
@@ -62,7 +61,7 @@ class WatchedRuntime(RuntimeTarget):
 
 
 class CrashEverywhere:
-    """``coverage`` grows by ``run``; what the oracle finds is raised there."""
+    """Crashes ``script`` at every site; ``run`` counts the crashes in ``coverage``."""
 
     def __init__(
         self,
@@ -77,7 +76,7 @@ class CrashEverywhere:
         self._model = model
 
     def run(self) -> None:
-        """Crash every site that the script has not been crashed at before."""
+        """Crash the script at every site that is not in ``coverage``; raise a ``Violation``."""
         for place, sites in enumerate(self._sites()):
             during = self._script[place].name
             for number, site in enumerate(sites, 1):
@@ -87,7 +86,7 @@ class CrashEverywhere:
                     self._crash(place, PlannedCrash(number, phase, kind), site)
 
     def _sites(self) -> list[Sequence[Site]]:
-        """Run the script whole; return the sites of each of its actions."""
+        """Run the whole script; return the sites of each of its actions."""
         targets: list[WatchedRuntime] = []
 
         def make() -> WatchedRuntime:
@@ -110,12 +109,12 @@ class CrashEverywhere:
             target_run.perform(action, PlainChoices())
         crashed = self._script[place]
         plan: Arguments = {"action": crashed.plain(), "crashes": [crash.plain()]}
-        target_run.perform(Action(CRASH, plan), NothingPendingSurvives())
+        target_run.perform(Action(CRASH, plan), NothingUnsyncedSurvives())
         (met,) = target_run.crash_runner.crashes
         assert site.operation.startswith(met.operation_name)
         if crash.phase is Phase.AFTER:
             target_run.finish()
         else:
-            # It comes to rest as the crash after the operation before did.
+            # The disk is as after the previous operation, whose run was finished.
             target_run.crash_runner.world.kill()
         self.coverage.hit(crashed.name, site, crash.phase, crash.kind)

@@ -13,16 +13,17 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
 from crash_tests.rig.host import simulated_host
+from crash_tests.rig.watched_host import watched as watched_host
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, Phase
 from oracles.runtime.shadow_runtime import check_idempotent
 from oracles.violation import Violation
-from powercut.fuzz.coverage import Coverage, Site, Watch, WatchedWorkers
+from powercut.fuzz.coverage import Coverage, Site
 from sim.choices import PlainChoices
 from sim.disk.crash.image import Image
 from sim.disk.crash.state_space import StateSpace
@@ -69,9 +70,8 @@ def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recover
     recovery = Runtime.recover(host, {"scripted": ScriptedProvider()}, Options(framing=framing))
     if watched:
         recovery.close()
-        watch = Watch(world.disk)
+        host, watch = watched_host(host, world.disk)
         sites = watch.sites
-        host = replace(host, workers=WatchedWorkers(host.workers, watch))
         recovery = Runtime.recover(host, {"scripted": ScriptedProvider()}, Options(framing=framing))
         watch.main = recovery
     try:

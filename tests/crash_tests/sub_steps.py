@@ -1,4 +1,4 @@
-"""What a reader takes the runtime's work to consist of: the steps that H-10 wants crashed."""
+"""The steps that the runtime's work consists of, each of which must be crashed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from powercut.fuzz.coverage import Coverage, SubStep
 from system.storage.framing import Framing
 
 Piece: TypeAlias = tuple[str, str, tuple[str, ...]]
-"""Its name, its operation, and functions among the callers."""
+"""Its name, its operation, and functions that are all among its callers."""
 
 DIRECTORY: Final = "Sync directory"
 ATOMIC_WRITE: Final[Sequence[Piece]] = (
@@ -19,12 +19,19 @@ ATOMIC_WRITE: Final[Sequence[Piece]] = (
     ("rename it", "Rename", ("write_atomic", "_replace")),
     ("fsync of its directory", DIRECTORY, ("write_atomic",)),
 )
+
+
+def within(whole: str, pieces: Sequence[Piece], *callers: str) -> Sequence[Piece]:
+    """Return these pieces as parts of ``whole``, done on behalf of ``callers`` as well."""
+    return [(f"{whole}: {name}", kind, (*inner, *callers)) for name, kind, inner in pieces]
+
+
 LOG: Final[Mapping[Framing, Sequence[Piece]]] = {
     Framing.FRAMED: (
         ("append the lines", "Write", ("FramedWriter.write", "LogFile.append")),
         ("barrier", "Sync", ("FramedWriter.write", "LogFile.commit")),
-        ("note", "Write", ("FramedWriter.note", "LogFile.append")),
-        ("barrier before it rests", "Sync", ("FramedWriter.rest", "LogFile.commit")),
+        ("append unsynced", "Write", ("FramedWriter.append_unsynced", "LogFile.append")),
+        ("barrier before it is parked", "Sync", ("FramedWriter.park", "LogFile.commit")),
     ),
     Framing.PENDING: (
         ("create the entry", "Create", ("PendingWriter._announce",)),
@@ -34,31 +41,35 @@ LOG: Final[Mapping[Framing, Sequence[Piece]]] = {
         ("append the lines", "Write", ("PendingWriter.write", "LogFile.append")),
         ("barrier", "Sync", ("PendingWriter.write", "LogFile.commit")),
         ("remove the entry", "Unlink", ("PendingWriter._remove",)),
-        ("note", "Write", ("PendingWriter.note", "LogFile.append")),
-        ("barrier before it rests", "Sync", ("PendingWriter.rest", "LogFile.commit")),
+        ("append unsynced", "Write", ("PendingWriter.append_unsynced", "LogFile.append")),
+        ("barrier before it is parked", "Sync", ("PendingWriter.park", "LogFile.commit")),
     ),
 }
-BIRTH: Final[Sequence[Piece]] = (
+CREATION: Final[Sequence[Piece]] = (
     ("make the session's directory", "Create directory", ("SessionStore.add",)),
     ("fsync of the directory of all", DIRECTORY, ("SessionStore.add",)),
-    *((f"record: {name}", kind, ("SessionStore.add", *who)) for name, kind, who in ATOMIC_WRITE),
+    *within("record", ATOMIC_WRITE, "SessionStore.add"),
     ("create the log", "Create", ("_open_log", "ExaminedLog.read")),
     ("cut the log", "Resize", ("_open_log", "_make_whole")),
     ("fsync of the log", "Sync", ("_open_log", "_make_whole")),
     ("fsync of the log's directory", DIRECTORY, ("_open_log", "_make_whole")),
-    ("write the first lines", "Write", ("_be_born", "append_all", "LogFile.append")),
-    ("barrier on the first lines", "Sync", ("_be_born", "LogFile.commit")),
+    ("write the first lines", "Write", ("Agent._create", "append_all", "LogFile.append")),
+    ("barrier on the first lines", "Sync", ("Agent._create", "LogFile.commit")),
 )
 LINE: Final[Sequence[Piece]] = (
     ("write the line", "Write", ("EventLog.append_all", "LogFile.append")),
     ("barrier", "Sync", ("EventLog.append_all", "LogFile.commit")),
 )
-RECORD: Final = tuple((f"record: {name}", kind, who) for name, kind, who in ATOMIC_WRITE)
+RECORD: Final = within("record", ATOMIC_WRITE)
+EVICTION: Final[Sequence[Piece]] = (
+    ("log it", "Write", ("Pool._evict", "EventLog.append_unsynced")),
+    ("barrier on the unsynced lines", "Sync", ("EventLog.park",)),
+)
 
 
-def of(whom: str, pieces: Sequence[Piece], *callers: str) -> list[SubStep]:
-    """Return these pieces where they are done for these callers."""
-    return [SubStep(f"{whom}: {name}", kind, (*who, *callers)) for name, kind, who in pieces]
+def of(action: str, pieces: Sequence[Piece], *callers: str) -> list[SubStep]:
+    """Return these pieces as the steps of ``action``, done on behalf of ``callers`` as well."""
+    return [SubStep(*piece) for piece in within(action, pieces, *callers)]
 
 
 def must_be_tried(steps: Sequence[SubStep], coverage: Coverage) -> None:
@@ -69,14 +80,14 @@ def must_be_tried(steps: Sequence[SubStep], coverage: Coverage) -> None:
 
 WORK: Final[Mapping[str, Sequence[SubStep]]] = {
     "atomic write": of("atomic write", ATOMIC_WRITE),
-    "create": of("create", BIRTH, "Runtime._created"),
-    "spawn": of("spawn", BIRTH, "Orchestrator._told"),
+    "create": of("create", CREATION, "Runtime._created"),
+    "spawn": of("spawn", CREATION, "Orchestrator._told"),
     "send": of("send", LINE, "Runtime.send"),
     "turn": [
-        SubStep("turn: note its start", "Write", ("Turns._turn", "Agent.note")),
+        SubStep("turn: log its start", "Write", ("Turns._turn", "Agent.note")),
         *of("turn", LINE, "Turns._commit"),
-        SubStep("turn: note what was delivered", "Write", ("Turns._commit", "EventLog.note")),
-        *of("turn, what it promises", LINE, "Turns.take", "Orchestrator.keep"),
+        SubStep("turn: log the deliveries", "Write", ("Turns._commit", "EventLog.append_unsynced")),
+        *of("turn, its outbox", LINE, "Turns.take", "Orchestrator.keep"),
     ],
     "terminate": [
         *of("terminate", LINE, "Runtime.terminate"),
@@ -85,8 +96,7 @@ WORK: Final[Mapping[str, Sequence[SubStep]]] = {
     ],
     "evict": [
         *of("evict", RECORD, "Pool._has_room", "Pool._evict"),
-        SubStep("evict: note it", "Write", ("Pool._has_room", "Pool._evict", "EventLog.note")),
-        SubStep("evict: barrier on the notes", "Sync", ("Pool._has_room", "EventLog.rest")),
+        *of("evict", EVICTION, "Pool._has_room"),
     ],
 }
 
@@ -103,8 +113,8 @@ PASSES: Final[Mapping[str, Sequence[Piece]]] = {
         ("remove an empty directory", "Unlink directory", ("SessionStore.tidy",)),
     ),
     "open_logs": (
-        *((f"put damage aside: {n}", kind, ("put_aside", *who)) for n, kind, who in ATOMIC_WRITE),
-        *((f"rewrite a log: {n}", kind, ("_rewrite", *who)) for n, kind, who in ATOMIC_WRITE),
+        *within("put damage aside", ATOMIC_WRITE, "put_aside"),
+        *within("rewrite a log", ATOMIC_WRITE, "_rewrite"),
         ("write the end of a log again", "Write", ("_make_whole",)),
         ("cut a log", "Resize", ("_make_whole",)),
         ("fsync of a log", "Sync", ("_make_whole",)),
@@ -124,11 +134,11 @@ PASSES: Final[Mapping[str, Sequence[Piece]]] = {
         ("fsync of the directory of all", DIRECTORY, ("SessionStore.remove",)),
     ),
     "redo": (
-        *((f"a birth: {name}", kind, who) for name, kind, who in BIRTH),
-        *((f"what is owed: {name}", kind, ("Agent.tell", *who)) for name, kind, who in LINE),
-        *((f"a missing {name}", kind, ("_write_record", *who)) for name, kind, who in RECORD),
-        *((f"an end: {name}", kind, ("_repair", "Agent.commit", *who)) for name, kind, who in LINE),
-        *((f"an end: {name}", kind, ("retire", *who)) for name, kind, who in RECORD),
+        *within("a creation", CREATION),
+        *within("the outbox", LINE, "Agent.tell"),
+        *within("a missing", RECORD, "_write_record"),
+        *within("an end", LINE, "_repair", "Agent.commit"),
+        *within("an end", RECORD, "retire"),
     ),
     "reclaim": (),
     "suspend": RECORD,

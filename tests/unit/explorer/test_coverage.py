@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from crash_tests.rig.host import simulated_host
+from crash_tests.rig.watched_host import watched
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, Phase
-from powercut.fuzz.coverage import Coverage, Place, Site, SubStep, Watch, WatchedWorkers
+from powercut.fuzz.coverage import Coverage, Place, Site, SubStep, Watch
 from sim.choices import PlainChoices
 from sim.errors import PowerOff
 from sim.world import World
@@ -32,11 +31,10 @@ WRITE = Site(
 STEP = SubStep("append a line", "Write", ("append", "Agent.tell"))
 
 
-def watched() -> tuple[Host, Watch]:
+def watched_boot() -> tuple[World[Host], Host, Watch]:
     world = World(simulated_host, PlainChoices())
-    host = world.boot()
-    watch = Watch(world.disk)
-    return replace(host, workers=WatchedWorkers(host.workers, watch)), watch
+    host, watch = watched(world.boot(), world.disk)
+    return world, host, watch
 
 
 def words(watch: Watch) -> list[tuple[str, str]]:
@@ -44,7 +42,7 @@ def words(watch: Watch) -> list[tuple[str, str]]:
 
 
 def test_an_operation_is_that_of_the_innermost_function_of_the_system() -> None:
-    host, watch = watched()
+    _, host, watch = watched_boot()
     write_atomic(host.files, "f", b"content", host.ids)
     assert words(watch) == [
         ("Create", "_create_temporary"), ("Write", "write_all"), ("Sync", "_replace"),
@@ -55,7 +53,7 @@ def test_an_operation_is_that_of_the_innermost_function_of_the_system() -> None:
 
 
 def test_operations_on_directories_are_told_apart_from_those_on_files() -> None:
-    host, watch = watched()
+    _, host, watch = watched_boot()
     make_durable_directory(host.files, "d")
     host.files.rmdir("d")
     assert [site.operation for site in watch.sites] == [
@@ -64,25 +62,21 @@ def test_operations_on_directories_are_told_apart_from_those_on_files() -> None:
 
 
 def test_what_no_line_of_the_system_does_has_no_callers() -> None:
-    host, watch = watched()
+    _, host, watch = watched_boot()
     host.files.open("f", OpenMode.CREATE).close()
     assert watch.sites == [Site("Create", ())]
 
 
 def test_what_a_worker_does_is_done_for_whoever_handed_it_over() -> None:
-    world = World(simulated_host, PlainChoices())
-    host = world.boot()
-    watch = Watch(world.disk)
-    workers = WatchedWorkers(host.workers, watch)
+    world, host, watch = watched_boot()
 
     async def careful() -> None:
-        await workers.run(lambda: write_atomic(host.files, "f", b"content", host.ids))
+        await host.workers.run(lambda: write_atomic(host.files, "f", b"content", host.ids))
 
     async def agent() -> None:
         store = SessionStore(host)
         record = SessionRecord("5" * 32, "scripted", "", SessionState.ACTIVE)
-        watched = replace(host, workers=workers)
-        made = Agent(watched, store, "a", "5" * 32, "log", Framing.FRAMED, History())
+        made = Agent(host, store, "a", "5" * 32, "log", Framing.FRAMED, History())
         made.record = record
         make_durable_directory(host.files, f"agents/{'5' * 32}")
         await made.save(SessionState.SUSPENDED, b"")
@@ -98,9 +92,7 @@ def test_what_a_worker_does_is_done_for_whoever_handed_it_over() -> None:
 
 
 def test_what_a_recovery_does_is_done_for_one_of_its_passes() -> None:
-    world = World(simulated_host, PlainChoices())
-    host = world.boot()
-    watch = Watch(world.disk)
+    world, host, watch = watched_boot()
     recovery = Runtime.recover(host, {})
     watch.main = recovery
     world.loop.run_until_complete(recovery)
@@ -116,7 +108,7 @@ def test_the_watch_lets_a_crash_behind_it_happen() -> None:
     host = world.boot()
     counter = CrashCounter(world.disk, 2, Phase.AFTER)
     world.disk.interposer = counter
-    watch = Watch(world.disk)
+    host, watch = watched(host, world.disk)
     with pytest.raises(PowerOff):
         # The clean-up of a dead process meets it.
         write_atomic(host.files, "f", b"content", host.ids)
