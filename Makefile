@@ -15,7 +15,7 @@ TESTS := -n auto --dist worksteal
 # The rooms that must cover the disk and the runtime by themselves. The machines would hide a
 # line that nothing asserts about, and so would the campaigns: of the command line, of explore,
 # of SQLite, and of all that Linux was seen to leave. The house's own tests start interpreters.
-CAMPAIGNS := tests/unit/cli/ tests/unit/explore/ tests/unit/machines/
+CAMPAIGNS := tests/unit/cli/ tests/unit/explore/ tests/unit/fuzz/
 COVERING := $(filter-out $(CAMPAIGNS),$(wildcard tests/unit/*/)) tests/conformance tests/litmus \
 	--ignore=tests/litmus/test_seen_on_linux.py
 PACKAGES := sim faults oracles system powercut crash_tests benchmarks tests

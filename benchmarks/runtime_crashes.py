@@ -59,8 +59,9 @@ def _drawn_rate() -> float:
     start = process_time()
     campaign = fuzz(runtime, POSIX, _BUDGET)
     seconds = process_time() - start
-    if campaign.findings:
-        raise campaign.findings[0].failure
+    for finding in campaign.findings:
+        assert finding.run.failure is not None
+        raise finding.run.failure
     return _crashes(campaign.tally) / seconds
 
 

@@ -111,7 +111,7 @@ class CrashEverywhere:
         plan: Arguments = {"action": crashed.plain(), "crashes": [crash.plain()]}
         target_run.perform(Action(CRASH, plan), NothingUnsyncedSurvives())
         (met,) = target_run.crash_runner.crashes
-        assert site.operation.startswith(met.operation_name)
+        assert site.operation.startswith(met.operation)
         if crash.phase is Phase.AFTER:
             target_run.finish()
         else:

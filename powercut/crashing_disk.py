@@ -29,7 +29,7 @@ from itertools import count
 
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, CrashPoint, Phase
-from powercut.report.crash_text import lost_lines, names_on
+from powercut.crash_text import lost_lines, names_on
 from sim.choices import Choices
 from sim.disk.calls.process import Process
 from sim.disk.crash.choose_survivors import choose_survivors

@@ -10,7 +10,8 @@ import os
 
 import pytest
 
-from powercut.fuzz.profiles import PROFILE_VARIABLE, install_profiles, select_profile
+from powercut.fuzz.hypothesis_settings import install_profiles, select_profile
+from powercut.fuzz.profiles import PROFILE_VARIABLE
 from sim.errors import HarnessError
 
 

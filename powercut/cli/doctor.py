@@ -18,8 +18,8 @@ from rich.table import Table
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.usage import UsageMistake, must_be_writable
-from powercut.fuzz.workers import cores
-from powercut.report.reproducer import FAILURES, versions
+from powercut.fuzz.campaign.workers import cores
+from powercut.fuzz.reproducer import FAILURES, versions
 from sim.disk.crash.persistence import MODELS, PersistenceModel
 
 _PIN: Final = re.compile(r"hypothesis==([\w.]+)")

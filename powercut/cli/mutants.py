@@ -14,10 +14,10 @@ from rich.console import Console
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.usage import asked_by_user, must_take_json
+from powercut.fuzz.campaign.workers import cores, work
+from powercut.fuzz.hypothesis_settings import install_profiles
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.mutant_search import MutantSearch, search_mutant
-from powercut.fuzz.profiles import install_profiles
-from powercut.fuzz.workers import cores, work
 from powercut.registry import Registry
 from powercut.report.mutants import mutants_table
 

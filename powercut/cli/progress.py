@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from powercut.fuzz.campaign import Plan, Score
+from powercut.fuzz.campaign.campaign import Plan, Score
 
 
 @contextmanager

@@ -9,24 +9,15 @@ from typing import Final
 import click
 from rich.console import Console
 
-from faults.fault_plan import FaultPlan
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.usage import asked_by_user
-from powercut.fuzz.action import Action
-from powercut.fuzz.crash_plan import planned
-from powercut.fuzz.drivers.replay_driver import Replay, Verdict, replay
+from powercut.fuzz.drivers.replay import Replay, Verdict, replay
+from powercut.fuzz.reproducer import Finding, Reproducer, read_reproducer, versions
+from powercut.fuzz.story import story
 from powercut.fuzz.target_entry import TargetEntry
 from powercut.reference import is_reference
 from powercut.registry import Registry
-from powercut.report.reproducer import (
-    BadReproducer,
-    RecordedStep,
-    Reproducer,
-    read_reproducer,
-    versions,
-)
-from powercut.report.story import story
 from sim.disk.crash.persistence import model_named
 from sim.errors import HarnessError
 
@@ -54,18 +45,16 @@ def command(file: Path, target: str | None) -> None:
     with asked_by_user():
         reproducer = read_reproducer(file)
         entry = _target(reproducer, file, target)
-        model_named(reproducer.model)
-        for number, step in enumerate(reproducer.steps, 1):
-            _must_be_performable(file, number, step)
+        model_named(reproducer.log.model)
     result = replay(reproducer, entry.make_target)
-    _tell(console_beside(None), reproducer, result, file)
+    _print(console_beside(None), reproducer, result, file)
     click.get_current_context().exit(_EXIT_CODES[result.verdict])
 
 
 def _target(reproducer: Reproducer, file: Path, name: str | None) -> TargetEntry:
     """Return the target to replay on: the one called ``name``, else the recorded one."""
     registry = Registry.here()
-    tag = reproducer.target
+    tag = reproducer.log.target
     if name is not None:
         return replace(registry.target(name), tag=tag)
     if is_reference(tag) or tag in registry.config.targets:
@@ -77,31 +66,17 @@ def _target(reproducer: Reproducer, file: Path, name: str | None) -> TargetEntry
     )
 
 
-def _must_be_performable(file: Path, number: int, step: RecordedStep) -> None:
-    """Refuse a step that no machine has ever written, before anything runs."""
-    arguments = step.action.arguments
-    try:
-        if "action" in arguments:
-            Action.of_plain(arguments["action"])
-        if "plan" in arguments:
-            FaultPlan.parse(str(arguments["plan"]))
-        if step.action.name == "crash_and_recover":
-            planned(arguments)
-    except (KeyError, ValueError, HarnessError) as wrong:
-        raise BadReproducer(f"{file} is a malformed reproducer: step {number}: {wrong}") from None
-
-
-def _tell(console: Console, reproducer: Reproducer, result: Replay, file: Path) -> None:
-    if result.failure is not None and result.verdict is not Verdict.DIVERGED:
-        told = story(result.steps, result.failure, reproducer.model, reproducer.fingerprint, file)
-        console.print(told, soft_wrap=True)
+def _print(console: Console, reproducer: Reproducer, result: Replay, file: Path) -> None:
+    if result.verdict in {Verdict.SAME, Verdict.DIFFERENT}:
+        console.print(story(Finding(result.run, reproducer, file)), soft_wrap=True)
         console.print()
     console.print(str(result), soft_wrap=True)
     if result.identical:
         return
     if result.verdict is Verdict.DIFFERENT:
-        console.print(f"recorded: {reproducer.broken}: {reproducer.statement}", soft_wrap=True)
+        log = reproducer.log
+        console.print(f"recorded: {log.broken}: {log.statement}", soft_wrap=True)
     here = versions()
-    for name, then in reproducer.versions.items():
-        if here.get(name, then) != then:
-            console.print(f"recorded with {name} {then}, replayed with {here[name]}")
+    for name, recorded in reproducer.versions.items():
+        if here.get(name, recorded) != recorded:
+            console.print(f"recorded with {name} {recorded}, replayed with {here[name]}")

@@ -11,27 +11,32 @@ import click
 from rich.console import Console
 
 from faults.fault_plan import FaultPlan
+from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.progress import campaign_progress
 from powercut.cli.usage import asked_by_user, must_be_writable, must_take_json
-from powercut.fuzz.campaign import Plan, Score, batches, run_batch
-from powercut.fuzz.drivers.hypothesis_driver import Finding
-from powercut.fuzz.drivers.replay_driver import record
-from powercut.fuzz.drivers.seeded_run import SeededRun
+from powercut.fuzz.campaign.campaign import Plan, Score, batches, run_batch
+from powercut.fuzz.campaign.workers import cores, work
+from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.profiles import PROFILES, Profile
-from powercut.fuzz.reduction.shrinker import SECONDS as SHRINKING_SECONDS
-from powercut.fuzz.reduction.shrinker import shrink
+from powercut.fuzz.reduction import reduced
+from powercut.fuzz.reproducer import FAILURES, Finding, keep
+from powercut.fuzz.story import story
 from powercut.fuzz.target_run import TargetRun
-from powercut.fuzz.workers import cores, work
 from powercut.registry import Registry
-from powercut.report.campaign import CampaignReport, Goal
+from powercut.report.campaign import CampaignReport, Goal, Outcome
 from powercut.report.closing_table import print_closing
-from powercut.report.reproducer import FAILURES, write_reproducer
 from sim.disk.crash.persistence import MODELS, POSIX, PersistenceModel, model_named
 from sim.errors import HarnessError
 
 _SECONDS: Final = 60
 _LONG: Final = ("nightly", "torture")
+_EXIT_CODES: Final = {
+    Outcome.CLEAN: ExitCode.CLEAN,
+    Outcome.VIOLATION: ExitCode.VIOLATION,
+    Outcome.GOAL_MISSED: ExitCode.GOAL_MISSED,
+    Outcome.INTERRUPTED: ExitCode.INTERRUPTED,
+}
 
 
 class Given(TypedDict):
@@ -116,12 +121,12 @@ def command(**given: Unpack[Given]) -> None:
     console = console_beside(json_out)
     scores, interrupted = _fuzz(plan, given["processes"] or cores(), console)
     fuzzing_seconds = time.monotonic() - started
-    findings, interrupted = _shrink(plan, scores, folder, console, hurry=interrupted)
+    findings, interrupted = _reduce(plan, scores, folder, console, hurry=interrupted)
     report = CampaignReport(plan, scores, findings, interrupted, goal)
     print_closing(console, report, fuzzing_seconds, time.monotonic() - started)
     if json_out is not None:
         write_json(json_out, report.plain())
-    click.get_current_context().exit(report.exit_code)
+    click.get_current_context().exit(_EXIT_CODES[report.outcome])
 
 
 def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
@@ -184,31 +189,31 @@ def _fuzz(plan: Plan, processes: int, console: Console) -> tuple[Sequence[Score]
     return tuple(scores.values()), False
 
 
-def _shrink(
+def _reduce(
     plan: Plan, scores: Sequence[Score], folder: Path, console: Console, *, hurry: bool
 ) -> tuple[list[Finding], bool]:
-    """Shrink one failure of each kind, write its reproducer, tell its story.
+    """Reduce one failure of each kind, write its reproducer, and print its story.
 
-    In a ``hurry`` they are kept as they are. Returns whether there was one in the end.
+    In a ``hurry`` failures are not reduced. Returns the findings, and whether the user has
+    interrupted the campaign or a reduction.
     """
     findings: list[Finding] = []
     for score in scores:
         for _, failing in sorted(score.failing.items()):
-            run = plan.run(score.target, failing.number, failing.steps)
+            seeded = plan.run(score.target, failing.number, failing.steps)
             try:
-                target_run, failure = _smallest(run, console, hurry=hurry)
+                run = _reduced(seeded, console, hurry=hurry)
             except KeyboardInterrupt:
                 hurry = True
-                target_run, failure = _smallest(run, console, hurry=hurry)
-            reproducer = record(target_run, run.make_target, failure)
-            path = write_reproducer(reproducer, folder)
-            findings.append(Finding(failure, target_run, reproducer, path))
-            console.print(findings[-1].story, soft_wrap=True)
-            console.print(f"  swarm   run {failing.number}: {run.about()}", soft_wrap=True)
+                run = _reduced(seeded, console, hurry=hurry)
+            findings.append(keep(run, folder))
+            console.print(story(findings[-1]), soft_wrap=True)
+            console.print(f"  swarm   run {failing.number}: {seeded.bias()}", soft_wrap=True)
             console.print()
     return findings, hurry
 
 
-def _smallest(run: SeededRun, console: Console, *, hurry: bool) -> tuple[TargetRun, Exception]:
-    with busy(console, "shrinking a failure"):
-        return shrink(run, 0 if hurry else SHRINKING_SECONDS)
+def _reduced(seeded: SeededRun, console: Console, *, hurry: bool) -> TargetRun:
+    with busy(console, "reducing a failure"):
+        failed = seeded.run()
+        return failed if hurry else reduced(failed)

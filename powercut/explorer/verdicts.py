@@ -8,7 +8,7 @@ from typing import Final
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.violation import Violation
-from powercut.report.crash_text import lost_lines, names_on
+from powercut.crash_text import lost_lines, names_on
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk

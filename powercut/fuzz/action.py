@@ -1,4 +1,4 @@
-"""An action: one thing a machine can do, as plain JSON data; and its kind, which proposes it."""
+"""Actions as plain JSON data, and the kinds of action that propose and perform them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """``name`` is the kind's name; ``arguments`` is all that the machine needs to do it."""
+    """One action: the name of its kind, and all arguments that performing it needs."""
 
     name: str
     arguments: Arguments
@@ -26,12 +26,13 @@ class Action:
         named = ", ".join(f"{name}={_short(value)}" for name, value in self.arguments.items())
         return f"{self.name}({named})"
 
-    def kinds(self) -> str:
-        """Return the name of its kind, and of the kind that it wraps, if it wraps one."""
+    @property
+    def kind_names(self) -> tuple[str, ...]:
+        """The name of its kind, and that of the action that it wraps, if it wraps one."""
         match self.arguments:
             case {"action": {"name": str(wrapped)}}:
-                return f"{self.name} {wrapped}"
-        return self.name
+                return self.name, wrapped
+        return (self.name,)
 
     def plain(self) -> dict[str, Json]:
         """Return the action as JSON data; ``of_plain`` reads it back."""
@@ -39,7 +40,7 @@ class Action:
 
     @classmethod
     def of_plain(cls, plain: object) -> Action:
-        """Read what ``plain`` gave; ``ValueError`` says what is not an action."""
+        """Read the result of ``plain``; ``ValueError`` for anything else."""
         match plain:
             case {"name": str(name), "arguments": Mapping() as arguments}:
                 return cls(name, arguments)
@@ -59,16 +60,19 @@ def no_arguments(_choices: Choices) -> Arguments:
 
 
 def always() -> bool:
-    """Say that there is no precondition."""
+    """Return True: the action has no precondition."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class ActionKind:
-    """One kind of action.
+    """One kind of action of a target.
 
-    ``weight`` is its share among the kinds that are ``ready``; ``propose`` chooses the
-    arguments; ``perform`` carries them out and returns the outcome in a few words.
+    ``weight`` is its share among the kinds that are ``ready``. ``perform`` takes the
+    arguments, acts on the system, and returns the outcome in a few words, such as ``ack``.
+    ``propose`` chooses the arguments, as JSON data. ``ready`` is the precondition::
+
+        ActionKind("put", 4, self._put, lambda choices: {"value": choices.integer("value", 0, 9)})
     """
 
     name: str
@@ -79,7 +83,7 @@ class ActionKind:
 
 
 def possible_now(kinds: Iterable[ActionKind]) -> list[ActionKind]:
-    """Return those kinds that are ready; a question that several ask is asked once."""
+    """Return the kinds that are ready; a precondition that several share is called once."""
     answers: dict[Callable[[], bool], bool] = {}
     possible = []
     for kind in kinds:
@@ -92,7 +96,7 @@ def possible_now(kinds: Iterable[ActionKind]) -> list[ActionKind]:
 
 
 class KindChoices(Choices):
-    """Choices that are told which kinds they choose among, and need not go by their weights."""
+    """Choices that choose among kinds of action themselves, instead of by weight."""
 
     __slots__ = ()
 
@@ -105,15 +109,15 @@ def weighted(choices: Choices, label: str, kinds: Sequence[ActionKind]) -> Actio
     """Choose one of ``kinds`` by weight; the first is the simplest."""
     if isinstance(choices, KindChoices):
         return choices.kind(label, kinds)
-    place = choices.integer(label, 1, sum(kind.weight for kind in kinds))
+    number = choices.integer(label, 1, sum(kind.weight for kind in kinds))
     for kind in kinds:
-        place -= kind.weight
-        if place <= 0:
+        number -= kind.weight
+        if number <= 0:
             return kind
     raise AssertionError("weights are positive")
 
 
-def place_of(chosen: ActionKind, kinds: Sequence[ActionKind]) -> int:
-    """Return an answer with which ``weighted`` chooses this one of ``kinds``: the simplest."""
+def number_of(chosen: ActionKind, kinds: Sequence[ActionKind]) -> int:
+    """Return the lowest answer with which ``weighted`` chooses ``chosen``."""
     before = kinds[: next(number for number, kind in enumerate(kinds) if kind is chosen)]
     return 1 + sum(kind.weight for kind in before)

@@ -1,4 +1,4 @@
-"""Planned crashes: when to crash what is about to run, before anybody knows what it will do."""
+"""Planned crashes: where to crash an action that has not run yet."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _MOST_PAGES: Final = 2
 class PlannedCrash:
     """Crash in this phase of the ``operation``-th mutating operation from now, from 1.
 
-    ``operation`` 0 means: when all has returned; so does a number that is never reached.
-    ``kept`` is for a kill during a write, in bytes (``faults.crash_counter``).
+    ``operation`` 0, or a number that is never reached, crashes after the action has returned.
+    ``kept`` is the number of bytes that a write has stored when it is killed ``during`` it,
+    0 for all of them.
     """
 
     operation: int
@@ -33,7 +34,7 @@ class PlannedCrash:
     kept: int = 0
 
     def plain(self) -> dict[str, Json]:
-        """Return it as JSON data."""
+        """Return it as JSON data; ``of_plain`` reads it back."""
         return {
             "operation": self.operation,
             "phase": str(self.phase),
@@ -43,7 +44,7 @@ class PlannedCrash:
 
     @classmethod
     def of_plain(cls, plain: object) -> PlannedCrash:
-        """Read what ``plain`` gave; ``ValueError`` says what is not a planned crash."""
+        """Read the result of ``plain``; ``ValueError`` for anything else."""
         match plain:
             case {
                 "operation": int(operation),
@@ -56,10 +57,10 @@ class PlannedCrash:
 
 
 class CrashPlanner:
-    """Proposes planned crashes within what an action usually does.
+    """Proposes planned crashes within the usual length of an action.
 
-    It remembers how many operations each kind of action took last, so that few planned
-    crashes fall behind the end.
+    It remembers the number of operations that each kind of action took last, so that few
+    planned crashes lie behind its end.
     """
 
     __slots__ = ("_operations",)
@@ -68,11 +69,11 @@ class CrashPlanner:
         self._operations: dict[str, int] = {}
 
     def took(self, name: str, operations: int) -> None:
-        """Note that ``name`` ran to its end with so many mutating operations."""
+        """Record that ``name`` has returned after so many mutating operations."""
         self._operations[name] = operations
 
     def propose(self, choices: Choices, name: str) -> PlannedCrash:
-        """Choose one crash of ``name``; the simplest is a kill when it has returned."""
+        """Choose one crash of ``name``; the simplest is a kill after it has returned."""
         kind = CrashKind.POWER_CUT if choices.integer("kind", 0, 3) else CrashKind.KILL
         most = self._operations.get(name, _FIRST_GUESS)
         operation = choices.integer("operation", 0, most)
@@ -91,7 +92,7 @@ def again(choices: Choices, depth: int) -> bool:
 
 
 def planned(arguments: Mapping[str, Json]) -> tuple[PlannedCrash, ...]:
-    """Read the planned crashes of an action; ``ValueError`` if there is none."""
+    """Read the planned crashes of a ``crash_and_recover``; ``ValueError`` if there is none."""
     crashes = arguments["crashes"]
     if not isinstance(crashes, list) or not crashes:
         raise ValueError(f"no planned crashes: {crashes!r}")

@@ -1,7 +1,7 @@
-"""One lifetime of a target after the other: boot, crash as planned, boot again.
+"""The crash runner: boots a target, crashes it as planned, and boots it again.
 
-It keeps the promise that a crash is whole: what a dying process raises is dropped, its
-disk is poisoned, and the next lifetime begins on exactly what the crash left.
+A crash is complete. Exceptions out of a crashed process are dropped, its disk refuses all
+further calls, and the next lifetime begins on exactly the crash image.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from oracles.marks import (
 from oracles.violation import NotIdempotent, UnreadableAfterCrash, Violation
 from powercut.fuzz.crash_plan import CrashPlanner, PlannedCrash
 from powercut.fuzz.disk_faults import DiskFaults
-from powercut.fuzz.finding import failure_of
-from powercut.fuzz.step import Crash
+from powercut.fuzz.run_log import RETURN, Crash, failure_of
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from sim.choices import Choices
@@ -34,7 +33,6 @@ from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
-from system.ports import Host
 
 RECOVERY: Final = "recovery"
 
@@ -42,8 +40,8 @@ RECOVERY: Final = "recovery"
 class CrashRunner:
     """Runs ``target`` on ``world`` from crash to crash.
 
-    ``choices`` answers what a crash asks; whoever performs a step sets it. ``crashes``
-    grows with every crash; ``tally`` counts them.
+    ``choices`` chooses the survivors of a power cut, and ``crashes`` receives the crashes;
+    both are set for each step. ``tally`` counts the crashes.
     """
 
     def __init__(
@@ -65,9 +63,9 @@ class CrashRunner:
     def boot(self, crash: PlannedCrash | None = None, depth: int = 0) -> None:
         """Start the next lifetime and let it recover; ``crash`` ends it inside its recovery.
 
-        ``depth`` is how many crashes in a row came before. A recovery that a fault stops
-        is started again on a sound disk. Raises ``UnreadableAfterCrash`` when the system
-        does not come up on a sound disk, and what the first look finds.
+        ``depth`` is the number of crashes in a row before this boot. A recovery that fails
+        under a fault is started again without it. Raises ``UnreadableAfterCrash`` if recovery
+        fails without a fault, and every violation that ``check_recovered`` finds.
         """
         while True:
             host = self.world.boot()
@@ -79,7 +77,7 @@ class CrashRunner:
                 break
             if not self.faults.on:
                 raise UnreadableAfterCrash(
-                    "the system does not come up, and no fault is on", raised=repr(failure)
+                    "recovery fails, and no fault is in force", raised=repr(failure)
                 )
             self.tally.marks.reach(RECOVERY_FAILED)
             self.faults.lift()
@@ -92,7 +90,7 @@ class CrashRunner:
             self._end(RECOVERY, crash, counter, depth)
 
     def crash(self, during: str, crash: PlannedCrash, run: Callable[[], object]) -> None:
-        """Run something, and end the lifetime as planned: within it, or when it returned."""
+        """Call ``run``, and end the lifetime as planned: inside the call, or after it."""
         disk = self.world.disk
         start = disk.operations
         counter = self._arm(crash)
@@ -101,7 +99,7 @@ class CrashRunner:
         except (SimulatedCrash, PowerOff):
             pass
         except Exception:
-            # What the clean-up of a dead process raises was never seen by anyone.
+            # A crashed process cannot report the exceptions of its clean-up.
             if not disk.off:
                 raise
         if not disk.off:
@@ -110,7 +108,7 @@ class CrashRunner:
         self._end(during, crash, counter, 0)
 
     def recover_twice(self, end: Callable[[], None]) -> None:
-        """Restart two times; raise ``NotIdempotent`` if the second recovery changed anything.
+        """Restart twice; raise ``NotIdempotent`` if the second recovery changed the disk.
 
         ``end`` ends a lifetime.
         """
@@ -120,7 +118,7 @@ class CrashRunner:
         before = self.world.image
         self.boot()
         disk, changed = self.world.disk, self.target.changed_by_boot
-        # Where every boot changes something, the files alone can be compared.
+        # Where every boot rewrites a file, only the contents can be compared.
         if not changed and before.digest() == disk.unmounted().digest():
             return
         first, second = before.files(), disk.files()
@@ -138,8 +136,8 @@ class CrashRunner:
         disk.interposer = counter
         return counter
 
-    def _recover(self, host: Host) -> Exception | None:
-        """Let the target open and recover; return what it raised, a crash excepted."""
+    def _recover(self, host: object) -> Exception | None:
+        """Let the target recover; return its exception, unless that is the planned crash."""
         try:
             failure = failure_of(lambda: self.target.recover(host))
         except (SimulatedCrash, PowerOff):
@@ -151,7 +149,7 @@ class CrashRunner:
     def _end(
         self, during: str, crash: PlannedCrash, counter: CrashCounter | None, depth: int
     ) -> None:
-        """End this lifetime as planned, and remember exactly how it was."""
+        """End this lifetime as planned, and record the crash exactly."""
         disk = self.world.disk
         hit = counter.hit if counter is not None else None
         survivors = SurvivorSet()
@@ -160,14 +158,16 @@ class CrashRunner:
         else:
             survivors = choose_survivors(self.choices, disk.unsynced().ordering)
             self.world.cut_power(survivors)
+        operation, path = RETURN, ""
         if hit is not None:
+            operation, path = type(hit.operation).__name__, hit.operation.path
             kept = crash.kept if isinstance(hit.operation, Write) else 0
             point = CrashPoint(hit.number, hit.phase, crash.kind, survivors, kept)
         elif disk.operations:
             point = CrashPoint(disk.operations, Phase.AFTER, crash.kind, survivors)
         else:
             point = CrashPoint(1, Phase.BEFORE, crash.kind, survivors)
-        self.crashes.append(Crash(during, hit and hit.operation, point, disk))
+        self.crashes.append(Crash(during, operation, path, point, disk))
         self._count(self.crashes[-1], disk, depth)
 
     def _count(self, crash: Crash, disk: Disk, depth: int) -> None:
@@ -183,8 +183,8 @@ class CrashRunner:
                 marks.reach(POWER_CUT_KEPT)
             if point.survivors.torn:
                 marks.reach(TORN)
-        if depth and crash.operation is not None:
+        if depth and crash.operation != RETURN:
             tally.nested += 1
             marks.reach(NESTED_CRASH if depth == 1 else DEEP_CRASH)
         tally.images.add(self.world.image.digest())
-        tally.crash_points.add((crash.during, crash.operation_name, str(point.phase)))
+        tally.crash_points.add((crash.during, crash.operation, str(point.phase)))

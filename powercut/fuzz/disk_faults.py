@@ -1,8 +1,7 @@
-"""Disk faults as actions of a machine: one fault plan is switched on, later it is lifted.
+"""Disk faults as actions of a run: one fault plan is switched on, and later lifted.
 
-Only faults that a program can answer are here. A disk that lies about its barriers, or
-tells of a failure one barrier too late, takes acknowledged data with it, and no program
-can help it.
+Only faults to which a program can react are injected here. A disk that ignores barriers, or
+reports a failure one barrier too late, loses acknowledged data whatever the program does.
 """
 
 from __future__ import annotations
@@ -43,19 +42,19 @@ REFUSED_CALLS: Final = (
     "close * #{count} EIO",
 )
 FAMILIES: Final = (PARTIAL_WRITES, FAILED_BARRIERS, REFUSED_CALLS)
-"""What breaks programs comes as often as all the rest."""
+"""The families are chosen equally often: the first two break programs most."""
 
 _MOST_COUNT: Final = 4
 _SIZES: Final = (1, 10, 100, 600)
 
 
 class DiskFaults:
-    """The fault plan that is on in one world, and the two actions that change it.
+    """The fault plan in force in one world, and the two actions that change it.
 
-    ``on``: the system may meet a fault. ``seen``: every plan of the run, as it prints.
+    ``on`` is True while the system may meet a fault.
     """
 
-    __slots__ = ("_injector", "_tally", "_target", "_world", "on", "seen")
+    __slots__ = ("_injector", "_tally", "_target", "_world", "on")
 
     def __init__(self, world: World[Any], target: AnyTarget, tally: Tally) -> None:
         self._world = world
@@ -63,22 +62,21 @@ class DiskFaults:
         self._tally = tally
         self._injector: FaultInjector | None = None
         self.on = False
-        self.seen: list[str] = []
 
     def actions(self) -> Sequence[ActionKind]:
-        """Return the two actions."""
+        """Return ``fault_on`` and ``fault_off``."""
         return (
             ActionKind("fault_on", 2, self._switch_on, self.propose, lambda: not self.on),
             ActionKind("fault_off", 2, self._switch_off, ready=lambda: self.on),
         )
 
     def install(self) -> None:
-        """Install the faults that are on in the lifetime that was just booted."""
+        """Install the plan in force in the lifetime that was just booted."""
         if self._injector is not None and self.on:
             self._injector.install(self._world.disk, self._world.clock)
 
     def lift(self) -> None:
-        """Switch every fault off, and count those that struck."""
+        """Lift the plan, and count the faults that it has injected."""
         if self._injector is None or not self.on:
             return
         self._injector.lift()
@@ -90,12 +88,12 @@ class DiskFaults:
 
     @property
     def families(self) -> Sequence[Sequence[str]]:
-        """The families of rules that this target can meet."""
+        """The families of rules that are injected into this target."""
         own = self._target.fault_rules
         return (*FAMILIES, own) if own else FAMILIES
 
     def propose(self, choices: Choices, most_count: int = _MOST_COUNT) -> Arguments:
-        """Choose a plan that strikes at one of the next ``most_count`` calls of its kind."""
+        """Choose a plan that fails one of the next ``most_count`` calls of some kind."""
         rules = choices.pick("family", self.families)
         rule = choices.pick("fault", rules)
         count = choices.integer("count", 1, most_count)
@@ -103,14 +101,13 @@ class DiskFaults:
         return {"plan": rule.format(count=count, following=count + 1, size=size)}
 
     def switch_on(self, text: str) -> None:
-        """Let the plan that prints as ``text`` be in force; ``HarnessError`` if it is none."""
+        """Put the plan ``text`` in force; ``HarnessError`` if it cannot be parsed."""
         plan = FaultPlan.parse(text)
         if self._injector is not None:
             self._injector.remove()
         self._injector = FaultInjector(plan)
         self._injector.install(self._world.disk, self._world.clock)
         self.on, self._target.fault_plan = True, str(plan)
-        self.seen.append(str(plan))
 
     def _switch_on(self, arguments: Arguments) -> str:
         self.switch_on(str(arguments["plan"]))

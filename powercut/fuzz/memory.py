@@ -1,6 +1,6 @@
-"""What a campaign asks of memory: what stays is left alone, and what goes is given back.
+"""Memory of long campaigns: fewer garbage collections, and freed pages given back.
 
-A campaign of hours is as small as one of minutes.
+A campaign of hours needs no more memory than one of minutes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from contextlib import contextmanager
 from typing import Final
 
 _OBJECTS_OF_LIFETIMES: Final = 10_000
-"""How many new objects call for a collection; a lifetime of the runtime leaves some hundreds."""
+"""New objects between two collections; a lifetime of the agent runtime leaves some hundreds."""
 
 
 def give_back() -> None:
     """Give freed memory back to the operating system.
 
-    One long run in a thousand needs several times what the others do, and the C library of
-    Linux keeps that for ever unless it is asked. Elsewhere nothing is asked.
+    One long run in a thousand needs several times the memory of the others, and the C library
+    of Linux keeps it until ``malloc_trim`` is called. On other systems this only collects
+    garbage.
     """
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -29,10 +30,10 @@ def give_back() -> None:
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Leave what is there already out of every collection: modules, code, and all that lasts.
+    """Exclude all existing objects, such as modules and code, from garbage collection.
 
-    Going through them again and again takes a tenth of a run of the runtime, and looking for
-    garbage before a lifetime can have ended another fifteenth.
+    Traversing them again and again takes a tenth of a run of the agent runtime, and
+    collecting more often than lifetimes end another fifteenth.
     """
     thresholds = gc.get_threshold()
     gc.collect()

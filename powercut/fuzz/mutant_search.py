@@ -10,9 +10,9 @@ from hypothesis import settings
 
 from powercut.fuzz.action import Json
 from powercut.fuzz.drivers.hypothesis_driver import fuzz
-from powercut.fuzz.finding import name_of
 from powercut.fuzz.mutant import MutantEntry
-from powercut.report.reproducer import FAILURES
+from powercut.fuzz.reproducer import FAILURES
+from powercut.fuzz.story import story
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def search_mutant(
         expected,
         campaign.runs_to_failure,
         clock() - start,
-        name_of(finding.failure),
-        len(finding.target_run.steps),
-        finding.story,
+        finding.run.log.broken,
+        len(finding.run.log.steps),
+        story(finding),
     )

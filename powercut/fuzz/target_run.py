@@ -1,51 +1,54 @@
-"""An engine-neutral target_run: actions as data, crashes around them, an oracle beside them.
+"""One run of a target: actions as data, with crashes, faults and checks around them.
 
-A machine runs one target (a part of the system, with its shadow) on one simulated world.
-Whoever drives it asks for an action, has it performed, and gives the choices that either
-needs; the machine draws from nowhere else. So the same actions and choices repeat the
-same run, byte for byte, whichever driver they came from.
+A driver proposes an action, has it performed, and passes the ``Choices`` that both need. The
+run asks nothing else, so the same actions and choices repeat it byte for byte, whichever
+driver they came from.
 
-``crash_and_recover`` wraps any other action: the process is killed or the power is cut at
-one of its operations, or right after it; then the next lifetime boots and recovers, and
-that recovery may be crashed in the same way, to any depth. ``with_fault`` lets one action
-meet a fault; ``fault_on`` lets everything meet it until ``fault_off``.
+``crash_and_recover`` wraps another action: the process is killed or the power is cut at one
+of its disk operations, or after it has returned; the next lifetime boots and recovers, and
+that recovery may be crashed in the same way, to any depth. ``with_fault`` injects a fault
+into one action; ``fault_on`` injects it until ``fault_off``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from powercut.fuzz.action import Action, ActionKind, Arguments, possible_now, weighted
 from powercut.fuzz.crash_plan import again, planned
 from powercut.fuzz.crash_runner import RECOVERY, CrashRunner
 from powercut.fuzz.disk_faults import DiskFaults
-from powercut.fuzz.step import Step
+from powercut.fuzz.run_log import (
+    NearestChoices,
+    RecordedStep,
+    Recorder,
+    RunLog,
+    failure_of,
+    name_of,
+)
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget
-from sim.choices import Choices, Diverged, PlainChoices, RecordingChoices
+from sim.choices import Choices, Chosen, Diverged, PlainChoices, RecordingChoices, ReplayChoices
 from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.loop.sandbox import SANDBOX
 from sim.trace import Trace
 from sim.world import World
 
-_REMEMBERED: Final = 100
-"""Steps whose dead disks are kept; those of a run of thousands would fill the memory."""
+FAULTS: Final = frozenset(("fault_on", "with_fault"))
+"""The kinds of action that inject faults."""
+
+_STEPS_WITH_DISKS: Final = 100
+"""The latest steps, whose crashed disks are kept for the story; all would fill the memory."""
 
 
 class TargetRun:
-    """One run of one target, on a disk of its own under ``model``.
+    """One run of the target that ``make_target`` returns, on a new disk under ``model``.
 
-    ``steps`` is what was done so far; the last one may have ended in a failure. ``kinds``
-    are all kinds of action. ``trace``, if given, is told everything, which costs more than
-    the run.
-
-    ``perform`` and ``finish`` raise what the oracle finds, and whatever the target
-    raises that it should not.
+    ``log`` records the run. ``failure`` is the exception that ended it, or None. ``kinds``
+    are all kinds of action. ``trace``, if given, receives every detail, which costs more
+    than the run itself.
     """
-
-    FAULTS: Final = frozenset(("fault_on", "with_fault"))
-    """The kinds that bring faults of the disk."""
 
     def __init__(
         self,
@@ -53,10 +56,12 @@ class TargetRun:
         model: PersistenceModel = POSIX,
         trace: Trace | None = None,
     ) -> None:
+        self.make_target = make_target
         self.model = model
         self.trace = trace
         self.target = make_target()
-        self.steps: list[Step] = []
+        self.log = RunLog(self.target.tag, model.name)
+        self.failure: Exception | None = None
         self.tally = Tally(runs=1, marks=self.target.marks)
         plain = PlainChoices()
         world = World(self.target.make_host, plain, model)
@@ -67,40 +72,63 @@ class TargetRun:
         self._wrapped = tuple(self.target.actions())
         self.kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
         self._by_name = {kind.name: kind for kind in self.kinds}
+        self._proposal: tuple[Action, list[Chosen]] | None = None
         with SANDBOX:
             self.crash_runner.boot()
 
     @property
     def features(self) -> Mapping[str, int]:
-        """What a swarm may leave out beside kinds: labels, and how many answers each has."""
+        """Labels of which a swarm may leave out some answers, and their number of answers."""
         return {"family": len(self.faults.families), **self.target.features}
 
     def propose(self, choices: Choices) -> Action:
-        """Choose what to do next among what is possible now."""
-        return _propose_among(choices, "action", self.kinds)
+        """Choose the next action among those that are possible now."""
+        chosen: list[Chosen] = []
+        action = _propose_among(Recorder(choices, chosen), "action", self.kinds)
+        self._proposal = action, chosen
+        return action
 
     def perform(self, action: Action, choices: Choices) -> None:
-        """Do it, and let the oracle look.
+        """Perform an action and check the result.
 
-        Raises ``Diverged`` if the action is not possible now, which only a replay can meet.
+        Raises a ``Violation``, or whatever else the target raises; ``Diverged`` if the action
+        is not possible now, which only a replay can meet.
         """
-        step = Step(len(self.steps) + 1, action)
-        self.steps.append(step)
-        if step.number > _REMEMBERED:
-            self.steps[-_REMEMBERED - 1].forget_disks()
+        proposal, self._proposal = self._proposal, None
+        step = RecordedStep(action)
+        if proposal is not None and proposal[0] is action:
+            step.proposed = proposal[1]
+        steps = self.log.steps
+        steps.append(step)
+        if len(steps) > _STEPS_WITH_DISKS:
+            steps[-_STEPS_WITH_DISKS - 1].drop_disks()
         self.tally.steps += 1
         self.crash_runner.choices = RecordingChoices(choices, step.chosen)
         self.crash_runner.crashes = step.crashes
         self.target.before_step(self.crash_runner.choices)
         if self.trace is not None:
-            self.trace.add(f"step {step.number} {action.plain()}")
+            self.trace.add(f"step {len(steps)} {action.plain()}")
         with SANDBOX:
             step.outcome = self._kind_of(action).perform(action.arguments)
         if self.trace is not None:
             self.trace.add(f"outcome {step.outcome} choices {step.chosen}")
 
+    def perform_nearest(self, step: RecordedStep) -> None:
+        """Perform a recorded step with its nearest answers, or not at all if it is not possible.
+
+        The action is proposed again, so that its arguments fit this run; one that was not
+        proposed, or was read from a file, is performed as it is.
+        """
+        choices, action = NearestChoices(step), step.action
+        if step.proposed:
+            try:
+                action = self.propose(choices)
+            except Diverged:
+                return
+        self.perform(action, choices)
+
     def finish(self) -> None:
-        """Lift all faults: all that was accepted must be done. Restart: it must be there."""
+        """Lift all faults, complete all accepted work, restart twice, and check the result."""
         self.faults.lift()
         self.crash_runner.choices = PlainChoices()
         with SANDBOX:
@@ -108,8 +136,54 @@ class TargetRun:
             self.crash_runner.recover_twice(self.crash_runner.world.stop)
         self.crash_runner.world.stop()
 
+    def complete(self, perform_steps: Callable[[], None]) -> Exception | None:
+        """Call ``perform_steps``, finish, and return the failure, or None if the run passed.
+
+        No lifetime is alive afterwards.
+        """
+
+        def everything() -> None:
+            perform_steps()
+            self.finish()
+
+        try:
+            failure = failure_of(everything)
+        finally:
+            self.abandon()
+        if failure is not None:
+            self.fail(failure)
+        return failure
+
+    def repeat(self, log: RunLog) -> Exception | None:
+        """Perform the recorded steps exactly, finish, and return the failure, or None.
+
+        Raises ``Diverged`` if the run asks anything else than the recorded one.
+        """
+
+        def perform_steps() -> None:
+            for step in log.steps:
+                choices = ReplayChoices(step.chosen)
+                self.perform(step.action, choices)
+                choices.finish()
+
+        return self.complete(perform_steps)
+
+    def fail(self, failure: Exception) -> None:
+        """Record that the run has ended in ``failure``."""
+        self.failure = failure
+        self.log.broken, self.log.statement = name_of(failure), str(failure)
+
+    def abandon(self) -> None:
+        """End the current lifetime, if there is one, without any check."""
+        if self.crash_runner.world.alive:
+            self.crash_runner.world.stop()
+
+    def fresh(self, trace: Trace | None = None) -> TargetRun:
+        """Return a new run of the same target under the same model."""
+        return TargetRun(self.make_target, self.model, trace)
+
     def _disturbances(self) -> Sequence[ActionKind]:
-        """Return what befalls the target's actions: faults and crashes."""
+        """Return the kinds of action that crash and fault those of the target."""
         weight = sum(kind.weight for kind in self._wrapped)
         return (
             *self.faults.actions(),
@@ -126,11 +200,6 @@ class TargetRun:
                 self._crash_and_recover, self._propose_crash,
             ),
         )  # fmt: skip
-
-    def abandon(self) -> None:
-        """End the lifetime in which a run has failed or was given up, if there is one."""
-        if self.crash_runner.world.alive:
-            self.crash_runner.world.stop()
 
     def _kind_of(self, action: Action) -> ActionKind:
         kind = self._by_name.get(action.name)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from typing import assert_never
 
-from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.action import Json
-from powercut.fuzz.campaign import Plan, Score
-from powercut.fuzz.drivers.hypothesis_driver import Finding
+from powercut.fuzz.campaign.campaign import Plan, Score
+from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.tally import Reached, Tally
 
 
@@ -29,14 +28,6 @@ class Goal(Enum):
     NONE = auto()
     USUAL = auto()
     ALL = auto()
-
-
-_EXIT_CODES = {
-    Outcome.CLEAN: ExitCode.CLEAN,
-    Outcome.VIOLATION: ExitCode.VIOLATION,
-    Outcome.GOAL_MISSED: ExitCode.GOAL_MISSED,
-    Outcome.INTERRUPTED: ExitCode.INTERRUPTED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +51,6 @@ class CampaignReport:
             return Outcome.GOAL_MISSED
         return Outcome.CLEAN
 
-    @property
-    def exit_code(self) -> ExitCode:
-        """The exit code that says so."""
-        return _EXIT_CODES[self.outcome]
-
     def total(self) -> Tally:
         """Return everything that the targets did, together."""
         tally = Tally()
@@ -85,9 +71,9 @@ class CampaignReport:
             "failures": [
                 {
                     "fingerprint": finding.reproducer.fingerprint,
-                    "property": finding.reproducer.broken,
+                    "property": finding.run.log.broken,
                     "reproducer": str(finding.path),
-                    "target": finding.reproducer.target,
+                    "target": finding.run.log.target,
                 }
                 for finding in self.findings
             ],

@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from powercut.fuzz.campaign import Score
+from powercut.fuzz.campaign.campaign import Score
 from powercut.fuzz.tally import Tally
 from powercut.report.campaign import (
     CampaignReport,
@@ -89,7 +89,7 @@ def _honest_lines(report: CampaignReport, fuzzing_seconds: float) -> Iterator[st
     images, pairs = total.images, pairs_of(report.scores)
     yield (
         f"distinct  {total.schedules} schedules in {total.runs:,} runs, {images} crash images in "
-        f"{images.seen:,} crashes; the next image is new with a chance of "
+        f"{images.added:,} crashes; the next image is new with a chance of "
         f"{images.chance_of_new:.0%}"
     )
     yield f"reached   {pairs.reached} of {pairs.total} pairs of what was running and a crash point"
@@ -102,8 +102,8 @@ def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
             must = " (it had to be)" if mark in missed(score, report.goal) else ""
             yield f"never reached  {score.target.tag}: {mark}{must}"
     for finding in report.findings:
-        reproducer = finding.reproducer
-        yield f"failed  {reproducer.target}: {reproducer.broken}  powercut replay {finding.path}"
+        log = finding.run.log
+        yield f"failed  {log.target}: {log.broken}  powercut replay {finding.path}"
     plan = report.plan
     yield (
         f"{_VERDICTS[report.outcome]}  (disk {plan.model.name}, seed {plan.seed}, {seconds:.0f} s)"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 
 from crash_tests.targets.targets import target_named
-from powercut.fuzz.drivers.seeded import run_seeded
-from powercut.fuzz.target_run import TargetRun
+from powercut.fuzz.drivers.swarm import SeededRun
+from sim.disk.crash.persistence import POSIX
 from sim.trace import Trace
 
 
 def main(tag: str, seed: str, steps: str) -> None:
     trace = Trace()
-    failure = run_seeded(TargetRun(target_named(tag), trace=trace), int(seed), int(steps))
-    for line in (*trace.lines, f"failure {failure!r}", f"digest {trace.digest()}"):
+    run = SeededRun(target_named(tag), POSIX, int(seed), int(steps)).run(trace=trace)
+    for line in (*trace.lines, f"failure {run.failure!r}", f"digest {trace.digest()}"):
         sys.stdout.write(ascii(line) + "\n")
 
 

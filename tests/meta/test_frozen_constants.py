@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis.internal.conjecture import providers
 
-from powercut.fuzz.profiles import freeze_constants
-from sim.errors import HarnessError
+from powercut.fuzz.hypothesis_names import missing_names
+from powercut.fuzz.hypothesis_settings import freeze_constants
 from tests.meta.source_tree import run_python
 
 # Literals that a random draw does not give by accident.
@@ -33,7 +33,10 @@ draws()
 print(ascii(drawn))
 """
 
-FREEZE = "from powercut.fuzz.profiles import install_profiles; install_profiles(Path.cwd())"
+FREEZE = """
+from powercut.fuzz.hypothesis_settings import install_profiles
+install_profiles(Path.cwd())
+"""
 
 
 def drawn(directory: Path, *, freeze: bool, odd: bool) -> str:
@@ -63,9 +66,15 @@ def test_the_edges_of_a_disk_are_drawn_more_often_than_by_chance(tmp_path: Path)
     assert any(number in {4095, 4096, 4097, 511, 512, 513} for number in numbers)
 
 
-def test_a_hypothesis_without_the_private_name_is_refused(
+def test_a_hypothesis_without_the_private_name_is_left_as_it_is_and_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    assert missing_names() == []
     monkeypatch.delattr(providers, "_get_local_constants")
-    with pytest.raises(HarnessError, match="install the version that constraints"):
-        freeze_constants()
+    freeze_constants()
+    assert not hasattr(providers, "_get_local_constants")
+    (missing,) = missing_names()
+    assert missing == (
+        "Hypothesis has no hypothesis.internal.conjecture.providers._get_local_constants: "
+        "the examples of a derandomized profile depend on the modules imported"
+    )

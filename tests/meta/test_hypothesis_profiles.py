@@ -14,7 +14,8 @@ REPORT = """
 import json
 from pathlib import Path
 from hypothesis import settings
-from powercut.fuzz.profiles import PROFILES, install_profiles
+from powercut.fuzz.hypothesis_settings import install_profiles
+from powercut.fuzz.profiles import PROFILES
 
 install_profiles(Path.cwd())
 print(json.dumps({

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from powercut.fuzz.drivers.replay_driver import Verdict, replay
-from powercut.report.reproducer import read_reproducer
+from powercut.fuzz.drivers.replay import Verdict, replay
+from powercut.fuzz.reproducer import read_reproducer
 from tests.unit.cli.command_line import REGISTRY
 
 FILES = sorted(Path(__file__).parent.glob("*.json"))
@@ -22,7 +22,7 @@ OF_MUTANTS = [path for path in FILES if path.stem.split("_")[0] in REGISTRY.conf
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_a_fixed_failure_stays_fixed(path: Path) -> None:
     reproducer = read_reproducer(path)
-    result = replay(reproducer, REGISTRY.target(reproducer.target).make_target)
+    result = replay(reproducer, REGISTRY.target(reproducer.log.target).make_target)
     assert result.verdict is Verdict.PASSES, str(result)
 
 

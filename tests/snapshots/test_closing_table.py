@@ -12,14 +12,13 @@ from crash_tests.targets.atomic_file import atomic_file
 from faults.crash_point import Phase
 from oracles.marks import KILLED, QUARANTINED, TORN
 from oracles.violation import LostAck
-from powercut.fuzz.campaign import Failing, Plan, Score
-from powercut.fuzz.drivers.hypothesis_driver import Finding
+from powercut.fuzz.campaign.campaign import Failing, Plan, Score
+from powercut.fuzz.reproducer import Finding, Reproducer
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target_entry import TargetEntry
 from powercut.fuzz.target_run import TargetRun
 from powercut.report.campaign import CampaignReport
 from powercut.report.closing_table import print_closing
-from powercut.report.reproducer import Reproducer
 from sim.disk.crash.persistence import POSIX
 
 MARKS = (KILLED, TORN, QUARANTINED)
@@ -65,9 +64,11 @@ def test_campaign_of_one_target_has_no_sum(snapshot: SnapshotAssertion) -> None:
 
 def test_campaign_with_a_failure_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
     score = Score(FILE, tally(10, *MARKS), 17, {"LostAck": Failing(3, 12)})
-    reproducer = Reproducer("atomic-file", "posix", "LostAck", "gone", (), (), "", {})
+    run = TargetRun(atomic_file)
+    run.fail(LostAck("gone"))
+    reproducer = Reproducer(run.log, "", {})
     path = Path(".powercut/failures") / f"{reproducer.fingerprint}.json"
-    finding = Finding(LostAck("gone"), TargetRun(atomic_file), reproducer, path)
+    finding = Finding(run, reproducer, path)
     assert told(score, Score(LOG, tally(10, *MARKS)), findings=(finding,)) == snapshot
 
 

@@ -1,23 +1,27 @@
-"""Swarms: what a run is about, drawn before it begins, so that runs differ in kind.
+"""The swarm driver: runs from seeds, each with its own choice of actions and faults.
 
-A run that may do everything does a little of everything, and each action gets in the way
-of the others: what a run leaves out is what lets it go far elsewhere (Groce, Zhang, Eide,
-Chen, Regehr: Swarm Testing, ISSTA 2012). So most runs leave out some kinds of action and
-of fault, and give others more weight.
+A run that may do everything does a little of everything, and its actions get in each other's
+way; leaving some out lets a run go far with the others (Groce, Zhang, Eide, Chen, Regehr:
+Swarm Testing, ISSTA 2012). So most runs leave out some kinds of action and of fault, and
+give others more weight.
 
-A swarm only biases the answers to the machine's own questions. It needs no place in a
-reproducer, and the answers that it led to can be given by Hypothesis as well.
+A swarm only biases the answers to the questions of the run. A reproducer needs no trace of
+it, and Hypothesis can draw the same answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final
 
-from powercut.fuzz.action import ActionKind, KindChoices, weighted
-from powercut.fuzz.target_run import TargetRun
-from sim.choices import Choices
+from powercut.fuzz.action import Action, ActionKind, KindChoices, weighted
+from powercut.fuzz.target import MakeTarget
+from powercut.fuzz.target_run import FAULTS, TargetRun
+from sim.choices import Choices, PlainChoices, SeededChoices
+from sim.disk.crash.persistence import PersistenceModel
+from sim.trace import Trace
 
 _CRASH: Final = "crash_and_recover"
 _KILLS: Final = (0,)
@@ -31,11 +35,71 @@ _DRAWN_LENGTHS: Final = 6000
 
 
 @dataclass(frozen=True, slots=True)
-class Swarm:
-    """What one run is about.
+class SeededRun:
+    """One run of a campaign, as the few values that determine it.
 
-    ``weights``: the weight of every kind of action, by name; 0 leaves it out. ``answers``:
-    for some labels, the only answers that are in; for other labels all are.
+    ``steps`` actions are drawn from ``seed``. With ``swarm``, the seed also draws the bias of
+    the run; with ``various`` as well, its number of steps, which is mostly ``steps``.
+    ``at_most`` limits the number in any case. ``faults`` is a fault plan in printed form, put
+    in force before the first action; if it is empty, the run begins without faults.
+    """
+
+    make_target: MakeTarget
+    model: PersistenceModel
+    seed: int
+    steps: int
+    faults: str = ""
+    swarm: bool = False
+    various: bool = False
+    at_most: int | None = None
+
+    def run(
+        self, is_over: Callable[[], bool] = lambda: False, trace: Trace | None = None
+    ) -> TargetRun:
+        """Perform the steps and finish; return the run, with its failure if it has failed.
+
+        No further step begins when ``is_over`` returns True.
+        """
+        run = TargetRun(self.make_target, self.model, trace)
+
+        def perform_steps() -> None:
+            if self.faults:
+                run.perform(Action("fault_on", {"plan": self.faults}), PlainChoices())
+            for choices in self._choices(run):
+                if is_over():
+                    break
+                run.perform(run.propose(choices), choices)
+
+        run.complete(perform_steps)
+        return run
+
+    def _choices(self, run: TargetRun) -> Iterator[Choices]:
+        """Yield the choices of each step."""
+        choices: Choices = SeededChoices(self.seed)
+        steps = self.steps
+        if self.swarm:
+            swarm = draw_swarm(choices, run, self.steps)
+            choices = SwarmChoices(choices, swarm)
+            steps = swarm.steps if self.various else steps
+        yield from repeat(choices, steps if self.at_most is None else min(steps, self.at_most))
+
+    def bias(self) -> str:
+        """Return the swarm's bias in one line; empty if there is no swarm."""
+        if not self.swarm:
+            return ""
+        run = TargetRun(self.make_target, self.model)
+        try:
+            return str(draw_swarm(SeededChoices(self.seed), run, self.steps))
+        finally:
+            run.abandon()
+
+
+@dataclass(frozen=True, slots=True)
+class Swarm:
+    """The bias of one run.
+
+    ``weights`` are the weights of all kinds of action, by name; 0 leaves one out. ``answers``
+    maps labels to the only answers that are given; labels that it lacks are not biased.
     """
 
     steps: int
@@ -50,13 +114,13 @@ class Swarm:
         return f"{self.steps} steps; {weights}" + (f"; {answers}" if answers else "")
 
 
-def draw_swarm(choices: Choices, target_run: TargetRun, steps: int) -> Swarm:
-    """Draw what a run of ``machine`` is about; most have ``steps`` steps."""
+def draw_swarm(choices: Choices, run: TargetRun, steps: int) -> Swarm:
+    """Draw the bias of ``run``; most runs have ``steps`` steps."""
     length = _length(choices, steps)
     if not choices.integer("swarm", 0, 3):
-        # One in four does everything, as the machine itself weighs it.
-        return Swarm(length, {kind.name: kind.weight for kind in target_run.kinds}, {})
-    weights = _weights(choices, target_run)
+        # One run in four does everything, with the weights of the kinds themselves.
+        return Swarm(length, {kind.name: kind.weight for kind in run.kinds}, {})
+    weights = _weights(choices, run.kinds)
     answers: dict[str, Sequence[int]] = {}
     crashes = choices.integer("crashes", 0, 7)
     if crashes == 7 and _CRASH in weights:
@@ -65,13 +129,13 @@ def draw_swarm(choices: Choices, target_run: TargetRun, steps: int) -> Swarm:
         answers["kind"] = _KILLS if crashes == 4 else _POWER_CUTS
     if not choices.integer("in order", 0, 3):
         answers["schedule"] = (0,)
-    for label, options in target_run.features.items():
+    for label, options in run.features.items():
         answers |= _some(choices, label, options)
     return Swarm(length, weights, answers)
 
 
 def _length(choices: Choices, steps: int) -> int:
-    """Draw how many steps; the whole of a long run costs as much as a hundred others."""
+    """Draw a number of steps; all long runs together cost as much as a hundred others."""
     drawn = choices.integer("length", 1, _DRAWN_LENGTHS)
     if drawn == _DRAWN_LENGTHS:
         return steps * _VERY_LONG
@@ -80,24 +144,24 @@ def _length(choices: Choices, steps: int) -> int:
     return steps if drawn > _DRAWN_LENGTHS // 5 else max(1, steps // _SHORT)
 
 
-def _weights(choices: Choices, target_run: TargetRun) -> dict[str, int]:
-    """Draw which kinds are in, and how heavy; the first, the simplest, is always in."""
+def _weights(choices: Choices, kinds: Sequence[ActionKind]) -> dict[str, int]:
+    """Draw the weight of each kind, 0 for some; the first, the simplest, is never left out."""
     out = choices.integer("out of 8", 0, 4)
     faults = choices.integer("faults", 0, 3)
     weights: dict[str, int] = {}
-    for number, kind in enumerate(target_run.kinds):
+    for number, kind in enumerate(kinds):
         left_out = choices.integer("leave out", 0, 7) < out and number and kind.name != _CRASH
-        if left_out or (not faults and kind.name in target_run.FAULTS):
+        if left_out or (not faults and kind.name in FAULTS):
             weights[kind.name] = 0
         else:
             factor = choices.pick("factor", _FACTORS)
-            # Half of what it weighs, as it weighs, or several times as much.
+            # Half of its weight, its weight, or a multiple of it.
             weights[kind.name] = max(1, kind.weight * factor // _SCALE)
     return weights
 
 
 def _some(choices: Choices, label: str, options: int) -> dict[str, Sequence[int]]:
-    """Draw the answers to ``label`` that are in: all of them, or about half."""
+    """Draw the answers to ``label`` that are given: all of them, or about half."""
     if options < 2 or not choices.integer(label, 0, 1):
         return {}
     chosen = [number for number in range(options) if choices.integer(label, 0, 1)]
@@ -105,7 +169,7 @@ def _some(choices: Choices, label: str, options: int) -> dict[str, Sequence[int]
 
 
 class SwarmChoices(KindChoices):
-    """Answers from ``source``, as ``swarm`` biases them."""
+    """Answers from ``source``, biased by ``swarm``."""
 
     __slots__ = ("_source", "_swarm")
 
@@ -114,7 +178,7 @@ class SwarmChoices(KindChoices):
         self._swarm = swarm
 
     def integer(self, label: str, low: int, high: int) -> int:
-        """Return an answer that is in; where none is, any."""
+        """Return one of the given answers; if none is in the range, any in the range."""
         answers = self._swarm.answers.get(label)
         if answers is not None:
             possible = [answer for answer in answers if low <= answer <= high]
@@ -123,14 +187,14 @@ class SwarmChoices(KindChoices):
         return self._source.integer(label, low, high)
 
     def kind(self, label: str, kinds: Sequence[ActionKind]) -> ActionKind:
-        """Choose by the weights of the swarm; where no kind is in, by their own."""
+        """Choose by the weights of the swarm; if all are 0, by the kinds' own."""
         weights = [self._swarm.weights[kind.name] for kind in kinds]
         total = sum(weights)
         if not total:
             return weighted(self._source, label, kinds)
-        place = self._source.integer(label, 1, total)
+        number = self._source.integer(label, 1, total)
         for kind, weight in zip(kinds, weights, strict=True):
-            place -= weight
-            if place <= 0:
+            number -= weight
+            if number <= 0:
                 return kind
         raise AssertionError("weights are positive")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from powercut.cli.exit_code import ExitCode
-from powercut.report.reproducer import FAILURES
+from powercut.fuzz.reproducer import FAILURES
 from tests.meta.source_tree import run_python
 from tests.unit.cli.command_line import powercut, write_project
 
@@ -61,7 +61,7 @@ def test_repaired_program_passes_now(reproducer: Path) -> None:
     reproducer.write_text(json.dumps(recorded), encoding="ascii")
     result = powercut("replay", str(reproducer))
     assert result.exit_code == ExitCode.CLEAN
-    assert result.stdout.splitlines()[0] == "passes now: 0 steps and the last look"
+    assert result.stdout.splitlines()[0] == "passes now: 0 steps and the final checks"
 
 
 def test_another_failure_is_told_from_the_recorded_one(reproducer: Path) -> None:
@@ -75,7 +75,7 @@ def test_another_failure_is_told_from_the_recorded_one(reproducer: Path) -> None
 def test_run_that_takes_another_way_says_where(reproducer: Path) -> None:
     plant("careless_file")
     recorded = json.loads(reproducer.read_text("ascii"))
-    recorded["steps"][0]["choices"].insert(0, ["colour", 0, 7, 3])
+    recorded["steps"][0]["choices"].insert(0, "colour 3 of 0..7")
     reproducer.write_text(json.dumps(recorded), encoding="ascii")
     result = powercut("replay", str(reproducer))
     assert result.exit_code == ExitCode.DIVERGED

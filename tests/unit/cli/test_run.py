@@ -13,9 +13,9 @@ import pytest
 
 from oracles.marks import KILLED, TORN
 from powercut.cli.exit_code import ExitCode
-from powercut.fuzz.campaign import Failing, Plan, Score, batches, run_batch
+from powercut.fuzz.campaign.campaign import Failing, Plan, Score, batches, run_batch
+from powercut.fuzz.reproducer import FAILURES
 from powercut.report.campaign import CampaignReport, Goal, Outcome
-from powercut.report.reproducer import FAILURES
 from sim.disk.crash.persistence import POSIX
 from tests.unit.cli.command_line import REGISTRY, json_of, powercut, write_project
 
@@ -131,8 +131,8 @@ def test_time_that_is_up_still_gives_every_target_a_run() -> None:
 def test_time_that_is_up_ends_a_run_between_two_steps() -> None:
     run = Plan(REGISTRY.all_targets(), POSIX, 0, 10).run(REGISTRY.target("runtime"), 0)
     left = iter((False, False, False, True))
-    machine, failure = run.run(lambda: next(left))
-    assert (len(machine.steps), failure) == (3, None)
+    done = run.run(lambda: next(left))
+    assert (len(done.log.steps), done.failure) == (3, None)
 
 
 def test_seconds_bound_a_campaign() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from tests.meta.source_tree import run_python
@@ -31,14 +35,25 @@ def test_installed_script_ends_with_the_exit_code() -> None:
     assert ran.stderr.startswith("Error: unknown target 'atomic-flie'")
 
 
-@pytest.mark.parametrize("command", ["run", "mutants"])
-def test_command_of_a_missing_extra_says_what_to_install(command: str) -> None:
+def without_hypothesis(*arguments: str) -> subprocess.CompletedProcess[str]:
     script = (
         "import sys; sys.modules['hypothesis'] = None; from powercut.cli.main import main; main()"
     )
-    ran = run_python("-c", script, command)
+    return run_python("-c", script, *arguments)
+
+
+def test_command_of_a_missing_extra_says_what_to_install() -> None:
+    ran = without_hypothesis("mutants")
     assert ran.returncode == 2
     assert ran.stderr == (
-        f"Error: powercut {command} needs hypothesis, which is not installed: "
+        "Error: powercut mutants needs hypothesis, which is not installed: "
         "pip install 'powercut[fuzz]'\n"
     )
+
+
+def test_a_campaign_needs_no_hypothesis(tmp_path: Path) -> None:
+    target = ("run", "tests.unit.fuzz.broken:undurable", "--root", str(tmp_path), "-n", "1")
+    ran = without_hypothesis(*target, "--examples", "3", "--steps", "30")
+    assert ran.returncode == 1, ran.stderr
+    (path,) = tmp_path.glob(".powercut/failures/*.json")
+    assert len(json.loads(path.read_text())["steps"]) <= 3

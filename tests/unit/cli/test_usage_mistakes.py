@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from powercut.cli.exit_code import ExitCode
-from powercut.report.reproducer import FORMAT
+from powercut.fuzz.reproducer import FORMAT
 from tests.unit.cli.command_line import powercut
 
 REPRODUCER = {
@@ -167,7 +167,7 @@ def _step(name: str, **arguments: object) -> dict[str, object]:
     return {
         "action": {"name": name, "arguments": arguments},
         "choices": [],
-        "crash_points": [],
+        "crashes": [],
         "outcome": "",
     }
 
@@ -176,7 +176,7 @@ def _step(name: str, **arguments: object) -> dict[str, object]:
     ("changed", "told"),
     [
         ({"steps": None}, "f.json is a malformed reproducer: steps is no list: None"),
-        ({"steps": [7]}, "f.json is a malformed reproducer: a step is no object: 7"),
+        ({"steps": [7]}, "f.json is a malformed reproducer: step 1: a step is no object: 7"),
         (
             {"target": "mail"},
             (
@@ -191,7 +191,7 @@ def _step(name: str, **arguments: object) -> dict[str, object]:
         ),
         (
             {"steps": [_step("crash_and_recover", action={"name": "x", "arguments": {}})]},
-            "f.json is a malformed reproducer: step 1: 'crashes'",
+            "f.json is a malformed reproducer: step 1: it has no 'crashes'",
         ),
     ],
 )

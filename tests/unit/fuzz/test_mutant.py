@@ -9,11 +9,11 @@ import pytest
 from hypothesis import settings
 
 from oracles.violation import LostAck, SilentEmpty, TornRecord
+from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.mutant import Mutant, MutantEntry
 from powercut.fuzz.mutant_search import search_mutant
 from powercut.fuzz.source_patch import SourcePatch
 from powercut.fuzz.target_entry import TargetEntry
-from powercut.fuzz.workers import work
 from sim.errors import HarnessError
 from tests.unit.cli.command_line import REGISTRY, careless_file
 

@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from powercut.fuzz.drivers.replay_driver import Verdict, record, recorded, replay, run_recorded
-from powercut.fuzz.drivers.seeded import run_seeded
-from powercut.fuzz.reduction.shorten import shorten
-from powercut.fuzz.target_run import TargetRun
-from powercut.report.reproducer import (
+from powercut.fuzz.drivers.replay import Verdict, replay
+from powercut.fuzz.drivers.swarm import SeededRun
+from powercut.fuzz.reduction import reduced
+from powercut.fuzz.reproducer import (
     FORMAT,
     BadReproducer,
     Reproducer,
     read_reproducer,
+    record,
     write_reproducer,
 )
+from powercut.fuzz.target import MakeTarget
+from powercut.fuzz.target_run import TargetRun
 from sim.choices import Chosen
+from sim.disk.crash.persistence import POSIX
 from sim.errors import HarnessError
-from tests.unit.machines.broken import in_place, sound, undurable
+from tests.meta.source_tree import run_python
+from tests.unit.fuzz.broken import in_place, sound, undurable
+
+
+def failed_run(make_target: MakeTarget) -> TargetRun:
+    run = SeededRun(make_target, POSIX, 1, 30).run()
+    assert run.failure is not None
+    return run
 
 
 @pytest.fixture
 def failing() -> Reproducer:
     """The reproducer of a file whose rename is never made durable."""
-    target_run = TargetRun(undurable)
-    failure = run_seeded(target_run, 1, 30)
-    assert failure is not None
-    return record(target_run, undurable, failure)
+    return record(failed_run(undurable))
 
 
 def test_a_failure_replays_byte_for_byte(failing: Reproducer, tmp_path: Path) -> None:
@@ -41,55 +49,44 @@ def test_a_failure_replays_byte_for_byte(failing: Reproducer, tmp_path: Path) ->
     result = replay(read, undurable)
     assert (result.verdict, result.identical) == (Verdict.SAME, True)
     assert str(result).startswith("same failure at step ")
+    assert result.run.log == failing.log
 
 
-def test_a_fixed_failure_passes_or_says_where_it_diverges(failing: Reproducer) -> None:
-    shortest, told = shorten(_again(failing), undurable, _failure(failing))
-    result = replay(record(shortest, undurable, told), sound)
+def test_a_fixed_failure_passes_or_diverges() -> None:
+    result = replay(record(reduced(failed_run(undurable))), sound)
     assert result.verdict in {Verdict.PASSES, Verdict.DIVERGED}
 
 
 def test_another_failure_is_called_a_different_one(failing: Reproducer) -> None:
-    result = replay(replace(failing, broken="TornRecord"), undurable)
+    result = replay(replace(failing, log=replace(failing.log, broken="TornRecord")), undurable)
     assert result.verdict is Verdict.DIFFERENT
 
 
-def test_a_replay_that_does_not_fit_says_at_which_step(failing: Reproducer) -> None:
-    first = replace(failing.steps[0], chosen=(Chosen("nobody asked", 0, 1, 1),))
-    result = replay(replace(failing, steps=(first, *failing.steps[1:])), undurable)
+def test_a_replay_that_does_not_fit_names_the_step(failing: Reproducer) -> None:
+    log = deepcopy(failing.log)
+    log.steps[0].chosen = [Chosen("colour", 0, 1, 1)]
+    result = replay(replace(failing, log=log), undurable)
     assert result.verdict is Verdict.DIVERGED
     assert str(result).startswith("diverged at step 1: ")
 
 
-def test_shortening_leaves_only_steps_that_are_needed(failing: Reproducer) -> None:
-    target_run, told = shorten(_again(failing), undurable, _failure(failing))
-    assert type(told).__name__ == failing.broken
-    assert len(target_run.steps) <= 3
-    for place in range(len(target_run.steps)):
-        steps = recorded(target_run)
-        fewer = (*steps[:place], *steps[place + 1 :])
-        left = run_recorded(TargetRun(undurable), fewer)
-        assert type(left).__name__ != failing.broken
-
-
-def test_the_file_names_everything_that_a_replay_needs(failing: Reproducer, tmp_path: Path) -> None:
+def test_the_file_contains_everything_that_a_replay_needs(
+    failing: Reproducer, tmp_path: Path
+) -> None:
     path = write_reproducer(failing, tmp_path)
     plain = json.loads(path.read_text())
     assert path.name == f"{failing.fingerprint}.json"
     assert list(plain) == [
-        "format", "fingerprint", "target", "model", "property", "statement", "steps", "faults",
-        "trace", "versions",
+        "format", "fingerprint", "target", "model", "property", "statement", "steps", "trace",
+        "versions",
     ]  # fmt: skip
     assert (plain["format"], plain["target"], plain["model"]) == (FORMAT, "undurable", "posix")
     assert set(plain["versions"]) >= {"python", "powercut", "hypothesis"}
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def test_the_fingerprint_tells_failures_apart(failing: Reproducer) -> None:
-    target_run = TargetRun(in_place)
-    failure = run_seeded(target_run, 1, 30)
-    assert failure is not None
-    assert record(target_run, in_place, failure).fingerprint != failing.fingerprint
+def test_fingerprints_of_different_failures_differ(failing: Reproducer) -> None:
+    assert record(failed_run(in_place)).fingerprint != failing.fingerprint
     assert replace(failing, trace="", versions={}).fingerprint == failing.fingerprint
 
 
@@ -116,7 +113,30 @@ def test_a_file_that_is_no_reproducer_is_refused_in_one_sentence(
     assert str(refused.value).startswith(f"{path} {complaint}")
 
 
-def test_a_file_that_is_not_there_is_refused_in_one_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        (lambda step: step["choices"].append("colour 9 of 0..7"), "not a choice: 'colour 9 of"),
+        (lambda step: step["choices"].append(["colour", 0, 7, 3]), "not a choice: ['colour'"),
+        (lambda step: step["crashes"].append("12 before kill"), "a crash is no object: '12"),
+        (lambda step: step.pop("outcome"), "it has no 'outcome'"),
+        (lambda step: step.update(action={"name": "write"}), "not an action: {'name': 'write'}"),
+    ],
+    ids=["out of range", "no choice", "no crash", "no outcome", "no action"],
+)
+def test_a_malformed_step_is_named_by_its_number(
+    spoil: Callable[[Any], object], complaint: str, failing: Reproducer, tmp_path: Path
+) -> None:
+    path = write_reproducer(failing, tmp_path)
+    plain = json.loads(path.read_text())
+    spoil(plain["steps"][1])
+    path.write_text(json.dumps(plain))
+    with pytest.raises(BadReproducer) as refused:
+        read_reproducer(path)
+    assert str(refused.value).startswith(f"{path} is a malformed reproducer: step 2: {complaint}")
+
+
+def test_a_missing_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(BadReproducer, match="No such file or directory"):
         read_reproducer(tmp_path / "none.json")
 
@@ -130,24 +150,10 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_sentence(
         write_reproducer(failing, blocked)
 
 
-def test_a_replay_imports_nothing_of_hypothesis() -> None:
+def test_swarm_and_replay_import_nothing_of_hypothesis() -> None:
     program = (
-        "import powercut.fuzz.drivers.replay_driver, crash_tests.targets.targets, sys;"
+        "import powercut.fuzz.campaign.campaign, powercut.fuzz.drivers.replay;"
+        "import powercut.fuzz.reduction, crash_tests.targets.targets, sys;"
         "print([name for name in sys.modules if name.split('.')[0] == 'hypothesis'])"
     )
-    told = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert told.stdout.strip() == "[]"
-
-
-def _again(reproducer: Reproducer) -> TargetRun:
-    target_run = TargetRun(undurable)
-    run_recorded(target_run, reproducer.steps)
-    return target_run
-
-
-def _failure(reproducer: Reproducer) -> Exception:
-    failure = run_recorded(TargetRun(undurable), reproducer.steps)
-    assert failure is not None
-    return failure
+    assert run_python("-c", program).stdout.strip() == "[]"

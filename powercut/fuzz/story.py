@@ -1,45 +1,50 @@
-"""A failure as a page of plain text: verdict, steps, what each crash lost, how to run it again."""
+"""A failure as a page of plain text: the verdict, the steps, and the data that crashes lost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Final
 
 from faults.crash_point import CrashKind
 from oracles.violation import Violation, shown
+from powercut.crash_text import lost_lines, names_on
 from powercut.fuzz.action import Action
-from powercut.fuzz.step import Crash, Step
-from powercut.report.crash_text import lost_lines, names_on
+from powercut.fuzz.reproducer import Finding
+from powercut.fuzz.run_log import RETURN, Crash, RecordedStep
 
 _TITLES: Final = {CrashKind.KILL: "KILL", CrashKind.POWER_CUT: "POWER CUT"}
 
 
-def story(
-    steps: Sequence[Step], failure: Exception, model: str, fingerprint: str, path: Path
-) -> str:
-    """Tell a run that ended in ``failure``; ``path`` is its reproducer."""
+def story(finding: Finding) -> str:
+    """Return the page of a failed run."""
+    run, failure = finding.run, finding.run.failure
+    assert failure is not None
     violation = isinstance(failure, Violation)
     statement = failure.statement if isinstance(failure, Violation) else str(failure)
     title = f"FAILED  {type(failure).__name__}{'' if violation else '  (not a violation: raised)'}"
-    lines = [f"{title}  on {model}  fingerprint {fingerprint}", f"  {statement}", "", "  step"]
-    for step in steps:
-        lines += _step(step)
+    lines = [
+        f"{title}  on {run.log.model}  fingerprint {finding.reproducer.fingerprint}",
+        f"  {statement}",
+        "",
+        "  step",
+    ]
+    for number, step in enumerate(run.log.steps, 1):
+        lines += _step(number, step)
     lines.append("")
     if isinstance(failure, Violation):
         width = max(map(len, failure.evidence), default=0)
         lines += [f"  {name:{width}}  {shown(value)}" for name, value in failure.evidence.items()]
         lines.append("")
-    lines.append(f"  replay  powercut replay {path}")
+    lines.append(f"  replay  powercut replay {finding.path}")
     return "\n".join(lines)
 
 
-def _step(step: Step) -> Iterator[str]:
+def _step(number: int, step: RecordedStep) -> Iterator[str]:
     action = step.action
     wrapped = action.arguments.get("action")
     if wrapped is not None:
         action = Action.of_plain(wrapped)
-    yield f"  {step.number:4}  {action}  {'' if step.crashes else _outcome(step)}".rstrip()
+    yield f"  {number:4}  {action}  {'' if step.crashes else _outcome(step)}".rstrip()
     if step.action.name == "with_fault":
         yield f"        FAULT {step.action.arguments['plan']}"
     for crash in step.crashes:
@@ -48,18 +53,18 @@ def _step(step: Step) -> Iterator[str]:
         yield f"          {_outcome(step)}"
 
 
-def _outcome(step: Step) -> str:
+def _outcome(step: RecordedStep) -> str:
     return step.outcome or "FAILED here"
 
 
 def _crash(crash: Crash) -> Iterator[str]:
     point = crash.point
-    if crash.operation is None:
-        where = f"when {crash.during} had returned"
+    if crash.operation == RETURN:
+        where = f"after {crash.during} had returned"
     else:
-        path = crash.operation.path or "everything"
+        path = crash.path or "everything"
         where = (
-            f"{point.phase} {crash.operation_name} {path}, "
+            f"{point.phase} {crash.operation} {path}, "
             f"operation {point.operation}, in {crash.during}"
         )
     yield f"        {_TITLES[point.kind]} {where}"

@@ -1,10 +1,10 @@
-"""The count of different things: exact while they are few, fair when they are many, never large."""
+"""Counts of different digests: exact if they are few, estimated in bounded memory if many."""
 
 from __future__ import annotations
 
 import pickle
 
-from powercut.fuzz.distinct import KEPT, Distinct
+from powercut.fuzz.tally import KEPT, Distinct
 
 
 def distinct(*numbers: range) -> Distinct:
@@ -17,7 +17,7 @@ def distinct(*numbers: range) -> Distinct:
 
 def test_few_are_counted_exactly_however_often_they_come() -> None:
     found = distinct(range(KEPT), range(100), range(100))
-    assert (found.count, found.exact, found.seen) == (KEPT, True, KEPT + 200)
+    assert (found.count, found.exact, found.added) == (KEPT, True, KEPT + 200)
     assert str(found) == "8,192"
 
 
@@ -29,7 +29,7 @@ def test_many_are_estimated_within_a_few_percent_and_say_so() -> None:
         assert str(found).startswith("~")
 
 
-def test_count_does_not_depend_on_who_has_counted_what() -> None:
+def test_count_does_not_depend_on_the_order_or_on_its_parts() -> None:
     together = distinct(range(50_000), range(30_000))
     for parts in ((range(50_000), range(30_000)), (range(20), range(20, 50_000), range(30_000))):
         sum_up, sum_down = Distinct(), Distinct()
@@ -39,11 +39,11 @@ def test_count_does_not_depend_on_who_has_counted_what() -> None:
         for count in reversed(counts):
             sum_down.update(count)
         for found in (sum_up, sum_down):
-            assert (found.count, found.seen) == (together.count, together.seen)
+            assert (found.count, found.added) == (together.count, together.added)
             assert found.chance_of_new == together.chance_of_new
 
 
-def test_chance_of_something_new_is_the_share_of_what_was_seen_once() -> None:
+def test_chance_of_a_new_digest_is_the_share_of_those_that_occurred_once() -> None:
     assert Distinct().chance_of_new == 1.0
     assert distinct(range(100)).chance_of_new == 1.0
     assert distinct(range(100), range(50)).chance_of_new == 50 / 150

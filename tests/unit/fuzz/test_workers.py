@@ -1,4 +1,4 @@
-"""Work on several processes comes back whole, and ends when it should."""
+"""Jobs on several processes: every result comes back, and no process outlives its parent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from multiprocessing import active_children
 
 import pytest
 
-from powercut.fuzz.workers import cores, work
+from powercut.fuzz.campaign.workers import cores, work
 from tests.meta.source_tree import run_python
 
 
@@ -33,7 +33,7 @@ def test_jobs_are_taken_when_they_are_needed() -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_what_a_job_raises_is_raised_here(processes: int) -> None:
+def test_an_exception_of_a_job_is_raised_here(processes: int) -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         list(work(int, ["1", "one", "2"], processes))
 
@@ -41,7 +41,7 @@ def test_what_a_job_raises_is_raised_here(processes: int) -> None:
 def test_processes_end_at_once_when_a_job_has_raised() -> None:
     with pytest.raises(ValueError, match="must be non-negative"):
         list(work(time.sleep, [600, -1], 2))
-    # The pool's own thread waits for them too, so that nobody is told who was first.
+    # The pool's own thread waits for them too.
     deadline = time.monotonic() + 30
     while active_children() and time.monotonic() < deadline:
         pass
@@ -59,7 +59,7 @@ def test_processes_end_with_their_parent() -> None:
         "import os, signal, time\n"
         "from concurrent.futures import ProcessPoolExecutor\n"
         "from multiprocessing import get_context\n"
-        "from powercut.fuzz.workers import _start_worker\n"
+        "from powercut.fuzz.campaign.workers import _start_worker\n"
         "if __name__ == '__main__':\n"
         "    pool = ProcessPoolExecutor(1, get_context('spawn'), _start_worker)\n"
         "    pool.submit(os.getpid).result()\n"

@@ -1,10 +1,9 @@
-"""A campaign: many swarm runs of several targets, under a budget, counted honestly.
+"""A campaign: many swarm runs of several targets, under a budget.
 
-Every run is determined by the campaign's seed, its target and its number, and knows nothing
-of the others. So a budget in examples gives the same counts in any number of processes; a
-budget in seconds stops between two steps, and the counts say how many there were. Time is
-shared out in turns: half of it to the whole runtime, a quarter to its other framing, the
-rest to the parts (``TargetEntry.turn``).
+Each run is determined by the campaign's seed, its target and its number, and is independent
+of the others. So a budget in examples gives the same counts with any number of processes. A
+budget in seconds stops between two steps; the counts say how many there were. The targets
+take turns, in which each is given its ``turn_steps``.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64
 
-from powercut.fuzz.drivers.seeded_run import SeededRun
-from powercut.fuzz.finding import name_of
+from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import give_back, settled
-from powercut.fuzz.step import Step
+from powercut.fuzz.run_log import RecordedStep
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target_entry import TargetEntry
 from sim.disk.crash.persistence import PersistenceModel
@@ -28,12 +26,12 @@ from sim.disk.crash.persistence import PersistenceModel
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a campaign shall do.
+    """The targets and the budget of a campaign.
 
-    ``examples``: runs of each target, at most; ``deadline``: when to stop, as
-    ``time.monotonic()`` tells it in seconds. At least one of the two is given. ``steps``:
-    how many each run has; when they are ``various``, most runs have so many, some a few,
-    and some many more. ``faults`` is a fault plan as it prints; each run begins under it.
+    ``examples`` is the largest number of runs of each target; ``deadline`` is a
+    ``time.monotonic()``, in seconds. At least one of them is given. ``steps`` is the number of
+    steps of each run; if they are ``various``, of most runs, while some have fewer and some
+    many more. ``faults`` is a fault plan in printed form, in force when each run begins.
     """
 
     targets: tuple[TargetEntry, ...]
@@ -46,7 +44,7 @@ class Plan:
     various: bool = False
 
     def run(self, target: TargetEntry, number: int, at_most: int | None = None) -> SeededRun:
-        """Return run ``number`` (from 0) of ``target``, or its first ``at_most`` steps."""
+        """Return run ``number`` of ``target``, from 0, or its first ``at_most`` steps."""
         seed = xxh3_64(f"{self.seed} {target.tag} {number}".encode()).intdigest()
         return SeededRun(
             target.make_target, self.model, seed, self.steps, self.faults,
@@ -55,13 +53,16 @@ class Plan:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is up."""
+        """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The runs ``first`` up to ``end`` of one target: what a process is given at once."""
+    """The runs ``first`` up to ``end`` of one target: one job of a worker process.
+
+    All of it is plain values; the worker imports the target itself.
+    """
 
     plan: Plan
     target: TargetEntry
@@ -70,7 +71,7 @@ class Batch:
 
 
 class Failing(NamedTuple):
-    """A run that failed, the shortest first: in step ``steps`` of run ``number``."""
+    """A run that failed in step ``steps``; shorter runs compare as less."""
 
     steps: int
     number: int
@@ -78,9 +79,9 @@ class Failing(NamedTuple):
 
 @dataclass(slots=True)
 class Score:
-    """What the runs of one target came to.
+    """The result of the runs of one target.
 
-    ``failing``: for each way in which a run failed, the shortest run that did.
+    ``failing`` maps each violated property to the shortest run that has violated it.
     """
 
     target: TargetEntry
@@ -89,7 +90,7 @@ class Score:
     failing: dict[str, Failing] = field(default_factory=dict)
 
     def fail(self, broken: str, failing: Failing) -> None:
-        """Keep ``failing`` if it is the shortest of its kind."""
+        """Keep ``failing`` if it is the shortest run that has violated ``broken``."""
         self.failing[broken] = min(failing, self.failing.get(broken, failing))
 
     def add(self, other: Score) -> None:
@@ -101,7 +102,7 @@ class Score:
 
 
 def batches(plan: Plan) -> Iterator[Batch]:
-    """Yield the whole campaign in turns of the targets; every target gets its first turn."""
+    """Yield the jobs of a campaign in turns of the targets; each target has its first turn."""
     for number in count():
         turns = [_turn(plan, target, number) for target in plan.targets]
         turns = [turn for turn in turns if turn.first < turn.end]
@@ -117,7 +118,7 @@ def _turn(plan: Plan, target: TargetEntry, number: int) -> Batch:
 
 
 def run_batch(batch: Batch) -> Score:
-    """Do the runs of a batch until the time is up; the first of all is done in any case."""
+    """Do the runs of a batch until the deadline; run 0 of a target is always completed."""
     plan, score = batch.plan, Score(batch.target)
     with settled():
         for number in range(batch.first, batch.end):
@@ -129,20 +130,20 @@ def run_batch(batch: Batch) -> Score:
 
 
 def _run_one(plan: Plan, number: int, score: Score) -> None:
-    run = plan.run(score.target, number)
-    target_run, failure = run.run(lambda: plan.is_over) if number else run.run()
-    score.tally.add(target_run.tally)
-    score.tally.schedules.add(schedule_of(target_run.steps))
-    if failure is not None:
+    seeded = plan.run(score.target, number)
+    run = seeded.run(lambda: plan.is_over) if number else seeded.run()
+    steps = run.log.steps
+    score.tally.add(run.tally)
+    score.tally.schedules.add(schedule_of(steps))
+    if run.failure is not None:
         score.failed += 1
-        steps = len(target_run.steps) - bool(plan.faults)
-        score.fail(name_of(failure), Failing(steps, number))
+        score.fail(run.log.broken, Failing(len(steps) - bool(plan.faults), number))
 
 
-def schedule_of(steps: Sequence[Step]) -> str:
-    """Return what tells one schedule from another: actions, crashes, choices; no texts."""
+def schedule_of(steps: Sequence[RecordedStep]) -> str:
+    """Return the actions, crashes and choices of a run, without texts, to compare schedules."""
     return "\n".join(
-        f"{step.action.kinds()} {[str(crash.point) for crash in step.crashes]}"
+        f"{' '.join(step.action.kind_names)} {[str(crash.point) for crash in step.crashes]}"
         f" {[chosen.value for chosen in step.chosen]} {step.outcome}"
         for step in steps
     )

@@ -1,4 +1,4 @@
-"""Text for a run: like the real thing, and awkward, for one choice each."""
+"""Sample texts: realistic ones and awkward ones, one choice each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_pool_has_a_very_long_text() -> None:
         assert max(map(len, pool(seed))) > 4_000
 
 
-def test_awkward_text_has_what_breaks_programs() -> None:
+def test_awkward_texts_contain_the_characters_that_break_programs() -> None:
     everything = "".join(AWKWARD)
     assert "" in AWKWARD
     for character in '\x00\n\r"\\\x1b\u2028\ufeff':

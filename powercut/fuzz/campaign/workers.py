@@ -1,7 +1,7 @@
-"""Work on all cores: jobs go to processes, results come back as they are done.
+"""Jobs on all cores: they go to worker processes, and results come back as they are ready.
 
-The processes are spawned, not forked: a fork would take over threads in the middle of
-what they do. A process ends with its parent, however that ends.
+The processes are spawned, not forked: a fork would copy threads in the middle of their work.
+A process ends with its parent, however the parent ends.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _WAITING: Final = 2
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def work(function: Callable[[J], R], jobs: Iterable[J], processes: int) -> Generator[R, None, None]:
-    """Yield ``function(job)`` for every job; in order only when ``processes`` is 1.
+    """Yield ``function(job)`` for every job; in order only if ``processes`` is 1.
 
-    Jobs are taken when they are needed. What a job raises is raised here; then, and when
-    the caller stops early, the processes are ended at once.
+    Jobs are taken from ``jobs`` when a process is free. An exception of a job is raised here;
+    then, and when the generator is closed early, the processes are terminated at once.
     """
     if processes == 1:
         yield from map(function, jobs)
@@ -63,7 +63,7 @@ def _results(
 
 
 def _start_worker() -> None:
-    # Ctrl-C reaches the whole group; the parent alone has something to say about it.
+    # Ctrl-C reaches all processes of the terminal; only the parent reports it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

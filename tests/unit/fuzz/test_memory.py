@@ -1,4 +1,4 @@
-"""What a campaign asks of memory."""
+"""A campaign collects garbage less often, and only its own."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 from powercut.fuzz.memory import settled
 
 
-def test_what_is_there_is_left_out_of_collections_while_it_is_settled() -> None:
+def test_existing_objects_are_excluded_from_collections() -> None:
     before = gc.get_freeze_count()
     with settled():
         assert gc.get_freeze_count() > before + 10_000
     assert gc.get_freeze_count() == 0
 
 
-def test_garbage_is_looked_for_less_often_while_it_is_settled() -> None:
+def test_garbage_is_collected_less_often() -> None:
     youngest, *older = gc.get_threshold()
     with settled():
         assert gc.get_threshold() == (10_000, *older)
     assert gc.get_threshold() == (youngest, *older)
 
 
-def test_it_is_collected_again_after_a_failure() -> None:
+def test_collection_is_as_before_after_a_failure() -> None:
     with pytest.raises(ValueError, match="mistake"), settled():
         raise ValueError("mistake")
     assert gc.get_freeze_count() == 0

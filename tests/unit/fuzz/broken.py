@@ -1,8 +1,14 @@
-"""Subjects that are broken on purpose, and one that is not, for tests of the machinery."""
+"""Targets that are broken on purpose, and one that is not."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+
 from crash_tests.targets.atomic_file import AtomicFileTarget, atomic_file
+from powercut.fuzz.action import ActionKind
+from powercut.fuzz.target import DiskTarget
+from sim.disk.calls.process import Process
 from system.ports import FileSystem, Ids, OpenMode
 from system.storage.transfer import write_all
 
@@ -49,6 +55,23 @@ def unsynced() -> AtomicFileTarget:
 
 def in_place() -> AtomicFileTarget:
     return AtomicFileTarget("in-place", write_in_place)
+
+
+class BootCounter(DiskTarget):
+    """Counts its boots in a file, and does not declare that it does."""
+
+    def actions(self) -> Sequence[ActionKind]:
+        return (ActionKind("wait", 1, lambda _: "waited"),)
+
+    def recover(self, host: Process) -> None:
+        file = host.open("boots", os.O_RDWR | os.O_CREAT)
+        host.pwrite(file, b"%d" % (1 + int(host.pread(file, 20, 0) or b"0")), 0)
+        host.fsync(file)
+        host.close(file)
+
+
+def boot_counter() -> BootCounter:
+    return BootCounter()
 
 
 sound = atomic_file

@@ -1,0 +1,1 @@
+"""Campaigns: many runs of several targets, on all cores."""

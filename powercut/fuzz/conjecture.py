@@ -1,0 +1,124 @@
+"""Hypothesis's engine: choices that it draws, and its shrinker for the answers of a run.
+
+The names that are used here are private to Hypothesis (``hypothesis_names``); the version in
+``constraints.txt`` is known to have them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import takewhile
+from random import Random
+from typing import Final
+
+from hypothesis import Phase, settings
+from hypothesis.internal.conjecture.data import ConjectureData, ConjectureResult, Status
+from hypothesis.internal.conjecture.engine import ConjectureRunner, RunIsComplete
+from hypothesis.internal.escalation import InterestingOrigin
+from hypothesis.reporting import with_reporter
+
+from powercut.fuzz.run_log import RecordedStep
+from powercut.fuzz.target_run import TargetRun
+from sim.choices import Choices, PlainChoices
+
+MOST_RUNS: Final = 500
+"""The runs that Hypothesis may use; half of the failures of a large system need fewer."""
+
+_STEP: Final = 1
+_STOPPING: Final = 2**-16
+_SETTINGS: Final = settings(
+    settings.get_profile("default"),
+    database=None,
+    deadline=None,
+    phases=[Phase.shrink],
+)
+_PLAIN: Final = PlainChoices()
+
+
+class DrawnChoices(Choices):
+    """Choices that Hypothesis makes, and shrinks towards the low end.
+
+    They are drawn from ``ConjectureData`` directly: one strategy for each integer would cost
+    ten times as much.
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: ConjectureData) -> None:
+        self._data = data
+
+    def integer(self, label: str, low: int, high: int) -> int:
+        """Draw a number; one without an alternative is not drawn."""
+        if low >= high:
+            return _PLAIN.integer(label, low, high)
+        return self._data.draw_integer(low, high)
+
+
+def simplified(failed: TargetRun, deadline: float) -> TargetRun:
+    """Return the simplest run that Hypothesis finds and that fails as ``failed`` did.
+
+    Its shrinker begins with the answers of ``failed``, so no failure is searched for again.
+    The number of runs is limited, so that the result is the same every time; ``deadline``, a
+    ``time.process_time()``, matters only where runs are long or the machine is slow. Returns
+    ``failed`` if its answers do not repeat the failure.
+    """
+    origin = InterestingOrigin(Exception, failed.log.broken, None, (), ())
+
+    def attempt(data: ConjectureData) -> None:
+        if runner.call_count >= MOST_RUNS or time.process_time() >= deadline:
+            # This is the last run: the engine stops after one that ends too late.
+            runner.finish_shrinking_deadline = 0
+        if run_drawn(failed, data).log.fails_like(failed.log):
+            data.mark_interesting(origin)
+
+    runner = ConjectureRunner(attempt, settings=_SETTINGS, random=Random(0))
+    # Hypothesis prints a warning when its time is up, which is expected here.
+    with suppress(RunIsComplete), with_reporter(lambda _: None):
+        first = runner.cached_test_function(answers_of(failed))
+        if isinstance(first, ConjectureResult) and first.status is Status.INTERESTING:
+            runner.new_shrinker(first, lambda data: data.status is Status.INTERESTING).shrink()
+    found = runner.interesting_test_cases.get(origin)
+    return failed if found is None else run_drawn(failed, ConjectureData.for_choices(found.choices))
+
+
+def run_drawn(like: TargetRun, data: ConjectureData) -> TargetRun:
+    """Run as many steps as ``like`` has, with choices drawn from ``data``.
+
+    Steps at the beginning that were not proposed, such as the fault plan of a campaign, are
+    repeated as they are.
+    """
+    run, steps = like.fresh(), like.log.steps
+    given = list(_not_proposed(steps))
+
+    def perform_steps() -> None:
+        choices = DrawnChoices(data)
+        for step in given:
+            run.perform_nearest(step)
+        for _ in steps[len(given) :]:
+            data.start_span(_STEP)
+            if data.draw_boolean(_STOPPING):
+                break
+            run.perform(run.propose(choices), choices)
+            data.stop_span()
+
+    run.complete(perform_steps)
+    return run
+
+
+def answers_of(failed: TargetRun) -> Sequence[int | bool]:
+    """Return the answers with which ``run_drawn`` repeats ``failed``."""
+    steps = failed.log.steps
+    return [
+        answer
+        for step in steps[len(list(_not_proposed(steps))) :]
+        for answer in (
+            False,
+            *(value for _, low, high, value in (*step.proposed, *step.chosen) if low < high),
+        )
+    ]
+
+
+def _not_proposed(steps: Sequence[RecordedStep]) -> Iterator[RecordedStep]:
+    return takewhile(lambda step: not step.proposed, steps)

@@ -1,0 +1,95 @@
+"""Reduction: a failing run becomes the smallest run that fails in the same way.
+
+Whole steps are left out first, by delta debugging (Zeller, Hildebrandt, TSE 2002): each step
+keeps its own answers, so that leaving it out is one trial. Then Hypothesis, if it is
+installed, simplifies the answers that are left; few steps are a size that it can handle. In
+the end steps are left out again.
+
+The time limit is processor time of this process, so that a busy machine changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from powercut.fuzz.hypothesis_names import SHRINKER, has_names_for
+from powercut.fuzz.run_log import RecordedStep
+from powercut.fuzz.target_run import TargetRun
+from sim.choices import Diverged
+
+SECONDS: Final = 10
+"""Processor time for one failure; the smallest run found by then is the result."""
+
+_FIRST_PART: Final = 0.5
+_LAST_PART: Final = 0.1
+_FEW_STEPS: Final = 8
+
+
+def reduced(failed: TargetRun, seconds: float = SECONDS) -> TargetRun:
+    """Return the smallest run found that fails as ``failed`` did, or ``failed`` itself.
+
+    It takes about ``seconds`` of processor time: the trial during which they end is
+    completed.
+    """
+    assert failed.failure is not None
+    deadline = time.process_time() + seconds
+    run = without_steps(failed, deadline - seconds * (1 - _FIRST_PART))
+    run = _simplified(run, deadline - seconds * _LAST_PART)
+    return without_steps(run, deadline)
+
+
+def without_steps(failed: TargetRun, deadline: float) -> TargetRun:
+    """Leave out steps as long as the run fails in the same way.
+
+    Half of the steps at once are tried first, then ever fewer, in the end single ones, until
+    no single one can be left out. Of few steps, all runs of consecutive ones are tried.
+    ``deadline`` is compared with ``time.process_time()``, in seconds.
+    """
+    run, width = failed, (len(failed.log.steps) + 1) // 2
+    while width:
+        is_small = len(run.log.steps) <= _FEW_STEPS
+        shorter = _without_windows(run, width, 1 if is_small else width, deadline)
+        if width > 1:
+            width = min(width - 1 if is_small else width // 2, len(shorter.log.steps))
+        elif shorter is run:
+            break
+        run = shorter
+    return run
+
+
+def _without_windows(run: TargetRun, width: int, stride: int, deadline: float) -> TargetRun:
+    """Try to leave out ``width`` consecutive steps, from the last ones to the first ones."""
+    end = len(run.log.steps)
+    while end > 0 and time.process_time() < deadline:
+        steps = run.log.steps
+        attempt = _repeated(run, (*steps[: max(0, end - width)], *steps[end:]))
+        if attempt.log.fails_like(run.log) and len(attempt.log.steps) < len(steps):
+            run = attempt
+        end = min(end - stride, len(run.log.steps))
+    return run
+
+
+def _repeated(failed: TargetRun, steps: Sequence[RecordedStep]) -> TargetRun:
+    """Perform these steps in a new run; leave out those that are not possible."""
+    run = failed.fresh()
+
+    def perform_steps() -> None:
+        for step in steps:
+            run.perform_nearest(step)
+
+    try:
+        run.complete(perform_steps)
+    except Diverged:
+        assert run.failure is None
+    return run
+
+
+def _simplified(failed: TargetRun, deadline: float) -> TargetRun:
+    """Let Hypothesis simplify the answers; without it, or without time, change nothing."""
+    if time.process_time() >= deadline or not has_names_for(SHRINKER):
+        return failed
+    from powercut.fuzz.conjecture import simplified  # noqa: PLC0415 - Hypothesis is an extra
+
+    return simplified(failed, deadline)

@@ -1,1 +1,0 @@
-"""Reduce a failing run to a short one."""

@@ -1,0 +1,255 @@
+"""Reproducers: files that repeat a violation, without Hypothesis and its database.
+
+A reproducer is the run log of a failing run as JSON that a person can read. Target, model
+and property are named by short tags, not by import paths, so that it survives renames.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from xxhash import xxh3_64
+
+from faults.crash_point import CrashPoint
+from faults.fault_plan import FaultPlan
+from powercut.fuzz.action import Action, Json
+from powercut.fuzz.crash_plan import planned
+from powercut.fuzz.run_log import Crash, RecordedStep, RunLog
+from powercut.fuzz.target_run import TargetRun
+from sim.choices import Chosen
+from sim.errors import HarnessError
+from sim.trace import Trace
+
+FORMAT: Final = 1
+FAILURES: Final = Path(".powercut") / "failures"
+_PACKAGES: Final = ("powercut", "hypothesis", "faker", "apsw", "immutables", "xxhash")
+_CHOICE: Final = re.compile(r"(.+) (-?\d+) of (-?\d+)\.\.(-?\d+)")
+
+
+class BadReproducer(HarnessError):
+    """A reproducer file cannot be used.
+
+    Cause: it is missing, cut off, made by a newer powercut, or not a reproducer. Remedy: the
+    message names the cause, with the value that was found.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Reproducer:
+    """A failing run in the form of a file.
+
+    ``trace`` is the digest of every detail of the run, ``versions`` those of Python and of
+    all packages that may matter.
+    """
+
+    log: RunLog
+    trace: str
+    versions: Mapping[str, str]
+
+    @property
+    def fingerprint(self) -> str:
+        """Eight hex digits that identify the failure: the steps, and the violated property."""
+        log = self.log
+        steps = [[step.action.plain(), step.chosen] for step in log.steps]
+        text = json.dumps([log.target, log.model, log.broken, steps], sort_keys=True)
+        return xxh3_64(text.encode()).hexdigest()[:8]
+
+    def plain(self) -> dict[str, Json]:
+        """Return the reproducer as JSON data."""
+        log = self.log
+        return {
+            "format": FORMAT,
+            "fingerprint": self.fingerprint,
+            "target": log.target,
+            "model": log.model,
+            "property": log.broken,
+            "statement": log.statement,
+            "steps": [_plain_step(step) for step in log.steps],
+            "trace": self.trace,
+            "versions": dict(self.versions),
+        }
+
+
+def _plain_step(step: RecordedStep) -> dict[str, Json]:
+    return {
+        "action": step.action.plain(),
+        "choices": [f"{label} {value} of {low}..{high}" for label, low, high, value in step.chosen],
+        "crashes": [
+            {
+                "during": crash.during,
+                "operation": crash.operation,
+                "path": crash.path,
+                "point": str(crash.point),
+            }
+            for crash in step.crashes
+        ],
+        "outcome": step.outcome,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A failed run, and the reproducer file that repeats it."""
+
+    run: TargetRun
+    reproducer: Reproducer
+    path: Path
+
+
+def keep(run: TargetRun, folder: Path) -> Finding:
+    """Write the reproducer of a failed run to ``folder``."""
+    reproducer = record(run)
+    return Finding(run, reproducer, write_reproducer(reproducer, folder))
+
+
+def record(run: TargetRun) -> Reproducer:
+    """Return the reproducer of a run that has failed, by repeating it once with a trace."""
+    assert run.failure is not None
+    trace = Trace()
+    run.fresh(trace).repeat(run.log)
+    return Reproducer(run.log, trace.digest(), versions())
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of all packages that may matter to a replay."""
+    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def write_reproducer(reproducer: Reproducer, folder: Path) -> Path:
+    """Write ``<fingerprint>.json`` in ``folder`` atomically, and return its path.
+
+    Raises ``HarnessError`` if the folder cannot be written.
+    """
+    path = folder / f"{reproducer.fingerprint}.json"
+    temporary = folder / f"{reproducer.fingerprint}.json.tmp"
+    text = json.dumps(reproducer.plain(), indent=1) + "\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as refused:
+        raise HarnessError(f"cannot write the reproducer {path}: {refused.strerror}") from None
+    return path
+
+
+def read_reproducer(path: Path) -> Reproducer:
+    """Read a reproducer; ``BadReproducer`` says in one sentence why a file is none."""
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as refused:
+        raise BadReproducer(f"cannot read reproducer {path}: {refused.strerror}") from None
+    except ValueError:
+        raise BadReproducer(f"{path} is not a reproducer: it is not JSON, or cut off") from None
+    found = plain.get("format") if isinstance(plain, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise BadReproducer(f"{path} is not a reproducer: it has no format number")
+    if found > FORMAT:
+        raise BadReproducer(
+            f"{path} has format={found}, this powercut reads up to {FORMAT}; "
+            "replay it with the powercut that wrote it, or a newer one"
+        )
+    try:
+        return _of_plain(plain)
+    except (KeyError, TypeError, ValueError) as wrong:
+        raise BadReproducer(f"{path} is a malformed reproducer: {_reason(wrong)}") from None
+
+
+def _of_plain(plain: dict[str, object]) -> Reproducer:
+    recorded_versions = plain["versions"]
+    if not isinstance(recorded_versions, dict):
+        raise TypeError("versions is no object")
+    log = RunLog(
+        target=_text(plain, "target"),
+        model=_text(plain, "model"),
+        steps=[_step(number, step) for number, step in enumerate(_list(plain, "steps"), 1)],
+        broken=_text(plain, "property"),
+        statement=_text(plain, "statement"),
+    )
+    named = {str(name): str(value) for name, value in recorded_versions.items()}
+    return Reproducer(log, _text(plain, "trace"), named)
+
+
+def _step(number: int, plain: object) -> RecordedStep:
+    try:
+        members = _object(plain, "a step")
+        return RecordedStep(
+            action=_performable(Action.of_plain(members["action"])),
+            chosen=[_chosen(choice) for choice in _list(members, "choices")],
+            crashes=[_crash(crash) for crash in _list(members, "crashes")],
+            outcome=_text(members, "outcome"),
+        )
+    except (KeyError, TypeError, ValueError, HarnessError) as wrong:
+        raise ValueError(f"step {number}: {_reason(wrong)}") from None
+
+
+def _performable(action: Action) -> Action:
+    """Return ``action`` if its wrapped action, fault plan and planned crashes can be read."""
+    arguments = action.arguments
+    if "action" in arguments:
+        Action.of_plain(arguments["action"])
+    if "plan" in arguments:
+        FaultPlan.parse(str(arguments["plan"]))
+    if action.name == "crash_and_recover":
+        planned(arguments)
+    return action
+
+
+def _chosen(plain: object) -> Chosen:
+    match = _CHOICE.fullmatch(plain) if isinstance(plain, str) else None
+    if match is not None:
+        label, *numbers = match.groups()
+        value, low, high = map(int, numbers)
+        if low <= value <= high:
+            return Chosen(label, low, high, value)
+    raise ValueError(f"not a choice: {plain!r}")
+
+
+def _crash(plain: object) -> Crash:
+    members = _object(plain, "a crash")
+    return Crash(
+        during=_text(members, "during"),
+        operation=_text(members, "operation"),
+        path=_text(members, "path"),
+        point=CrashPoint.parse(_text(members, "point")),
+    )
+
+
+def _object(plain: object, name: str) -> Mapping[str, object]:
+    if not isinstance(plain, dict):
+        raise TypeError(f"{name} is no object: {plain!r}")
+    return plain
+
+
+def _text(plain: Mapping[str, object], name: str) -> str:
+    value = plain[name]
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is no text: {value!r}")
+    return value
+
+
+def _list(plain: Mapping[str, object], name: str) -> Sequence[object]:
+    value = plain[name]
+    if not isinstance(value, list):
+        raise TypeError(f"{name} is no list: {value!r}")
+    return value
+
+
+def _reason(wrong: Exception) -> str:
+    return f"it has no {wrong}" if isinstance(wrong, KeyError) else str(wrong)

@@ -1,0 +1,160 @@
+"""The run log: every step of a run with the choices that it asked for, and its failure.
+
+``TargetRun`` writes it, a reproducer stores it, replay and reduction read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from faults.crash_point import CrashPoint
+from oracles.violation import Violation
+from powercut.fuzz.action import Action, ActionKind, KindChoices, number_of, weighted
+from sim.choices import Choices, Chosen, Diverged
+from sim.disk.disk import Disk
+from sim.errors import HarnessError
+
+RETURN: Final = "return"
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """One crash of a step.
+
+    ``during`` is the kind of action that was running, or ``recovery``. ``operation`` is the
+    kind of disk operation that met the crash point, such as ``Write``, and ``path`` its path;
+    ``operation`` is ``return`` if the action had returned. ``disk`` is the disk at the crash,
+    to which the survivor set of ``point`` refers; None in a log from a file, and in a long
+    run for all but the latest steps.
+    """
+
+    during: str
+    operation: str
+    path: str
+    point: CrashPoint
+    disk: Disk | None = field(default=None, compare=False)
+
+
+@dataclass(slots=True)
+class RecordedStep:
+    """One step of a run.
+
+    ``proposed`` are the choices from which the action was made; empty in a log from a file.
+    ``chosen`` are the choices that performing it asked for. ``outcome`` is the result in a
+    few words; empty if the step failed.
+    """
+
+    action: Action
+    proposed: Sequence[Chosen] = field(default=(), compare=False)
+    chosen: list[Chosen] = field(default_factory=list)
+    crashes: list[Crash] = field(default_factory=list)
+    outcome: str = ""
+
+    def drop_disks(self) -> None:
+        """Release the disks of its crashes."""
+        self.crashes[:] = [replace(crash, disk=None) for crash in self.crashes]
+
+
+@dataclass(slots=True)
+class RunLog:
+    """A recorded run.
+
+    ``target`` is the tag of the target, ``model`` the name of the persistence model.
+    ``broken`` is the short name of the violated property, or the type of the exception, and
+    ``statement`` its message; both are empty if the run passed.
+    """
+
+    target: str
+    model: str
+    steps: list[RecordedStep] = field(default_factory=list)
+    broken: str = ""
+    statement: str = ""
+
+    def fails_like(self, other: RunLog) -> bool:
+        """Return whether both runs have failed, and in the same way."""
+        return bool(self.broken) and self.broken == other.broken
+
+
+class Recorder(KindChoices):
+    """Passes every question on to ``source`` and appends the answer to ``chosen``.
+
+    A choice among kinds of action is recorded as the number that chooses the same kind by
+    the kinds' own weights, whatever weights ``source`` has used.
+    """
+
+    __slots__ = ("chosen", "source")
+
+    def __init__(self, source: Choices, chosen: list[Chosen]) -> None:
+        self.source = source
+        self.chosen = chosen
+
+    def integer(self, label: str, low: int, high: int) -> int:
+        """Return the answer of ``source``."""
+        value = self.source.integer(label, low, high)
+        self.chosen.append(Chosen(label, low, high, value))
+        return value
+
+    def kind(self, label: str, kinds: Sequence[ActionKind]) -> ActionKind:
+        """Return the kind that ``source`` chooses."""
+        kind = weighted(self.source, label, kinds)
+        total = sum(kind.weight for kind in kinds)
+        self.chosen.append(Chosen(label, 1, total, number_of(kind, kinds)))
+        return kind
+
+
+class NearestChoices(KindChoices):
+    """The answers of a recorded step, for a run in which the step may ask differently.
+
+    Each question gets the next recorded answer with its label, moved into the range; the
+    lowest number if there is none. Kinds of action are chosen by their recorded names.
+    """
+
+    __slots__ = ("_names", "_position", "_recorded")
+
+    def __init__(self, step: RecordedStep) -> None:
+        self._recorded = (*step.proposed, *step.chosen)
+        self._position = 0
+        self._names = iter(step.action.kind_names)
+
+    def integer(self, label: str, low: int, high: int) -> int:
+        """Return the number that is nearest to the recorded one."""
+        chosen = self._next(label)
+        return low if chosen is None else max(low, min(chosen.value, high))
+
+    def kind(self, label: str, kinds: Sequence[ActionKind]) -> ActionKind:
+        """Return the recorded kind; ``Diverged`` if it is not possible now."""
+        self._next(label)
+        name = next(self._names, "")
+        for kind in kinds:
+            if kind.name == name:
+                return kind
+        raise Diverged(self._position, label, name)
+
+    def _next(self, label: str) -> Chosen | None:
+        for position in range(self._position, len(self._recorded)):
+            if self._recorded[position].label == label:
+                self._position = position + 1
+                return self._recorded[position]
+        return None
+
+
+def failure_of(call: Callable[[], object]) -> Exception | None:
+    """Call the system under test; return the violation or other exception that it raised.
+
+    This is the one place that catches any exception of the system. A ``HarnessError`` and
+    the end of a lifetime are no results of it and pass through.
+    """
+    try:
+        call()
+    except HarnessError:
+        raise
+    except Exception as failure:  # noqa: BLE001 - any exception of the system is a finding
+        return failure
+    return None
+
+
+def name_of(failure: BaseException) -> str:
+    """Return the short name of a failure: the violated property, or the exception's type."""
+    return failure.property_name if isinstance(failure, Violation) else type(failure).__name__

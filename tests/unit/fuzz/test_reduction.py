@@ -1,0 +1,232 @@
+"""Reduction begins at the run that failed, and ends at the same small one every time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache
+from itertools import count
+
+import pytest
+from hypothesis.internal.conjecture.data import ConjectureData
+
+from crash_tests.targets.atomic_file import atomic_file
+from powercut.fuzz import conjecture, hypothesis_names
+from powercut.fuzz.action import Action, ActionKind
+from powercut.fuzz.conjecture import answers_of, run_drawn, simplified
+from powercut.fuzz.drivers.swarm import SeededRun
+from powercut.fuzz.reduction import reduced, without_steps
+from powercut.fuzz.reproducer import record
+from powercut.fuzz.run_log import NearestChoices, RecordedStep, Recorder
+from powercut.fuzz.target_run import TargetRun
+from sim.choices import Chosen, Diverged, PlainChoices
+from sim.disk.crash.persistence import POSIX
+from tests.unit.cli.command_line import REGISTRY, careless_file
+
+PATIENCE = 600
+"""Seconds: no test reaches this limit."""
+
+
+@cache
+def failed_runs() -> list[TargetRun]:
+    runs = (SeededRun(careless_file, POSIX, seed, 30).run() for seed in range(10))
+    return [run for run in runs if run.failure is not None]
+
+
+@cache
+def long_failed_run() -> TargetRun:
+    """A swarm with few crashes, which fails after many steps."""
+    for seed in count():
+        run = SeededRun(careless_file, POSIX, seed, 100, swarm=True).run()
+        if run.failure is not None and len(run.log.steps) > 40:
+            return run
+    raise AssertionError("seeds never end")
+
+
+@cache
+def reduced_runs() -> list[tuple[TargetRun, TargetRun]]:
+    return [(run, reduced(run, PATIENCE)) for run in failed_runs()]
+
+
+def at(seconds: float) -> float:
+    """A deadline in so many seconds of the processor."""
+    return time.process_time() + seconds
+
+
+def actions(run: TargetRun) -> list[Action]:
+    return [step.action for step in run.log.steps]
+
+
+def shortlex(answers: Sequence[int | bool]) -> tuple[int, Sequence[int | bool]]:
+    """The order in which Hypothesis shrinks: by length, then by value."""
+    return len(answers), tuple(answers)
+
+
+# -- the recorded answers ----------------------------------------------------------------
+
+
+def test_nearest_choices_repeat_a_recorded_run() -> None:
+    first = SeededRun(atomic_file, POSIX, 7, 40, swarm=True).run()
+    again = first.fresh()
+    for step in first.log.steps:
+        again.perform_nearest(step)
+    again.abandon()
+    assert again.log.steps == first.log.steps
+    assert answers_of(again) == answers_of(first)
+
+
+def test_answer_that_no_longer_fits_becomes_the_nearest() -> None:
+    chosen = [Chosen("size", 0, 9, 9), Chosen("other", 0, 1, 1), Chosen("size", -9, 9, -3)]
+    choices = NearestChoices(RecordedStep(Action("write", {}), chosen))
+    assert choices.integer("size", 0, 5) == 5
+    assert choices.integer("size", 2, 5) == 2
+    assert choices.integer("size", 4, 5) == 4
+
+
+def test_step_that_is_no_longer_possible_is_left_out() -> None:
+    run = TargetRun(atomic_file)
+    for name in ("fault_off", "read"):
+        run.perform_nearest(RecordedStep(Action(name, {}), [Chosen("action", 1, 9, 1)]))
+    assert [action.name for action in actions(run)] == ["read"]
+
+
+def test_kind_is_recorded_by_its_own_weight() -> None:
+    kinds = [ActionKind(name, 5, lambda _: "done") for name in "abc"]
+    chosen: list[Chosen] = []
+    nearest = NearestChoices(RecordedStep(Action("b", {})))
+    assert Recorder(nearest, chosen).kind("action", kinds) is kinds[1]
+    assert chosen == [Chosen("action", 1, 15, 6)]
+    with pytest.raises(Diverged):
+        NearestChoices(RecordedStep(Action("d", {}))).kind("action", kinds)
+
+
+def test_answers_that_are_handed_to_hypothesis_repeat_the_failure() -> None:
+    for run in failed_runs():
+        again = run_drawn(run, ConjectureData.for_choices(answers_of(run)))
+        assert again.log == run.log
+
+
+# -- leaving out steps -------------------------------------------------------------------
+
+
+def test_long_run_is_reduced_to_a_few_steps_that_fail_in_the_same_way() -> None:
+    run = long_failed_run()
+    shorter = without_steps(run, at(PATIENCE))
+    assert shorter.log.fails_like(run.log)
+    assert len(shorter.log.steps) <= 4
+
+
+def test_every_step_that_is_left_is_needed() -> None:
+    run = reduced(long_failed_run(), PATIENCE)
+    steps = run.log.steps
+    for place in range(len(steps)):
+        fewer = run.fresh()
+
+        def perform_steps(fewer: TargetRun = fewer, place: int = place) -> None:
+            for step in (*steps[:place], *steps[place + 1 :]):
+                fewer.perform_nearest(step)
+
+        fewer.complete(perform_steps)
+        assert not fewer.log.fails_like(run.log)
+
+
+def test_no_step_is_left_out_after_the_deadline() -> None:
+    run = long_failed_run()
+    assert without_steps(run, time.process_time()) is run
+    assert reduced(run, seconds=1e-9) is run
+
+
+def test_fault_plan_of_the_campaign_is_left_out_if_it_is_not_needed() -> None:
+    plan = "read * #99 EIO"
+    runs = (SeededRun(careless_file, POSIX, seed, 30, plan).run() for seed in count())
+    run = next(run for run in runs if run.failure is not None)
+    assert actions(run)[0] == Action("fault_on", {"plan": plan})
+    assert answers_of(run)
+    assert "fault_on" not in [action.name for action in actions(reduced(run, PATIENCE))]
+
+
+# -- Hypothesis --------------------------------------------------------------------------
+
+
+def test_hypothesis_gives_back_a_smaller_run_that_fails_in_the_same_way() -> None:
+    for failed in failed_runs()[:3]:
+        run = without_steps(failed, at(PATIENCE))
+        smallest = simplified(run, at(PATIENCE))
+        assert smallest.log.fails_like(run.log)
+        assert shortlex(answers_of(smallest)) < shortlex(answers_of(run))
+
+
+def test_hypothesis_uses_so_many_runs_and_gives_back_the_simplest_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = max(failed_runs(), key=lambda run: len(run.log.steps))
+    drawn: list[TargetRun] = []
+
+    def counted(like: TargetRun, data: ConjectureData) -> TargetRun:
+        drawn.append(like)
+        return run_drawn(like, data)
+
+    monkeypatch.setattr(conjecture, "MOST_RUNS", 20)
+    monkeypatch.setattr(conjecture, "run_drawn", counted)
+    smallest = simplified(run, at(PATIENCE))
+    # The last one repeats the result.
+    assert len(drawn) == 21
+    assert shortlex(answers_of(smallest)) < shortlex(answers_of(run))
+
+
+@pytest.mark.parametrize("missing", ["Hypothesis", "a private name of it"])
+def test_without_hypothesis_steps_are_left_out_all_the_same(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if missing == "Hypothesis":
+        monkeypatch.setattr(hypothesis_names, "find_spec", lambda _: None)
+    else:
+        monkeypatch.delattr("hypothesis.internal.conjecture.engine.ConjectureRunner.new_shrinker")
+    run = long_failed_run()
+    shorter = reduced(run, PATIENCE)
+    assert shorter.log.fails_like(run.log)
+    assert len(shorter.log.steps) <= 4
+
+
+# -- the whole reduction -----------------------------------------------------------------
+
+
+def test_every_failed_run_is_reduced_to_a_few_steps_that_fail_in_the_same_way() -> None:
+    assert reduced_runs()
+    for run, smallest in reduced_runs():
+        assert smallest.log.fails_like(run.log)
+        assert len(smallest.log.steps) <= 3
+
+
+def test_text_that_does_not_matter_becomes_the_simplest() -> None:
+    # Leaving out steps changes no text, and some have thousands of characters.
+    simplest = TargetRun(careless_file).propose(PlainChoices())
+    assert simplest.name == "write"
+    for _, smallest in reduced_runs():
+        first = actions(smallest)[0]
+        assert simplest.plain() in (first.plain(), first.arguments.get("action"))
+
+
+def test_reduction_is_deterministic() -> None:
+    run = failed_runs()[0]
+    assert record(reduced(run)).plain() == record(reduced(run)).plain()
+
+
+def test_run_that_is_too_long_for_hypothesis_is_reduced_at_least(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = max(failed_runs(), key=lambda run: len(run.log.steps))
+    monkeypatch.setattr(conjecture, "answers_of", lambda _: [False])
+    smallest = reduced(run)
+    assert smallest.log.fails_like(run.log)
+    assert len(smallest.log.steps) < len(run.log.steps)
+
+
+def test_bug_of_the_runtime_that_the_swarm_finds_becomes_a_story_of_a_few_steps() -> None:
+    make_target = REGISTRY.mutant("R7").mutant.target
+    assert callable(make_target)
+    runs = (SeededRun(make_target, POSIX, seed, 30, swarm=True).run() for seed in range(20))
+    run = next(run for run in runs if run.failure is not None)
+    smallest = reduced(run, PATIENCE)
+    assert smallest.log.fails_like(run.log)
+    assert len(smallest.log.steps) <= 8
