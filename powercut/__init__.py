@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from powercut.fuzz.source_patch import SourcePatch
     from powercut.fuzz.target import DiskTarget, Target
     from sim.choices import Choices, PlainChoices, SeededChoices
+    from sim.disk.calls.modules import OsModule
     from sim.disk.calls.process import Process
     from sim.disk.crash.image import Image
     from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
@@ -82,6 +83,7 @@ __all__ = [
     "Limits",
     "LostAck",
     "Mutant",
+    "OsModule",
     "PersistenceModel",
     "Phantom",
     "Phase",
@@ -138,6 +140,7 @@ _MODULES = {
     "Limits": "powercut.explorer.limits",
     "LostAck": "oracles.violation",
     "Mutant": "powercut.fuzz.mutant",
+    "OsModule": "sim.disk.calls.modules",
     "PersistenceModel": "sim.disk.crash.persistence",
     "Phantom": "oracles.violation",
     "Phase": "faults.crash_point",
