@@ -78,10 +78,10 @@ def test_the_bug_of_the_system_is_found_reduced_reported_and_replayed(store: Pat
     ran = powercut(store, *shown[1].split()[1:], "-n", "1")
     assert ran.returncode == 1, ran.stderr
     assert shown[2] in ran.stdout
-    (file,) = (store / ".powercut" / "failures").glob("144ab93f.json")
+    (file,) = (store / ".powercut" / "failures").glob("faca58fe.json")
     again = powercut(store, "replay", str(file))
     assert again.returncode == 1
-    assert again.stdout.splitlines()[-1].startswith("same failure at step 1, byte for byte")
+    assert again.stdout.splitlines()[-1].startswith("same failure at step 2, byte for byte")
     repair(store)
     assert powercut(store, "replay", str(file)).returncode != 1
 
