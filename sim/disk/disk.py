@@ -30,18 +30,22 @@ from sim.disk.cache.operation import (
     Unlink,
     Write,
 )
+from sim.disk.cache.refusal import refusal
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import POSIX, PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.os_error import os_error
-from sim.errors import PowerOff
+from sim.errors import HarnessError, PowerOff
 
 EPOCH_NS: Final = 1_700_000_000_000_000_000
 TICK_NS: Final = 1_000
 
 DEAD: Final = "the process that made this call is dead"
+
+# The constructor of a named tuple is a Python function, and takes three times as long.
+_new: Final = tuple.__new__
 
 
 class Disk:
@@ -66,6 +70,7 @@ class Disk:
         self.now_ns = now_ns or count(EPOCH_NS, TICK_NS).__next__
         self.cache = InodeTable(self.image.cached)
         self.journal = Journal(self.image)
+        self._record = self.journal.operations.append
         self.next_inode = self.image.next_inode
         self.interposer: Interposer | None = None
         self.descriptor_interposer: DescriptorInterposer | None = None
@@ -113,15 +118,15 @@ class Disk:
         number, (uid, gid) = self.next_inode, owner
         self.next_inode = number + 1
         self._perform(
-            Create(
-                path, number, mode, uid, gid, link_text, directory.number, name, self.now_ns()
-            )
+            _new(Create, (
+                path, number, mode, uid, gid, link_text, directory.number, name, self.now_ns(),
+            ))
         )  # fmt: skip
         return self.cache.own(number)
 
     def write(self, inode: Inode, offset: int, data: bytes, path: str) -> int:
         """Write ``data`` at ``offset`` (bytes); return how many bytes were written."""
-        write = Write(path, inode.number, offset, data, inode.size, self.now_ns())
+        write = _new(Write, (path, inode.number, offset, data, inode.size, self.now_ns()))
         performed = self._perform(write)
         assert isinstance(performed, Write), performed
         return len(performed.data)
@@ -151,10 +156,10 @@ class Disk:
         """Move a name, in place of any inode that has the new name."""
         replaced = to_directory.entries.get(to_name, 0)
         self._perform(
-            Rename(
+            _new(Rename, (
                 path, inode.number, directory.number, name,
                 to_path, to_directory.number, to_name, replaced, self.now_ns(),
-            )
+            ))
         )  # fmt: skip
 
     def set_attributes(
@@ -191,7 +196,7 @@ class Disk:
         Raises ``OSError`` (EIO) if the interposer made it fail under a policy that reports
         the failure; ``sync_errors`` then counts it for the other descriptors of the inode.
         """
-        performed = self._perform(Sync(path, number, data_only))
+        performed = self._perform(_new(Sync, (path, number, data_only)))
         if isinstance(performed, FailedSync):
             self._report_failure(performed)
         elif number in self._delayed_errors:
@@ -209,24 +214,22 @@ class Disk:
         interposer = self.interposer
         if interposer is not None:
             operation = interposer.before(operation, self.operations + 1)
-        self._carry_out(operation)
+        self._record(operation)
+        operation.apply(self.cache)
+        if isinstance(operation, FailedSync):
+            self._drop_pages(operation)
         if interposer is not None:
             interposer.after(operation, self.operations)
         return operation
 
-    def _carry_out(self, operation: Operation) -> None:
-        self.journal.operations.append(operation)
-        if not isinstance(operation, FailedSync):
-            operation.apply(self.cache)
-        elif operation.policy is SyncFailure.BTRFS:
-            self._drop_pages(operation.inode)
-
     # -- fsync that fails --------------------------------------------------------------
 
-    def _drop_pages(self, number: int) -> None:
-        """Reduce a file in the page cache to its content on the platter."""
-        left, inode = self.power_cut(SurvivorSet()).platter[number], self.cache.own(number)
-        inode.blocks, inode.size = left.blocks, left.size
+    def _drop_pages(self, failed: FailedSync) -> None:
+        """Reduce a file in the page cache to its content on the platter, under btrfs."""
+        if failed.policy is SyncFailure.BTRFS:
+            left = self.power_cut(SurvivorSet()).platter[failed.inode]
+            inode = self.cache.own(failed.inode)
+            inode.blocks, inode.size = left.blocks, left.size
 
     def _report_failure(self, failed: FailedSync) -> None:
         """Raise the error of a failed barrier now, at the next barrier, or not at all."""
@@ -243,6 +246,30 @@ class Disk:
         raise os_error(errno.EIO, path)
 
     # -- images and journals -------------------------------------------------------------
+
+    @classmethod
+    def from_journal(
+        cls,
+        journal: Journal,
+        model: PersistenceModel = POSIX,
+        now_ns: Callable[[], int] | None = None,
+    ) -> Disk:
+        """Return a disk that has carried out the operations of ``journal``, under ``model``.
+
+        The journal may be of a disk with another model, or from elsewhere. Every operation is
+        checked: ``HarnessError`` names the first one that cannot follow the ones before it.
+        """
+        journal.check_image()
+        disk = cls(journal.image, model, now_ns)
+        for number, operation in enumerate(journal, 1):
+            reason = refusal(operation, disk.cache)
+            if reason:
+                kind = type(operation).__name__
+                raise HarnessError(f"operation {number} of the journal, {kind}: {reason}")
+            disk._perform(operation)
+            if isinstance(operation, Create):
+                disk.next_inode = max(disk.next_inode, operation.inode + 1)
+        return disk
 
     def unsynced(self) -> Unsynced:
         """Return the unsynced pieces and the platter, up to the last operation.

@@ -92,8 +92,10 @@ class InodeTable:
         self, inode: Inode, holder: Inode, name: str, to_holder: Inode, to_name: str
     ) -> Inode | None:
         """Move a name, if it still means ``inode``; return the inode that loses the new name."""
-        if holder.entries.get(name) == inode.number:
-            self.detach(holder, name, inode)
+        entries = holder.entries
+        if entries.get(name) == inode.number:
+            holder.entries = entries.delete(name)
+            self._lose_name(holder, name, inode)
         return self.attach(to_holder, to_name, inode)
 
     def _lose_name(self, holder: Inode, name: str, inode: Inode) -> None:

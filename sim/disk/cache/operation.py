@@ -156,7 +156,7 @@ class Sync(NamedTuple):
     data_only: bool
 
     def apply(self, table: InodeTable) -> None:
-        """Change nothing: a barrier moves data to the platter, the page cache has it already."""
+        """Change nothing: the page cache has everything already."""
 
 
 class SyncFailure(StrEnum):
@@ -172,14 +172,17 @@ class SyncFailure(StrEnum):
 class FailedSync(NamedTuple):
     """A barrier that made nothing durable.
 
-    It has no ``apply``: under ``SyncFailure.BTRFS`` the page cache falls back to the platter,
-    which depends on the persistence model (``Disk``).
+    Under ``SyncFailure.BTRFS`` the page cache loses data as well; what is left of it depends
+    on the persistence model, so that is the business of ``Disk``.
     """
 
     path: str
     inode: int
     data_only: bool
     policy: SyncFailure
+
+    def apply(self, table: InodeTable) -> None:
+        """Change nothing."""
 
 
 Operation = Create | Write | Resize | Link | Unlink | Rename | SetAttributes | Sync | FailedSync

@@ -7,6 +7,7 @@ from typing import overload
 
 from sim.disk.cache.operation import Operation
 from sim.disk.crash.image import Image
+from sim.errors import HarnessError
 
 
 class Journal(Sequence[Operation]):
@@ -31,3 +32,15 @@ class Journal(Sequence[Operation]):
 
     def __len__(self) -> int:
         return len(self.operations)
+
+    def check_image(self) -> None:
+        """Raise ``HarnessError`` if the image has unsynced pieces.
+
+        They were cut for the model of the lifetime that left them, so a journal that starts
+        from them depends on that model.
+        """
+        if self.image.unsynced:
+            raise HarnessError(
+                f"the journal starts after a kill, with {len(self.image.unsynced)} unsynced "
+                "pieces; use the journal of the lifetime before, and append this one to it"
+            )

@@ -1,0 +1,123 @@
+"""Checks of an operation from elsewhere, before it is carried out on a table of inodes."""
+
+from __future__ import annotations
+
+import stat
+from typing import Final, assert_never
+
+from sim.disk.cache.inode import FORMAT, Inode
+from sim.disk.cache.inode_table import InodeTable
+from sim.disk.cache.operation import (
+    Create,
+    FailedSync,
+    Link,
+    Operation,
+    Rename,
+    Resize,
+    SetAttributes,
+    Sync,
+    Unlink,
+    Write,
+)
+
+_FORMATS: Final = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+
+
+def refusal(operation: Operation, table: InodeTable) -> str:
+    """Return the reason why ``operation`` cannot happen to ``table``; empty if it can.
+
+    The calls of ``os`` never make such an operation, so only one from elsewhere is checked.
+    """
+    inode = table.get(operation.inode)
+    if isinstance(operation, Create):
+        return _of_create(operation, inode, table)
+    if isinstance(operation, Sync) and not operation.inode:
+        return ""
+    if inode is None:
+        return f"there is no inode {operation.inode}"
+    match operation:
+        case Write() | Resize():
+            reason = _of_content(operation, inode)
+        case Link(directory=directory, name=name):
+            reason = _of_name(table, directory, name, meaning=0)
+            if inode.is_directory:
+                reason = f"inode {inode.number} is a directory"
+        case Unlink(directory=directory, name=name):
+            reason = _of_name(table, directory, name, meaning=inode.number)
+            if inode.entries:
+                reason = f"directory {inode.number} is not empty"
+        case Rename():
+            reason = _of_rename(operation, inode, table)
+        case SetAttributes(mode=mode):
+            same = mode & FORMAT == inode.mode & FORMAT
+            reason = "" if same else f"mode {mode:#o} changes the type of inode {inode.number}"
+        case Sync() | FailedSync():
+            reason = ""
+        case _:
+            assert_never(operation)
+    return reason
+
+
+def is_name(name: str) -> bool:
+    """Return whether ``name`` can be a directory entry."""
+    return name not in {"", ".", ".."} and "/" not in name and "\0" not in name
+
+
+def _of_create(create: Create, inode: Inode | None, table: InodeTable) -> str:
+    if create.inode <= 0 or inode is not None:
+        return f"inode {create.inode} exists already"
+    if create.mode & FORMAT not in _FORMATS:
+        return f"mode {create.mode:#o} is not of a file, a directory or a symbolic link"
+    if stat.S_ISLNK(create.mode) != bool(create.link_text):
+        return f"mode {create.mode:#o} and link_text={create.link_text!r} contradict each other"
+    return _of_name(table, create.directory, create.name, meaning=0) if create.name else ""
+
+
+def _of_content(change: Write | Resize, inode: Inode) -> str:
+    if not inode.is_file:
+        return f"inode {inode.number} is not a file"
+    if inode.size != change.size_before:
+        return f"inode {inode.number} has {inode.size} bytes, not {change.size_before}"
+    if isinstance(change, Resize):
+        return f"a file cannot have {change.size} bytes" if change.size < 0 else ""
+    if change.offset < 0 or not change.data:
+        return f"{len(change.data)} bytes at offset {change.offset} are not a write"
+    return ""
+
+
+def _of_rename(rename: Rename, inode: Inode, table: InodeTable) -> str:
+    _, number, directory, name, _, to_directory, to_name, replaced, _ = rename
+    reason = _of_name(table, directory, name, meaning=number)
+    reason = reason or _of_name(table, to_directory, to_name, meaning=replaced)
+    if reason:
+        return reason
+    loser = table.get(replaced) if replaced else None
+    if loser is not None and (
+        loser is inode or loser.entries or loser.is_directory != inode.is_directory
+    ):
+        return f"inode {number} cannot replace inode {replaced}"
+    if inode.is_directory and _is_within(table, to_directory, number):
+        return f"directory {number} cannot move into itself"
+    return ""
+
+
+def _of_name(table: InodeTable, directory: int, name: str, *, meaning: int) -> str:
+    """Return why ``name`` does not mean inode ``meaning``, 0 for a name that is free."""
+    holder = table.get(directory)
+    if holder is None or not holder.is_directory:
+        return f"there is no directory {directory}"
+    if not is_name(name):
+        return f"{name!r} cannot be the name of a directory entry"
+    found = holder.entries.get(name, 0)
+    if found == meaning:
+        return ""
+    return f"{name!r} in directory {directory} means inode {found}, not {meaning} (0 is free)"
+
+
+def _is_within(table: InodeTable, directory: int, ancestor: int) -> bool:
+    while directory != ancestor:
+        inode = table.get(directory)
+        if inode is None or inode.parent == directory:
+            return False
+        directory = inode.parent
+    return True
