@@ -6,21 +6,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from benchmarks.row import Row, seconds_of
-from crash_tests.workloads.sqlite import SCENARIOS
+from crash_tests.workloads.sqlite import wal_full
 from powercut.explorer.explore import explore
 from powercut.explorer.verdicts import Exploration
 
 _GOAL: Final = 5_000
-_TAG: Final = "sqlite-wal-full"
 
 
 def rows() -> Iterator[Row]:
     """Yield the row of SQLite, on one core."""
-    chosen = next(chosen for chosen in SCENARIOS if chosen.tag == _TAG)
     found: list[Exploration] = []
 
     def run() -> None:
-        found.append(explore(chosen.workload, chosen.check, "posix"))
+        found.append(explore(wal_full.run, wal_full.check, "posix"))
 
     run()
     seconds = min(seconds_of(run) for _ in range(3))

@@ -1,4 +1,4 @@
-"""A simulated host around one process, for scenarios of the runtime's own parts."""
+"""A simulated host around one process, for workloads of the runtime and its parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from system.ports import Host
 def host_of(process: Process, clock: SimulatedClock | None = None) -> Host:
     """Return a host for one lifetime; every lifetime begins with the same clock and ids.
 
-    ``clock`` is for who keeps it, as an event loop does.
+    ``clock`` is the clock of the event loop, if the lifetime has one.
     """
     return Host(
         files=SimulatedFileSystem(process),

@@ -1,8 +1,8 @@
-"""The whole runtime: a small team at work, crashed everywhere; recovered, and judged by all laws.
+"""The whole runtime: a small team of agents, crashed everywhere, recovered and fully checked.
 
-The workload runs once. Whatever somebody learns meanwhile is a **moment** of its story: a call
-of the operator began or returned, a provider was asked, or answered. The shadow that judges a
-crash is told the moments before it, and so knows exactly what was known then.
+The workload runs once, without a shadow. It records each **observation**: an operator's call
+that began or returned, a request to a provider, a provider's answer. The check of a crash
+replays the observations made before the crash on a new shadow.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, Final, TypeAlias, TypeVar
 from crash_tests.targets.report import check_report
 from crash_tests.targets.watched_providers import WatchedProviders
 from crash_tests.workloads.host import host_of
-from crash_tests.workloads.workload import Scenario
+from crash_tests.workloads.workload import Run, Workload
 from oracles.history import History, Known
 from oracles.runtime.root_snapshot import SnapshotReader
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
-from powercut.explorer.explore import Check, Workload
+from powercut.explorer.explore import Check
 from powercut.explorer.limits import Limits
 from sim.choices import PlainChoices
 from sim.disk.calls.process import Process
@@ -32,14 +32,14 @@ from system.storage.framing import Framing
 
 T = TypeVar("T")
 
-Moment: TypeAlias = Callable[[ShadowRuntime, ShadowTurns], object]
+Observation: TypeAlias = Callable[[ShadowRuntime, ShadowTurns], object]
 
 _LIMITS: Final = Limits(states_per_point=16, samples=4)
 _MESSAGE: Final = "1" * 32
 _END: Final[JsonObject] = {"do": [["complete", {"result": "it is done"}]]}
 _ASK: Final[JsonObject] = {"do": [["send_message", {"to": "Bob", "payload": _END}]]}
 _BEGIN: Final[JsonObject] = {"do": [["send_message", {"to": "Ada", "payload": _ASK}]]}
-_PLAY: Final[JsonObject] = {
+_SCRIPT: Final[JsonObject] = {
     "do": [
         ["spawn_agent", {"name": "Bob", "instructions": json.dumps(_BEGIN)}],
         ["send_message", {"to": "USER", "payload": "Bob is on it"}],
@@ -49,68 +49,68 @@ _PLAY: Final[JsonObject] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """A moment as the history of the workload keeps it: its ``number`` in the ``story``."""
+class _Recorded:
+    """An observation in the history of the workload: its ``number`` among ``all``."""
 
-    story: Sequence[Moment]
+    all: Sequence[Observation]
     number: int
 
 
-class _Story:
-    """Everything that became known, in order."""
+class _Recorder:
+    """Records the observations of a workload in its history."""
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._moments: list[Moment] = []
+        self._observations: list[Observation] = []
 
-    def begin(self, moment: Moment) -> None:
-        """Something may be seen from here on."""
-        self._history.attempt(self._said(moment))
+    def attempt(self, observation: Observation) -> None:
+        """Record that an effect may be durable from now on."""
+        self._history.attempt(self._recorded(observation))
 
-    def know(self, moment: Moment) -> None:
-        """Something must be seen from here on."""
-        self._history(self._said(moment))
+    def acknowledge(self, observation: Observation) -> None:
+        """Record that an effect must be durable from now on."""
+        self._history(self._recorded(observation))
 
     def end(self) -> None:
-        """Nothing will become known any more."""
-        self._history.attempt(_Said(self._moments, len(self._moments)))
+        """Record that no observation follows."""
+        self._history.attempt(_Recorded(self._observations, len(self._observations)))
 
-    def _said(self, moment: Moment) -> _Said:
-        self._moments.append(moment)
-        return _Said(self._moments, len(self._moments) - 1)
+    def _recorded(self, observation: Observation) -> _Recorded:
+        self._observations.append(observation)
+        return _Recorded(self._observations, len(self._observations) - 1)
 
 
 def _shadow_of(known: Known, reader: SnapshotReader) -> ShadowRuntime:
-    """Return a shadow that was told everything that came before the crash."""
+    """Return a shadow with all observations that were made before the crash."""
     turns = ShadowTurns()
     shadow = ShadowRuntime(turns, reader)
-    # The last one is that which would have come next.
-    coming = known.in_flight[-1]
-    assert isinstance(coming, _Said)
-    for moment in coming.story[: coming.number]:
-        moment(shadow, turns)
+    # The last one in flight is the one that would have followed.
+    following = known.in_flight[-1]
+    assert isinstance(following, _Recorded)
+    for observation in following.all[: following.number]:
+        observation(shadow, turns)
     return shadow
 
 
-class _ToldTurns(ShadowTurns):
-    """Passes on what a provider does as moments, to whichever shadow will judge."""
+class _RecordedTurns(ShadowTurns):
+    """Records the calls of the watched providers, for the shadow of any check."""
 
-    def __init__(self, story: _Story) -> None:
+    def __init__(self, recorder: _Recorder) -> None:
         super().__init__()
-        self._say = story.begin
+        self._record = recorder.attempt
 
-    def record_request(self, *told: Any, **more: Any) -> None:
-        self._say(lambda _, turns: turns.record_request(*told, **more))
+    def record_request(self, *values: Any, **named: Any) -> None:
+        self._record(lambda _, turns: turns.record_request(*values, **named))
 
-    def record_call(self, *told: Any, **more: Any) -> None:
-        self._say(lambda _, turns: turns.record_call(*told, **more))
+    def record_call(self, *values: Any, **named: Any) -> None:
+        self._record(lambda _, turns: turns.record_call(*values, **named))
 
     def record_answer(self, turn_id: str, response: str) -> None:
-        self._say(lambda _, turns: turns.record_answer(turn_id, response))
+        self._record(lambda _, turns: turns.record_answer(turn_id, response))
 
 
 class _Lifetime:
-    """A host and its event loop; what is left of them at the end is dropped."""
+    """A host and its event loop, both abandoned at the end."""
 
     __slots__ = ("_disk", "host", "loop")
 
@@ -129,37 +129,38 @@ class _Lifetime:
 
 
 class _Team:
-    """The operator of one lifetime, who tells the story of it."""
+    """The operator of one lifetime; ``recorder`` takes its observations."""
 
-    def __init__(self, loop: SimulatedLoop, runtime: Runtime, story: _Story) -> None:
+    def __init__(self, loop: SimulatedLoop, runtime: Runtime, recorder: _Recorder) -> None:
         self._loop = loop
         self._runtime = runtime
-        self._story = story
+        self._recorder = recorder
 
     def work(self) -> None:
-        """Create Ada, give her something to do, and read what she writes."""
-        runtime, story = self._runtime, self._story
+        """Create Ada, send her a script, acknowledge her message, terminate her."""
+        runtime, recorder = self._runtime, self._recorder
         self._call(self._started())
-        story.begin(
+        recorder.attempt(
             lambda shadow, _: shadow.operator.begin_create("ada", "Ada", "lead", "bare", "")
         )
         ada = self._call(runtime.create_agent("Ada", "lead", "bare", request_id="ada"))
-        story.know(lambda shadow, _: shadow.operator.acknowledge_create("ada", ada))
-        story.begin(lambda shadow, _: shadow.operator.begin_send(_MESSAGE, ada, _PLAY))
-        self._call(runtime.send(ada, _PLAY, _MESSAGE))
-        story.know(lambda shadow, _: shadow.operator.acknowledge_send(_MESSAGE))
+        recorder.acknowledge(lambda shadow, _: shadow.operator.acknowledge_create("ada", ada))
+        recorder.attempt(lambda shadow, _: shadow.operator.begin_send(_MESSAGE, ada, _SCRIPT))
+        self._call(runtime.send(ada, _SCRIPT, _MESSAGE))
+        recorder.acknowledge(lambda shadow, _: shadow.operator.acknowledge_send(_MESSAGE))
         self._call(runtime.idle())
         view = runtime.view()
-        story.know(lambda shadow, _: shadow.observe(view))
-        (told,) = view.user
-        story.begin(lambda shadow, _: shadow.operator.begin_delivery(told.message_id))
-        self._call(runtime.acknowledge(told.message_id))
-        story.know(lambda shadow, _: shadow.operator.acknowledge_delivery(told.message_id))
-        story.begin(lambda shadow, _: shadow.operator.begin_terminate(ada))
+        recorder.acknowledge(lambda shadow, _: shadow.observe(view))
+        (message,) = view.user
+        message_id = message.message_id
+        recorder.attempt(lambda shadow, _: shadow.operator.begin_delivery(message_id))
+        self._call(runtime.acknowledge(message_id))
+        recorder.acknowledge(lambda shadow, _: shadow.operator.acknowledge_delivery(message_id))
+        recorder.attempt(lambda shadow, _: shadow.operator.begin_terminate(ada))
         self._call(runtime.terminate(ada))
-        story.know(lambda shadow, _: shadow.operator.acknowledge_terminate(ada))
+        recorder.acknowledge(lambda shadow, _: shadow.operator.acknowledge_terminate(ada))
         self._call(runtime.close())
-        story.end()
+        recorder.end()
 
     async def _started(self) -> None:
         self._runtime.start()
@@ -170,47 +171,46 @@ class _Team:
         return result
 
 
-def _working(framing: Framing) -> Workload:
-    def workload(disk: Process, ack: History) -> None:
-        story = _Story(ack)
-        providers = WatchedProviders(_ToldTurns(story))
-        with _Lifetime(disk) as (host, loop):
+def _work(framing: Framing) -> Run:
+    def work(process: Process, ack: History) -> None:
+        recorder = _Recorder(ack)
+        providers = WatchedProviders(_RecordedTurns(recorder))
+        with _Lifetime(process) as (host, loop):
             recover = Runtime.recover(host, providers.by_name, Options(framing=framing))
-            _Team(loop, loop.run_until_complete(recover), story).work()
+            _Team(loop, loop.run_until_complete(recover), recorder).work()
         providers.check()
 
-    return workload
+    return work
 
 
-def _recovering(framing: Framing) -> Check:
+def _check(framing: Framing) -> Check:
     reader = SnapshotReader()
     options = Options(framing=framing)
 
-    def check(disk: Process, known: Known) -> None:
+    def check(process: Process, known: Known) -> None:
         shadow = _shadow_of(known, reader)
         providers = WatchedProviders(ShadowTurns()).by_name
-        with _Lifetime(disk) as (host, loop):
+        with _Lifetime(process) as (host, loop):
             recover = Runtime.recover(host, providers, options)
             runtime = loop.run_until_complete(recover)
             loop.raise_unhandled()
         check_report(runtime.report)
-        snapshot = shadow.read({path[1:]: content for path, content in disk.disk.files().items()})
+        files = process.disk.files()
+        snapshot = shadow.read({path[1:]: content for path, content in files.items()})
         shadow.settle(snapshot)
         shadow.check_view(runtime.view(), snapshot, at_rest=True)
 
     return check
 
 
-def _scenario(tag: str, framing: Framing) -> Scenario:
-    return Scenario(
-        tag,
+def _team(framing: Framing) -> Workload:
+    return Workload(
         f"a team of agents with framing {framing.value}: create, send, spawn, complete; recover",
-        _working(framing),
-        _recovering(framing),
+        _work(framing),
+        _check(framing),
         _LIMITS,
     )
 
 
-runtime = _scenario("runtime", Framing.FRAMED)
-runtime_pending = _scenario("runtime-pending", Framing.PENDING)
-SCENARIOS: Sequence[Scenario] = (runtime, runtime_pending)
+runtime = _team(Framing.FRAMED)
+runtime_pending = _team(Framing.PENDING)

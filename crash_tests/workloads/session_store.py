@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from crash_tests.workloads.host import host_of
-from crash_tests.workloads.workload import Scenario
+from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
 from oracles.violation import InvalidState, LostAck, Phantom, TornRecord
 from powercut.explorer.limits import Limits
@@ -65,11 +64,9 @@ def _recovered(value: object) -> Saved:
     return value._replace(state=SessionState.SUSPENDED) if active else value
 
 
-session_store = Scenario(
-    "session-store",
+session_store = Workload(
     "create a session and save it three times, recover, crash the recovery",
     _living,
     _recovering,
     limits=Limits(nested=1),
 )
-SCENARIOS: Sequence[Scenario] = (session_store,)

@@ -1,17 +1,16 @@
-"""Real SQLite: committed rows survive, the others are there or not, the file is sound."""
+"""Real SQLite: committed rows survive, others survive or not, and the file is well formed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from apsw import Connection
 
-from crash_tests.workloads.workload import Scenario
+from crash_tests.workloads.workload import Run, Workload
 from oracles.history import History, Known
 from oracles.shadow_log import ShadowLog
 from oracles.violation import TornRecord
-from powercut.explorer.explore import Check, Workload
+from powercut.explorer.explore import Check
 from sim.disk.calls.process import Process
 from sim.sqlite import abandon, connect
 
@@ -21,8 +20,8 @@ _PAGE_BYTES: Final = 1024
 _ROWS: Final = ("Anna", "Bertram", "Cäcilie")
 
 
-def _opened(disk: Process, journal: str, synchronous: str) -> Connection:
-    connection = connect(disk, _PATH)
+def _opened(process: Process, journal: str, synchronous: str) -> Connection:
+    connection = connect(process, _PATH)
     for pragma in (
         f"page_size={_PAGE_BYTES}",
         "locking_mode=EXCLUSIVE",
@@ -33,9 +32,9 @@ def _opened(disk: Process, journal: str, synchronous: str) -> Connection:
     return connection
 
 
-def _inserting(journal: str, synchronous: str) -> Workload:
-    def workload(disk: Process, ack: History) -> None:
-        connection = _opened(disk, journal, synchronous)
+def _insert(journal: str, synchronous: str) -> Run:
+    def insert(process: Process, ack: History) -> None:
+        connection = _opened(process, journal, synchronous)
         connection.execute("CREATE TABLE names (name TEXT)")
         for name in _ROWS:
             ack.attempt(name)
@@ -43,18 +42,18 @@ def _inserting(journal: str, synchronous: str) -> Workload:
             ack(name)
         connection.close()
 
-    return workload
+    return insert
 
 
-def _reading(journal: str, synchronous: str) -> Check:
-    def check(disk: Process, known: Known) -> None:
+def _check(journal: str, synchronous: str) -> Check:
+    def check(process: Process, known: Known) -> None:
         shadow: ShadowLog[object] = ShadowLog()
         for name in known.acknowledged:
             shadow.begin(name)
             shadow.acknowledge()
         for name in known.in_flight:
             shadow.begin(name)
-        connection = _opened(disk, journal, synchronous)
+        connection = _opened(process, journal, synchronous)
         try:
             answer = connection.execute("PRAGMA integrity_check").fetchall()
             if answer != [("ok",)]:
@@ -69,17 +68,15 @@ def _reading(journal: str, synchronous: str) -> Check:
     return check
 
 
-def _scenario(journal: str, synchronous: str, *, sound: bool = True) -> Scenario:
-    return Scenario(
-        f"sqlite-{journal}-{synchronous}".lower(),
+def _commits(journal: str, synchronous: str, *, sound: bool = True) -> Workload:
+    return Workload(
         f"SQLite with journal_mode={journal} and synchronous={synchronous}: three commits",
-        _inserting(journal, synchronous),
-        _reading(journal, synchronous),
+        _insert(journal, synchronous),
+        _check(journal, synchronous),
         sound=sound,
     )
 
 
-wal_full = _scenario("WAL", "FULL")
-delete_extra = _scenario("DELETE", "EXTRA")
-wal_normal = _scenario("WAL", "NORMAL", sound=False)
-SCENARIOS: Sequence[Scenario] = (wal_full, delete_extra, wal_normal)
+wal_full = _commits("WAL", "FULL")
+delete_extra = _commits("DELETE", "EXTRA")
+wal_normal = _commits("WAL", "NORMAL", sound=False)

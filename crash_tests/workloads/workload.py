@@ -1,33 +1,35 @@
-"""A scenario: a workload, its check, and what it is there to show."""
+"""A workload of ``powercut explore`` with its check and its limits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from oracles.history import History
-from powercut.explorer.explore import Check, Workload
+from powercut.explorer.explore import Check
 from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
 
-_FAR: Final = Limits()
+Run: TypeAlias = Callable[[Process, History], None]
+
+_LIMITS: Final = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
-    """``tag`` names it on the command line; ``about`` says in a few words what it does.
+class Workload:
+    """A function that is crashed at every point, with the attributes that the registry reads.
 
-    ``check`` left out means "old or new". ``limits``: how far to go, at most. One that is not
-    ``sound`` has a hole on purpose, and runs only when it is asked for.
+    ``about`` is its purpose in a few words. Without a ``check``, files must be old or new.
+    A workload that is not ``sound`` demonstrates a bug, and runs only when it is named.
     """
 
-    tag: str
     about: str
-    workload: Workload
+    run: Run
     check: Check | None = None
-    limits: Limits = _FAR
+    limits: Limits = _LIMITS
     sound: bool = True
 
     def __call__(self, process: Process, ack: History) -> None:
-        """Run the workload, as the registry takes it."""
-        self.workload(process, ack)
+        """Run the workload once."""
+        self.run(process, ack)

@@ -7,10 +7,10 @@ from crash_tests.targets.event_log import framed, pending
 from crash_tests.targets.lifecycle import lifecycle
 from crash_tests.targets.runtime import runtime, runtime_pending
 from crash_tests.targets.session_store import session_store
-from crash_tests.targets.targets import target_named
 from powercut.fuzz.drivers.hypothesis_driver import Campaign, TargetRules
 from powercut.fuzz.target import AnyTarget
 from sim.disk.crash.persistence import model_named
+from tests.registry import REGISTRY
 
 
 class AtomicFileRules(TargetRules):
@@ -92,7 +92,7 @@ def leaf_of(tag: str, model: str) -> type[TargetRules]:
     namespace = {
         "__doc__": "A leaf that nobody wrote down.",
         "campaign": Campaign(),
-        "make_target": staticmethod(target_named(tag)),
+        "make_target": staticmethod(REGISTRY.target(tag).make_target),
         "model": model_named(model),
     }
     return type(f"{tag} on {model}", (TargetRules,), namespace)

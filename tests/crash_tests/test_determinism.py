@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from crash_tests.targets.targets import TARGETS
 from sim.trace import first_divergence
+from tests.registry import REGISTRY
 
 SEEDS = (1, 7)
 STEPS = 30
@@ -36,13 +36,13 @@ def traces_of(tag: str, seed: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("tag", TARGETS)
+@pytest.mark.parametrize("tag", REGISTRY.config.targets)
 def test_a_machine_does_the_same_in_two_processes(tag: str, seed: int) -> None:
     first, second = traces_of(tag, seed)
     assert first_divergence(first, second) is None
     # After every lifetime the whole disk is in the trace, and every task that ran.
     images = sum(line.startswith("'image ") for line in first)
-    assert images > (1 if TARGETS[tag]().crash_free else STEPS // 4)
+    assert images > (1 if REGISTRY.target(tag).make_target().crash_free else STEPS // 4)
     if tag in WITH_AGENTS:
         assert sum("  run turns of " in line for line in first) > STEPS // 4
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import pytest
 
 from crash_tests.rig.host import simulated_host
-from crash_tests.targets.targets import TARGETS
 from faults.crash_point import CrashKind, Phase
 from powercut.fuzz.crash_plan import PlannedCrash
 from powercut.fuzz.crash_runner import CrashRunner
@@ -20,8 +19,9 @@ from sim.choices import Choices, PlainChoices, SeededChoices
 from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.world import World
+from tests.registry import REGISTRY
 
-CRASHED = [tag for tag, make_target in TARGETS.items() if not make_target().crash_free]
+CRASHED = [target.tag for target in REGISTRY.all_targets() if not target.make_target().crash_free]
 
 
 def _booted(
@@ -57,7 +57,7 @@ def _act_and_lose_what_is_pending(target: AnyTarget, crash_runner: CrashRunner) 
 def test_what_is_acknowledged_after_a_crashed_first_boot_survives(
     tag: str, model: PersistenceModel
 ) -> None:
-    make_target = TARGETS[tag]
+    make_target = REGISTRY.target(tag).make_target
     _, whole = _booted(make_target, model)
     for operation in range(1, whole.world.disk.operations + 1):
         for kind in (CrashKind.KILL, CrashKind.POWER_CUT):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from powercut.fuzz.mutant_search import search_mutant
-from tests.unit.cli.command_line import REGISTRY
+from tests.registry import REGISTRY
 
 MOST_STEPS = 8
 GATE = settings.get_profile("ci")

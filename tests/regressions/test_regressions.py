@@ -13,7 +13,7 @@ import pytest
 
 from powercut.fuzz.drivers.replay import Verdict, replay
 from powercut.fuzz.reproducer import read_reproducer
-from tests.unit.cli.command_line import REGISTRY
+from tests.registry import REGISTRY
 
 FILES = sorted(Path(__file__).parent.glob("*.json"))
 OF_MUTANTS = [path for path in FILES if path.stem.split("_")[0] in REGISTRY.config.mutants]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from crash_tests.targets.targets import TARGETS
 from sim.disk.crash.persistence import MODELS
 from tests.crash_tests.rules import leaf_of
+from tests.registry import REGISTRY
 
 pytestmark = pytest.mark.stress
 
 
-# What is never crashed is the same under every model.
+# A target that is never crashed behaves alike under every model.
 PAIRS = [
-    (tag, model)
-    for tag, make_target in TARGETS.items()
-    for model in (("posix",) if make_target().crash_free else MODELS)
+    (target.tag, model)
+    for target in REGISTRY.all_targets()
+    for model in (("posix",) if target.make_target().crash_free else MODELS)
 ]
 
 

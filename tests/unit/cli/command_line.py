@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from click.testing import CliRunner, Result
 
 from crash_tests.targets.atomic_file import AtomicFileTarget
 from powercut.cli.main import cli
-from powercut.config import read_config
-from powercut.registry import Registry
 from system.ports import FileSystem, Ids, OpenMode
 from system.storage.transfer import write_all
-from tests.meta.source_tree import ROOT
-
-REGISTRY: Final = Registry(read_config(ROOT / "pyproject.toml"))
-"""The targets, workloads and mutants of this repository."""
+from tests.registry import REGISTRY
 
 
 def powercut(*arguments: str) -> Result:

@@ -1,4 +1,4 @@
-"""``powercut explore`` gives a verdict for each model, on built-in scenarios and on yours."""
+"""``powercut explore`` gives a verdict for each model, on registered workloads and on yours."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crash_tests.workloads.catalogue import SCENARIOS
 from powercut.cli.exit_code import ExitCode
 from sim.disk.crash.persistence import MODELS
-from tests.unit.cli.command_line import REGISTRY, json_of, powercut
+from tests.registry import REGISTRY
+from tests.unit.cli.command_line import json_of, powercut
 
 QUICK = ("--states", "64")
 STORE = """
@@ -52,11 +52,13 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
     return name
 
 
-# The runtime takes a minute; tests/unit/explore/test_runtime_scenario.py sees to that.
-@pytest.mark.parametrize("tag", [tag for tag in SCENARIOS if not tag.startswith("runtime")])
-def test_scenarios_hold_exactly_if_they_are_sound(tag: str) -> None:
+# The runtime takes a minute; tests/unit/crash_tests/test_runtime_workload.py explores it.
+@pytest.mark.parametrize(
+    "tag", [tag for tag in REGISTRY.config.workloads if not tag.startswith("runtime")]
+)
+def test_workloads_hold_exactly_if_they_are_sound(tag: str) -> None:
     result = powercut("explore", tag, "--model", "posix", *QUICK)
-    if SCENARIOS[tag].sound:
+    if REGISTRY.workload(tag).sound:
         assert result.exit_code == ExitCode.CLEAN, result.stdout
         assert result.stdout.splitlines()[-2] == "safe on posix"
     else:
@@ -64,11 +66,9 @@ def test_scenarios_hold_exactly_if_they_are_sound(tag: str) -> None:
         assert result.stdout.splitlines()[-2] == "unsafe on posix"
 
 
-def test_without_a_target_the_sound_scenarios_run() -> None:
+def test_without_a_target_the_sound_workloads_run() -> None:
     found = json_of(powercut("explore", "--model", "scc", "--json", "-"))
-    assert list(found["targets"]) == [
-        tag for tag in REGISTRY.config.workloads if SCENARIOS[tag].sound
-    ]
+    assert list(found["targets"]) == [workload.tag for workload in REGISTRY.sound_workloads()]
     assert found["verdict"] == "clean"
     states = [target["scc"]["states"] for target in found["targets"].values()]
     assert found["models"] == {

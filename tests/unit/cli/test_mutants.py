@@ -11,7 +11,8 @@ import pytest
 from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.mutant_search import MutantSearch
-from tests.unit.cli.command_line import REGISTRY, json_of, powercut, write_project
+from tests.registry import REGISTRY
+from tests.unit.cli.command_line import json_of, powercut, write_project
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,8 @@ from powercut.fuzz.campaign.campaign import Failing, Plan, Score, batches, run_b
 from powercut.fuzz.reproducer import FAILURES
 from powercut.report.campaign import CampaignReport, Goal, Outcome
 from sim.disk.crash.persistence import POSIX
-from tests.unit.cli.command_line import REGISTRY, json_of, powercut, write_project
+from tests.registry import REGISTRY
+from tests.unit.cli.command_line import json_of, powercut, write_project
 
 TARGETS = REGISTRY.config.targets
 SMALL = ("--examples", "3", "--steps", "10")
@@ -83,7 +84,8 @@ def test_json_has_the_promised_members() -> None:
     assert shape_of(found, SHAPE) == SHAPE
     assert found["schema"] == 1
     assert found["verdict"] == "clean"
-    assert (found["runs"], found["steps"]) == (3 * len(TARGETS), 30 * len(TARGETS))
+    targets = len(TARGETS)
+    assert (found["runs"], found["steps"]) == (3 * targets, 30 * targets)
     assert set(found["targets"]) == set(TARGETS)
 
 

@@ -1,4 +1,4 @@
-"""The whole runtime, explored: safe under every persistence model; and a hole is seen."""
+"""The workload of the whole runtime is safe under every model, and detects missing barriers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import gc
 
 import pytest
 
-from crash_tests.workloads.runtime import SCENARIOS
-from crash_tests.workloads.workload import Scenario
+from crash_tests.workloads.runtime import runtime, runtime_pending
+from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
 from powercut.explorer.explore import explore
 from powercut.explorer.limits import Limits
@@ -19,11 +19,13 @@ from sim.disk.disk import Disk
 
 SMALL = Limits(states_per_point=4, samples=2)
 
-scenarios = pytest.mark.parametrize("scenario", SCENARIOS, ids=[one.tag for one in SCENARIOS])
+workloads = pytest.mark.parametrize(
+    "workload", [runtime, runtime_pending], ids=["runtime", "runtime-pending"]
+)
 
 
 class LosesBarriers:
-    """Lets every barrier on paths that end like this do nothing, and says it was done."""
+    """Makes barriers on paths with this ending succeed without an effect."""
 
     def __init__(self, ending: str) -> None:
         self.ending = ending
@@ -42,27 +44,26 @@ class LosesBarriers:
         return data
 
 
-@scenarios
-def test_the_team_comes_to_its_end(scenario: Scenario) -> None:
+@workloads
+def test_team_completes_its_work(workload: Workload) -> None:
     disk = Disk()
     history = History(lambda: disk.operations)
-    scenario.workload(Process(disk), history)
+    workload.run(Process(disk), history)
     logs = [content for path, content in disk.snapshot().files().items() if path.endswith(".jsonl")]
     assert [log.count(b'"event":"agent.terminated"') for log in logs] == [1, 1, 0]
     assert sum(log.count(b'"event":"turn.complete"') for log in logs) == 5
 
 
-@scenarios
+@workloads
 @pytest.mark.parametrize("model", MODELS)
-def test_the_runtime_is_safe_under_every_persistence_model(scenario: Scenario, model: str) -> None:
-    found = explore(scenario.workload, scenario.check, model, SMALL)
+def test_the_runtime_is_safe_under_every_persistence_model(workload: Workload, model: str) -> None:
+    found = explore(workload.run, workload.check, model, SMALL)
     assert found.safe, found.failures[0].violation
     assert found.states > 100
 
 
 def test_a_crash_of_the_recovery_is_safe_as_well() -> None:
-    scenario = SCENARIOS[0]
-    found = explore(scenario.workload, scenario.check, "ext4-journal", Limits(nested=1))
+    found = explore(runtime.run, runtime.check, "ext4-journal", Limits(nested=1))
     assert found.safe, found.failures[0].violation
     assert found.exhaustive
     assert found.states > 1000
@@ -73,34 +74,33 @@ def test_a_crash_of_the_recovery_is_safe_as_well() -> None:
     [("events.jsonl", "btrfs"), ("session.json.tmp.747ea2ea", "btrfs"), ("/agents", "posix")],
 )
 def test_a_barrier_that_does_nothing_makes_it_unsafe(ending: str, model: str) -> None:
-    scenario = SCENARIOS[0]
 
-    def workload(disk: Process, ack: History) -> None:
-        disk.disk.interposer = LosesBarriers(ending)
-        scenario.workload(disk, ack)
+    def workload(process: Process, ack: History) -> None:
+        process.disk.interposer = LosesBarriers(ending)
+        runtime.run(process, ack)
 
-    assert not explore(workload, scenario.check, model, SMALL).safe
+    assert not explore(workload, runtime.check, model, SMALL).safe
 
 
-@scenarios
-def test_one_more_fact_than_there_was_is_a_violation(scenario: Scenario) -> None:
-    def check(disk: Process, known: Known) -> None:
-        assert scenario.check is not None
-        scenario.check(disk, Known(known.acknowledged, (*known.in_flight, *later)))
+@workloads
+def test_observation_of_the_future_is_a_violation(workload: Workload) -> None:
+    def check(process: Process, known: Known) -> None:
+        assert workload.check is not None
+        workload.check(process, Known(known.acknowledged, (*known.in_flight, *later)))
 
     later: list[object] = []
-    assert explore(scenario.workload, check, "scc", SMALL).safe
+    assert explore(workload.run, check, "scc", SMALL).safe
     disk = Disk()
     history = History(lambda: disk.operations)
-    scenario.workload(Process(disk), history)
+    workload.run(Process(disk), history)
     later.append(history.entries[-1].value)
-    assert not explore(scenario.workload, check, "scc", SMALL).safe
+    assert not explore(workload.run, check, "scc", SMALL).safe
 
 
-@scenarios
-def test_a_lifetime_leaves_nothing_for_the_garbage_collector(scenario: Scenario) -> None:
-    """What is freed at once is warm when the next state takes it, and needs no collection."""
-    judge = scenario.check
+@workloads
+def test_a_lifetime_leaves_nothing_for_the_garbage_collector(workload: Workload) -> None:
+    """Memory freed by reference counts is warm for the next state, and needs no collection."""
+    judge = workload.check
     assert judge is not None
     left: list[int] = []
 
@@ -114,6 +114,6 @@ def test_a_lifetime_leaves_nothing_for_the_garbage_collector(scenario: Scenario)
             gc.enable()
 
     with settled():
-        explore(scenario.workload, check, "posix", Limits(states_per_point=1, samples=1))
+        explore(workload.run, check, "posix", Limits(states_per_point=1, samples=1))
     assert len(left) > 100
     assert not any(left)

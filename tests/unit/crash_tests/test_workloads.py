@@ -1,44 +1,47 @@
-"""The checks of the built-in scenarios can tell a loss."""
+"""The checks of the workloads detect losses and inventions."""
 
 from __future__ import annotations
 
 import pytest
 
-from crash_tests.workloads.catalogue import SCENARIOS
 from oracles.history import History
 from oracles.violation import Violation
+from powercut.registry import WorkloadEntry
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
+from tests.registry import REGISTRY
 
-CHECKED = [tag for tag, scenario in SCENARIOS.items() if scenario.check is not None]
+WORKLOADS = [REGISTRY.workload(tag) for tag in REGISTRY.config.workloads]
+checked = pytest.mark.parametrize(
+    "workload",
+    [pytest.param(workload, id=workload.tag) for workload in WORKLOADS if workload.check],
+)
 
 
-def history_of(tag: str, disk: Disk) -> History:
-    """What the workload says when it runs on ``disk`` without a crash."""
+def history_of(workload: WorkloadEntry, disk: Disk) -> History:
+    """Return the history of the workload when it runs on ``disk`` without a crash."""
     history = History(lambda: disk.operations)
-    SCENARIOS[tag].workload(Process(disk), history)
+    workload.run(Process(disk), history)
     return history
 
 
-@pytest.mark.parametrize("tag", CHECKED)
-def test_empty_disk_is_a_violation_once_anything_was_acknowledged(tag: str) -> None:
-    check = SCENARIOS[tag].check
-    assert check is not None
-    history = history_of(tag, Disk())
+@checked
+def test_empty_disk_is_a_violation_once_anything_was_acknowledged(workload: WorkloadEntry) -> None:
+    assert workload.check is not None
+    history = history_of(workload, Disk())
     first = next(number for number, entry in enumerate(history.entries, 1) if entry.acknowledged)
-    for said in range(first):
-        check(Process(Disk()), history.known(said))
-    for said in range(first, len(history.entries) + 1):
+    for entries in range(first):
+        workload.check(Process(Disk()), history.known(entries))
+    for entries in range(first, len(history.entries) + 1):
         with pytest.raises(Violation):
-            check(Process(Disk()), history.known(said))
+            workload.check(Process(Disk()), history.known(entries))
 
 
-@pytest.mark.parametrize("tag", CHECKED)
-def test_what_nobody_has_said_yet_is_a_violation(tag: str) -> None:
-    check = SCENARIOS[tag].check
-    assert check is not None
+@checked
+def test_effect_that_was_not_attempted_yet_is_a_violation(workload: WorkloadEntry) -> None:
+    assert workload.check is not None
     disk = Disk()
-    history = history_of(tag, disk)
-    check(Process(Disk(disk.snapshot())), history.known(len(history.entries)))
+    history = history_of(workload, disk)
+    workload.check(Process(Disk(disk.snapshot())), history.known(len(history.entries)))
     with pytest.raises(Violation):
-        check(Process(Disk(disk.snapshot())), history.known(0))
+        workload.check(Process(Disk(disk.snapshot())), history.known(0))

@@ -15,7 +15,8 @@ from powercut.fuzz.mutant_search import search_mutant
 from powercut.fuzz.source_patch import SourcePatch
 from powercut.fuzz.target_entry import TargetEntry
 from sim.errors import HarnessError
-from tests.unit.cli.command_line import REGISTRY, careless_file
+from tests.registry import REGISTRY
+from tests.unit.cli.command_line import careless_file
 
 BUDGET = settings(
     max_examples=30, stateful_step_count=20, derandomize=True, database=None, deadline=None

@@ -21,7 +21,8 @@ from powercut.fuzz.run_log import NearestChoices, RecordedStep, Recorder
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import Chosen, Diverged, PlainChoices
 from sim.disk.crash.persistence import POSIX
-from tests.unit.cli.command_line import REGISTRY, careless_file
+from tests.registry import REGISTRY
+from tests.unit.cli.command_line import careless_file
 
 PATIENCE = 600
 """Seconds: no test reaches this limit."""

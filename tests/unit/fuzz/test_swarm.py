@@ -9,12 +9,12 @@ import pytest
 
 from crash_tests.targets.atomic_file import AtomicFileTarget, atomic_file
 from crash_tests.targets.runtime import runtime
-from crash_tests.targets.targets import TARGETS
 from powercut.fuzz.drivers.swarm import SeededRun, Swarm, SwarmChoices, draw_swarm
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import SeededChoices
 from sim.disk.crash.persistence import POSIX
 from system.storage.atomic_file import write_atomic
+from tests.registry import REGISTRY
 from tests.unit.fuzz.broken import boot_counter
 
 SEEDS = range(300)
@@ -55,10 +55,10 @@ def test_runs_are_mostly_of_the_usual_length_sometimes_short_rarely_long() -> No
     assert found[30] > found[5] > found[300] > found[1200]
 
 
-@pytest.mark.parametrize("tag", TARGETS)
+@pytest.mark.parametrize("tag", REGISTRY.config.targets)
 def test_no_swarm_leaves_a_target_without_a_possible_action(tag: str) -> None:
     for seed in range(12):
-        run = SeededRun(TARGETS[tag], POSIX, seed, 12, swarm=True).run()
+        run = SeededRun(REGISTRY.target(tag).make_target, POSIX, seed, 12, swarm=True).run()
         assert run.failure is None
         assert len(run.log.steps) == 12
 

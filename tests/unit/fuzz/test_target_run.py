@@ -8,7 +8,6 @@ import pytest
 
 from crash_tests.targets.event_log import framed
 from crash_tests.targets.lifecycle import lifecycle
-from crash_tests.targets.targets import TARGETS
 from faults.crash_point import CrashKind
 from oracles.violation import LostAck, SilentEmpty, TornRecord
 from powercut.fuzz.action import Action, Json
@@ -19,6 +18,7 @@ from powercut.fuzz.target_run import TargetRun
 from sim.choices import Diverged, PlainChoices, ReplayChoices, SeededChoices
 from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
 from sim.trace import Trace
+from tests.registry import REGISTRY
 from tests.unit.fuzz.broken import in_place, sound, undurable, unsynced
 
 WRITE: dict[str, Json] = {"name": "write", "arguments": {"text": "Megan"}}
@@ -40,8 +40,8 @@ def seeded(make_target: MakeTarget, seed: int, model: PersistenceModel = POSIX) 
 
 def test_every_proposed_action_is_plain_json_data() -> None:
     choices = SeededChoices(1)
-    for target in TARGETS.values():
-        run = TargetRun(target)
+    for target in REGISTRY.all_targets():
+        run = TargetRun(target.make_target)
         for _ in range(30):
             action = run.propose(choices)
             assert Action.of_plain(json.loads(json.dumps(action.plain()))) == action
