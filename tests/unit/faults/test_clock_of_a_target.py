@@ -48,10 +48,8 @@ def test_a_clock_rule_steps_the_clock_of_a_target_until_it_is_lifted() -> None:
     target, choices = ClockTarget(), PlainChoices()
     run = TargetRun(lambda: target)
     read = Action("read_clock", {})
-    crash = {
-        "action": read.plain(),
-        "crashes": [PlannedCrash(0, Phase.AFTER, CrashKind.KILL).plain()],
-    }
+    kill = PlannedCrash(0, Phase.AFTER, CrashKind.KILL)
+    crash: Arguments = {"action": read.plain(), "crashes": [kill.plain()]}
     for action in (
         read,
         Action("fault_on", {"plan": "clock * #1 back:90s"}),
