@@ -1,4 +1,4 @@
-"""powercut: crash a program at every operation of its disk, and check what it lost.
+"""powercut: crash a program at every operation of its disk, and check the data that is left.
 
 Everything documented is imported from here::
 

@@ -3,7 +3,7 @@
 The nearest ``pyproject.toml`` at or above a folder decides, whether it has the table or not::
 
     [tool.powercut]
-    model = "ext4-ordered"      # the default of --model
+    model = "ext4-ordered"      # the default of --model and of the pytest fixtures
     seconds = 120               # the default budget of `powercut run`
     seed = 7                    # the default of --seed
 
@@ -43,15 +43,15 @@ class Config:
     """The settings of one project.
 
     ``file`` is the ``pyproject.toml`` they come from, or None if there is none. ``targets``,
-    ``workloads`` and ``mutants`` map a tag to ``module:object``. ``seconds`` is None where the
-    project sets no budget. ``import_path`` are the folders from which its modules are imported.
+    ``workloads`` and ``mutants`` map a tag to ``module:object``. ``model`` and ``seconds`` are
+    None where the project does not set them. ``import_path`` are the folders from which its modules are imported.
     """
 
     file: Path | None = None
     targets: Mapping[str, str] = field(default_factory=dict)
     workloads: Mapping[str, str] = field(default_factory=dict)
     mutants: Mapping[str, str] = field(default_factory=dict)
-    model: str = "posix"
+    model: str | None = None
     seconds: float | None = None
     seed: int = 0
     import_path: tuple[str, ...] = ()

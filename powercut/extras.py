@@ -14,7 +14,7 @@ EXTRAS: Final = {
 
 GIVES: Final = {
     "sqlite": "SQLite on the simulated disk",
-    "fuzz": "`powercut run`, `powercut mutants`, Hypothesis state machines",
+    "fuzz": "`powercut mutants`, state machines, better reduction of failures, sample texts",
 }
 """The features of each extra."""
 

@@ -73,7 +73,7 @@ def _model(config: pytest.Config) -> PersistenceModel:
     except HarnessError as mistake:
         raise pytest.UsageError(str(mistake)) from None
     try:
-        return model_named(chosen or settings.model)
+        return model_named(chosen or settings.model or "posix")
     except HarnessError as mistake:
         message = f"--powercut-model: {mistake}"
         raise pytest.UsageError(message) from None

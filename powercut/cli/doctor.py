@@ -1,15 +1,13 @@
-"""``powercut doctor``: versions, persistence models, and what this machine can do."""
+"""``powercut doctor``: versions, the project's registry, extras, persistence models."""
 
 from __future__ import annotations
 
 import platform
-import re
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, requires
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Final
+from pathlib import Path
 
-import apsw
 import click
 from rich import box
 from rich.console import Console
@@ -18,31 +16,31 @@ from rich.table import Table
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.usage import UsageMistake, must_be_writable
+from powercut.config import find_config
+from powercut.extras import EXTRAS, GIVES
 from powercut.fuzz.campaign.workers import cores
+from powercut.fuzz.hypothesis_names import missing_names
 from powercut.fuzz.reproducer import FAILURES, versions
 from sim.disk.crash.persistence import MODELS, PersistenceModel
-
-_PIN: Final = re.compile(r"hypothesis==([\w.]+)")
-_EXTRAS: Final = {
-    "pytest": "the pytest plugin and its fixtures",
-    "xdist": "tests on all cores",
-    "pyfakefs": "benchmarks beside another fake file system",
-    "simloom": "benchmarks beside another simulator",
-}
+from sim.errors import HarnessError
 
 
 @click.command()
 def command() -> None:
-    """Show versions, persistence models, and what this machine can do.
+    """Show versions, the registry, extras and persistence models.
 
-    Exits with 2 if something has to be put right first.
+    Exits with 2 if a problem must be solved first.
     """
     console = console_beside(None)
     problems = list(_problems())
     _print_pairs(console, "versions", versions().items())
     _print_pairs(console, "this machine", _machine())
+    _print_pairs(console, "this project", _project())
+    _print_pairs(console, "extras", _extras())
     console.print("persistence models, the strongest first")
     console.print(_models())
+    for limitation in missing_names():
+        console.print(f"limitation: {limitation}", soft_wrap=True)
     for problem in problems:
         console.print(f"problem: {problem}", soft_wrap=True)
     console.print("ready" if not problems else "not ready")
@@ -52,40 +50,43 @@ def command() -> None:
 def _machine() -> Iterator[tuple[str, str]]:
     yield "system", f"{platform.system()} {platform.release()} {platform.machine()}"
     yield "cores", str(cores())
-    yield "SQLite", f"{apsw.sqlite_lib_version()}, through apsw {apsw.apsw_version()}"
-    pinned = _pinned_hypothesis()
-    yield "Hypothesis", f"pinned to {pinned}" if pinned else "not pinned: powercut is not installed"
-    for module, gives in _EXTRAS.items():
-        there = "there" if find_spec(module) is not None else "not installed"
-        yield module, f"{there} ({gives})"
+    if find_spec("apsw") is not None:
+        apsw = import_module("apsw")
+        yield "SQLite", f"{apsw.sqlite_lib_version()}, through apsw {apsw.apsw_version()}"
+
+
+def _project() -> Iterator[tuple[str, str]]:
+    try:
+        config = find_config(Path.cwd())
+    except HarnessError:
+        return
+    yield "settings", str(config.file or "no pyproject.toml")
+    for table in ("targets", "workloads", "mutants"):
+        yield table, ", ".join(getattr(config, table)) or "none registered"
+
+
+def _extras() -> Iterator[tuple[str, str]]:
+    for extra, gives in GIVES.items():
+        packages = [package for package, its in EXTRAS.items() if its == extra]
+        missing = [package for package in packages if find_spec(package) is None]
+        state = "installed"
+        if missing:
+            state = f"{' and '.join(missing)} not installed: pip install 'powercut[{extra}]'"
+        yield extra, f"{state} ({gives})"
 
 
 def _problems() -> Iterator[str]:
-    pinned, found = _pinned_hypothesis(), versions()["hypothesis"]
-    if pinned and found != pinned:
-        yield (
-            f"Hypothesis is {found} and must be {pinned}: powercut uses names of it that are "
-            "private; install the pinned version"
-        )
     try:
+        find_config(Path.cwd())
         must_be_writable(FAILURES)
-    except UsageMistake as mistake:
+    except (HarnessError, UsageMistake) as mistake:
         yield str(mistake)
-
-
-def _pinned_hypothesis() -> str:
-    try:
-        requirements = requires("powercut") or []
-    except PackageNotFoundError:
-        return ""
-    pins = [found[1] for line in requirements if (found := _PIN.match(line))]
-    return pins[0] if pins else ""
 
 
 def _models() -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for heading in (
-        "model", "whole or\nnot at all", "data before\nits size", "stale bytes", "names\nin order",
+        "model", "atomic\nunit", "data before\nits size", "stale bytes", "names\nin order",
         "rename\nwaits", "fsync covers\nits name", "other\nmetadata",
     ):  # fmt: skip
         table.add_column(heading)

@@ -1,4 +1,4 @@
-"""What the exit code of ``powercut`` says."""
+"""The exit codes of ``powercut``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """The codes of every command."""
+    """The meaning of each exit code; ``powercut --help`` lists them."""
 
     CLEAN = 0
     VIOLATION = 1

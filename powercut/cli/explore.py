@@ -1,4 +1,4 @@
-"""``powercut explore``: every crash of a small workload, and a verdict for each model."""
+"""``powercut explore``: crash a small workload everywhere; one verdict for each model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 import click
 from rich.console import Console
 
+from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
@@ -29,16 +30,16 @@ _STATES = Limits().states_per_point
 
 
 @click.command()
-@click.argument("workload", required=False)
+@click.argument("workload", required=False, shell_complete=complete_tags("workloads"))
 @click.option(
-    "--check", metavar="MODULE:FUNCTION", help="Your own check; it takes (process, known)."
+    "--check", metavar="MODULE:FUNCTION", help="Use this check; it takes (process, known)."
 )
 @click.option(
     "--model",
     metavar="MODEL",
-    default="all",
-    show_default=True,
-    help=f"Persistence model: all, {', '.join(MODELS)}.",
+    shell_complete=complete_from(("all", *MODELS)),
+    help=f"Persistence model: all, {', '.join(MODELS)}.  [default: model of [tool.powercut], "
+    "else all]",
 )
 @click.option(
     "--states",
@@ -46,12 +47,12 @@ _STATES = Limits().states_per_point
     metavar="N",
     default=_STATES,
     show_default=True,
-    help="Build all states of a crash point that has up to so many (fewer where a workload "
-    "sets its own limit); draw samples beyond.",
+    help="Build all states of a crash point up to this number, and samples beyond; a workload "
+    "may have a lower limit.",
 )
 @json_option
 def command(
-    workload: str | None, check: str | None, model: str, states: int, json_out: str | None
+    workload: str | None, check: str | None, model: str | None, states: int, json_out: str | None
 ) -> None:
     """Crash a small workload at every point, in every way.
 
@@ -63,7 +64,8 @@ def command(
     """
     with asked_by_user():
         registry = Registry.here()
-        models = tuple(MODELS.values()) if model == "all" else (model_named(model),)
+        name = model or registry.config.model or "all"
+        models = tuple(MODELS.values()) if name == "all" else (model_named(name),)
         workloads = _workloads(registry, workload, check)
     if json_out is not None:
         must_take_json(json_out)

@@ -65,7 +65,11 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(ExitCode.INTERRUPTED)
-        except Exception:  # noqa: BLE001 - every other exception is a bug of powercut
+        except Exception as failure:  # noqa: BLE001 - every other exception is a bug of powercut
+            mistake = import_module("powercut.cli.usage").mistake_of(failure)
+            if mistake:
+                click.echo(f"Error: {mistake}", err=True)
+                ctx.exit(ExitCode.USAGE)
             click.echo(traceback.format_exc(), err=True)
             click.echo(
                 "powercut itself failed, and nothing is proven; please report the lines above "
@@ -94,7 +98,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> No
     help="Show the version and exit.",
 )
 def cli() -> None:
-    """Crash a program at every operation of its disk, and check what it lost.
+    """Crash a program at every operation of its disk, and check the data that is left.
 
     Exit codes: 0 clean, 1 a violation was found, 2 usage, 3 a replay diverged, 4 a goal of
     the campaign was missed, 70 powercut itself failed, 130 interrupted.

@@ -11,6 +11,7 @@ import click
 from hypothesis import settings
 from rich.console import Console
 
+from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.usage import asked_by_user, must_take_json
@@ -23,7 +24,7 @@ from powercut.report.mutants import mutants_table
 
 
 @click.command()
-@click.argument("tags", metavar="[MUTANT]...", nargs=-1)
+@click.argument("tags", metavar="[MUTANT]...", nargs=-1, shell_complete=complete_tags("mutants"))
 @json_option
 def command(tags: tuple[str, ...], json_out: str | None) -> None:
     """Plant every known bug in turn; show which were found, and how soon.

@@ -1,4 +1,4 @@
-"""Where a command writes: tables and stories for people, one JSON object for programs."""
+"""The output of a command: tables and stories for people, one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ json_option = click.option(
 
 
 def console_beside(json_out: str | None) -> Console:
-    """Return the console for people; it is stderr when stdout is taken by ``--json -``.
+    """Return the console for people: stderr if ``--json -`` writes to stdout, else stdout.
 
-    Colour and progress need a terminal, whatever the environment says.
+    Colour and progress are for terminals only, whatever the environment variables say.
     """
     file = sys.stderr if json_out == "-" else sys.stdout
     terminal = file.isatty()
@@ -42,7 +42,7 @@ def console_beside(json_out: str | None) -> Console:
 
 
 def write_json(out: str, members: Mapping[str, Json]) -> None:
-    """Write one object with a ``schema`` number; ``UsageMistake`` if the file refuses it."""
+    """Write one object with a ``schema`` number; ``UsageMistake`` if the file cannot be written."""
     text = json.dumps({"schema": SCHEMA, **members}, indent=1)
     if out == "-":
         click.echo(text)
@@ -54,5 +54,5 @@ def write_json(out: str, members: Mapping[str, Json]) -> None:
 
 
 def busy(console: Console, text: str) -> AbstractContextManager[object]:
-    """Show on a terminal, and nowhere else, what takes a while."""
+    """Show ``text`` with a spinner while the context lasts, on a terminal only."""
     return console.status(text) if console.is_terminal else nullcontext()

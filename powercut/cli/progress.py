@@ -14,7 +14,7 @@ from powercut.fuzz.campaign.campaign import Plan, Score
 
 @contextmanager
 def campaign_progress(console: Console, plan: Plan) -> Iterator[Callable[[Score], None]]:
-    """Give what is to be told each score of a batch; it moves the bar."""
+    """Yield a function that moves the bar; call it with the score of each finished batch."""
     if not console.is_terminal:
         yield lambda _score: None
         return
@@ -26,7 +26,7 @@ def campaign_progress(console: Console, plan: Plan) -> Iterator[Callable[[Score]
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("starting", total=total)
 
-        def told(score: Score) -> None:
+        def advance(score: Score) -> None:
             tally = score.tally
             counted["runs"] += tally.runs
             counted["crashes"] += tally.kills + tally.power_cuts
@@ -35,7 +35,7 @@ def campaign_progress(console: Console, plan: Plan) -> Iterator[Callable[[Score]
             text = "  ".join(f"{name} {number:,}" for name, number in counted.items())
             progress.update(task, completed=done, description=text)
 
-        yield told
+        yield advance
 
 
 def _runs(plan: Plan) -> float:

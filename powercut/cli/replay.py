@@ -1,4 +1,4 @@
-"""``powercut replay``: a reproducer again, byte for byte, without Hypothesis."""
+"""``powercut replay``: run a reproducer again, byte for byte, without Hypothesis."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 import click
 from rich.console import Console
 
+from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.usage import asked_by_user
@@ -34,13 +35,14 @@ _EXIT_CODES: Final = {
 @click.option(
     "--target",
     metavar="TARGET",
+    shell_complete=complete_tags("targets"),
     help="Run it on this registered target, or module:object.  [default: the recorded tag]",
 )
 def command(file: Path, target: str | None) -> None:
     """Run the reproducer FILE again, byte for byte.
 
-    Says whether it is the same failure, a different one, passes now, or takes another way
-    than it did (diverged).
+    Prints whether the run fails in the same way, fails in another way, passes now, or
+    diverges: an action or a choice of the recorded run is not possible any more.
     """
     with asked_by_user():
         reproducer = read_reproducer(file)

@@ -1,4 +1,4 @@
-"""``powercut run``: fuzz the runtime and its parts, shrink what fails, close with a table."""
+"""``powercut run``: fuzz targets, reduce their failures, close with a table."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 
 from faults.fault_plan import FaultPlan
+from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.progress import campaign_progress
@@ -40,7 +41,7 @@ _EXIT_CODES: Final = {
 
 
 class Given(TypedDict):
-    """The options as click gives them."""
+    """The options of the command."""
 
     targets: tuple[str, ...]
     model: str | None
@@ -56,13 +57,19 @@ class Given(TypedDict):
 
 
 @click.command()
-@click.argument("targets", metavar="[TARGET]...", nargs=-1)
+@click.argument("targets", metavar="[TARGET]...", nargs=-1, shell_complete=complete_tags("targets"))
 @click.option(
     "--model",
     metavar="MODEL",
+    shell_complete=complete_from(MODELS),
     help=f"Persistence model: {', '.join(MODELS)}.  [default: posix]",
 )
-@click.option("--profile", metavar="NAME", help="Take examples and steps from these settings.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    shell_complete=complete_from(PROFILES),
+    help=f"Take examples and steps from a profile: {', '.join(PROFILES)}.",
+)
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="Runs of each target.")
 @click.option(
     "--steps",
@@ -74,13 +81,13 @@ class Given(TypedDict):
     "--seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help=f"Stop after so long.  [default: {_SECONDS}, unless a number of examples is given]",
+    help=f"Stop after this time.  [default: {_SECONDS}, unless a number of examples is given]",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0),
     metavar="N",
-    help="Where all choices start; the same seed repeats the campaign.  [default: 0]",
+    help="Seed of all choices; an equal seed repeats the campaign.  [default: 0]",
 )
 @click.option(
     "-n",
@@ -104,12 +111,13 @@ class Given(TypedDict):
 )
 @json_option
 def command(**given: Unpack[Given]) -> None:
-    """Fuzz the whole runtime under crashes, and its parts beside it; close with a table.
+    """Fuzz targets under crashes and faults; close with a table.
 
-    Every TARGET is driven by random actions, each run by other kinds of them; the process is
-    killed and the power is cut at any operation, and again inside the recovery. Then all
-    faults are lifted, and what was accepted must be done. What fails is shrunk, told, and
-    written as a reproducer.
+    TARGET is a tag of [tool.powercut.targets] or module:object; without one, all registered
+    targets are fuzzed. Each run performs random actions. The process is killed and the power
+    is cut at any operation, and again inside the recovery. At the end all faults are lifted,
+    and all accepted work must be done. Each kind of failure is reduced, reported, and written
+    as a reproducer.
     """
     started = time.monotonic()
     json_out = given["json_out"]
@@ -130,12 +138,12 @@ def command(**given: Unpack[Given]) -> None:
 
 
 def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
-    """Return what was asked for, and which marks it must reach."""
+    """Return the campaign that the options describe, and the marks that it must reach."""
     with asked_by_user():
         named, name = given["targets"], given["profile"]
         registry = Registry.here()
         config = registry.config
-        model = model_named(given["model"] or config.model)
+        model = model_named(given["model"] or config.model or POSIX.name)
         faults = str(FaultPlan.parse(given["faults"]))
         profile = _profile_named(name or "default")
         tags = dict.fromkeys(named)
@@ -157,9 +165,10 @@ def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
 
 
 def _goal(given: Given, model: PersistenceModel) -> Goal:
-    """Return which marks must be reached: a budget of the user's own may be too small for any.
+    """Return the marks that the campaign must reach.
 
-    A stronger disk than the default may not get into every state.
+    A long profile must reach all of them. The default campaign must reach all but the rare
+    ones. A budget, targets, faults or a model that the user chose may make any mark impossible.
     """
     if given["profile"] in _LONG:
         return Goal.ALL
@@ -177,13 +186,13 @@ def _profile_named(name: str) -> Profile:
 
 
 def _fuzz(plan: Plan, processes: int, console: Console) -> tuple[Sequence[Score], bool]:
-    """Run the campaign; return the scores, and whether the user has interrupted it."""
+    """Run the campaign; return the scores, and whether the user interrupted it."""
     scores = {target.tag: Score(target) for target in plan.targets}
-    with campaign_progress(console, plan) as told:
+    with campaign_progress(console, plan) as advance:
         try:
             for score in work(run_batch, batches(plan), processes):
                 scores[score.target.tag].add(score)
-                told(score)
+                advance(score)
         except KeyboardInterrupt:
             return tuple(scores.values()), True
     return tuple(scores.values()), False

@@ -1,49 +1,82 @@
-"""What a user can get wrong, told in one sentence with exit code 2, before anything is written."""
+"""Mistakes of the user: one sentence and exit code 2, before anything is written."""
 
 from __future__ import annotations
 
 import os
+import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Final
 
 import click
 
+import powercut
+import sim
 from powercut.cli.exit_code import ExitCode
-from sim.errors import HarnessError
+from sim.errors import EscapedSimulation, HarnessError, UnsupportedOperation
+
+_FRAME: Final = re.compile(r'File "(.+?)", line (\d+), in (\S+)')
+_ENGINE: Final = tuple(
+    str(Path(package.__path__[0]).parent / name) + os.sep
+    for package in (sim, powercut)
+    for name in ("sim", "faults", "oracles", "powercut")
+)
 
 
 class UsageMistake(click.ClickException):
-    """One sentence: what was wrong, with which value, and what to do."""
+    """A mistake of the user, with the value that is wrong and the remedy."""
 
     exit_code = ExitCode.USAGE
 
 
 @contextmanager
 def asked_by_user() -> Iterator[None]:
-    """Tell a ``HarnessError`` about what the user has asked for as the user's mistake."""
+    """Raise ``UsageMistake`` in place of a ``HarnessError`` about the user's request."""
     try:
         yield
     except HarnessError as mistake:
         raise UsageMistake(str(mistake)) from None
 
 
-def must_be_writable(folder: Path) -> None:
-    """Raise ``UsageMistake`` unless files can be made in ``folder``, which need not exist.
+def mistake_of(failure: Exception) -> str:
+    """Return a sentence if the program under test left the simulated machine, else "".
 
-    Permissions do not tell all (a full or read-only file system, the superuser), so a file
-    without a name is made where the folder is, or would be, and nothing stays of it.
+    The sentence names the innermost place outside the engine.
     """
-    standing = folder.absolute()
-    while not standing.exists() and standing != standing.parent:
-        standing = standing.parent
+    if isinstance(failure, EscapedSimulation):
+        return str(failure)
+    if not isinstance(failure, UnsupportedOperation):
+        return ""
+    # A worker process sends its traceback as text, in the cause of the exception.
+    remote = getattr(failure.__cause__, "tb", None)
+    text = remote or "".join(traceback.format_exception(failure))
+    frames = _FRAME.findall(text)
+    places = [frame for frame in frames if not frame[0].startswith(_ENGINE)]
+    if not places:
+        return str(failure)
+    file, line, function = places[-1]
+    return f"{failure}; called at {file}:{line} in {function}"
+
+
+def must_be_writable(folder: Path) -> None:
+    """Raise ``UsageMistake`` unless files can be created in ``folder``, which need not exist.
+
+    Permission bits do not suffice: the file system may be full or read-only, and the
+    superuser passes all of them. So an unnamed file is created in ``folder``, or in the
+    nearest parent that exists.
+    """
+    existing = folder.absolute()
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
     try:
-        with TemporaryFile(dir=standing):
+        with TemporaryFile(dir=existing):
             pass
     except OSError as refused:
         raise UsageMistake(
-            f"cannot write to {folder}: {refused.strerror} ({standing}); "
+            f"cannot write to {folder}: {refused.strerror} ({existing}); "
             "name another directory with --root"
         ) from None
 
@@ -60,10 +93,10 @@ def must_take_json(out: str) -> None:
     if not path.parent.is_dir():
         raise UsageMistake(f"cannot write --json {out}: there is no directory {path.parent}")
     if not path.exists():
-        _must_make_files(path)
+        _must_create_files_beside(path)
 
 
-def _must_make_files(path: Path) -> None:
+def _must_create_files_beside(path: Path) -> None:
     try:
         with TemporaryFile(dir=path.parent):
             pass

@@ -66,7 +66,7 @@ class Exploration:
 
 
 def _explanation(disk: Disk, point: CrashPoint) -> Iterator[str]:
-    """Yield the operation at ``point`` of the journal of ``disk``, and what the crash lost."""
+    """Yield the operation at ``point`` of the journal of ``disk``, and each loss of the crash."""
     if not disk.journal:
         yield "before any operation"
         return

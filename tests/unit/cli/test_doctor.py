@@ -1,14 +1,15 @@
-"""``powercut doctor`` shows what matters, and says what has to be put right."""
+"""``powercut doctor`` shows versions, registry, extras and models, and each problem."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec as real_find_spec
 from pathlib import Path
 
 import pytest
 
 from powercut.cli.exit_code import ExitCode
 from sim.disk.crash.persistence import MODELS
-from tests.unit.cli.command_line import powercut
+from tests.unit.cli.command_line import powercut, write_project
 
 
 @pytest.fixture(autouse=True)
@@ -16,26 +17,58 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_doctor_shows_versions_machine_and_models() -> None:
+def test_doctor_shows_versions_machine_extras_and_models() -> None:
     result = powercut("doctor")
     assert result.exit_code == ExitCode.CLEAN
-    for word in ("python", "SQLite", "cores", "Hypothesis", *MODELS):
+    for word in ("python", "SQLite", "cores", "hypothesis", "sqlite        installed", *MODELS):
         assert word in result.stdout
+    assert "settings      no pyproject.toml" in result.stdout
     assert result.stdout.splitlines()[-1] == "ready"
     assert list(Path().iterdir()) == []
 
 
-def test_doctor_says_that_failures_cannot_be_written() -> None:
+def test_doctor_shows_the_registry_of_the_project(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    result = powercut("doctor")
+    assert f"settings      {tmp_path}/pyproject.toml" in result.stdout
+    assert "targets       atomic-file, event-log-framed, " in result.stdout
+    assert "workloads     none registered" in result.stdout
+
+
+def test_failures_that_cannot_be_written_are_a_problem() -> None:
     Path(".powercut").write_text("a file", encoding="ascii")
     result = powercut("doctor")
     assert result.exit_code == ExitCode.USAGE
     assert "problem: cannot write to .powercut/failures: Not a directory" in result.stdout
 
 
-def test_doctor_says_that_hypothesis_is_not_the_pinned_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("powercut.cli.doctor.requires", lambda _: ["hypothesis==0.1"])
+def test_malformed_settings_are_a_problem() -> None:
+    Path("pyproject.toml").write_text("[tool.powercut]\nsead = 1", encoding="ascii")
     result = powercut("doctor")
     assert result.exit_code == ExitCode.USAGE
-    assert "and must be 0.1: " in result.stdout
+    assert "problem: " in result.stdout
+    assert "unknown key 'sead'" in result.stdout
+    assert result.stdout.splitlines()[-1] == "not ready"
+
+
+def test_missing_extra_is_shown_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "powercut.cli.doctor.find_spec",
+        lambda name: None if name == "apsw" else real_find_spec(name),
+    )
+    result = powercut("doctor")
+    assert result.exit_code == ExitCode.CLEAN
+    assert "sqlite        apsw not installed: pip install 'powercut[sqlite]'" in result.stdout
+
+
+def test_missing_private_name_of_hypothesis_is_a_limitation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr("hypothesis.internal.conjecture.providers._get_local_constants")
+    result = powercut("doctor")
+    assert result.exit_code == ExitCode.CLEAN
+    assert (
+        "limitation: Hypothesis has no hypothesis.internal.conjecture.providers."
+        "_get_local_constants: the examples of a derandomized profile depend on the modules "
+        "imported"
+    ) in result.stdout

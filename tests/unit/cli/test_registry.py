@@ -24,6 +24,15 @@ class WithoutActions(Good):
     def actions(self):
         return []
 
+class Unmodelled(Good):
+    def recover(self, host):
+        host.mkfifo("/pipe")
+
+class Escaping(Good):
+    def recover(self, host):
+        import time
+        time.time()
+
 class Raising(Good):
     def __init__(self):
         raise ValueError("no server")
@@ -150,3 +159,24 @@ def test_settings_of_the_project_are_defaults_of_the_options(module: str) -> Non
     assert "xfs, seed 9, " in result.stdout.splitlines()[-1]
     options = ("--model", "btrfs", "--seed", "0", "--examples", "1", "-n", "1")
     assert "btrfs, seed 0, " in powercut("run", *options).stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_program_that_uses_an_unmodelled_call_is_named_with_its_place(
+    module: str, processes: str
+) -> None:
+    result = powercut("run", f"{module}:Unmodelled", "--examples", "20", "-n", processes)
+    assert result.exit_code == ExitCode.USAGE
+    line = TARGET.splitlines().index('        host.mkfifo("/pipe")') + 1
+    assert result.stderr == (
+        "Error: mkfifo is not modelled by the simulated disk; called at "
+        f"{Path.cwd()}/{module}.py:{line} in recover\n"
+    )
+
+
+def test_program_that_leaves_the_simulated_machine_is_named_with_its_place(module: str) -> None:
+    result = powercut("run", f"{module}:Escaping", "--examples", "1", "-n", "1")
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stderr.startswith("Error: ")
+    assert f"{module}.py" in result.stderr
+    assert result.stderr.count("\n") == 1

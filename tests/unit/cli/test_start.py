@@ -1,4 +1,4 @@
-"""Asking for help is quick, because nothing heavy is imported for it."""
+"""Help and completion import little; a missing extra is named; the exit code reaches the shell."""
 
 from __future__ import annotations
 
@@ -57,3 +57,33 @@ def test_a_campaign_needs_no_hypothesis(tmp_path: Path) -> None:
     assert ran.returncode == 1, ran.stderr
     (path,) = tmp_path.glob(".powercut/failures/*.json")
     assert len(json.loads(path.read_text())["steps"]) <= 3
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("powercut re", ["replay"]),
+        ("powercut run event", ["event-log-framed", "event-log-pending"]),
+        ("powercut explore sqlite-wal", ["sqlite-wal-full", "sqlite-wal-normal"]),
+        ("powercut mutants R21-r", ["R21-reminders"]),
+        ("powercut run --model ext4-", ["ext4-journal", "ext4-ordered", "ext4-writeback"]),
+        ("powercut explore --model a", ["all"]),
+        ("powercut run --profile n", ["nightly"]),
+        ("powercut replay --target life", ["lifecycle"]),
+    ],
+)
+def test_values_are_completed_from_the_registry(words: str, completed: list[str]) -> None:
+    ran = run_python("-m", "powercut", environment=completion(words))
+    assert ran.stdout.splitlines() == [f"plain,{value}" for value in completed], ran.stderr
+
+
+def test_tags_of_a_malformed_project_are_not_completed(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.powercut]\nsead = 1", "utf-8")
+    ran = run_python("-m", "powercut", environment=completion("powercut run e"), cwd=tmp_path)
+    assert (ran.stdout.strip(), ran.stderr) == ("", "")
+
+
+def completion(words: str) -> dict[str, str]:
+    """The variables with which bash asks for completions of the last word."""
+    last = str(len(words.split()) - 1)
+    return {"_POWERCUT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": last}
