@@ -44,7 +44,8 @@ class Config:
 
     ``file`` is the ``pyproject.toml`` they come from, or None if there is none. ``targets``,
     ``workloads`` and ``mutants`` map a tag to ``module:object``. ``model`` and ``seconds`` are
-    None where the project does not set them. ``import_path`` are the folders from which its modules are imported.
+    None where the project does not set them. ``import_path`` are the folders from which its
+    modules are imported.
     """
 
     file: Path | None = None
