@@ -45,7 +45,10 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def run_python(
-    *arguments: str, cwd: Path = ROOT, environment: Mapping[str, str] | None = None
+    *arguments: str,
+    cwd: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = 120,
 ) -> subprocess.CompletedProcess[str]:
     """Run this interpreter with the repository importable and without the variables of a CI.
 
@@ -66,6 +69,6 @@ def run_python(
         env=variables,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout_s,
         check=False,
     )
