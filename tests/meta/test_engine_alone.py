@@ -50,7 +50,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_tests(engine: Path, *arguments: str) -> str:
-    """Run pytest in the copy, without any other folder that holds the runtime; return its output."""
+    """Run pytest in the copy with no other folder of the runtime; return the output."""
     script = (
         "import os, sys; import pytest; "
         "sys.path[:] = [p for p in sys.path if not os.path.exists(p + '/system/ports.py')]; "

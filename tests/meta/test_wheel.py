@@ -10,6 +10,7 @@ import pytest
 
 from tests.meta.clean_environment import CleanEnvironment, build_wheel
 from tests.meta.source_tree import name_of, python_files
+from tests.meta.test_how_to import repair, write_files
 
 WORKLOAD = """
 import os
@@ -61,6 +62,13 @@ def names(wheel: Path) -> list[str]:
 def core(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> CleanEnvironment:
     """An environment with the wheel and its core dependencies, and pytest."""
     return CleanEnvironment(tmp_path_factory.mktemp("core"), wheel, tools=("pytest",))
+
+
+@pytest.fixture(scope="module")
+def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> CleanEnvironment:
+    """An environment with the wheel, its extras, and pytest."""
+    directory = tmp_path_factory.mktemp("full")
+    return CleanEnvironment(directory, wheel, extras=("fuzz", "sqlite"), tools=("pytest",))
 
 
 @pytest.fixture
@@ -143,3 +151,36 @@ def test_collecting_tests_imports_no_third_party_package_of_ours(
         "utf-8",
     )
     assert "1 passed" in passed(core.run("-m", "pytest", "-q", cwd=tmp_path))
+
+
+def test_a_target_of_the_user_is_fuzzed_beside_packages_of_the_same_names(
+    full: CleanEnvironment, consumer: Path
+) -> None:
+    write_files(consumer, "your-own-system.md")
+    ran = full.run("-m", "powercut", "run", "store", "--examples", "100", "-n", "2", cwd=consumer)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "FAILED  LostAck  on posix" in ran.stdout
+    file = min((consumer / ".powercut" / "failures").glob("*.json"))
+    again = full.run("-m", "powercut", "replay", str(file), cwd=consumer)
+    assert "same failure" in again.stdout
+
+
+def test_a_hypothesis_machine_of_the_user_runs_beside_packages_of_the_same_names(
+    full: CleanEnvironment, consumer: Path
+) -> None:
+    write_files(consumer, "your-own-system.md", "your-own-hypothesis-machine.md")
+    repair(consumer)
+    options = ("-q", "-p", "no:cacheprovider", "-o", "pythonpath=.")
+    ran = full.run("-m", "pytest", *options, "tests/test_store_machine.py", cwd=consumer)
+    assert "1 passed" in passed(ran)
+
+
+def test_sqlite_runs_on_the_simulated_disk(full: CleanEnvironment, tmp_path: Path) -> None:
+    script = (
+        "import powercut\n"
+        "disk = powercut.Disk()\n"
+        "connection = powercut.connect(powercut.Process(disk), '/app.db')\n"
+        "connection.execute('create table t (x)')\n"
+        "print(disk.files().keys())\n"
+    )
+    assert "/app.db" in passed(full.run("-c", script, cwd=tmp_path))
