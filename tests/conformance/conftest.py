@@ -1,4 +1,4 @@
-"""The two arms as fixtures: ``arm`` as whoever runs the tests, ``user`` without privileges."""
+"""The two arms as fixtures: ``arm`` as the user of the tests, ``user`` without privileges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.conformance.arms import Arm, acting_as, real, simulated, unprivileged
 
 @pytest.fixture(params=["simulated", "real"])
 def arm(request: pytest.FixtureRequest) -> Iterator[Arm]:
-    """Lend each arm in turn, used by whoever runs the tests."""
+    """Provide each arm in turn, as the user who runs the tests."""
     if request.param == "simulated":
         yield simulated(os.geteuid())
     else:
@@ -22,10 +22,17 @@ def arm(request: pytest.FixtureRequest) -> Iterator[Arm]:
 
 @pytest.fixture(params=["simulated", "real"])
 def user(request: pytest.FixtureRequest) -> Iterator[Arm]:
-    """Lend each arm in turn, used by somebody whom permission bits can stop."""
+    """Provide each arm in turn, as a user without privileges."""
     uid = unprivileged()
     if request.param == "simulated":
         yield simulated(uid)
     else:
         with real() as lent, acting_as(uid):
             yield lent
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[tuple[Arm, Arm]]:
+    """Provide both arms at once, to compare them call by call."""
+    with real() as real_arm:
+        yield simulated(os.geteuid()), real_arm

@@ -1,13 +1,13 @@
-"""Random system calls, one rule for each, over few names and descriptors so that they meet."""
+"""Random system calls, one rule for each; names and descriptors are few, so that calls meet."""
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from stat import S_ISDIR
 from typing import Any
 
 from hypothesis import strategies as st
@@ -21,10 +21,10 @@ DESCRIPTORS_MAX = 8
 
 
 @dataclass(frozen=True)
-class Place:
+class RandomPath:
     """A path: below the top by absolute path, or below an open directory by ``dir_fd``.
 
-    ``descriptor`` counts the open descriptors from the youngest, 0 being the directory at
+    ``descriptor`` counts the open descriptors from the last on, 0 being the directory at
     the top; None makes the path absolute.
     """
 
@@ -32,10 +32,10 @@ class Place:
     descriptor: int | None
 
     def __repr__(self) -> str:
-        return f"Place({self.text!r}, {self.descriptor})"
+        return f"RandomPath({self.text!r}, {self.descriptor})"
 
 
-def places() -> st.SearchStrategy[Place]:
+def random_paths() -> st.SearchStrategy[RandomPath]:
     """Draw short paths over few names, so that calls meet."""
     name = st.sampled_from(["a", "b", "c", "d", "a", "b", "c", "d", "a", "d", ".", "..", "é"])
     long = st.sampled_from(["x" * 255, "x" * 256, "é" * 128])
@@ -48,21 +48,32 @@ def places() -> st.SearchStrategy[Place]:
     )
     near = st.sampled_from(["a", "b", "c", "d", "d/a", "c/a", "d/b"])
     text = st.one_of(near, near, near, text, text, text, st.just(""))
-    return st.builds(Place, text, st.sampled_from([0, 0, None, None, None, 1, 2]))
+    return st.builds(RandomPath, text, st.sampled_from([0, 0, None, None, None, 1, 2]))
 
 
-PLACES = places()
+PATHS = random_paths()
 DESCRIPTORS = st.integers(0, DESCRIPTORS_MAX - 1)
 SIZES = st.sampled_from([0, 1, 3, 100, 4095, 4096, 4097, 9000])
 OFFSETS = st.sampled_from([0, 1, 5, 4095, 4096, 5000, 8192, 12_000, 1 << 20, -1])
-# Without setuid and setgid: a write by anybody but root takes them off, which is not modelled.
-MODES = st.sampled_from([0o777, 0o644, 0o600, 0o500, 0o300, 0o000, 0o1777, 0o755])
+MODES = st.sampled_from(
+    [0o777, 0o644, 0o600, 0o500, 0o300, 0o000, 0o1777, 0o755, 0o2777, 0o2766, 0o6755, 0o4644]
+)
 DATA = st.builds(
     lambda size, letter: letter * size, SIZES, st.sampled_from([b"A", b"B", b"C", b"\0"])
 )
+SIMPLE = [
+    "fsync", "fdatasync", "fstat", "get_inheritable", "get_blocking", "isatty", "listxattr",
+]  # fmt: skip
+ARITIES = [
+    ("read", 1), ("pread", 2), ("write", 1), ("pwrite", 2), ("lseek", 2), ("ftruncate", 1),
+    ("posix_fallocate", 2), ("posix_fadvise", 3), ("fchmod", 1), ("fchown", 2), ("utime", 1),
+    ("set_inheritable", 1), ("set_blocking", 1), ("readv", 1), ("writev", 1), ("truncate", 1),
+]  # fmt: skip
+# No large number that fits: files of many gigabytes would be read at the end of a run.
+ODD = st.sampled_from([None, 1.5, "x", b"xy", [], True, 0, 7, -1, 1 << 64, (1, 2), [b"x"]])
 OPTIONS = (
     os.O_CREAT, os.O_CREAT, os.O_EXCL, os.O_TRUNC, os.O_APPEND, os.O_DIRECTORY, os.O_NOFOLLOW,
-    os.O_SYNC, os.O_DSYNC, os.O_TMPFILE, os.O_CLOEXEC,
+    os.O_SYNC, os.O_DSYNC, os.O_TMPFILE, os.O_CLOEXEC, os.O_NONBLOCK,
 )  # fmt: skip
 FLAGS = st.builds(
     lambda access, options: reduce(or_, options, access),
@@ -72,28 +83,28 @@ FLAGS = st.builds(
 
 
 class RandomCalls(RuleBasedStateMachine):
-    """Every call of the handle; a machine that stands on it says what they are compared with."""
+    """The calls of ``os``; a subclass compares the arms, or an arm with itself."""
 
     arms: Sequence[Arm]
     tops: Sequence[int]
     seeks: bool
 
     def begin(self, *arms: Arm) -> None:
-        """Start with nothing open in the arms but the directory at the top."""
+        """Start with one open descriptor in each arm, that of the directory at the top."""
         self.arms = arms
         self.tops = [arm.os.open(arm.top, os.O_RDONLY) for arm in arms]
         self.seeks = all(
             arm.is_simulated or file_system_type(arm.top) in SEEKS_LIKE_EXT4 for arm in arms
         )
-        # The youngest last; each is one descriptor for every arm.
+        # In the order of opening; each is one descriptor for every arm.
         self.descriptors: list[Sequence[int]] = []
 
     def populate(self) -> None:
-        """Make a few things to begin with: in an empty directory most calls find nothing."""
-        self.mkdir(Place("d", 0), 0o755)
-        self.symlink(Place("d", 0), Place("c", 0))
+        """Make a directory, a link and files: in an empty directory most calls fail with ENOENT."""
+        self.mkdir(RandomPath("d", 0), 0o755)
+        self.symlink(RandomPath("d", 0), RandomPath("c", 0))
         for name, options in (("d/a", 0), ("b", os.O_APPEND), ("a", 0)):
-            self.open(Place(name, 0), os.O_RDWR | os.O_CREAT | options, 0o644)
+            self.open(RandomPath(name, 0), os.O_RDWR | os.O_CREAT | options, 0o644)
             self.write(0, name.encode() * 2000)
 
     # -- driving the arms ----------------------------------------------------------------
@@ -103,7 +114,7 @@ class RandomCalls(RuleBasedStateMachine):
         raise NotImplementedError
 
     def opened(self, call: Callable[[Arm, int], int]) -> None:
-        """Make a call that returns a descriptor, and keep what it returned."""
+        """Make a call that returns a descriptor, and append that to the open ones."""
         found: list[int] = []
 
         def opening(arm: Arm, index: int) -> str:
@@ -114,25 +125,25 @@ class RandomCalls(RuleBasedStateMachine):
             self.descriptors.append(found)
 
     def pick(self, choice: int) -> Sequence[int]:
-        """Return a descriptor for every arm; 0 is the youngest."""
+        """Return a descriptor for every arm; 0 is the last that was opened."""
         if not self.descriptors:
             return self.tops
         return self.descriptors[-1 - choice % len(self.descriptors)]
 
-    def where(self, arm: Arm, index: int, place: Place) -> tuple[str, int | None]:
-        """Return the path and the ``dir_fd`` of a place in one arm."""
-        if place.descriptor is None:
-            return f"{arm.top}/{place.text}", None
-        if place.descriptor == 0:
-            return place.text, self.tops[index]
-        return place.text, self.pick(place.descriptor - 1)[index]
+    def where(self, arm: Arm, index: int, path: RandomPath) -> tuple[str, int | None]:
+        """Return the path and the ``dir_fd`` of a path in one arm."""
+        if path.descriptor is None:
+            return f"{arm.top}/{path.text}", None
+        if path.descriptor == 0:
+            return path.text, self.tops[index]
+        return path.text, self.pick(path.descriptor - 1)[index]
 
-    def at(self, name: str, place: Place, *arguments: Any, **named: Any) -> Any:
-        """Make the call ``name`` on a place."""
+    def at(self, name: str, path: RandomPath, *arguments: Any, **named: Any) -> Any:
+        """Make the call ``name`` on a path."""
 
         def call(arm: Arm, index: int) -> Any:
-            path, dir_fd = self.where(arm, index, place)
-            return getattr(arm.os, name)(path, *arguments, dir_fd=dir_fd, **named)
+            text, dir_fd = self.where(arm, index, path)
+            return getattr(arm.os, name)(text, *arguments, dir_fd=dir_fd, **named)
 
         return self.both(call)
 
@@ -144,18 +155,18 @@ class RandomCalls(RuleBasedStateMachine):
     # -- descriptors -------------------------------------------------------------------
 
     @precondition(lambda self: len(self.descriptors) < DESCRIPTORS_MAX)
-    @rule(place=PLACES, flags=FLAGS, mode=MODES)
-    def open(self, place: Place, flags: int, mode: int) -> None:
+    @rule(path=PATHS, flags=FLAGS, mode=MODES)
+    def open(self, path: RandomPath, flags: int, mode: int) -> None:
         def call(arm: Arm, index: int) -> int:
-            path, dir_fd = self.where(arm, index, place)
-            return int(arm.os.open(path, flags, mode, dir_fd=dir_fd))
+            text, dir_fd = self.where(arm, index, path)
+            return int(arm.os.open(text, flags, mode, dir_fd=dir_fd))
 
         self.opened(call)
 
     @precondition(lambda self: len(self.descriptors) < DESCRIPTORS_MAX)
-    @rule(place=PLACES)
-    def open_to_write(self, place: Place) -> None:
-        self.open(place, os.O_RDWR | os.O_CREAT, 0o644)
+    @rule(path=PATHS)
+    def open_to_write(self, path: RandomPath) -> None:
+        self.open(path, os.O_RDWR | os.O_CREAT, 0o644)
 
     @precondition(lambda self: 0 < len(self.descriptors) < DESCRIPTORS_MAX)
     @rule(choice=DESCRIPTORS)
@@ -168,7 +179,7 @@ class RandomCalls(RuleBasedStateMachine):
     def close(self, choice: int) -> None:
         found = self.descriptors.pop(-1 - choice % len(self.descriptors))
         self.both(lambda arm, index: arm.os.close(found[index]))
-        # A descriptor that is used after it was closed; nothing else can have taken it.
+        # Use after close: no other file can have taken the number yet.
         self.both(lambda arm, index: arm.os.fsync(found[index]))
 
     @rule(choice=DESCRIPTORS, length=st.one_of(SIZES, st.just(-1)))
@@ -216,12 +227,45 @@ class RandomCalls(RuleBasedStateMachine):
     @rule(choice=DESCRIPTORS, offset=OFFSETS, length=OFFSETS)
     def posix_fallocate(self, choice: int, offset: int, length: int) -> None:
         if self.on("posix_fallocate", choice, offset, length) is None:
-            # What is allocated and unwritten is a hole or not, as the page cache has it.
+            # Allocated and unwritten blocks are holes or data, depending on the page cache.
             self.seeks = False
 
-    @rule(choice=DESCRIPTORS, name=st.sampled_from(["fsync", "fdatasync", "fstat"]))
+    @rule(choice=DESCRIPTORS, name=st.sampled_from(SIMPLE))
     def simple(self, choice: int, name: str) -> None:
         self.on(name, choice)
+
+    @precondition(lambda self: bool(self.descriptors))
+    @rule(choice=DESCRIPTORS, other=DESCRIPTORS, inheritable=st.booleans())
+    def dup2(self, choice: int, other: int, inheritable: bool) -> None:
+        found, replaced = self.pick(choice), self.pick(other)
+
+        def call(arm: Arm, index: int) -> bool:
+            new: int = arm.os.dup2(found[index], replaced[index], inheritable)
+            return new == replaced[index]
+
+        self.both(call)
+
+    @rule(
+        choice=DESCRIPTORS,
+        name=st.sampled_from(["set_inheritable", "set_blocking"]),
+        flag=st.sampled_from([False, True, 0, 2]),
+    )
+    def set_flag(self, choice: int, name: str, flag: int) -> None:
+        self.on(name, choice, flag)
+
+    @rule(choice=DESCRIPTORS, offset=OFFSETS, length=OFFSETS, advice=st.integers(-1, 6))
+    def posix_fadvise(self, choice: int, offset: int, length: int, advice: int) -> None:
+        self.on("posix_fadvise", choice, offset, length, advice)
+
+    @rule(
+        choice=DESCRIPTORS,
+        call=st.sampled_from(ARITIES),
+        odd=st.lists(ODD, min_size=3, max_size=3),
+    )
+    def odd_arguments(self, choice: int, call: tuple[str, int], odd: list[object]) -> None:
+        name, arity = call
+        if not (name == "lseek" and self.is_directory(choice)):
+            self.on(name, choice, *odd[:arity])
 
     @rule(
         source=DESCRIPTORS,
@@ -243,106 +287,107 @@ class RandomCalls(RuleBasedStateMachine):
     @rule(source=DESCRIPTORS, sink=DESCRIPTORS, count=SIZES, start=st.one_of(st.none(), OFFSETS))
     def sendfile(self, source: int, sink: int, count: int, start: int | None) -> None:
         found, to_found = self.pick(source), self.pick(sink)
-        looks = self.arms[0].os
-        if os.path.samestat(looks.fstat(found[0]), looks.fstat(to_found[0])):
-            # What overlaps is undefined: Linux sends pages, not bytes.
+        fstat = self.arms[0].os.fstat
+        if os.path.samestat(fstat(found[0]), fstat(to_found[0])):
+            # Overlapping ranges are undefined: Linux sends pages, not bytes.
             return
         self.both(lambda arm, index: arm.os.sendfile(to_found[index], found[index], start, count))
 
     # -- names -------------------------------------------------------------------------
 
-    @rule(place=PLACES, mode=MODES)
-    def mkdir(self, place: Place, mode: int) -> None:
-        self.at("mkdir", place, mode)
+    @rule(path=PATHS, mode=MODES)
+    def mkdir(self, path: RandomPath, mode: int) -> None:
+        self.at("mkdir", path, mode)
 
-    @rule(place=PLACES)
-    def rmdir(self, place: Place) -> None:
-        self.at("rmdir", place)
+    @rule(path=PATHS)
+    def rmdir(self, path: RandomPath) -> None:
+        self.at("rmdir", path)
 
-    @rule(place=PLACES)
-    def unlink(self, place: Place) -> None:
-        self.at("unlink", place)
+    @rule(path=PATHS)
+    def unlink(self, path: RandomPath) -> None:
+        self.at("unlink", path)
 
-    @rule(place=PLACES, to_place=PLACES)
-    def rename(self, place: Place, to_place: Place) -> None:
-        self.two("rename", place, to_place)
+    @rule(path=PATHS, to_path=PATHS)
+    def rename(self, path: RandomPath, to_path: RandomPath) -> None:
+        self.two("rename", path, to_path)
 
-    @rule(place=PLACES, to_place=PLACES)
-    def replace(self, place: Place, to_place: Place) -> None:
-        self.two("replace", place, to_place)
+    @rule(path=PATHS, to_path=PATHS)
+    def replace(self, path: RandomPath, to_path: RandomPath) -> None:
+        self.two("replace", path, to_path)
 
-    @rule(place=PLACES, to_place=PLACES, follow=st.booleans())
-    def link(self, place: Place, to_place: Place, follow: bool) -> None:
-        self.two("link", place, to_place, follow_symlinks=follow)
+    @rule(path=PATHS, to_path=PATHS, follow=st.booleans())
+    def link(self, path: RandomPath, to_path: RandomPath, follow: bool) -> None:
+        self.two("link", path, to_path, follow_symlinks=follow)
 
-    def two(self, name: str, place: Place, to_place: Place, **named: Any) -> None:
+    def two(self, name: str, path: RandomPath, to_path: RandomPath, **named: Any) -> None:
         def call(arm: Arm, index: int) -> Any:
-            path, dir_fd = self.where(arm, index, place)
-            to_path, to_dir_fd = self.where(arm, index, to_place)
+            text, dir_fd = self.where(arm, index, path)
+            to_text, to_dir_fd = self.where(arm, index, to_path)
             return getattr(arm.os, name)(
-                path, to_path, src_dir_fd=dir_fd, dst_dir_fd=to_dir_fd, **named
+                text, to_text, src_dir_fd=dir_fd, dst_dir_fd=to_dir_fd, **named
             )
 
         self.both(call)
 
-    @rule(points_to=PLACES, place=PLACES)
-    def symlink(self, points_to: Place, place: Place) -> None:
+    @rule(points_to=PATHS, path=PATHS)
+    def symlink(self, points_to: RandomPath, path: RandomPath) -> None:
         def call(arm: Arm, index: int) -> Any:
-            path, dir_fd = self.where(arm, index, place)
-            text = f"{arm.top}/{points_to.text}" if points_to.descriptor is None else points_to.text
-            return arm.os.symlink(text, path, dir_fd=dir_fd)
+            text, dir_fd = self.where(arm, index, path)
+            is_absolute = points_to.descriptor is None
+            link_text = f"{arm.top}/{points_to.text}" if is_absolute else points_to.text
+            return arm.os.symlink(link_text, text, dir_fd=dir_fd)
 
         self.both(call)
 
-    # -- attributes and looks ----------------------------------------------------------
+    # -- attributes and listings -------------------------------------------------------
 
-    @rule(place=PLACES, name=st.sampled_from(["stat", "lstat", "readlink"]))
-    def look(self, place: Place, name: str) -> None:
-        self.at(name, place)
+    @rule(path=PATHS, name=st.sampled_from(["stat", "lstat", "readlink"]))
+    def stat(self, path: RandomPath, name: str) -> None:
+        self.at(name, path)
 
-    @rule(place=PLACES, mode=st.integers(0, 7), follow=st.booleans())
-    def access(self, place: Place, mode: int, follow: bool) -> None:
-        self.at("access", place, mode, follow_symlinks=follow, effective_ids=True)
+    @rule(path=PATHS, mode=st.integers(0, 7), follow=st.booleans())
+    def access(self, path: RandomPath, mode: int, follow: bool) -> None:
+        self.at("access", path, mode, follow_symlinks=follow, effective_ids=True)
 
-    @rule(place=PLACES, mode=MODES)
-    def chmod(self, place: Place, mode: int) -> None:
-        self.at("chmod", place, mode)
+    @rule(path=PATHS, mode=MODES)
+    def chmod(self, path: RandomPath, mode: int) -> None:
+        self.at("chmod", path, mode)
 
     @rule(choice=DESCRIPTORS, mode=MODES)
     def fchmod(self, choice: int, mode: int) -> None:
         self.on("fchmod", choice, mode)
 
-    @rule(place=PLACES, owner=st.sampled_from([-1, 0, 1, 65534]), follow=st.booleans())
-    def chown(self, place: Place, owner: int, follow: bool) -> None:
-        self.at("chown", place, owner, owner, follow_symlinks=follow)
+    @rule(path=PATHS, owner=st.sampled_from([-1, 0, 1, 65534]), follow=st.booleans())
+    def chown(self, path: RandomPath, owner: int, follow: bool) -> None:
+        self.at("chown", path, owner, owner, follow_symlinks=follow)
 
-    @rule(place=PLACES, seconds=st.one_of(st.none(), st.integers(0, 9)), follow=st.booleans())
-    def utime(self, place: Place, seconds: int | None, follow: bool) -> None:
+    @rule(path=PATHS, seconds=st.one_of(st.none(), st.integers(0, 9)), follow=st.booleans())
+    def utime(self, path: RandomPath, seconds: int | None, follow: bool) -> None:
         if seconds is None:
-            self.at("utime", place, follow_symlinks=follow)
+            self.at("utime", path, follow_symlinks=follow)
         else:
             moment = EXPLICIT_NS - 10**18 + seconds
-            self.at("utime", place, ns=(moment, moment), follow_symlinks=follow)
+            self.at("utime", path, ns=(moment, moment), follow_symlinks=follow)
 
-    @rule(place=PLACES, length=OFFSETS)
-    def truncate(self, place: Place, length: int) -> None:
+    @rule(path=PATHS, length=OFFSETS)
+    def truncate(self, path: RandomPath, length: int) -> None:
         def call(arm: Arm, _index: int) -> Any:
-            return arm.os.truncate(f"{arm.top}/{place.text}", length)
+            return arm.os.truncate(f"{arm.top}/{path.text}", length)
 
         self.both(call)
 
-    @rule(place=PLACES)
-    def listdir(self, place: Place) -> None:
-        self.both(lambda arm, _index: arm.os.listdir(f"{arm.top}/{place.text}"))
+    @rule(path=PATHS)
+    def listdir(self, path: RandomPath) -> None:
+        self.both(lambda arm, _index: arm.os.listdir(f"{arm.top}/{path.text}"))
 
     @rule(choice=DESCRIPTORS)
     def listdir_of_descriptor(self, choice: int) -> None:
         self.on("listdir", choice)
 
-    @rule(place=PLACES)
-    def scandir(self, place: Place) -> None:
+    @rule(path=PATHS)
+    def scandir(self, path: RandomPath) -> None:
         def call(arm: Arm, _index: int) -> Any:
-            with arm.os.scandir(f"{arm.top}/{place.text}") as entries:
+            with arm.os.scandir(f"{arm.top}/{path.text}") as entries:
                 return [
                     [entry.name, neutral(arm, entry.path), str(entry.is_symlink())]
                     for entry in entries
@@ -355,9 +400,9 @@ class RandomCalls(RuleBasedStateMachine):
         found = self.pick(choice)
         self.both(lambda arm, index: arm.fcntl.flock(found[index], operation | 4))
 
-    # -- looking -------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------
 
     def is_directory(self, choice: int) -> bool:
-        """Say whether a descriptor is one of a directory."""
+        """Return whether a descriptor refers to a directory."""
         status = self.arms[0].os.fstat(self.pick(choice)[0])
-        return stat.S_ISDIR(status.st_mode)
+        return S_ISDIR(status.st_mode)

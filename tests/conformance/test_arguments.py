@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.arms import Arm, real, simulated
+from tests.conformance.arms import Arm
 from tests.conformance.calls import put
 from tests.conformance.outcome import outcome
 
@@ -258,13 +258,6 @@ ROWS = [
     _row("write", "descriptor", "data"),
     _row("writev", "descriptor", "buffers"),
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def both() -> Iterator[tuple[Arm, Arm]]:
-    """Provide both arms at once, in which every call is made side by side."""
-    with real() as real_arm:
-        yield simulated(os.geteuid()), real_arm
 
 
 def _tried(arm: Arm, row: Row, index: int, value: Value) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import errno
+import gc
 import io
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import pytest
 
 from tests.conformance.arms import Arm
 from tests.conformance.calls import content, fails, put
+from tests.conformance.outcome import outcome
 
 
 @pytest.mark.parametrize("mode", ["r", "w", "x", "a", "r+", "w+", "x+", "a+"])
@@ -139,6 +143,118 @@ def test_errors_name_the_file(arm: Arm) -> None:
     fails(errno.EEXIST, arm.open, arm.path("f"), "x")
     with pytest.raises(LookupError, match="unknown encoding"):
         arm.open(arm.path("f"), encoding="no such codec")
+
+
+class Index:
+    """An integer that is no ``int``."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+PATH = object()
+"""Stands for the path of a file."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (None,), (1.5,), ([],), (-1,), (1 << 40,), (Index(-5),), (bytearray(b"a"),), ("a\0b",),
+        (b"a\0b",), (PATH, 5), (PATH, None), (PATH, b"r"), (PATH, ""), (PATH, "b"), (PATH, "+"),
+        (PATH, "U"), (PATH, "rU"), (PATH, "r", "x"), (PATH, "r", 1.5), (PATH, "r", None),
+        (PATH, "r", -7), (PATH, "rb", -7), (PATH, "rb", 1), (PATH, "r", Index(16)),
+        (PATH, "rb", 1 << 70), (PATH, "w", 0), (PATH, "r", -1, 5),
+        (PATH, "r", -1, None, 5), (PATH, "r", -1, None, "x"), (PATH, "r", -1, None, None, 5),
+        (PATH, "r", -1, None, None, None, 1.5), (PATH, "r", -1, None, None, None, True, 5),
+        (PATH, "r", -1, None, None, None, True, lambda name, flags: "x"),
+        (PATH, "r", -1, None, None, None, True, lambda name, flags: None),
+    ],
+)  # fmt: skip
+def test_odd_arguments_of_open_are_those_of_cpython(
+    both: tuple[Arm, Arm], arguments: tuple[Any, ...]
+) -> None:
+    def opened(arm: Arm) -> Any:
+        path = put(arm, "a", b"content")
+        with arm.open(*(path if item is PATH else item for item in arguments)) as file:
+            return str(file.read())
+
+    actual, expected = (outcome(arm, lambda arm=arm: opened(arm)) for arm in both)  # type: ignore[misc]
+    assert actual == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("seek", 1.5), ("seek", "1"), ("seek", 1 << 64), ("seek", Index(3)), ("seek", -1),
+        ("read", 1.5), ("read", Index(2)), ("read", None), ("read", -5), ("read", "1"),
+        ("write", "text"), ("write", 5), ("write", memoryview(b"abcd")[::2]),
+        ("write", memoryview(b"abcdefgh").cast("I")), ("readinto", b"xx"), ("readinto", "text"),
+        ("readinto", memoryview(bytearray(4))[::2]), ("readinto", bytearray(3)),
+        ("truncate", 1.5), ("truncate", -1), ("truncate", None), ("truncate", 1 << 64),
+        ("writelines", [b"a", bytearray(b"b")]), ("writelines", ["a"]),
+    ],
+)  # fmt: skip
+def test_odd_arguments_of_raw_files_are_those_of_cpython(
+    both: tuple[Arm, Arm], name: str, argument: Any
+) -> None:
+    def called(arm: Arm) -> Any:
+        with arm.open(put(arm, "a", b"content"), "r+b", 0) as file:
+            result = getattr(file, name)(argument)
+            return result, file.tell(), file.isatty(), content(arm, arm.path("a"))
+
+    actual, expected = (outcome(arm, lambda arm=arm: called(arm)) for arm in both)  # type: ignore[misc]
+    assert actual == expected
+
+
+def _type_neutral(text: str) -> str:
+    return text.replace("_io.FileIO", "RawFile")
+
+
+@pytest.mark.parametrize(("mode", "buffering"), [("rb", 0), ("rb", -1), ("r+b", -1), ("r", -1)])
+def test_a_file_object_shows_its_name_and_mode_and_cannot_be_pickled(
+    both: tuple[Arm, Arm], mode: str, buffering: int
+) -> None:
+    found = []
+    for arm in both:
+        file = arm.open(put(arm, "a"), mode, buffering)
+        errors = []
+        for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError) as caught:
+                duplicate(file)
+            errors.append(_type_neutral(str(caught.value)))
+        shown = _type_neutral(repr(file)).replace(arm.top, "<top>")
+        file.close()
+        found.append((shown, _type_neutral(repr(file)).replace(arm.top, "<top>"), errors))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("mode", "buffering"), [("rb", 0), ("wb", 0), ("rb", -1), ("w", -1)])
+def test_a_file_object_that_is_dropped_unclosed_warns(arm: Arm, mode: str, buffering: int) -> None:
+    path = put(arm, "a")
+    file = arm.open(path, mode, buffering)
+    shown = repr(file)
+    with pytest.warns(ResourceWarning) as caught:
+        del file
+    assert [(str(warning.message), warning.filename) for warning in caught] == [
+        (f"unclosed file {shown}", __file__)
+    ]
+
+
+def test_a_file_object_over_a_lent_descriptor_is_dropped_silently(arm: Arm) -> None:
+    descriptor = arm.os.open(put(arm, "a"), os.O_RDONLY)
+    arm.open(descriptor, "rb", closefd=False)
+    gc.collect()
+    arm.os.close(descriptor)
+
+
+def test_the_buffer_has_the_size_of_a_block_and_text_the_encoding_of_the_locale(arm: Arm) -> None:
+    with arm.open(put(arm, "a"), "rb", 0) as raw:
+        assert raw._blksize == arm.os.fstat(raw.fileno()).st_blksize
+    with arm.open(arm.path("a")) as text, open(os.devnull) as real_text:
+        assert text.encoding == real_text.encoding
 
 
 def test_a_closed_file_answers_nothing(arm: Arm) -> None:

@@ -60,11 +60,11 @@ class DescriptorCalls(ProcessState):
         if fd == fd2:
             if not inheritable:
                 raise os_error(errno.EINVAL)
-        else:
-            if fd2 in self._files:
-                with suppress(OSError):
-                    self._close(fd2)
-            self._descriptors.add_at(fd2, file)
+            return fd2
+        if fd2 in self._files:
+            with suppress(OSError):
+                self._close(fd2)
+        self._descriptors.add_at(fd2, file)
         if inheritable:
             self._descriptors.inheritable.add(fd2)
         return fd2

@@ -13,6 +13,7 @@ import warnings
 from typing import Final
 
 from sim.disk.cache.inode import BLOCK_BYTES
+from sim.disk.calls.arguments import c_int
 from sim.disk.calls.path_name import FileDescriptorOrPath
 from sim.disk.calls.raw_file import FileProcess, Opener, RawFile
 
@@ -37,8 +38,13 @@ def open_file(  # noqa: PLR0913, PLR0917 - as in io.open
 
     Raises ``ValueError`` for arguments that exclude one another, ``OSError`` as ``open(2)``.
     """
-    if not hasattr(type(file), "__index__") and not isinstance(file, float):
+    if not hasattr(type(file), "__index__"):
         file = os.fspath(file)  # type: ignore[arg-type]
+    buffering, closefd = c_int(buffering), bool(c_int(closefd))
+    _check_text("mode", mode, "str")
+    for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline)):
+        if value is not None:
+            _check_text(name, value, "str or None")
     _check_mode(mode)
     is_binary = "b" in mode
     if is_binary:
@@ -79,14 +85,18 @@ def _buffered(
     return io.BufferedRandom(raw, size_bytes)
 
 
+def _check_text(name: str, value: object, accepted: str) -> None:
+    if not isinstance(value, str):
+        kind = "None" if value is None else type(value).__name__
+        raise TypeError(f"open() argument '{name}' must be {accepted}, not {kind}")
+
+
 def _check_mode(mode: str) -> None:
-    if not isinstance(mode, str):
-        raise TypeError(f"open() argument 'mode' must be str, not {type(mode).__name__}")
     if set(mode) - set("rwxabt+") or len(set(mode)) != len(mode):
         raise ValueError(f"invalid mode: {mode!r}")
     if "b" in mode and "t" in mode:
         raise ValueError("can't have text and binary mode at once")
-    if len(set(mode) & set("rwxa")) != 1:
+    if len(set(mode) & set("rwxa")) > 1:
         raise ValueError("must have exactly one of create/read/write/append mode")
 
 

@@ -8,10 +8,11 @@ import os
 import stat
 import warnings
 from collections.abc import Callable
+from operator import index
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from sim.disk.cache.inode import BLOCK_BYTES
-from sim.disk.calls.arguments import c_int, off_t
+from sim.disk.calls.arguments import INT_MAX, writable_view
 from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
 from sim.disk.os_error import os_error
 
@@ -27,6 +28,7 @@ _FLAGS: Final = {
     "x": os.O_CREAT | os.O_EXCL,
     "a": os.O_CREAT | os.O_APPEND,
 }
+_NO_ACCESS: Final = "Must have exactly one of create/read/write/append mode and at most one plus"
 
 
 class FileProcess(Protocol):
@@ -65,7 +67,9 @@ class RawFile(io.RawIOBase):
         self._collected = False
         self._owns_descriptor = False
         self._updates = "+" in mode
-        self._access = next(letter for letter in mode if letter in _FLAGS)
+        self._access = next((letter for letter in mode if letter in _FLAGS), "")
+        if not self._access:
+            raise ValueError(_NO_ACCESS)
         self.name = file
         self._descriptor = self._opened(file, closefd=closefd, opener=opener)
         self._check()
@@ -73,13 +77,16 @@ class RawFile(io.RawIOBase):
 
     def _opened(self, file: Any, *, closefd: bool, opener: Opener | None) -> int:
         """Return the descriptor to use, in the order of checks of ``io.FileIO``."""
-        if isinstance(file, float):
-            raise TypeError("integer argument expected, got float")
         if hasattr(type(file), "__index__"):
-            descriptor = c_int(file)
+            descriptor = int(index(file))
+            if abs(descriptor) > INT_MAX:
+                kind = type(file).__name__
+                raise TypeError(f"expected str, bytes or os.PathLike object, not {kind}")
             if descriptor < 0:
                 raise ValueError("negative file descriptor")
             return descriptor
+        if b"\0" in os.fsencode(file):
+            raise ValueError("embedded null byte")
         if not closefd:
             raise ValueError("Cannot use closefd=False with file name")
         access = os.O_RDWR if self._updates else os.O_WRONLY if self.writable() else os.O_RDONLY
@@ -104,13 +111,12 @@ class RawFile(io.RawIOBase):
             process.lseek(descriptor, 0, os.SEEK_END)
 
     def __repr__(self) -> str:
-        kind = f"{type(self).__module__}.{type(self).__qualname__}"
         if self.closed:
-            return f"<{kind} [closed]>"
-        return f"<{kind} name={self.name!r} mode={self.mode!r} closefd={self.closefd}>"
+            return "<RawFile [closed]>"
+        return f"<RawFile name={self.name!r} mode={self.mode!r} closefd={self.closefd}>"
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
-        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
+        raise TypeError("cannot pickle 'RawFile' object")
 
     # -- properties ------------------------------------------------------------------------
 
@@ -147,13 +153,33 @@ class RawFile(io.RawIOBase):
         self._must_be_open()
         return self._descriptor
 
+    def isatty(self) -> bool:
+        self._must_be_open()
+        return False
+
     # -- calls -----------------------------------------------------------------------------
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read up to ``size`` bytes; to the end of the file if that is None or negative."""
+        if size is None:
+            size = -1
+        elif not hasattr(type(size), "__index__"):
+            kind = type(size).__name__
+            raise TypeError(f"argument should be integer or None, not '{kind}'")
+        data = super().read(size)
+        assert data is not None
+        return data
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Read into ``buffer``; return the number of bytes."""
         if not self.readable():
             raise io.UnsupportedOperation("File not open for reading")
-        view = memoryview(buffer).cast("B")
+        try:
+            view = writable_view(buffer)
+        except (TypeError, BufferError):
+            kind = type(buffer).__name__
+            message = f"readinto() argument must be read-write bytes-like object, not {kind}"
+            raise TypeError(message) from None
         data = self._process.read(self._descriptor, view.nbytes)
         view[: len(data)] = data
         return len(data)
@@ -175,7 +201,7 @@ class RawFile(io.RawIOBase):
     def truncate(self, size: int | None = None, /) -> int:
         if not self.writable():
             raise io.UnsupportedOperation("File not open for writing")
-        size = self.tell() if size is None else off_t(size)
+        size = self.tell() if size is None else size
         self._process.ftruncate(self._descriptor, size)
         return size
 
@@ -184,14 +210,14 @@ class RawFile(io.RawIOBase):
         if self.closed:
             return
         if getattr(self, "_finalizing", False):
-            self._dealloc_warn(self)
+            self._dealloc_warn(self, stacklevel=3)
         super().close()
         if self._owns_descriptor and not self._is_discarded():
             self._process.close(self._descriptor)
 
     # -- garbage collection ----------------------------------------------------------------
 
-    def _dealloc_warn(self, source: object) -> None:
+    def _dealloc_warn(self, source: object, *, stacklevel: int = 2) -> None:
         """Warn that ``source`` was not closed, unless its process is dead.
 
         The buffers of ``io`` call this method of their raw file when they are collected, before
@@ -199,7 +225,8 @@ class RawFile(io.RawIOBase):
         """
         self._collected = True
         if self._owns_descriptor and not self._process.poisoned:
-            warnings.warn(f"unclosed file {source!r}", ResourceWarning, stacklevel=2, source=source)
+            message = f"unclosed file {source!r}"
+            warnings.warn(message, ResourceWarning, stacklevel=stacklevel, source=source)
 
     def _is_discarded(self) -> bool:
         """Return whether the file is being collected after the death of its process."""

@@ -111,14 +111,12 @@ class StatCalls(ProcessState):
     def pathconf(self, path: FileDescriptorOrPath, name: str | int) -> int:
         """Return a limit of ``os.pathconf_names``; -1 if there is none."""
         where, number = path_or_descriptor(path, "pathconf"), configuration_name(name)
-        self._find(where, None, path)
-        return _limit(number)
+        return _limit(number, self._find(where, None, path))
 
     def fpathconf(self, fd: int, name: str | int, /) -> int:
         """Return a limit for an open file; -1 if there is none."""
         fd, number = file_descriptor(fd), configuration_name(name)
-        self._file(fd)
-        return _limit(number)
+        return _limit(number, self._inode(self._file(fd).number))
 
     def listxattr(
         self, path: FileDescriptorOrPath | None = None, *, follow_symlinks: bool = True
@@ -178,7 +176,9 @@ def _file_system() -> os.statvfs_result:
     )  # fmt: skip
 
 
-def _limit(number: int) -> int:
+def _limit(number: int, inode: Inode) -> int:
     if number not in _LIMIT_OF_NUMBER:
         raise os_error(errno.EINVAL)
+    if number == os.pathconf_names["PC_ASYNC_IO"] and not inode.is_file:
+        return _NO_LIMIT
     return _LIMIT_OF_NUMBER[number]

@@ -95,7 +95,8 @@ def test_a_killed_process_leaves_the_others_alive(process: Process) -> None:
     other = Process(process.disk)
     process.poison()
     assert not other.poisoned
-    assert other.open_file("/a", "rb").read() == b"content"
+    with other.open_file("/a", "rb") as file:
+        assert file.read() == b"content"
 
 
 def test_the_death_of_a_process_releases_its_locks(process: Process) -> None:
@@ -142,7 +143,9 @@ def test_a_kill_loses_data_that_was_never_flushed(process: Process) -> None:
     file = process.open_file("/a", "ab")
     file.write(b" and more")
     survivor = Process(Disk(process.disk.snapshot()))
-    assert survivor.open_file("/a", "rb").read() == b"content"
+    with survivor.open_file("/a", "rb") as found:
+        assert found.read() == b"content"
+    process.disk.power_off()
 
 
 @pytest.mark.parametrize("mode", ["w", "wb", "r+b"])
@@ -164,7 +167,7 @@ def test_a_file_object_that_is_closed_after_the_death_raises_once(
 def test_an_abandoned_file_object_of_a_living_process_is_flushed(process: Process) -> None:
     file = process.open_file("/b", "wb")
     file.write(b"content")
-    del file
-    gc.collect()
+    with pytest.warns(ResourceWarning, match="^unclosed file"):
+        del file
     assert process.stat("/b").st_size == 7
     assert list(process._descriptors.files) == [DESCRIPTOR]
