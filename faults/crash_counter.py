@@ -69,6 +69,7 @@ class CrashCounter:
 
     def before(self, operation: Operation, number: int) -> Operation:
         """Crash if nothing of the operation is to happen."""
+        assert self.remaining > 0, "the disk is off after the crash"
         is_last = self.remaining == 1
         if is_last and self.phase is Phase.BEFORE:
             self._crash(operation, number)

@@ -79,6 +79,7 @@ class FaultInjector:
             raise HarnessError(f"fault plan '{self.plan}': a rule on the clock needs a clock")
         for one in self._injectors:
             one.boot(disk)
+        assert disk.descriptor_interposer is None
         self._disk = disk
         disk.interposer = disk.descriptor_interposer = self
         if has_clock_rules and clock is not None:

@@ -128,6 +128,7 @@ class World(Generic[H]):
         """Start the next lifetime and return its host; ``HarnessError`` while one is alive."""
         if self._boot is not None:
             raise HarnessError("two hosts on one disk: end the first one before boot()")
+        assert not self._at_end, "the end of a lifetime has called them all"
         self.clock.boot()
         self.boots += 1
         disk = Disk(self.image, self.model, self.clock.wall_ns)

@@ -138,6 +138,7 @@ class Timers:
         handle.timers = None
         if handle.callback is None:
             self._cancelled -= 1
+            assert self._cancelled >= 0
         return handle
 
 

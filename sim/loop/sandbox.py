@@ -108,6 +108,7 @@ class Sandbox:
         failure: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        assert self._depth > 0
         self._depth -= 1
         if self._depth:
             return

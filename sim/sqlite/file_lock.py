@@ -66,8 +66,10 @@ class FileLock:
 
     def release(self, holder: LockHolder, wanted: int) -> None:
         """Lower the level of ``holder`` to ``wanted``, SHARED or NONE."""
+        assert wanted in {NONE, SHARED}
         if holder.level <= wanted:
             return
+        assert holder in self.holders
         holder.level = wanted
         if wanted == NONE:
             self.holders.remove(holder)

@@ -262,6 +262,7 @@ def _seed_of(disk: Disk, database: Inode | None, seed: int) -> bytes:
 
 
 def _seed_sqlite(seed: bytes) -> None:
+    assert len(seed) == _SEED_BYTES
     source = _SeedVFS(seed)
     apsw.randomness(0)
     apsw.randomness(1)
