@@ -1,1 +1,5 @@
-"""What must be true: shadows, violations, sometimes-marks."""
+"""Oracles: executable specifications, and the violations that they prove.
+
+The modules here are generic and know no application. ``oracles.runtime`` specifies the agent
+runtime.
+"""

@@ -1,7 +1,7 @@
-"""What a workload said about its own progress: what it began, and what it was told is safe.
+"""The history of a workload: the values that it attempted and those that it acknowledged.
 
-A crash cuts a history at one operation of the disk. What was acknowledged by then must be
-there; what was in flight may be there or not; everything later is impossible.
+A crash cuts a history at one operation of the disk. Every value acknowledged by then must have
+survived, a value in flight may have survived, and later values cannot exist.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
-    """``after``: how many operations of the disk had been done when it was said."""
+class HistoryEntry(NamedTuple):
+    """One value; ``after`` is the number of disk operations that preceded it."""
 
     after: int
     acknowledged: bool
@@ -22,57 +22,58 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a history at a crash, each in the order in which it was said."""
+    """The values that must, and those that may, be found after a crash, oldest first."""
 
     acknowledged: tuple[object, ...]
     in_flight: tuple[object, ...]
 
 
 class History:
-    """Filled by a workload while it runs: call it to acknowledge a value.
+    """Records the progress of a workload; call it with a value to acknowledge that value.
 
-    ``operations`` says how many operations of the disk have been done.
+    ``operations`` returns the number of disk operations so far.
     """
 
     def __init__(self, operations: Callable[[], int]) -> None:
         self._operations = operations
-        self.entries: list[Entry] = []
+        self.entries: list[HistoryEntry] = []
         self._last_known: tuple[int, Known] = (-1, Known((), ()))
 
     def attempt(self, value: object) -> None:
-        """Say that ``value`` may be seen from here on; nobody was promised anything."""
-        self.entries.append(Entry(self._operations(), False, value))
+        """Allow ``value`` to be found from here on, without requiring it."""
+        self.entries.append(HistoryEntry(self._operations(), False, value))
 
     def __call__(self, value: object) -> None:
-        """Acknowledge: say that ``value`` must be seen from here on."""
-        self.entries.append(Entry(self._operations(), True, value))
+        """Require ``value`` to be found from here on: it is acknowledged."""
+        self.entries.append(HistoryEntry(self._operations(), True, value))
 
-    def said_by(self, operation: int, *, returned: bool) -> int:
-        """Return how many entries there are at a crash at this operation.
+    def entries_by(self, operation: int, *, returned: bool) -> int:
+        """Return the number of entries made before a crash at this operation.
 
-        ``returned``: the operation returned to its caller, who went on as far as the next.
+        With ``returned`` the crash comes after the operation returned to its caller, which
+        ran on until its next operation.
         """
         last = operation if returned else operation - 1
         return bisect_right(self.entries, last, key=lambda entry: entry.after)
 
-    def known(self, said: int) -> Known:
-        """Return what a crash after the first ``said`` entries must and may leave.
+    def known(self, count: int) -> Known:
+        """Return the values required and allowed by a crash after the first ``count`` entries.
 
-        An acknowledgement settles all attempts before it. The one that would have come
-        next is in flight too: its operations may be under way.
+        An acknowledgement settles all attempts before it. The value of the following entry is
+        in flight as well, because its operations may have begun.
         """
-        if self._last_known[0] != said:
-            self._last_known = said, self._known(said)
+        if self._last_known[0] != count:
+            self._last_known = count, self._known(count)
         return self._last_known[1]
 
-    def _known(self, said: int) -> Known:
+    def _known(self, count: int) -> Known:
         acknowledged: list[object] = []
         in_flight: list[object] = []
-        for entry in self.entries[:said]:
+        for entry in self.entries[:count]:
             if entry.acknowledged:
                 acknowledged.append(entry.value)
                 in_flight.clear()
             else:
                 in_flight.append(entry.value)
-        in_flight += [entry.value for entry in self.entries[said : said + 1]]
+        in_flight += [entry.value for entry in self.entries[count : count + 1]]
         return Known(tuple(acknowledged), tuple(in_flight))

@@ -1,8 +1,7 @@
-"""Old or new, nothing between: the check for programs that replace files.
+"""The default check of ``explore``: after a crash the files hold the old values or the new ones.
 
-The values of the history are mappings from path to content (bytes, or None for a file
-that is not there). After a crash the files must show, together, the last acknowledged
-value or one that was in flight.
+The values of the history are mappings from path to content: bytes, or None for a file that
+does not exist. All files together must show the last acknowledged value or one in flight.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Files = Mapping[str, Content]
 
 
 class OldOrNew:
-    """The check of one history; ``initial`` is what the files held before it began.
+    """Checks one history; ``initial`` is the content of the files before it began.
 
     All mappings name the same paths.
     """
@@ -26,7 +25,7 @@ class OldOrNew:
         self._past = [dict(initial)]
 
     def __call__(self, found: Files, known: Known) -> None:
-        """Raise the ``Violation`` that the files ``found`` prove."""
+        """Compare the files ``found`` after a crash; raise a ``Violation``."""
         count = len(known.acknowledged)
         for value in known.acknowledged[len(self._past) - 1 :]:
             self._past.append(self._past[-1] | dict(_files(value)))
@@ -35,13 +34,13 @@ class OldOrNew:
         for value in known.in_flight:
             files = dict(_files(value))
             allowed += [expected | files, allowed[-1] | files]
-        seen = dict(found)
-        if seen not in allowed:
-            raise _violation(seen, self._past[:count], expected, count)
+        actual = dict(found)
+        if actual not in allowed:
+            raise _violation(actual, self._past[:count], expected, count)
 
 
 def paths_of(values: Iterable[object]) -> list[str]:
-    """Return the paths that these values speak of, sorted."""
+    """Return the paths named by these values, sorted."""
     return sorted({path for value in values for path in _files(value)})
 
 
@@ -49,27 +48,33 @@ def _files(value: object) -> Files:
     if not isinstance(value, Mapping):
         raise TypeError(
             f"the default check needs mappings from path to bytes or None, got {value!r}; "
-            "acknowledge such a mapping, or give a check of your own"
+            "acknowledge such a mapping, or pass a check of your own"
         )
     return value
 
 
 def _violation(
-    seen: dict[str, Content], older: list[dict[str, Content]], expected: Files, count: int
+    actual: dict[str, Content], older: list[dict[str, Content]], expected: Files, count: int
 ) -> Violation:
-    for path in sorted(seen):
-        if expected[path] and not seen[path] and seen[path] is not None:
+    for path in sorted(actual):
+        if expected[path] and not actual[path] and actual[path] is not None:
             return SilentEmpty(
-                f"{path} is empty after the crash, and nothing says so",
-                expected=expected[path], actual=seen[path],
+                f"acknowledged content of {path} is lost and the file is empty",
+                expected=expected[path], actual=actual[path],
             )  # fmt: skip
-    if seen in older:
+    if actual in older:
         return LostAck(
-            f"value {count} was acknowledged, and an older one is back",
-            expected=expected, actual=seen,
+            f"acknowledged value {count} is lost and the files show an older value",
+            expected=expected, actual=actual,
         )  # fmt: skip
-    if any(expected[path] is not None and seen[path] is None for path in sorted(seen)):
-        return LostAck("a file that was acknowledged is gone", expected=expected, actual=seen)
+    missing = [
+        path for path in sorted(actual) if expected[path] is not None and actual[path] is None
+    ]
+    if missing:
+        return LostAck(
+            f"acknowledged file {missing[0]} does not exist", expected=expected, actual=actual
+        )
     return TornRecord(
-        "the files show neither the old value nor the new one", expected=expected, actual=seen
-    )
+        "the files show neither the acknowledged value nor one in flight",
+        expected=expected, actual=actual,
+    )  # fmt: skip

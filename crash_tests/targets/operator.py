@@ -67,11 +67,11 @@ class Operator:
             request_id = f"request-{len(self._requests) + 1}"
             self._requests.append((request_id, asked))
         name, instructions, provider = asked
-        self._shadow.begin_create(request_id, name, instructions, provider, "")
+        self._shadow.creates.begin(request_id, name, instructions, provider, "")
         return Asked(
             lambda: runtime.create_agent(name, instructions, provider, request_id=request_id),
             lambda agent_id: self._shadow.acknowledge_create(request_id, agent_id),
-            lambda: self._shadow.refuse_create(request_id),
+            lambda: self._shadow.creates.refuse(request_id),
             (RuntimeRefused, ProviderError),
         )
 
@@ -84,20 +84,20 @@ class Operator:
             message_id = f"{len(self._messages) + 1:032x}"
             self._messages.append((message_id, asked))
         agent_id, payload = asked
-        self._shadow.begin_send(message_id, agent_id, payload)
+        self._shadow.sends.begin(message_id, agent_id, payload)
         return Asked(
             lambda: runtime.send(agent_id, _plain(payload), message_id),
-            lambda _: self._shadow.acknowledge_send(message_id),
-            lambda: self._shadow.refuse_send(message_id),
+            lambda _: self._shadow.sends.acknowledge(message_id),
+            lambda: self._shadow.sends.refuse(message_id),
         )
 
     def terminate(self, runtime: Runtime, agent_id: str) -> Asked:
         """End an agent."""
-        self._shadow.begin_terminate(agent_id)
+        self._shadow.terminations.begin(agent_id)
         return Asked(
             lambda: runtime.terminate(agent_id),
-            lambda _: self._shadow.acknowledge_terminate(agent_id),
-            lambda: self._shadow.refuse_terminate(agent_id),
+            lambda _: self._shadow.terminations.acknowledge(agent_id),
+            lambda: self._shadow.terminations.refuse(agent_id),
         )
 
     def suspend(self, runtime: Runtime, agent_id: str) -> Asked:
@@ -106,11 +106,11 @@ class Operator:
 
     def acknowledge(self, runtime: Runtime, message_id: str) -> Asked:
         """Say that a message to USER was read."""
-        self._shadow.begin_delivery(message_id)
+        self._shadow.deliveries.begin(message_id)
         return Asked(
             lambda: runtime.acknowledge(message_id),
-            lambda _: self._shadow.acknowledge_delivery(message_id),
-            lambda: self._shadow.refuse_delivery(message_id),
+            lambda _: self._shadow.deliveries.acknowledge(message_id),
+            lambda: self._shadow.deliveries.refuse(message_id),
         )
 
 

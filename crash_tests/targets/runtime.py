@@ -208,7 +208,7 @@ class RuntimeTarget(SystemTarget):
             self.marks.reach(IN_FLIGHT_LOST)
         self._awaited |= snapshot.active_reminders
         check_report(self._runtime.report)
-        self._shadow.check_view(self._view(), snapshot, at_rest=True)
+        self._shadow.check_view(self._view(), snapshot, idle=True)
         self._call(self._started())
 
     async def _started(self) -> None:
@@ -348,7 +348,7 @@ class RuntimeTarget(SystemTarget):
         self._observe()
         snapshot = self._read()
         self._shadow.check(snapshot, self._latest_ns())
-        self._shadow.check_view(self._view(), snapshot, at_rest=False)
+        self._shadow.check_view(self._view(), snapshot, idle=False)
         return f"{len(snapshot.agents)} agents"
 
     def _quiesce(self, _arguments: Arguments) -> str:
@@ -376,7 +376,7 @@ class RuntimeTarget(SystemTarget):
         self._observe()
         snapshot = self._read()
         self._shadow.check(snapshot, self._latest_ns())
-        self._shadow.check_quiet(self._view(), snapshot, self._world.clock.wall_ns())
+        self._shadow.check_quiesced(self._view(), snapshot, self._world.clock.wall_ns())
         living = {look.name for look in self._living()}
         kept = [name for name in NAMES if self._runtime.is_taken(name) and name not in living]
         if kept:

@@ -141,24 +141,24 @@ class _Team:
         runtime, recorder = self._runtime, self._recorder
         self._call(self._started())
         recorder.attempt(
-            lambda shadow, _: shadow.operator.begin_create("ada", "Ada", "lead", "bare", "")
+            lambda shadow, _: shadow.operator.creates.begin("ada", "Ada", "lead", "bare", "")
         )
         ada = self._call(runtime.create_agent("Ada", "lead", "bare", request_id="ada"))
         recorder.acknowledge(lambda shadow, _: shadow.operator.acknowledge_create("ada", ada))
-        recorder.attempt(lambda shadow, _: shadow.operator.begin_send(_MESSAGE, ada, _SCRIPT))
+        recorder.attempt(lambda shadow, _: shadow.operator.sends.begin(_MESSAGE, ada, _SCRIPT))
         self._call(runtime.send(ada, _SCRIPT, _MESSAGE))
-        recorder.acknowledge(lambda shadow, _: shadow.operator.acknowledge_send(_MESSAGE))
+        recorder.acknowledge(lambda shadow, _: shadow.operator.sends.acknowledge(_MESSAGE))
         self._call(runtime.idle())
         view = runtime.view()
         recorder.acknowledge(lambda shadow, _: shadow.observe(view))
         (message,) = view.user
         message_id = message.message_id
-        recorder.attempt(lambda shadow, _: shadow.operator.begin_delivery(message_id))
+        recorder.attempt(lambda shadow, _: shadow.operator.deliveries.begin(message_id))
         self._call(runtime.acknowledge(message_id))
-        recorder.acknowledge(lambda shadow, _: shadow.operator.acknowledge_delivery(message_id))
-        recorder.attempt(lambda shadow, _: shadow.operator.begin_terminate(ada))
+        recorder.acknowledge(lambda shadow, _: shadow.operator.deliveries.acknowledge(message_id))
+        recorder.attempt(lambda shadow, _: shadow.operator.terminations.begin(ada))
         self._call(runtime.terminate(ada))
-        recorder.acknowledge(lambda shadow, _: shadow.operator.acknowledge_terminate(ada))
+        recorder.acknowledge(lambda shadow, _: shadow.operator.terminations.acknowledge(ada))
         self._call(runtime.close())
         recorder.end()
 
@@ -198,7 +198,7 @@ def _check(framing: Framing) -> Check:
         files = process.disk.files()
         snapshot = shadow.read({path[1:]: content for path, content in files.items()})
         shadow.settle(snapshot)
-        shadow.check_view(runtime.view(), snapshot, at_rest=True)
+        shadow.check_view(runtime.view(), snapshot, idle=True)
 
     return check
 

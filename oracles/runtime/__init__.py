@@ -1,4 +1,19 @@
-"""What the runtime of agents must keep: readers, states and laws over the bytes of a root.
+"""The specification of the agent runtime, written from ``docs/runtime.md`` alone.
 
-``oracles/shadow_runtime.py`` is the way in for a machine, ``snapshot.py`` for anyone with files.
+``shadow_runtime`` is the entry point: it reads the files of a root and applies every law.
+
+============================================  ================================================
+reading                                       ``log_reader``, ``log_records``,
+                                              ``session_state``, ``root_snapshot``
+one log: turns, messages, gates in order      ``session_state``
+logs are intact, session records agree        ``session_laws``
+agents form a tree; children; controls        ``tree_laws``
+each message has a cause, is unchanged        ``message_laws``
+each committed effect reaches its log         ``delivery_laws``
+a turn's line matches the provider's record    ``shadow_turns``, ``turn_effects``
+the calls of the operator                     ``shadow_operator``
+``view()``, and liveness                      ``view_laws``
+============================================  ================================================
+
+``shadow_tree`` specifies an undisturbed runtime, ``shadow_sessions`` the session store.
 """

@@ -1,12 +1,12 @@
-"""The lines of a log, read from bytes by somebody who never observe the writer.
+"""Reads the lines of a log from bytes, independently of the code that writes them.
 
-A line is canonical JSON on one line: an object with ``v``, ``seq``, ``ts``, ``session_id``,
-``event``, ``data``, perhaps ``durable``, and last ``crc``, the CRC-32 of the canonical bytes
-without that member. ``seq`` counts from 1 without a gap. ``durable`` is the last line that was
-known to be durable when this one was written; without it, that was the one before.
+A line is an object in canonical JSON with ``v``, ``seq``, ``ts``, ``session_id``, ``event``,
+``data``, optionally ``durable``, and last ``crc``: the CRC-32 of the canonical bytes without
+that member. ``seq`` counts from 1 without a gap. ``durable`` is the ``seq`` of the last line
+that was durable when this one was written; it defaults to the line before.
 
-Reading never raises: what is not a line is kept as ``rest`` with the reason, for the laws
-to judge. A crash image may end in anything; a recovered log may not.
+Reading never raises. Bytes that are not a line are kept in ``unparsed`` with a reason, because
+a crash image may end in anything; the laws reject them in a recovered log.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ class LogLine(NamedTuple):
 
 
 class ParsedLog(NamedTuple):
-    """A log as far as it can be read; ``reason`` says why ``rest`` is no line."""
+    """The lines of a log; ``reason`` says why ``unparsed`` does not begin with a line."""
 
     raw: bytes = b""
     lines: tuple[LogLine, ...] = ()
-    rest: bytes = b""
+    unparsed: bytes = b""
     reason: str = ""
 
 
 def unsealed(sealed: bytes) -> dict[str, Any] | str:
-    """Return the object in one sealed line without its ``crc``, or the reason why not."""
+    """Return the object in one sealed line without its ``crc``, or the reason why it is invalid."""
     if sealed[-_SEAL_BYTES:-10] != _SEAL or sealed[-2:] != b'"}':
-        return "no crc at its end"
+        return "it does not end with a crc"
     if b"%08x" % crc32(b"}", crc32(sealed[:-_SEAL_BYTES])) != sealed[-10:-2]:
         return "its crc is wrong"
     try:
         members = json.loads(sealed.decode("ascii"))
     except (ValueError, RecursionError) as error:
-        return f"no JSON in ASCII: {error}"
+        return f"it is not JSON in ASCII: {error}"
     if not isinstance(members, dict):
-        return "no JSON object"
+        return "it is not a JSON object"
     del members["crc"]
     return members
 
 
 def read_line(raw: bytes) -> LogLine | str:
-    """Return the line in these bytes, or the reason why there is none."""
+    """Return the line in these bytes, or the reason why they are not one."""
     members = unsealed(raw)
     if isinstance(members, str):
         return members
@@ -73,14 +73,14 @@ def read_line(raw: bytes) -> LogLine | str:
         or not isinstance(data, dict)
         or not isinstance(event, str)
     ):
-        return "its members are of the wrong kind"
+        return "its members have wrong types"
     return LogLine(seq, durable, members["session_id"], event, data, raw)
 
 
 def read_log(raw: bytes, before: ParsedLog | None = None) -> ParsedLog:
     """Return the lines in the bytes of a log.
 
-    ``before`` is an earlier reading of the same log: what has not changed is not read again.
+    ``before`` is an earlier result for the same log; its unchanged lines are not parsed again.
     """
     lines, begin = _unchanged(raw, before) if before else ([], 0)
     while begin < len(raw):
@@ -97,8 +97,8 @@ def read_log(raw: bytes, before: ParsedLog | None = None) -> ParsedLog:
 
 
 def _unchanged(raw: bytes, before: ParsedLog) -> tuple[list[LogLine], int]:
-    """Return the lines of an earlier reading with which these bytes begin, and where they end."""
-    if not before.rest and raw.startswith(before.raw):
+    """Return the lines of ``before`` with which these bytes begin, and the offset of their end."""
+    if not before.unparsed and raw.startswith(before.raw):
         return list(before.lines), len(before.raw)
     same: list[LogLine] = []
     begin = 0
@@ -111,11 +111,11 @@ def _unchanged(raw: bytes, before: ParsedLog) -> tuple[list[LogLine], int]:
 
 
 def _misplaced(line: LogLine, lines: list[LogLine]) -> str:
-    """Return why this line cannot follow those, or an empty text."""
+    """Return the reason why this line cannot follow those, or an empty text."""
     if line.seq != len(lines) + 1:
-        return f"its seq is {line.seq}, the next one is {len(lines) + 1}"
+        return f"its seq is {line.seq} instead of {len(lines) + 1}"
     if not 0 <= line.durable < line.seq or (lines and line.durable < lines[-1].durable):
         return f"its durable is {line.durable}"
     if lines and line.session_id != lines[0].session_id:
-        return f"it belongs to session_id={line.session_id!r}"
+        return f"its session_id is {line.session_id!r} instead of {lines[0].session_id!r}"
     return ""

@@ -1,21 +1,25 @@
-"""The facts in lines, as plain values: agents, messages, turns and what a turn promises."""
+"""The records in the lines of a log: agents, messages, turns and the effects of a turn.
+
+Each ``…_of`` function decodes the data of a line; ``KeyError`` names a missing member.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 USER: Final = "USER"
 RUNTIME: Final = "RUNTIME"
 
 SENT_KINDS: Final = frozenset(("text", "poke", "response"))
-"""Kinds of message that a turn's outbox holds; an error is sent about these when they fail."""
+"""The kinds of message in the outbox of a turn; one that fails is answered by an error."""
 
 KINDS: Final = SENT_KINDS | {"bootstrap", "error", "notice", "reminder", "system"}
 
 
 class AgentRecord(NamedTuple):
-    """What ``agent.created`` says."""
+    """An ``agent.created`` line."""
 
     agent_id: str
     name: str
@@ -25,7 +29,7 @@ class AgentRecord(NamedTuple):
 
 
 class MessageRecord(NamedTuple):
-    """One message, whole."""
+    """A ``message.enqueued`` line, or a message in the outbox of a turn."""
 
     message_id: str
     sender: str
@@ -38,7 +42,7 @@ class MessageRecord(NamedTuple):
 
 
 class SpawnRecord(NamedTuple):
-    """A child that a turn promises."""
+    """A child that a turn spawns."""
 
     agent_id: str
     session_id: str
@@ -50,7 +54,7 @@ class SpawnRecord(NamedTuple):
 
 
 class ControlRecord(NamedTuple):
-    """A gate, an ungate or a permit that a turn promises; ``op`` is the event without ``tool.``."""
+    """A gate, an ungate or a permit that a turn orders; ``op`` is the event without ``tool.``."""
 
     control_id: str
     target: str
@@ -58,14 +62,14 @@ class ControlRecord(NamedTuple):
 
 
 class SubscriptionRecord(NamedTuple):
-    """A turn's wish to be told of an end."""
+    """A subscription of a turn to the end of another agent."""
 
     subscription_id: str
     target: str
 
 
 class ReminderRecord(NamedTuple):
-    """A turn's message to its own agent, later; ``due_ns`` since 1970."""
+    """A message of a turn to its own agent at ``due_ns``, nanoseconds since 1970."""
 
     reminder_id: str
     due_ns: int
@@ -73,7 +77,7 @@ class ReminderRecord(NamedTuple):
 
 
 class StartRecord(NamedTuple):
-    """A ``turn.start``; ``history`` is how many turns were complete before it."""
+    """A ``turn.start`` line; ``history`` is the number of turns committed before it."""
 
     turn_id: str
     seq: int
@@ -83,7 +87,10 @@ class StartRecord(NamedTuple):
 
 
 class TurnRecord(NamedTuple):
-    """A ``turn.complete``; ``start`` is None when the log does not hold its ``turn.start``."""
+    """A ``turn.complete`` line; ``start`` is None if the log lacks its ``turn.start``.
+
+    ``number`` is the number of turns committed before it.
+    """
 
     turn_id: str
     seq: int
@@ -105,7 +112,7 @@ class TurnRecord(NamedTuple):
 
 
 def agent_of(data: Mapping[str, Any]) -> AgentRecord:
-    """Return the agent in the data of ``agent.created``; ``KeyError`` names what lacks."""
+    """Decode the data of ``agent.created``."""
     return AgentRecord(
         data["agent_id"],
         data["name"],
@@ -115,60 +122,41 @@ def agent_of(data: Mapping[str, Any]) -> AgentRecord:
     )
 
 
+_message_members: Final = itemgetter(*MessageRecord._fields)
+_spawn_members: Final = itemgetter(*SpawnRecord._fields)
+_control_members: Final = itemgetter(*ControlRecord._fields)
+_subscription_members: Final = itemgetter(*SubscriptionRecord._fields)
+_reminder_members: Final = itemgetter(*ReminderRecord._fields)
+
+
 def message_of(data: Mapping[str, Any]) -> MessageRecord:
-    """Return the message in these members; ``KeyError`` names what lacks."""
-    return MessageRecord(
-        data["message_id"],
-        data["sender"],
-        data["recipient"],
-        data["kind"],
-        data["payload"],
-        data["timestamp"],
-        data["reply_to"],
-        data["metadata"],
-    )
+    """Decode the data of ``message.enqueued``, or a member of ``outbox``."""
+    return MessageRecord._make(_message_members(data))
 
 
 def turn_of(
     data: Mapping[str, Any], seq: int, number: int, start: StartRecord | None
 ) -> TurnRecord:
-    """Return the turn in the data of ``turn.complete``; ``KeyError`` names what lacks."""
+    """Decode the data of ``turn.complete``."""
+    get = data.get
     return TurnRecord(
-        data["turn_id"],
-        seq,
-        number,
-        start,
-        tuple(data["presented"]),
-        data["response"],
-        tuple(message_of(message) for message in data["outbox"]),
-        tuple(_spawn_of(spawn) for spawn in data["spawned"]),
-        data["terminate"],
-        tuple(
-            ControlRecord(c["control_id"], c["target"], c["op"]) for c in data.get("controls", ())
+        turn_id=data["turn_id"],
+        seq=seq,
+        number=number,
+        start=start,
+        presented=tuple(data["presented"]),
+        response=data["response"],
+        outbox=tuple(map(message_of, data["outbox"])),
+        spawned=tuple(SpawnRecord._make(_spawn_members(s)) for s in data["spawned"]),
+        terminate=data["terminate"],
+        controls=tuple(ControlRecord._make(_control_members(c)) for c in get("controls", ())),
+        subscribed=tuple(
+            SubscriptionRecord._make(_subscription_members(s)) for s in get("subscribed", ())
         ),
-        tuple(
-            SubscriptionRecord(s["subscription_id"], s["target"])
-            for s in data.get("subscribed", ())
-        ),
-        tuple(data.get("unsubscribed", ())),
-        tuple(
-            ReminderRecord(r["reminder_id"], r["due_ns"], r["payload"])
-            for r in data.get("reminders", ())
-        ),
-        tuple(data.get("cancelled", ())),
-        data.get("metadata", {}),
-        tuple(data.get("returned", ())),
-        data.get("permitted", False),
-    )
-
-
-def _spawn_of(data: Mapping[str, Any]) -> SpawnRecord:
-    return SpawnRecord(
-        data["agent_id"],
-        data["session_id"],
-        data["name"],
-        data["instructions"],
-        data["provider"],
-        data["model"],
-        data["bootstrap_id"],
+        unsubscribed=tuple(get("unsubscribed", ())),
+        reminders=tuple(ReminderRecord._make(_reminder_members(r)) for r in get("reminders", ())),
+        cancelled=tuple(get("cancelled", ())),
+        metadata=get("metadata", {}),
+        returned=tuple(get("returned", ())),
+        permitted=get("permitted", False),
     )

@@ -47,7 +47,7 @@ def _recovery(image: RootSnapshot, recovered: RootSnapshot) -> Iterator[str]:
             continue
         if after.finished and not before.finished:
             yield TERMINATION_FINISHED
-        if len(after.obeyed) > len(before.obeyed):
+        if len(after.applied_controls) > len(before.applied_controls):
             yield CONTROL_REDONE
         for key, message in after.enqueued.items():
             if key not in before.enqueued:

@@ -1,13 +1,13 @@
-"""V-4, the way back: every message in a log, and every child, was demanded by something.
+"""The laws of messages in a log: each one has a cause, is unchanged, and is in order.
 
-Judged at every snapshot: what demands is durable before what is demanded, so it is always
-there to be found. What the operator sent is the shadow's business. Per pair of sender and
-recipient, messages stand in the order in which they were sent.
+They apply at any time, because the line that causes a message is durable before the message is
+enqueued. ``shadow_operator`` checks the messages of the operator. Messages of one sender to
+one recipient are in the order in which they were sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 from typing import Final
 
 from oracles.runtime.log_records import RUNTIME, SENT_KINDS, USER, MessageRecord
@@ -16,77 +16,70 @@ from oracles.runtime.session_state import SessionState
 from oracles.runtime.violations import DuplicateCompletion, ForbiddenRecipient
 from oracles.violation import Phantom, Reordered, Resurrected, TornRecord
 
+_Check = Callable[[RootSnapshot, SessionState, MessageRecord], None]
 
-def check_messages(snapshot: RootSnapshot, excused: Collection[str] = ()) -> None:
-    """Raise when a message is there that nothing demands, or that is not as it was sent."""
-    for state in (snapshot.user, *snapshot.agents.values()):
-        if state.session_id in excused:
-            continue
+_SYSTEM_PAYLOAD: Final = {"notice", "v", "downtime_ns", "lost_turns", "pending"}
+
+
+def check_messages(snapshot: RootSnapshot) -> None:
+    """Require for each enqueued message that it was sent, as it is, and in this order."""
+    for state in snapshot.judged_logs:
         last: dict[str, tuple[int, int]] = {}
         for message in state.enqueued.values():
             kind, sender = message.kind, message.sender
-            if kind in SENT_KINDS:
-                if sender == USER:
-                    continue
-                author = _author(snapshot, message, excused)
-                if author is None:
-                    continue
-                order = _check_sent(author, message)
-                if order < last.get(sender, (-1, -1)):
-                    raise Reordered("messages of one sender overtook each other", message=message)
-                last[sender] = order
-            else:
-                _CHECKS[kind](snapshot, state, message, excused)
+            if kind not in SENT_KINDS:
+                _CHECKS[kind](snapshot, state, message)
+                continue
+            if sender == USER:
+                continue
+            author = _author(snapshot, message)
+            if author is None:
+                continue
+            order = _check_sent(author, message)
+            if order < last.get(sender, (-1, -1)):
+                raise Reordered(
+                    "a message was enqueued after a later one of the same sender",
+                    path=state.path, message=message,
+                )  # fmt: skip
+            last[sender] = order
 
 
-def check_reach(snapshot: RootSnapshot, excused: Collection[str] = ()) -> None:
-    """Raise when a turn addresses somebody whom its agent may not address."""
-    for state in snapshot.agents.values():
-        if state.session_id in excused:
-            continue
+def check_recipients(snapshot: RootSnapshot) -> None:
+    """Require that turns send only permitted messages, and only to permitted recipients."""
+    for state in snapshot.judged:
         responses = 0
         for _, message in state.sent.values():
             if message.sender != state.agent_id:
-                raise Phantom("a turn sends in the name of somebody else", message=message)
+                raise Phantom(
+                    "a turn sent a message in the name of another agent",
+                    expected=state.agent_id, actual=message.sender, message=message,
+                )  # fmt: skip
             if message.kind not in SENT_KINDS:
-                raise Phantom("a turn sends what only the runtime may send", message=message)
+                raise Phantom(
+                    "a turn sent a message of a kind that only the runtime sends", message=message
+                )
             responses += message.kind == "response"
-            _check_reach(snapshot, state, message)
+            _check_recipient(snapshot, state, message)
         if responses != (state.ended == "completed"):
             raise DuplicateCompletion(
-                "responses and completions are not one and one",
-                path=state.path, responses=responses, ended=state.ended,
+                "the number of responses of an agent is not the number of its completions",
+                path=state.path, ended=state.ended, responses=responses,
             )  # fmt: skip
 
 
-def check_children(snapshot: RootSnapshot, excused: Collection[str] = ()) -> None:
-    """Raise when there is a child that no committed turn has spawned."""
-    for state in snapshot.agents.values():
-        agent = state.agent
-        assert agent is not None
-        if agent.parent_session_id is None or agent.parent_session_id in excused:
-            continue
-        parent = snapshot.sessions[agent.parent_session_id].state
-        spawns = parent.bootstraps.values()
-        spawn = next((s for s in spawns if s.session_id == state.session_id), None)
-        if spawn is None:
-            raise Phantom("a child is there that no turn has spawned", agent=agent)
-        actual = (agent.agent_id, agent.name, agent.instructions)
-        opened = (state.created["provider"], state.created["model"])
-        if actual != (spawn.agent_id, spawn.name, spawn.instructions) or opened != (
-            spawn.provider,
-            spawn.model,
-        ):
-            raise TornRecord("a child is not as it was spawned", agent=agent, spawn=spawn)
+def gets_error(original: MessageRecord, target: SessionState) -> bool:
+    """Return whether an error answers this message once it is dead, returned or undeliverable."""
+    if original.kind == "bootstrap":
+        return original.message_id in target.dead
+    return original.kind in SENT_KINDS
 
 
-def _author(
-    snapshot: RootSnapshot, message: MessageRecord, excused: Collection[str]
-) -> SessionState | None:
+def _author(snapshot: RootSnapshot, message: MessageRecord) -> SessionState | None:
+    """Return the state of the sender, or None if damage excuses it."""
     author = snapshot.agents.get(message.sender)
-    if author is None and not excused:
-        raise Phantom("a message of an agent that is not there", message=message)
-    if author is None or author.session_id in excused:
+    if author is None and not snapshot.excused:
+        raise Phantom("the sender of a message does not exist", message=message)
+    if author is None or author.session_id in snapshot.excused:
         return None
     return author
 
@@ -94,52 +87,69 @@ def _author(
 def _check_sent(author: SessionState, message: MessageRecord) -> tuple[int, int]:
     found = author.sent.get(message.message_id)
     if found is None:
-        raise Phantom("a message is there that no committed turn has sent", message=message)
+        raise Phantom(
+            "a message was enqueued that no committed turn of its sender sent", message=message
+        )
     order, sent = found
     if sent != message:
-        raise TornRecord("a message is not as it was sent", sent=sent, message=message)
+        raise TornRecord(
+            "a message was enqueued with other contents than it was sent with",
+            sent=sent, enqueued=message,
+        )  # fmt: skip
     return order
 
 
-def _check_reach(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
+def _check_recipient(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
     assert state.agent is not None
     own = state.agent.parent_session_id
     if message.recipient == USER:
         if own is not None:
-            raise ForbiddenRecipient("an agent below a root wrote to USER", message=message)
+            raise ForbiddenRecipient(
+                "an agent that is not a root sent a message to USER", message=message
+            )
         return
     target = snapshot.agents.get(message.recipient)
     if target is None or target.agent is None:
         return
-    related = target.agent.parent_session_id
-    other = target.session_id
-    is_near = other == own or related == state.session_id or (own is not None and related == own)
+    other, parent_of_other = target.session_id, target.agent.parent_session_id
+    is_sibling = own is not None and parent_of_other == own
+    is_near = other == own or parent_of_other == state.session_id or is_sibling
     if target is state or not is_near:
-        raise ForbiddenRecipient("a turn addresses a stranger", message=message)
+        raise ForbiddenRecipient(
+            "a turn sent a message to an agent other than its parent, children and siblings",
+            message=message,
+        )
     if message.kind == "response" and other != own:
         raise ForbiddenRecipient(
-            "a response went to somebody else than the parent", message=message
-        )
+            "a response was sent to an agent other than the parent",
+            expected=own, actual=other, message=message,
+        )  # fmt: skip
 
 
-def _check_bootstrap(
-    snapshot: RootSnapshot, state: SessionState, message: MessageRecord, excused: Collection[str]
-) -> None:
-    author = _author(snapshot, message, excused)
+def _check_bootstrap(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
+    author = _author(snapshot, message)
     if author is None:
         return
     spawn = author.bootstraps.get(message.message_id)
     if spawn is None or spawn.agent_id != state.agent_id:
-        raise Phantom("a bootstrap that no spawn demands", message=message)
+        raise Phantom(
+            "a bootstrap message was enqueued that no committed turn requires",
+            message=message, spawn=spawn,
+        )  # fmt: skip
     if message.payload != spawn.instructions or message.reply_to is not None:
-        raise TornRecord("a bootstrap is not what was asked for", message=message, spawn=spawn)
-    if next(iter(state.enqueued)) != message.message_id:
-        raise Reordered("a child's first message is not its bootstrap", message=message)
+        raise TornRecord(
+            "a bootstrap message differs from the instructions of its spawn",
+            expected=spawn.instructions, actual=message.payload, reply_to=message.reply_to,
+        )  # fmt: skip
+    first = next(iter(state.enqueued))
+    if first != message.message_id:
+        raise Reordered(
+            "the first message of a child is not its bootstrap message",
+            expected=message.message_id, actual=first,
+        )  # fmt: skip
 
 
-def _check_error(
-    snapshot: RootSnapshot, state: SessionState, message: MessageRecord, excused: Collection[str]
-) -> None:
+def _check_error(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
     about = message.reply_to or ""
     payload = message.payload
     if (
@@ -148,8 +158,10 @@ def _check_error(
         or payload.keys() != {"reason", "message_id"}
         or payload["message_id"] != about
     ):
-        raise TornRecord("an error is not of its form", message=message)
-    target = _author(snapshot, message, excused)
+        raise TornRecord(
+            "an error message is malformed", expected_id=f"{about}.error", message=message
+        )
+    target = _author(snapshot, message)
     if target is None:
         return
     original = target.enqueued.get(about)
@@ -158,72 +170,86 @@ def _check_error(
         _, original = state.sent.get(about, (None, None))
         failed = bool(target.ended) and original is not None
     if not failed or original is None or original.sender != message.recipient:
-        raise Phantom("an error about a message that did not fail", message=message)
-    if original.recipient != message.sender or not is_told(original, target):
-        raise Phantom("an error that nobody is owed", message=message, original=original)
+        raise Phantom(
+            "an error message answers a message that did not fail",
+            message=message, original=original,
+        )  # fmt: skip
+    if original.recipient != message.sender or not gets_error(original, target):
+        raise Phantom(
+            "an error message answers a message that gets none", message=message, original=original
+        )
 
 
-def _check_notice(
-    snapshot: RootSnapshot, state: SessionState, message: MessageRecord, excused: Collection[str]
-) -> None:
+def _check_notice(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
     subscription_id = message.message_id.removesuffix(".notice")
     subscription = state.subscriptions.get(subscription_id)
     if subscription is None or subscription.target != message.sender:
-        raise Phantom("a notice that nobody subscribed to", message=message)
-    target = _author(snapshot, message, excused)
+        raise Phantom(
+            "a notice was enqueued without a subscription to its sender",
+            message=message, subscription=subscription,
+        )  # fmt: skip
+    target = _author(snapshot, message)
     if target is None:
         return
     if not target.ended or target.agent is None:
-        raise Phantom("a notice of an end that was none", message=message)
-    owed = {"event": "terminated", "agent_id": target.agent_id, "name": target.agent.name}
-    if message.payload != owed or message.message_id != f"{subscription_id}.notice":
-        raise TornRecord("a notice is not of its form", message=message, expected=owed)
-    gone = state.unsubscribed.get(subscription_id)
-    if gone is not None and gone < state.positions[message.message_id]:
-        raise Resurrected("a notice came after its subscription had gone", message=message)
+        raise Phantom("a notice says that a living agent has ended", message=message)
+    expected = {"event": "terminated", "agent_id": target.agent_id, "name": target.agent.name}
+    if message.payload != expected or message.message_id != f"{subscription_id}.notice":
+        raise TornRecord(
+            "a notice is malformed", expected_id=f"{subscription_id}.notice",
+            expected=expected, actual=message.payload,
+        )  # fmt: skip
+    _check_not_revoked(state, message, state.unsubscribed.get(subscription_id), "unsubscribed")
 
 
-def _check_reminder(
-    snapshot: RootSnapshot, state: SessionState, message: MessageRecord, excused: Collection[str]
-) -> None:
-    del snapshot, excused
+def _check_reminder(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
+    del snapshot
     reminder = state.reminders.get(message.message_id)
     if reminder is None or message.sender != state.agent_id:
-        raise Phantom("a reminder that nobody asked for", message=message)
+        raise Phantom(
+            "a reminder was enqueued that no committed turn of its agent set",
+            message=message, reminder=reminder,
+        )  # fmt: skip
     if message.payload != reminder.payload:
-        raise TornRecord("a reminder is not what was asked for", message=message)
-    gone = state.cancelled.get(message.message_id)
-    if gone is not None and gone < state.positions[message.message_id]:
-        raise Resurrected("a reminder came after it had been cancelled", message=message)
+        raise TornRecord(
+            "a reminder has another payload than it was set with",
+            expected=reminder.payload, actual=message.payload,
+        )  # fmt: skip
+    _check_not_revoked(state, message, state.cancelled.get(message.message_id), "cancelled it")
 
 
-def _check_system(
-    snapshot: RootSnapshot, state: SessionState, message: MessageRecord, excused: Collection[str]
+def _check_not_revoked(
+    state: SessionState, message: MessageRecord, revoked_seq: int | None, how: str
 ) -> None:
-    del snapshot, excused
+    enqueued_seq = state.positions[message.message_id]
+    if revoked_seq is not None and revoked_seq < enqueued_seq:
+        raise Resurrected(
+            f"a {message.kind} was enqueued after a committed turn {how}",
+            message=message, revoked_seq=revoked_seq, enqueued_seq=enqueued_seq,
+        )  # fmt: skip
+
+
+def _check_system(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
+    del snapshot
     payload = message.payload
     if (
         message.sender != RUNTIME
         or not isinstance(payload, dict)
-        or payload.keys() != {"notice", "v", "downtime_ns", "lost_turns", "pending"}
+        or payload.keys() != _SYSTEM_PAYLOAD
         or (payload["notice"], payload["v"]) != ("recovery", 1)
         or not payload["lost_turns"]
         or message.message_id != f"{payload['lost_turns'][-1]}.lost"
     ):
-        raise TornRecord("a recovery notice is not of its form", message=message)
+        raise TornRecord("a recovery notice is malformed", message=message)
     for turn_id in payload["lost_turns"]:
         if turn_id not in state.open_starts:
-            raise Phantom("a turn is told to be lost that is not", message=message, turn=turn_id)
+            raise Phantom(
+                "a recovery notice names a turn that was not lost",
+                turn_id=turn_id, open_turns=list(state.open_starts), message=message,
+            )  # fmt: skip
 
 
-def is_told(original: MessageRecord, target: SessionState) -> bool:
-    """Whether the sender of a message is told when it fails."""
-    if original.kind == "bootstrap":
-        return original.message_id in target.dead
-    return original.kind in SENT_KINDS
-
-
-_CHECKS: Final = {
+_CHECKS: Final[dict[str, _Check]] = {
     "bootstrap": _check_bootstrap,
     "error": _check_error,
     "notice": _check_notice,

@@ -1,19 +1,19 @@
-"""Everything that a root holds on disk, as plain data: one agent_view.
+"""The contents of a root, read from its files as plain data.
 
-Paths are relative to the root. A agent_view never raises for what it finds: the laws judge it.
-A reader keeps what it has read, so that the next agent_view at grown logs costs little; looks
-that were taken stay as they are.
+Reading never raises for damaged or missing files; the laws judge the snapshot. A reader caches
+parsed logs, so that reading a log that has grown costs little. A snapshot never changes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import filterfalse
 from typing import Any, Final, NamedTuple
 
 from oracles.runtime.log_reader import read_log, unsealed
+from oracles.runtime.log_records import USER
 from oracles.runtime.session_state import SessionState
 
 USER_LOG: Final = "user/events.jsonl"
@@ -21,26 +21,27 @@ _SESSION_PATH: Final = re.compile(r"agents/([^/]+)/(.*)")
 _READ: Final = re.compile(
     r"(?:root\.json|runtime\.lock"
     r"|(?:user|agents/[0-9a-f]{32})/events\.(?:jsonl|pending)"
-    r"|agents/[0-9a-f]{32}/session\.json)(?P<aside>\.quarantine\.[1-9][0-9]*)?"
+    r"|agents/[0-9a-f]{32}/session\.json)(?:\.quarantine\.[1-9][0-9]*)?"
 )
 _DIRECTORY: Final = re.compile(r"(?:user|agents|agents/[0-9a-f]{32})/")
-_MOST_CACHED: Final = 16
+_MOST_CACHED_STATES: Final = 16
+_MOST_CACHED_RECORDS: Final = 64
 
 
 def log_path(session_id: str) -> str:
-    """Return where the log of a session is."""
+    """Return the path of a session's log, relative to the root."""
     return f"agents/{session_id}/events.jsonl"
 
 
 def garbage(paths: Iterable[str]) -> list[str]:
-    """Return those paths that nothing will ever read, sorted; directories end with a slash.
+    """Return the paths that no boot will ever read, sorted; directories end with a slash.
 
-    Judge after a recovery: a process may leave temporaries, the next boot sweeps them.
+    Call it after a recovery: a running process leaves temporaries that the next boot deletes.
     """
     return sorted(filterfalse(_is_read, paths))
 
 
-# Looks at one root meet the same few paths again and again.
+# Snapshots of one root contain the same few paths.
 @lru_cache(maxsize=256)
 def _is_read(path: str) -> bool:
     return bool(_READ.fullmatch(path) or _DIRECTORY.fullmatch(path))
@@ -53,10 +54,10 @@ def _session_in(path: str) -> str:
     return found[1] if found else ""
 
 
-class Session(NamedTuple):
-    """One directory under ``agents``; ``record`` is the object in ``session.json``.
+class SessionSnapshot(NamedTuple):
+    """One directory under ``agents``; ``record`` is the object in its ``session.json``.
 
-    ``record_reason`` says why there is none, and is empty when there is one.
+    ``record_reason`` says why there is no record, and is empty if there is one.
     """
 
     session_id: str
@@ -66,29 +67,52 @@ class Session(NamedTuple):
 
 
 class RootSnapshot(NamedTuple):
-    """One agent_view at a root. ``sessions`` is by session id, sorted; ``agents`` by agent id.
+    """The contents of a root; ``files`` are by path relative to it.
 
-    ``duplicates`` are sessions that claim an agent id that another one has.
+    ``sessions`` are by session id, sorted, and ``agents`` by agent id. ``duplicates`` are
+    sessions whose agent id an earlier session has. ``excused`` are the ids of damaged sessions,
+    to which no law applies.
     """
 
     files: Mapping[str, bytes]
     user: SessionState
-    sessions: Mapping[str, Session]
+    sessions: Mapping[str, SessionSnapshot]
     agents: Mapping[str, SessionState]
     duplicates: tuple[str, ...]
+    excused: Collection[str] = ()
 
     @classmethod
     def of_files(cls, files: Mapping[str, bytes]) -> RootSnapshot:
-        """Read files by a reader of their own."""
+        """Read these files with a reader of their own."""
         return SnapshotReader().read(files)
 
+    def excusing(self, session_ids: Collection[str]) -> RootSnapshot:
+        """Return this snapshot with these sessions excused."""
+        return self._replace(excused=session_ids)
+
+    @property
+    def judged(self) -> Iterator[SessionState]:
+        """The states of the agents that are not excused."""
+        return (state for state in self.agents.values() if state.session_id not in self.excused)
+
+    @property
+    def judged_logs(self) -> Iterator[SessionState]:
+        """The states of USER and of the agents that are not excused."""
+        logs = (self.user, *self.agents.values())
+        return (state for state in logs if state.session_id not in self.excused)
+
     def state_of(self, owner: str) -> SessionState | None:
-        """Return the state of an agent id, or of USER."""
-        return self.user if owner == "USER" else self.agents.get(owner)
+        """Return the state of an agent id or of USER, or None if there is none."""
+        return self.user if owner == USER else self.agents.get(owner)
+
+    def session_of(self, agent_id: str) -> str:
+        """Return the session id of an agent, or an empty text."""
+        state = self.agents.get(agent_id)
+        return state.session_id if state else ""
 
     @property
     def active_reminders(self) -> frozenset[str]:
-        """The reminders of living agents that have not come, and were not cancelled."""
+        """The reminders of living agents that were neither enqueued nor cancelled."""
         return frozenset(
             key
             for state in self.agents.values()
@@ -97,16 +121,12 @@ class RootSnapshot(NamedTuple):
             if key not in state.enqueued and key not in state.cancelled
         )
 
-    def session_of(self, agent_id: str) -> str:
-        """Return an agent's session id, or an empty text."""
-        state = self.agents.get(agent_id)
-        return state.session_id if state else ""
-
 
 class SnapshotReader:
-    """Reads looks at one root, one after another.
+    """Reads successive snapshots of one root, or of several similar ones.
 
-    What it keeps of the last looks is for disks that are nearly the same, and take turns.
+    It keeps the states of the previous snapshot and a few older ones, which serves callers
+    that alternate between similar disks.
     """
 
     __slots__ = ("_cached", "_records", "_states")
@@ -117,12 +137,12 @@ class SnapshotReader:
         self._records: dict[bytes, dict[str, Any] | str] = {}
 
     def read(self, files: Mapping[str, bytes]) -> RootSnapshot:
-        """Return what these files say; a path that ends with a slash is an empty directory."""
+        """Return a snapshot of these files; a path that ends with a slash is an empty directory."""
         ids = set(map(_session_in, files))
         ids.discard("")
         user = self._state(USER_LOG, files)
         states = {USER_LOG: user}
-        sessions: dict[str, Session] = {}
+        sessions: dict[str, SessionSnapshot] = {}
         agents: dict[str, SessionState] = {}
         duplicates: list[str] = []
         for session_id in sorted(ids):
@@ -136,14 +156,16 @@ class SnapshotReader:
         self._states = states
         return RootSnapshot(files, user, sessions, agents, tuple(duplicates))
 
-    def _session(self, session_id: str, state: SessionState, files: Mapping[str, bytes]) -> Session:
+    def _session(
+        self, session_id: str, state: SessionState, files: Mapping[str, bytes]
+    ) -> SessionSnapshot:
         raw = files.get(f"agents/{session_id}/session.json")
         if raw is None:
-            return Session(session_id, state, {}, "it is missing")
+            return SessionSnapshot(session_id, state, {}, "it is missing")
         record = self._record(raw)
         if isinstance(record, str):
-            return Session(session_id, state, {}, record)
-        return Session(session_id, state, record, "")
+            return SessionSnapshot(session_id, state, {}, record)
+        return SessionSnapshot(session_id, state, record, "")
 
     def _state(self, path: str, files: Mapping[str, bytes]) -> SessionState:
         raw = files.get(path, b"")
@@ -152,7 +174,7 @@ class SnapshotReader:
             return before
         state = self._cached.get((path, raw)) or _read(path, raw, before)
         if state.violation is None:
-            if len(self._cached) >= _MOST_CACHED:
+            if len(self._cached) >= _MOST_CACHED_STATES:
                 self._cached.clear()
             self._cached[path, raw] = state
         return state
@@ -160,14 +182,14 @@ class SnapshotReader:
     def _record(self, raw: bytes) -> dict[str, Any] | str:
         record = self._records.get(raw)
         if record is None:
-            if len(self._records) > 64:
+            if len(self._records) > _MOST_CACHED_RECORDS:
                 self._records.clear()
             record = self._records[raw] = unsealed(raw.removesuffix(b"\n"))
         return record
 
 
 def _read(path: str, raw: bytes, before: SessionState | None) -> SessionState:
-    """Return the state of a log; ``before`` is that of an earlier agent_view at it."""
+    """Return the state of a log; ``before`` is the state of an earlier snapshot of it."""
     if before is None:
         return SessionState(path, read_log(raw))
     log = read_log(raw, before.log)

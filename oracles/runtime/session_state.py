@@ -1,7 +1,7 @@
-"""What the lines of one log add up to, and the laws that hold inside one log (V-5, V-8).
+"""The state of one session, computed from the lines of its log, and the laws inside one log.
 
-The state reads the lines from the first, and stops at the first line that breaks a law; the
-violation is kept, for whoever judges to raise (damage may excuse a session).
+The computation stops at the first line that breaks a law. The violation is stored, not
+raised: a session that is reported as damaged is excused from it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from copy import copy
 from itertools import islice
 from typing import Any, Final
 
+from oracles.runtime.gate_state import GateState
 from oracles.runtime.log_reader import LogLine, ParsedLog
 from oracles.runtime.log_records import (
     KINDS,
+    USER,
     AgentRecord,
     ControlRecord,
     MessageRecord,
@@ -30,7 +32,6 @@ from oracles.runtime.log_records import (
 from oracles.runtime.violations import (
     DuplicateCompletion,
     DuplicateDelivery,
-    GateIgnored,
     MisroutedMessage,
     OverlappingTurns,
     PrematureDeadLetter,
@@ -40,21 +41,29 @@ from oracles.runtime.violations import (
     UnreturnedMessages,
     WriteAfterEnd,
 )
-from oracles.violation import CorruptLog, Duplicated, InvalidState, Phantom, Resurrected, Violation
+from oracles.violation import (
+    CorruptLog,
+    Duplicated,
+    InvalidState,
+    Phantom,
+    Resurrected,
+    Violation,
+)
 
 MOST_PRESENTATIONS: Final = 5
 
-_GROWING: Final = (dict, list, set)
+_GROWING: Final = (dict, set, GateState)
 
 
 class SessionState:
-    """The state of one session, or of USER; everything in the order of its lines.
+    """The state of one session, or of USER; every collection is in the order of the lines.
 
-    ``session_id`` is the name of the log's directory, so USER's is ``user``; ``agent_id`` is
-    an empty text before ``agent.created``.
+    ``session_id`` is the name of the log's directory, ``user`` for USER. ``agent_id`` is empty
+    before ``agent.created``, ``ended`` is the reason of the end or empty, and ``finished`` says
+    that the log contains ``agent.terminated``.
 
-    ``sent`` maps each message of an outbox to the order in which it was sent;
-    ``bootstraps`` the first messages of children to their spawns.
+    ``sent`` maps the messages of all outboxes to the order in which they were sent, as pairs
+    of turn and place; ``bootstraps`` maps the bootstrap messages of children to their spawns.
     """
 
     def __init__(self, path: str, log: ParsedLog) -> None:
@@ -78,12 +87,8 @@ class SessionState:
         self.returned: tuple[str, ...] = ()
         self.ended = ""
         self.finished = False
-        self.gate_seq = 0
-        self.permits = 0
-        self.unused_permits = 0
-        self.forbidden_starts: list[tuple[int, int]] = []
-        self.permitted_starts: set[str] = set()
-        self.obeyed: dict[str, tuple[int, str, str]] = {}
+        self.gate = GateState()
+        self.applied_controls: dict[str, tuple[int, str, str]] = {}
         self.metadata: dict[str, Any] = {}
         self.sent: dict[str, tuple[tuple[int, int], MessageRecord]] = {}
         self.bootstraps: dict[str, SpawnRecord] = {}
@@ -92,13 +97,12 @@ class SessionState:
         self.unsubscribed: dict[str, int] = {}
         self.reminders: dict[str, ReminderRecord] = {}
         self.cancelled: dict[str, int] = {}
-        self.notices: dict[str, MessageRecord] = {}
-        self.unknown = 0
+        self.recovery_notices: dict[str, MessageRecord] = {}
         self.violation: Violation | None = None
-        self.take(log.lines)
+        self.apply(log.lines)
 
     def extended(self, log: ParsedLog) -> SessionState:
-        """Return the state of a log that begins with this one's; this one stays as it is."""
+        """Return the state of a log that begins with this state's log; this one is unchanged."""
         if self.violation is not None:
             return self
         grown = copy(self)
@@ -108,20 +112,14 @@ class SessionState:
             if isinstance(value, _GROWING)
         )
         grown.log = log
-        grown.take(log.lines[len(self.log.lines) :])
+        grown.apply(log.lines[len(self.log.lines) :])
         return grown
 
-    @property
-    def gated(self) -> bool:
-        """Whether the last word on the gate was to close it."""
-        return self.gate_seq > 0
-
-    def take(self, lines: Iterable[LogLine]) -> None:
-        """SessionState in the next lines, up to the first that breaks a law."""
+    def apply(self, lines: Iterable[LogLine]) -> None:
+        """Apply the next lines, up to the first that breaks a law; ignore unknown events."""
         for line in lines:
             handler = _HANDLERS.get(line.event)
             if handler is None:
-                self.unknown += 1
                 continue
             try:
                 handler(self, line)
@@ -131,8 +129,8 @@ class SessionState:
                 return
             except (KeyError, TypeError) as error:
                 self.violation = CorruptLog(
-                    "a line lacks what its event demands",
-                    path=self.path, lacks=repr(error), line=line.raw,
+                    f"a {line.event} line lacks a member or has one of a wrong type",
+                    error=repr(error), path=self.path, line=line.raw,
                 )  # fmt: skip
                 return
 
@@ -140,23 +138,28 @@ class SessionState:
 
     def session_created(self, line: LogLine) -> None:
         if line.seq != 1:
-            raise InvalidState("a session was created twice, or late")
+            raise InvalidState("session.created is not the first line of its log")
         self.created = line.data
 
     def agent_created(self, line: LogLine) -> None:
         if line.seq != 2 or not self.created:
-            raise InvalidState("an agent was not created right after its session")
+            raise InvalidState("agent.created does not follow session.created")
         self.agent = agent_of(line.data)
         self.agent_id = self.agent.agent_id
 
     def terminated(self, line: LogLine) -> None:
-        reason = line.data["reason"]
+        reason, agent_id = line.data["reason"], line.data["agent_id"]
         if self.finished or (self.ended and reason == "operator"):
-            raise DuplicateCompletion("an agent ended twice")
-        if reason not in ("completed", "operator") or line.data["agent_id"] != self.agent_id:
-            raise InvalidState("an end that is none of this agent's")
+            raise DuplicateCompletion(
+                "an agent that has ended was terminated again", first=self.ended, second=reason
+            )
+        if reason not in ("completed", "operator") or agent_id != self.agent_id:
+            raise InvalidState(
+                "agent.terminated names another agent, or an unknown reason",
+                expected=self.agent_id, actual=agent_id, reason=reason,
+            )  # fmt: skip
         if reason == "completed" and not self.ended:
-            raise InvalidState("an agent counts as completed without a turn that says so")
+            raise InvalidState("an agent is terminated as completed, but none of its turns did so")
         if not self.ended:
             self._end(reason, tuple(line.data["returned"]))
         self.finished = True
@@ -164,42 +167,47 @@ class SessionState:
     def _end(self, reason: str, returned: tuple[str, ...]) -> None:
         if returned != tuple(self.pending):
             raise UnreturnedMessages(
-                "an agent left messages unread that were not returned, or the reverse",
-                unread=list(self.pending), returned=returned,
+                "the messages that an ending agent returned are not its pending ones",
+                pending=list(self.pending), returned=list(returned),
             )  # fmt: skip
         self.ended, self.returned = reason, returned
         self.pending.clear()
 
-    def _must_live(self, what: str) -> None:
+    def _require_alive(self, event: str) -> None:
         if self.ended:
-            raise WriteAfterEnd(f"{what} after the end of the agent")
+            raise WriteAfterEnd(f"{event} after the agent has ended", ended=self.ended)
 
     # --- messages
 
     def message_enqueued(self, line: LogLine) -> None:
-        self._must_live("a message was enqueued")
+        self._require_alive("a message was enqueued")
         message = message_of(line.data)
-        key = message.message_id
+        key, owner = message.message_id, USER if self.is_user else self.agent_id
         if key in self.enqueued:
             raise Duplicated("a message was enqueued twice", message=message)
-        if message.recipient != ("USER" if self.is_user else self.agent_id):
-            raise MisroutedMessage("a message is in the wrong log", owner=self.agent_id)
+        if message.recipient != owner:
+            raise MisroutedMessage(
+                "a message is in a log other than its recipient's",
+                recipient=message.recipient, owner=owner,
+            )  # fmt: skip
         if message.kind not in KINDS:
-            raise Phantom("a message of no known kind")
+            raise Phantom("a message has an unknown kind", kind=message.kind)
         self.enqueued[key] = message
         self.positions[key] = line.seq
         self.pending[key] = None
         if message.kind == "system":
-            self.notices[key] = message
+            self.recovery_notices[key] = message
 
     def message_delivered(self, line: LogLine) -> None:
         key = line.data["message_id"]
         if key in self.delivered:
             return
         if key not in self.enqueued:
-            raise Phantom("a message is delivered that was never enqueued")
+            raise Phantom("a message is delivered that was never enqueued", message_id=key)
         if not self.is_user:
-            raise UnpresentedDelivery("a message is delivered that no turn has consumed")
+            raise UnpresentedDelivery(
+                "a message is delivered, but no committed turn consumed it", message_id=key
+            )
         self.delivered[key] = ""
         del self.pending[key]
 
@@ -209,140 +217,128 @@ class SessionState:
             raise self._not_pending(key)
         if self.presentations[key] < MOST_PRESENTATIONS:
             raise PrematureDeadLetter(
-                "a message was given up too early", presentations=self.presentations[key]
-            )
+                "a message is dead before its last presentation", message_id=key,
+                expected=MOST_PRESENTATIONS, actual=self.presentations[key],
+            )  # fmt: skip
         self.dead[key] = line.data["reason"]
         del self.pending[key]
 
     # --- turns
 
     def turn_start(self, line: LogLine) -> None:
-        self._must_live("a turn began")
+        self._require_alive("a turn started")
         turn_id, presented = line.data["turn_id"], tuple(line.data["presented"])
         if turn_id in self.turns or turn_id in self.open_starts or turn_id in self.failed:
-            raise Duplicated("two turns have one id")
-        self._must_be_oldest(presented)
+            raise Duplicated("two turns have the same id", turn_id=turn_id)
+        self._require_oldest(presented)
         start = StartRecord(turn_id, line.seq, line.data["prompt"], presented, len(self.turns))
         self.starts.pop(turn_id, None)
         self.starts[turn_id] = self.open_starts[turn_id] = start
         self.presentations.update(presented)
-        if self.gate_seq and self.permits:
-            self.permitted_starts.add(turn_id)
-        elif self.gate_seq:
-            self._overlook(self.gate_seq, line.seq)
-
-    def _overlook(self, gate_seq: int, start_seq: int) -> None:
-        """Note a turn that a gate forbids: one may have begun while the gate was on its way."""
-        if self.forbidden_starts and self.forbidden_starts[-1][0] == gate_seq:
-            raise GateIgnored("a gated agent ran turn after turn")
-        self.forbidden_starts.append((gate_seq, start_seq))
+        self.gate.start(turn_id, line.seq)
 
     def turn_failed(self, line: LogLine) -> None:
         turn_id = line.data["turn_id"]
         if turn_id in self.turns:
-            raise InvalidState("a turn failed that is complete")
+            raise InvalidState("a committed turn failed", turn_id=turn_id)
         self.failed.add(turn_id)
         start = self.open_starts.pop(turn_id, None)
         if start is not None and line.data.get("uncounted"):
-            # The disk's fault, which is not that of the messages.
+            # A turn that fails because of the disk does not count as a presentation.
             self.presentations.subtract(start.presented)
 
     def turn_complete(self, line: LogLine) -> None:
         if self.ended and line.data["terminate"]:
-            raise DuplicateCompletion("an agent completed twice")
-        self._must_live("a turn was committed")
+            raise DuplicateCompletion("an agent that has ended completed again", first=self.ended)
+        self._require_alive("a turn was committed")
         turn_id = line.data["turn_id"]
         if turn_id in self.turns:
-            raise Duplicated("a turn was committed twice")
+            raise Duplicated("a turn was committed twice", turn_id=turn_id)
         if turn_id in self.failed:
-            raise InvalidState("a turn was committed that had failed")
+            raise InvalidState("a failed turn was committed", turn_id=turn_id)
         start = self.starts.get(turn_id)
         if start is not None and next(reversed(self.starts)) != turn_id:
-            raise OverlappingTurns("a turn was committed after a later one had begun")
+            raise OverlappingTurns(
+                "a turn was committed after a later turn had started", turn_id=turn_id,
+                later=next(reversed(self.starts)),
+            )  # fmt: skip
         turn = turn_of(line.data, line.seq, len(self.turns), start)
         if start is not None and turn.presented[: len(start.presented)] != start.presented:
-            raise PresentedMismatch("a turn does not consume what it began with", start=start)
-        self._must_be_oldest(turn.presented)
+            raise PresentedMismatch(
+                "a turn consumed other messages than it was started with",
+                started_with=start.presented, consumed=turn.presented,
+            )  # fmt: skip
+        self._require_oldest(turn.presented)
         for key in turn.presented:
             self.delivered[key] = turn_id
             del self.pending[key]
-        is_permitted = turn_id in self.permitted_starts if start is not None else self.permits > 0
-        if turn.permitted and not is_permitted:
-            raise GateIgnored("a turn counts as permitted, and nobody permitted it")
-        if turn.permitted:
-            self.permits -= 1
-            self.unused_permits = max(0, self.unused_permits - 1)
-        elif turn_id in self.permitted_starts:
-            raise GateIgnored("a gated agent ran, and used up no permit", turn_id=turn_id)
+        self.gate.commit(turn)
         self.turns[turn_id] = turn
         self.open_starts.pop(turn_id, None)
-        self._promise(turn)
+        self._add_effects(turn)
         if turn.terminate:
             self._end("completed", turn.returned)
         elif turn.returned:
-            raise UnreturnedMessages("an agent that goes on has returned messages")
+            raise UnreturnedMessages(
+                "a turn that does not end its agent returned messages", returned=turn.returned
+            )
 
-    def _must_be_oldest(self, presented: tuple[str, ...]) -> None:
-        """Messages are presented oldest first, and only while they are pending."""
+    def _require_oldest(self, presented: tuple[str, ...]) -> None:
+        """Require that these are the oldest pending messages, in their order."""
         if tuple(islice(self.pending, len(presented))) == presented:
             return
         for key in presented:
             if key not in self.pending:
                 raise self._not_pending(key)
         raise SkippedMessage(
-            "an older message was passed over", presented=presented, pending=list(self.pending)
-        )
+            "a message was presented while an older one was pending",
+            pending=list(self.pending), presented=list(presented),
+        )  # fmt: skip
 
     def _not_pending(self, key: str) -> Violation:
         if key in self.delivered:
-            return DuplicateDelivery("a message is back that a turn had consumed", message_id=key)
+            return DuplicateDelivery(
+                "a delivered message was used again", message_id=key,
+                delivered_in=self.delivered[key],
+            )  # fmt: skip
         if key in self.dead:
-            return Resurrected("a dead message is back", message_id=key)
-        return Phantom("a message is used that was never enqueued", message_id=key)
+            return Resurrected("a dead message was used again", message_id=key)
+        return Phantom("a message was used that was never enqueued", message_id=key)
 
-    def _promise(self, turn: TurnRecord) -> None:
-        """Note what a committed turn demands elsewhere; ids are used once."""
+    def _add_effects(self, turn: TurnRecord) -> None:
+        """Collect the effects that a committed turn requires in other logs, or later."""
         for place, message in enumerate(turn.outbox):
-            self._fresh(self.sent, message.message_id)
+            self._require_new(self.sent, message.message_id)
             self.sent[message.message_id] = (turn.number, place), message
         for spawn in turn.spawned:
-            self._fresh(self.bootstraps, spawn.bootstrap_id)
+            self._require_new(self.bootstraps, spawn.bootstrap_id)
             self.bootstraps[spawn.bootstrap_id] = spawn
         for control in turn.controls:
-            self._fresh(self.controls, control.control_id)
+            self._require_new(self.controls, control.control_id)
             self.controls[control.control_id] = control
         for subscription in turn.subscribed:
-            self._fresh(self.subscriptions, subscription.subscription_id)
+            self._require_new(self.subscriptions, subscription.subscription_id)
             self.subscriptions[subscription.subscription_id] = subscription
         for reminder in turn.reminders:
-            self._fresh(self.reminders, reminder.reminder_id)
+            self._require_new(self.reminders, reminder.reminder_id)
             self.reminders[reminder.reminder_id] = reminder
         self.unsubscribed.update(dict.fromkeys(turn.unsubscribed, turn.seq))
         self.cancelled.update(dict.fromkeys(turn.cancelled, turn.seq))
         self.metadata.update(turn.metadata)
 
-    def _fresh(self, taken: Mapping[str, object], key: str) -> None:
-        if key in taken:
-            raise Duplicated("two promises have one id", id=key)
+    def _require_new(self, used: Mapping[str, object], key: str) -> None:
+        if key in used:
+            raise Duplicated("two effects of an agent's turns have the same id", id=key)
 
-    # --- gates
+    # --- controls
 
     def control(self, line: LogLine) -> None:
-        self._must_live("a control was obeyed")
+        self._require_alive("a control was applied")
         key, op = line.data["control_id"], line.event.removeprefix("tool.")
-        if key in self.obeyed:
-            raise Duplicated("a control was obeyed twice", control_id=key)
-        self.obeyed[key] = line.seq, op, line.data["by"]
-        if op == "gate":
-            self.gate_seq = self.gate_seq or line.seq
-        elif op == "ungate":
-            # It ends all permits, that of a turn under way as well.
-            self.gate_seq = self.permits = self.unused_permits = 0
-            self.permitted_starts.clear()
-        else:
-            self.permits += 1
-            # Of a permit that came while nothing was gated, nobody says how long it counts.
-            self.unused_permits += self.gated
+        if key in self.applied_controls:
+            raise Duplicated("a control was applied twice", control_id=key)
+        self.applied_controls[key] = line.seq, op, line.data["by"]
+        self.gate.control(op, line.seq)
 
 
 _HANDLERS: Final = {

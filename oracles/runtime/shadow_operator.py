@@ -1,14 +1,15 @@
-"""What the operator asked of a runtime: each call is acknowledged, in flight, or impossible.
+"""The specification of the operator's calls.
 
-A call that raises an ``OSError`` stays in flight. A call that was refused by a typed error
-has not happened. An id that did not happen may be asked for again.
+Each call is in flight, acknowledged or impossible. A call that raises ``OSError`` stays in
+flight; one that raises a typed refusal did not happen, and its id may be used again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import count
 from typing import Any, Final
 
 from oracles.runtime.log_records import USER
@@ -19,7 +20,7 @@ from oracles.violation import Duplicated, LostAck, Phantom, Reordered, Resurrect
 
 
 class CallOutcome(Enum):
-    """What is known of a call."""
+    """The possible outcomes of a call."""
 
     IN_FLIGHT = "in flight"
     ACKNOWLEDGED = "acknowledged"
@@ -28,275 +29,249 @@ class CallOutcome(Enum):
 
 @dataclass(slots=True)
 class _Call:
-    """``begun`` and ``ended`` are instants of the shadow; ``what`` are the call's arguments.
+    """``begun`` and ``ended`` are logical instants of the shadow; ``ended`` is 0 until then.
 
-    ``repeated``: it was called again while in flight, so that a refusal of one proves nothing.
+    ``repeated`` says that the call was made again while in flight: then the refusal of one
+    attempt proves nothing about the other.
     """
 
-    what: tuple[Any, ...]
+    arguments: tuple[Any, ...]
     begun: int
     ended: int = 0
     outcome: CallOutcome = CallOutcome.IN_FLIGHT
     repeated: bool = False
 
 
-class _Calls:
-    """All calls of one kind by their id, and those whose outcome a agent_view must still show."""
+class ShadowCalls:
+    """The calls of one kind, by an id that the caller chose.
 
-    __slots__ = ("by_id", "noun", "unsettled")
+    ``undecided`` are the calls to be compared with the next snapshot.
+    """
 
-    def __init__(self, noun: str) -> None:
-        self.noun = noun
+    __slots__ = ("_call", "_effect", "_instants", "by_id", "undecided")
+
+    def __init__(self, call: str, effect: str, instants: Iterator[int]) -> None:
+        self._call = call
+        self._effect = effect
+        self._instants = instants
         self.by_id: dict[str, _Call] = {}
-        self.unsettled: dict[str, None] = {}
+        self.undecided: dict[str, None] = {}
 
-    def begin(self, key: str, what: tuple[Any, ...], now: int) -> None:
+    def begin(self, key: str, *arguments: Any) -> None:
+        """Record that the call was made with these arguments, beside its id."""
         call = self.by_id.get(key)
         if call is not None and call.outcome is not CallOutcome.IMPOSSIBLE:
             call.repeated = True
             return
-        self.by_id[key] = _Call(what, now)
-        self.unsettled[key] = None
+        self.by_id[key] = _Call(arguments, next(self._instants))
+        self.undecided[key] = None
 
-    def acknowledge(self, key: str, now: int) -> None:
+    def acknowledge(self, key: str) -> None:
+        """Record that the call returned."""
         call = self.by_id[key]
         call.outcome = CallOutcome.ACKNOWLEDGED
-        call.ended = call.ended or now
+        call.ended = call.ended or next(self._instants)
 
     def refuse(self, key: str) -> None:
+        """Record that the call raised a typed refusal."""
         call = self.by_id[key]
         if call.outcome is CallOutcome.IN_FLIGHT and not call.repeated:
             call.outcome = CallOutcome.IMPOSSIBLE
 
-    def judge(self, key: str, *, happened: bool) -> None:
-        """Compare what is known of a call with what a agent_view shows."""
+    def compare(self, key: str, *, happened: bool) -> None:
+        """Compare the outcome of a call with a snapshot; raise a ``Violation``."""
         call = self.by_id[key]
         if call.outcome is CallOutcome.ACKNOWLEDGED and not happened:
-            raise LostAck(f"an acknowledged {self.noun} is gone", id=key, what=call.what)
+            raise LostAck(
+                f"{self._call} was acknowledged, and {self._effect} is lost",
+                id=key, arguments=call.arguments,
+            )  # fmt: skip
         if call.outcome is CallOutcome.IMPOSSIBLE and happened:
-            raise Resurrected(f"a {self.noun} is there that did not happen", id=key, what=call.what)
+            raise Resurrected(
+                f"{self._call} was refused or lost in a crash, and {self._effect} exists",
+                id=key, arguments=call.arguments,
+            )  # fmt: skip
 
     def settle(self, key: str, *, happened: bool) -> bool:
-        """Resolve a call; return whether it was in flight and has happened."""
+        """Decide a call; return whether it was in flight and took effect."""
+        del self.undecided[key]
         call = self.by_id[key]
         if call.outcome is not CallOutcome.IN_FLIGHT:
             return False
         call.outcome = CallOutcome.ACKNOWLEDGED if happened else CallOutcome.IMPOSSIBLE
         return happened
 
-    def must_be_known(self, key: str, evidence: object) -> _Call:
-        """Return the call behind something that is there."""
+    def require(self, key: str, found: object) -> _Call:
+        """Return the call that caused ``found``; raise ``Phantom`` if there was none."""
         call = self.by_id.get(key)
         if call is None:
-            raise Phantom(f"a {self.noun} is there that nobody asked for", found=evidence)
-        self.judge(key, happened=True)
+            raise Phantom(f"{self._effect} exists without a call of {self._call}", found=found)
+        self.compare(key, happened=True)
         return call
 
 
-_Outcome = tuple[_Calls, str, bool]
-"""A call, by its kind and its id, and whether a agent_view shows it."""
+_Effect = tuple[ShadowCalls, str, bool]
+"""A call, by its kind and its id, and whether a snapshot contains its effect."""
 
 
 class ShadowOperator:
-    """The operator's calls. Keys are ids that the caller chose: request ids and message ids."""
+    """The operator's calls.
 
-    __slots__ = ("_agents", "_creates", "_deliveries", "_ends", "_instant", "_sends")
+    ``creates`` are by request id, with name, instructions, provider and model; ``sends`` by
+    message id, with agent id and payload; ``terminations`` by agent id; ``deliveries``, the
+    calls of ``acknowledge``, by message id.
+    """
 
     def __init__(self) -> None:
-        self._instant = 0
-        self._creates: Final = _Calls("agent")
-        self._sends: Final = _Calls("message")
-        self._ends: Final = _Calls("termination")
-        self._deliveries: Final = _Calls("acknowledgement of a message to USER")
+        instants = count(1)
+        self.creates: Final = ShadowCalls("create_agent", "the root agent", instants)
+        self.sends: Final = ShadowCalls("send", "the message", instants)
+        self.terminations: Final = ShadowCalls("terminate", "the termination", instants)
+        self.deliveries: Final = ShadowCalls("acknowledge", "the delivery to USER", instants)
         self._agents: dict[str, str] = {}
-
-    def _now(self) -> int:
-        self._instant += 1
-        return self._instant
 
     @property
     def has_agents(self) -> bool:
         """Whether the creation of an agent was acknowledged."""
-        return any(
-            call.outcome is CallOutcome.ACKNOWLEDGED for call in self._creates.by_id.values()
-        )
+        calls = self.creates.by_id.values()
+        return any(call.outcome is CallOutcome.ACKNOWLEDGED for call in calls)
 
     @property
     def in_flight(self) -> int:
-        """How many calls have an outcome that is open."""
-        kinds = (self._creates, self._sends, self._ends, self._deliveries)
+        """The number of calls in flight."""
         return sum(
             calls.by_id[key].outcome is CallOutcome.IN_FLIGHT
-            for calls in kinds
-            for key in calls.unsettled
+            for calls in (self.creates, self.sends, self.terminations, self.deliveries)
+            for key in calls.undecided
         )
 
-    def begin_create(
-        self, request_id: str, name: str, instructions: str, provider: str, model: str
-    ) -> None:
-        """``create_agent`` was called."""
-        self._creates.begin(request_id, (name, instructions, provider, model), self._now())
-
     def acknowledge_create(self, request_id: str, agent_id: str) -> None:
-        """``create_agent`` has returned this agent; raise if the request has made another one."""
+        """Record that ``create_agent`` returned; raise if the request returned another agent."""
         before = self._agents.setdefault(request_id, agent_id)
         if before != agent_id:
             raise Duplicated(
-                "one request has made two agents", request_id=request_id,
-                agents=(before, agent_id),
+                "create_agent returned two agents for one request",
+                request_id=request_id, agents=(before, agent_id),
             )  # fmt: skip
-        self._creates.acknowledge(request_id, self._now())
+        self.creates.acknowledge(request_id)
 
-    def refuse_create(self, request_id: str) -> None:
-        """``create_agent`` has raised a typed refusal."""
-        self._creates.refuse(request_id)
-
-    def begin_send(self, message_id: str, agent_id: str, payload: object) -> None:
-        """``send`` was called."""
-        self._sends.begin(message_id, (agent_id, payload), self._now())
-
-    def acknowledge_send(self, message_id: str) -> None:
-        """``send`` has returned."""
-        self._sends.acknowledge(message_id, self._now())
-
-    def refuse_send(self, message_id: str) -> None:
-        """``send`` has raised a typed refusal."""
-        self._sends.refuse(message_id)
-
-    def begin_terminate(self, agent_id: str) -> None:
-        """``terminate`` was called."""
-        self._ends.begin(agent_id, (), self._now())
-
-    def acknowledge_terminate(self, agent_id: str) -> None:
-        """``terminate`` has returned."""
-        self._ends.acknowledge(agent_id, self._now())
-
-    def refuse_terminate(self, agent_id: str) -> None:
-        """``terminate`` has raised a typed refusal."""
-        self._ends.refuse(agent_id)
-
-    def begin_delivery(self, message_id: str) -> None:
-        """``acknowledge`` of a message to USER was called."""
-        self._deliveries.begin(message_id, (), self._now())
-
-    def acknowledge_delivery(self, message_id: str) -> None:
-        """``acknowledge`` has returned."""
-        self._deliveries.acknowledge(message_id, self._now())
-
-    def refuse_delivery(self, message_id: str) -> None:
-        """``acknowledge`` has raised a typed refusal."""
-        self._deliveries.refuse(message_id)
-
-    def check(self, snapshot: RootSnapshot, excused: Collection[str]) -> None:
-        """Compare with a agent_view; raise a ``Violation``."""
-        for calls, key, happened in self._outcomes(snapshot, excused):
-            calls.judge(key, happened=happened)
+    def check(self, snapshot: RootSnapshot) -> None:
+        """Compare with a snapshot; raise a ``Violation``."""
+        for calls, key, happened in self._effects(snapshot):
+            calls.compare(key, happened=happened)
         for state in snapshot.agents.values():
             self._check_origin(state)
             self._check_messages(state)
         for key in snapshot.user.delivered:
-            self._deliveries.must_be_known(key, key)
+            self.deliveries.require(key, key)
 
-    def settle(self, snapshot: RootSnapshot, excused: Collection[str]) -> bool:
-        """Resolve what is in flight by a agent_view that was checked; return whether any happened.
+    def settle(self, snapshot: RootSnapshot) -> bool:
+        """Decide the calls in flight by a snapshot that was checked.
 
-        What is excused stays as it is.
+        Calls on excused sessions stay in flight. Returns whether one of the decided calls took
+        effect.
         """
-        kept = False
-        for calls, key, happened in self._outcomes(snapshot, excused):
-            kept |= calls.settle(key, happened=happened)
-            del calls.unsettled[key]
+        any_happened = False
+        for calls, key, happened in self._effects(snapshot):
+            any_happened |= calls.settle(key, happened=happened)
         for state in snapshot.agents.values():
             if state.agent is not None and state.agent.request_id is not None:
                 self._agents[state.agent.request_id] = state.agent_id
-        return kept
+        return any_happened
 
-    def _outcomes(self, snapshot: RootSnapshot, excused: Collection[str]) -> list[_Outcome]:
-        """Return what is not excused of the calls whose outcome is open or new."""
-        outcomes = self._shown_by(snapshot)
-        if excused:
-            return [
-                outcome for outcome in outcomes if not self._is_lost(snapshot, excused, *outcome)
-            ]
-        return list(outcomes)
+    def _effects(self, snapshot: RootSnapshot) -> list[_Effect]:
+        """Return the undecided calls, without those whose effect damage may have destroyed."""
+        effects = self._all_effects(snapshot)
+        if snapshot.excused:
+            return [effect for effect in effects if not self._is_excused(snapshot, effect)]
+        return list(effects)
 
-    def _shown_by(self, snapshot: RootSnapshot) -> Iterator[_Outcome]:
+    def _all_effects(self, snapshot: RootSnapshot) -> Iterator[_Effect]:
         requests: dict[str, SessionState] = {}
         for state in snapshot.agents.values():
             assert state.agent is not None
             request_id = state.agent.request_id
             if request_id is not None:
                 if request_id in requests:
-                    raise Duplicated("one request has made two agents", request_id=request_id)
+                    raise Duplicated(
+                        "two agents were created for one request", request_id=request_id,
+                        paths=(requests[request_id].path, state.path),
+                    )  # fmt: skip
                 requests[request_id] = state
-        for key in self._creates.unsettled:
-            yield self._creates, key, key in requests
-        for key in self._sends.unsettled:
-            target = snapshot.agents.get(self._sends.by_id[key].what[0])
-            yield self._sends, key, target is not None and key in target.enqueued
-        for key in self._ends.unsettled:
+        for key in self.creates.undecided:
+            yield self.creates, key, key in requests
+        for key in self.sends.undecided:
+            target = snapshot.agents.get(self.sends.by_id[key].arguments[0])
+            yield self.sends, key, target is not None and key in target.enqueued
+        for key in self.terminations.undecided:
             target = snapshot.agents.get(key)
-            # An agent may complete by itself before it can be terminated: then it was not.
-            yield self._ends, key, target is not None and target.ended == "operator"
-        for key in self._deliveries.unsettled:
-            yield self._deliveries, key, key in snapshot.user.delivered
+            # An agent that completed by itself before the call was not terminated by it.
+            yield self.terminations, key, target is not None and target.ended == "operator"
+        for key in self.deliveries.undecided:
+            yield self.deliveries, key, key in snapshot.user.delivered
 
-    def _is_lost(
-        self,
-        snapshot: RootSnapshot,
-        excused: Collection[str],
-        calls: _Calls,
-        key: str,
-        happened: bool,
-    ) -> bool:
-        """Whether it went with a damaged session, or with an agent that is not there at all."""
-        if calls is self._creates:
+    def _is_excused(self, snapshot: RootSnapshot, effect: _Effect) -> bool:
+        calls, key, happened = effect
+        if calls is self.creates:
             return not happened
-        if calls is self._deliveries:
-            return snapshot.user.session_id in excused
-        agent_id = calls.by_id[key].what[0] if calls is self._sends else key
+        if calls is self.deliveries:
+            return snapshot.user.session_id in snapshot.excused
+        agent_id = calls.by_id[key].arguments[0] if calls is self.sends else key
         session_id = snapshot.session_of(agent_id)
-        return not session_id or session_id in excused
+        return not session_id or session_id in snapshot.excused
 
     def _check_origin(self, state: SessionState) -> None:
-        """A root was asked for, as it is; an end by the operator was asked for."""
+        """Require that a root agent and an end by the operator were requested."""
         agent = state.agent
         assert agent is not None
         if agent.parent_session_id is None:
             if agent.request_id is None:
-                raise Phantom("a root is there that nobody asked for", agent=agent)
-            call = self._creates.must_be_known(agent.request_id, agent)
+                raise Phantom("a root agent exists that has no request id", agent=agent)
+            call = self.creates.require(agent.request_id, agent)
             created = state.created
             actual = (agent.name, agent.instructions, created["provider"], created["model"])
-            if actual != call.what:
+            if actual != call.arguments:
                 raise TornRecord(
-                    "a root is not as it was asked for", actual=actual, asked=call.what
-                )
-            if self._agents.get(agent.request_id, agent.agent_id) != agent.agent_id:
-                raise Duplicated("one request has made two agents", agent=agent)
+                    "a root agent differs from the one that create_agent requested",
+                    expected=call.arguments, actual=actual,
+                )  # fmt: skip
+            known_id = self._agents.get(agent.request_id, agent.agent_id)
+            if known_id != agent.agent_id:
+                raise Duplicated(
+                    "a request that had created one agent has created another",
+                    request_id=agent.request_id, agents=(known_id, agent.agent_id),
+                )  # fmt: skip
         elif agent.request_id is not None:
-            raise Phantom("a child claims a request of the operator", agent=agent)
+            raise Phantom("a child has the request id of a root agent", agent=agent)
         if state.ended == "operator":
-            self._ends.must_be_known(agent.agent_id, agent)
+            self.terminations.require(agent.agent_id, agent)
 
     def _check_messages(self, state: SessionState) -> None:
-        """The operator's messages are as they were sent, in the order in which they were sent.
+        """Require the operator's messages unchanged, in the order of the calls.
 
-        Two sends that were under way at once may stand in either order.
+        Two calls that overlapped may have taken effect in either order.
         """
         latest = 0
         for message in state.enqueued.values():
             if message.sender != USER:
                 continue
-            call = self._sends.must_be_known(message.message_id, message)
-            agent_id, payload = call.what
+            call = self.sends.require(message.message_id, message)
+            agent_id, payload = call.arguments
             if agent_id != state.agent_id:
                 raise MisroutedMessage(
-                    "the operator's message reached somebody else", message=message
-                )
+                    "a message of the operator was enqueued for another agent",
+                    expected=agent_id, actual=state.agent_id, message=message,
+                )  # fmt: skip
+            expected = ("text", payload, None)
             actual = (message.kind, message.payload, message.reply_to)
-            if actual != ("text", payload, None):
-                raise TornRecord("a message is not as the operator sent it", message=message)
+            if actual != expected:
+                raise TornRecord(
+                    "a message of the operator differs from the one that was sent",
+                    message_id=message.message_id, expected=expected, actual=actual,
+                )  # fmt: skip
             if call.ended and call.ended < latest:
-                raise Reordered("the operator's messages overtook each other", message=message)
+                raise Reordered(
+                    "a message of the operator was enqueued after one that was sent later",
+                    path=state.path, message=message,
+                )  # fmt: skip
             latest = max(latest, call.begun)

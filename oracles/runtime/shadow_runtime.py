@@ -1,47 +1,50 @@
-"""What a root of agents must hold, from the contract alone: the runtime's shadow.
+"""The specification of one root, run beside the runtime: the entry point of this package.
 
-A machine tells it what it asks for (``begin_…``), what was answered (``acknowledge_…``,
-``refuse_…``), what the running system showed (``observe``), and what the disk holds (``check``,
-``settle``). The shadow is never re-synchronised: what is in flight at a crash is resolved,
-once, by the first snapshot after the recovery, to "happened" or "did not".
+The caller records the operator's calls in ``operator`` and the providers' side of each turn in
+``turns``, passes views to ``observe``, and compares snapshots of the disk with ``check`` and,
+after a recovery, ``settle``. The shadow is never corrected from the system: the first snapshot
+after a recovery decides once whether an operation in flight took effect.
 
-Three kinds of knowledge, each kept by itself: the operator's calls (``shadow_operator``),
-what the outside world did in each turn (``shadow_turns``), and what is durable of each
-log, byte for byte, here. A log may only grow from what was once durable.
+This module itself keeps the durable bytes of each log: a log may only grow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from oracles.runtime.delivery_laws import check_delivered, check_lost_turns
 from oracles.runtime.log_reader import read_log
-from oracles.runtime.message_laws import check_children, check_messages, check_reach
-from oracles.runtime.promise_laws import (
-    check_controls_demanded,
-    check_lost_turns,
-    check_promises,
-)
+from oracles.runtime.log_records import USER
+from oracles.runtime.message_laws import check_messages, check_recipients
 from oracles.runtime.root_snapshot import RootSnapshot, SnapshotReader, garbage
+from oracles.runtime.session_laws import check_intact, check_logs, check_records
 from oracles.runtime.session_state import SessionState
 from oracles.runtime.shadow_operator import ShadowOperator
 from oracles.runtime.shadow_turns import ShadowTurns
-from oracles.runtime.tree_laws import (
-    check_logs,
-    check_orphans,
-    check_records,
-    check_tree,
-    check_whole,
+from oracles.runtime.tree_laws import check_children, check_controls, check_orphans, check_tree
+from oracles.runtime.view_laws import (
+    RuntimeViewLike,
+    check_idle_view,
+    check_quiesced_view,
+    check_view,
 )
-from oracles.runtime.view_laws import RuntimeViewLike, check_quiet, check_view, check_view_at_rest
 from oracles.runtime.violations import EarlyReminder, GateIgnored
-from oracles.violation import Garbage, LostAck, NotIdempotent, Reordered, SilentEmpty, Violation
+from oracles.violation import (
+    Garbage,
+    LostAck,
+    NotIdempotent,
+    Reordered,
+    SilentEmpty,
+    Violation,
+)
 
 
 class ShadowRuntime:
-    """The specification of one root, run beside it.
+    """The specification of one root.
 
-    ``turns`` is None when nobody watches the providers, as in a test on a real process.
-    ``reader`` is for who judges many disks that are nearly the same, each by a new shadow.
+    ``turns`` is None if the providers are not observed, as in a test on a real process. Share
+    one ``reader`` when checking many similar disks, each with a shadow of its own; it caches
+    parsed logs.
     """
 
     def __init__(
@@ -59,51 +62,57 @@ class ShadowRuntime:
 
     @property
     def excused(self) -> frozenset[str]:
-        """The sessions that are not judged any more."""
+        """The sessions that are excused from all laws."""
         return frozenset(self._excused)
 
     def excuse(self, session_id: str) -> None:
-        """The report has told that this session is damaged, and a fault did damage the disk."""
+        """Excuse a session that a fault damaged and that recovery reported as damaged."""
         self._excused.add(session_id)
 
     def read(self, files: Mapping[str, bytes]) -> RootSnapshot:
-        """Read the files of the root (paths relative to it); judge nothing."""
+        """Read the files of the root, by path relative to it, without checking them."""
         return self._reader.read(files)
 
     def observe(self, view: RuntimeViewLike) -> None:
-        """A running system has shown these facts: they are durable from now on."""
-        for agent_view in view.agents:
-            turns = tuple(agent_view.turns)
-            known = self._shown_turns.get(agent_view.agent_id, ())
+        """Record that the running system showed this view: its contents must be durable."""
+        for agent in view.agents:
+            turns = tuple(agent.turns)
+            known = self._shown_turns.get(agent.agent_id, ())
             if turns[: len(known)] != known:
-                raise LostAck("a turn that was shown is gone", before=known, after=turns)
-            self._shown_turns[agent_view.agent_id] = turns
-            self._shown_messages.update(dict.fromkeys(agent_view.pending, agent_view.agent_id))
-            if not agent_view.alive:
-                self._shown_ends.add(agent_view.agent_id)
-            elif agent_view.agent_id in self._shown_ends:
-                raise LostAck("an end that was shown is gone", agent=agent_view)
-        self._shown_messages.update((message.message_id, "USER") for message in view.user)
+                raise LostAck(
+                    "the view no longer shows a turn that it showed before",
+                    agent_id=agent.agent_id, before=known, after=turns,
+                )  # fmt: skip
+            self._shown_turns[agent.agent_id] = turns
+            self._shown_messages.update(dict.fromkeys(agent.pending, agent.agent_id))
+            if not agent.alive:
+                self._shown_ends.add(agent.agent_id)
+            elif agent.agent_id in self._shown_ends:
+                raise LostAck(
+                    "the view shows an agent as alive that it showed as ended before", agent=agent
+                )
+        self._shown_messages.update((message.message_id, USER) for message in view.user)
 
     def check(self, snapshot: RootSnapshot, now_ns: int | None = None) -> None:
-        """Judge a agent_view at any time, also while the system runs and promises are under way.
+        """Check a snapshot taken at any time, also while effects are on their way.
 
-        ``now_ns`` is the latest wall clock of the run, since 1970: no reminder is earlier.
+        ``now_ns`` is the latest wall clock of the run, since 1970; no reminder may have
+        arrived that is due later.
         """
-        self._check_logs(snapshot, now_ns)
-        self._check_turns(snapshot)
+        judged = snapshot.excusing(self._excused)
+        self._check_logs(judged, now_ns)
+        self._check_turns(judged)
 
     def _check_logs(self, snapshot: RootSnapshot, now_ns: int | None) -> None:
-        excused = self._excused
         self._check_durable(snapshot)
-        check_logs(snapshot, excused)
-        check_tree(snapshot, excused)
+        check_logs(snapshot)
+        check_tree(snapshot)
         self._check_shown(snapshot)
-        check_reach(snapshot, excused)
-        check_messages(snapshot, excused)
-        check_children(snapshot, excused)
-        check_controls_demanded(snapshot, excused)
-        self.operator.check(snapshot, excused)
+        check_recipients(snapshot)
+        check_messages(snapshot)
+        check_children(snapshot)
+        check_controls(snapshot)
+        self.operator.check(snapshot)
         for state in snapshot.agents.values():
             self._check_gate(state)
             if now_ns is not None:
@@ -112,80 +121,80 @@ class ShadowRuntime:
     def _check_turns(self, snapshot: RootSnapshot) -> None:
         if self.turns is None:
             return
-        for state in snapshot.agents.values():
-            if state.session_id not in self._excused:
-                self.turns.check(snapshot, state)
+        for state in snapshot.judged:
+            self.turns.check(snapshot, state)
 
     def settle(
         self, snapshot: RootSnapshot, now_ns: int | None = None, unrecovered: Collection[str] = ()
     ) -> bool:
-        """Judge the first snapshot after a recovery, before any turn runs.
+        """Check the first snapshot after a recovery, taken before any turn runs.
 
-        From here on everything in the logs is durable, and what is not there never will be.
-        ``unrecovered`` are sessions that this recovery could not open or has stopped because of a
-        fault, as its report says: their part stays open until the next one.
-        Returns whether an operation of the operator that was in flight has happened.
+        Every line in it is durable from here on, and an operation in flight that left none
+        must not appear later. ``unrecovered`` are sessions that this recovery reported as not
+        opened, or stopped, because of a fault; their operations stay in flight until the next
+        recovery. Returns whether an operation of the operator that was in flight took effect.
         """
-        excused = self._excused | set(unrecovered)
-        if not snapshot.agents and self._has_agents():
-            raise SilentEmpty(
-                "all agents are gone, and nothing says so", files=sorted(snapshot.files)
-            )
-        check_whole(snapshot, excused)
-        self._check_logs(snapshot, now_ns)
-        check_orphans(snapshot, excused)
-        check_records(snapshot, excused)
-        check_promises(snapshot, excused)
-        check_lost_turns(snapshot, excused)
-        self._check_turns(snapshot)
-        left = garbage(snapshot.files)
-        if left:
-            raise Garbage("files are left that nothing will ever read", paths=left)
-        happened = self.operator.settle(snapshot, excused)
+        if not snapshot.agents and self._must_have_agents():
+            files = sorted(snapshot.files)
+            raise SilentEmpty("all agents are lost, and no damage is reported", files=files)
+        judged = snapshot.excusing(self._excused)
+        recovered = snapshot.excusing(self._excused | set(unrecovered))
+        check_intact(recovered)
+        self._check_logs(judged, now_ns)
+        check_orphans(recovered)
+        check_records(recovered)
+        check_delivered(recovered)
+        check_lost_turns(recovered)
+        self._check_turns(judged)
+        unread = garbage(snapshot.files)
+        if unread:
+            raise Garbage("recovery left files that no boot will ever read", paths=unread)
+        happened = self.operator.settle(recovered)
         if self.turns is not None and not unrecovered:
             self.turns.settle(snapshot)
-        for state in (snapshot.user, *snapshot.agents.values()):
-            if state.session_id in excused:
-                continue
+        for state in recovered.judged_logs:
             self._durable[state.path] = state.log.raw
             self._settled_seq[state.path] = len(state.log.lines)
         if not unrecovered:
-            # The logs hold them now, and are held to the byte.
+            # The durable bytes of the logs contain everything that was shown.
             self._shown_turns.clear()
             self._shown_messages.clear()
             self._shown_ends.clear()
         return happened
 
-    def check_view(self, view: RuntimeViewLike, snapshot: RootSnapshot, *, at_rest: bool) -> None:
-        """Compare a view with a snapshot of the same moment; ``at_rest``: nothing is under way."""
-        judge = check_view_at_rest if at_rest else check_view
-        judge(view, snapshot, self._excused)
+    def check_view(self, view: RuntimeViewLike, snapshot: RootSnapshot, *, idle: bool) -> None:
+        """Compare a view with a snapshot of the same moment; ``idle``: nothing is in progress."""
+        check = check_idle_view if idle else check_view
+        check(view, snapshot.excusing(self._excused))
 
-    def check_quiet(
-        self, view: RuntimeViewLike, snapshot: RootSnapshot, now_ns: int, held: Collection[str] = ()
+    def check_quiesced(
+        self,
+        view: RuntimeViewLike,
+        snapshot: RootSnapshot,
+        now_ns: int,
+        waiting: Collection[str] = (),
     ) -> None:
-        """After all faults were lifted and nothing moves: all accepted work is done (V-9).
+        """Require that all accepted work is done, after all faults were lifted.
 
-        ``now_ns`` is the wall clock at this moment, since 1970; unlike the latest one, it may
-        have been stepped back, and then a reminder may wait for it to come again. ``held`` are
-        sessions that may wait, because the resume policy did not wake them.
+        ``now_ns`` is the wall clock of this moment, since 1970. Unlike the latest one it may
+        have been set back, in which case a reminder waits for it again. Sessions in
+        ``waiting`` may have work left because the resume policy did not wake them.
         """
         self.check(snapshot)
-        check_quiet(view, snapshot, now_ns, self._excused, held)
+        check_quiesced_view(view, snapshot.excusing(self._excused), now_ns, waiting)
 
-    def _has_agents(self) -> bool:
-        """Whether there must be agents on the disk."""
+    def _must_have_agents(self) -> bool:
         sessions = {path.split("/")[-2] for path in self._durable} - {"user"}
         acknowledged = self.operator.has_agents and not self._excused
         return acknowledged or bool(sessions - self._excused)
 
     def _check_durable(self, snapshot: RootSnapshot) -> None:
-        """What was durable of a log is there, byte for byte, and all that is new comes after."""
+        """Require that each log begins with its durable bytes."""
         for path, durable in self._durable.items():
             if not snapshot.files.get(path, b"").startswith(durable):
                 if path.split("/")[-2] in self._excused:
                     continue
-                raise _difference(path, durable, snapshot.files.get(path))
+                raise _lost_bytes(path, durable, snapshot.files.get(path))
 
     def _check_shown(self, snapshot: RootSnapshot) -> None:
         for agent_id, turns in self._shown_turns.items():
@@ -193,35 +202,40 @@ class ShadowRuntime:
             if self._is_excused(state, agent_id):
                 continue
             if state is None:
-                raise LostAck("an agent that was shown is gone", agent_id=agent_id)
+                raise LostAck("an agent that a view showed is lost", agent_id=agent_id)
             if tuple(state.turns)[: len(turns)] != turns:
-                raise LostAck("turns that were shown are gone", shown=turns, log=list(state.turns))
+                raise LostAck(
+                    "turns that a view showed are lost",
+                    path=state.path, shown=turns, log=list(state.turns),
+                )  # fmt: skip
             if agent_id in self._shown_ends and not state.ended:
-                raise LostAck("an end that was shown is gone", agent=state.agent)
+                raise LostAck("an end that a view showed is lost", path=state.path)
         for key, owner in self._shown_messages.items():
             state = snapshot.state_of(owner)
             if not self._is_excused(state, owner) and (state is None or key not in state.enqueued):
-                raise LostAck("a message that was shown is gone", message_id=key, recipient=owner)
+                raise LostAck(
+                    "a message that a view showed is lost", message_id=key, recipient=owner
+                )
 
     def _is_excused(self, state: SessionState | None, agent_id: str) -> bool:
-        if not self._excused or agent_id == "USER":
+        if not self._excused or agent_id == USER:
             return False
-        # Who is not there any more may be of a session that is excused: its id went with it.
+        # The session of an agent that is not found may be an excused one that lost its id.
         return state is None or state.session_id in self._excused
 
     def _check_gate(self, state: SessionState) -> None:
-        """A gate that an earlier boot knew holds from the first turn on; else from the second."""
+        """Require that a gate found by a recovery allows no further turn at all."""
         settled = self._settled_seq.get(state.path, 0)
-        for gate_seq, start_seq in state.forbidden_starts:
+        for gate_seq, start_seq in state.gate.forbidden_starts:
             if gate_seq <= settled < start_seq:
                 raise GateIgnored(
-                    "a gated agent ran a turn after a recovery", path=state.path, gate_seq=gate_seq,
-                    start_seq=start_seq,
+                    "an agent that was gated before a recovery ran a turn after it",
+                    path=state.path, gate_seq=gate_seq, start_seq=start_seq,
                 )  # fmt: skip
 
 
 def check_idempotent(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> None:
-    """Raise when a second recovery changed anything but the epoch in the lock."""
+    """Require that a second recovery changed nothing but the epoch in the lock."""
     changed = sorted(
         path
         for path in before.keys() | after.keys()
@@ -229,7 +243,7 @@ def check_idempotent(before: Mapping[str, bytes], after: Mapping[str, bytes]) ->
     )
     if changed:
         raise NotIdempotent(
-            "a second recovery changed what the first one left", paths=changed,
+            "a second recovery changed files that the first one left", paths=changed,
             before=before.get(changed[0]), after=after.get(changed[0]),
         )  # fmt: skip
 
@@ -237,17 +251,20 @@ def check_idempotent(before: Mapping[str, bytes], after: Mapping[str, bytes]) ->
 def _check_not_early(state: SessionState, now_ns: int) -> None:
     for key, reminder in state.reminders.items():
         if key in state.enqueued and reminder.due_ns > now_ns:
-            raise EarlyReminder("a reminder came before it was due", reminder=reminder)
+            raise EarlyReminder(
+                "a reminder was enqueued before it was due",
+                path=state.path, reminder=reminder, now_ns=now_ns,
+            )  # fmt: skip
 
 
-def _difference(path: str, durable: bytes, actual: bytes | None) -> Violation:
-    """Name what has become of a log that does not begin with its durable lines."""
+def _lost_bytes(path: str, durable: bytes, actual: bytes | None) -> Violation:
+    """Return the violation of a log that does not begin with its durable bytes."""
     evidence = {"path": path, "durable": durable, "actual": actual}
     if actual is None:
-        return LostAck("a durable session is gone", **evidence)
-    lost = [line.raw for line in read_log(durable).lines if line.raw not in actual]
+        return LostAck("a durable log is lost", **evidence)
     if durable and not actual:
-        return SilentEmpty("a log is empty, and nothing says so", **evidence)
+        return SilentEmpty("a durable log is empty, and no damage is reported", **evidence)
+    lost = [line.raw for line in read_log(durable).lines if line.raw not in actual]
     if lost:
-        return LostAck("a durable line is gone", line=lost[0], **evidence)
-    return Reordered("durable lines are not where they were", **evidence)
+        return LostAck("a durable line is lost", line=lost[0], **evidence)
+    return Reordered("the durable lines of a log were moved", **evidence)

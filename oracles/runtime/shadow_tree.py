@@ -1,8 +1,7 @@
-"""The tree of agents as it must be when nothing crashes and all is idle (V-7).
+"""The specification of the tree of agents in a runtime that is neither crashed nor faulted.
 
-It is told what each call has done, and knows from there every agent: its name, its parent,
-whether it lives, how many turns it took. Each node where a running system keeps its agents
-must say the same: the view, the logs, the records, the registries in memory.
+The caller records the result of each call. After each one the view, the logs, the records and
+the registries in memory must all hold the same tree.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ENDED: Final = "TERMINATED"
 
 
 class TreeNode(NamedTuple):
-    """One agent in the tree. ``pending`` are its messages: none, when all is idle."""
+    """One agent; ``pending`` are its messages, of which an idle system has none."""
 
     name: str
     parent_id: str | None
@@ -33,11 +32,12 @@ class TreeNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Registries:
-    """What a running system keeps in memory about its agents, as plain data.
+    """The registries that a running system keeps in memory, as plain data.
 
-    ``handlers``: who takes an agent's messages, a session id by agent id; ``sessions`` is the
-    way back. ``names`` and ``children`` (the living ones) are by agent id, ``taken`` are the
-    names that nobody can be given, ``at_work`` names whatever still runs or holds a lock.
+    ``handlers`` maps agent ids to the sessions that take their messages, and ``sessions`` maps
+    them back. ``names`` and ``children`` (the living ones) are by agent id. ``taken`` are the
+    names that are refused to new agents, and ``at_work`` names tasks that still run and locks
+    that are still held.
     """
 
     handlers: Mapping[str, str]
@@ -49,137 +49,151 @@ class Registries:
 
 
 class ShadowTree:
-    """The specification of one tree; at most ``slots`` conversations are open in it."""
+    """The specification of one tree, of which at most ``slots`` conversations are open."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
-        self._places: dict[str, TreeNode] = {}
+        self._nodes: dict[str, TreeNode] = {}
         self._responses: list[str] = []
 
     def is_taken(self, name: str) -> bool:
-        """Whether a living agent has this name."""
-        return any(node.alive and node.name == name for node in self._places.values())
+        """Return whether a living agent has this name."""
+        return any(node.alive and node.name == name for node in self._nodes.values())
 
     def children(self, agent_id: str) -> list[str]:
         """Return the living children of an agent, the oldest first."""
         return [
             child_id
-            for child_id, node in self._places.items()
+            for child_id, node in self._nodes.items()
             if node.parent_id == agent_id and node.alive
         ]
 
-    # -- what was done -------------------------------------------------------------------
+    # -- results of calls ----------------------------------------------------------------
 
     def add_agent(self, agent_id: str, name: str, parent_id: str | None) -> None:
-        """An agent was made; raise if that was not possible."""
-        if agent_id in self._places:
-            raise Duplicated("two agents were given one id", agent_id=agent_id, name=name)
+        """Record that an agent was created; raise if it had to be refused."""
+        if agent_id in self._nodes:
+            raise Duplicated("a new agent was given an id in use", agent_id=agent_id, name=name)
         if self.is_taken(name):
-            raise DuplicateName("a name was given while somebody has it", name=name)
-        if parent_id is not None and not self._places[parent_id].alive:
+            raise DuplicateName("a new agent was given the name of a living one", name=name)
+        if parent_id is not None and not self._nodes[parent_id].alive:
             raise BrokenTree("an agent that has ended was given a child", parent_id=parent_id)
-        self._places[agent_id] = TreeNode(name, parent_id)
+        self._nodes[agent_id] = TreeNode(name, parent_id)
 
     def refuse_agent(self, name: str) -> None:
-        """An agent was refused; raise if its name was free."""
+        """Record that a creation was refused; raise if the name was free."""
         if not self.is_taken(name):
             raise FalseAlarm("a free name was refused", name=name)
 
     def add_turn(self, agent_id: str) -> None:
-        """An agent was told something, and answered."""
-        node = self._places[agent_id]
-        self._places[agent_id] = node._replace(turns=node.turns + 1)
+        """Record that an agent committed a turn."""
+        node = self._nodes[agent_id]
+        self._nodes[agent_id] = node._replace(turns=node.turns + 1)
 
     def end_agent(self, agent_id: str) -> None:
-        """An agent has ended; raise if children of it live."""
-        if self.children(agent_id):
-            raise BrokenTree("an agent ended before its children", agent_id=agent_id)
-        self._places[agent_id] = self._places[agent_id]._replace(alive=False)
+        """Record that an agent ended; raise if it has living children."""
+        children = self.children(agent_id)
+        if children:
+            raise BrokenTree(
+                "an agent with living children ended", agent_id=agent_id, children=children
+            )
+        self._nodes[agent_id] = self._nodes[agent_id]._replace(alive=False)
+
+    def refuse_end(self, agent_id: str) -> None:
+        """Record that an end was refused; raise if the agent has no living child."""
+        if not self.children(agent_id):
+            raise FalseAlarm("an agent without living children may not end", agent_id=agent_id)
 
     def add_response(self, agent_id: str) -> None:
-        """An agent has given its result: its parent takes a turn on it, or USER gets it."""
-        parent_id = self._places[agent_id].parent_id
+        """Record the response of a completed agent: its parent takes a turn, or USER gets it."""
+        parent_id = self._nodes[agent_id].parent_id
         if parent_id is None:
             self._responses.append(agent_id)
         else:
             self.add_turn(parent_id)
 
-    def refuse_end(self, agent_id: str) -> None:
-        """An end was refused; raise if no child lives."""
-        if not self.children(agent_id):
-            raise FalseAlarm("an agent without children may not end", agent_id=agent_id)
-
-    # -- what is snapshot --------------------------------------------------------------------
+    # -- comparison ----------------------------------------------------------------------
 
     def check(self, view: RuntimeViewLike, snapshot: RootSnapshot, registries: Registries) -> None:
-        """Compare every node with the tree; raise a ``Violation``."""
+        """Compare the view, the disk and the registries with the tree; raise a ``Violation``."""
         if registries.at_work:
-            raise Starved("all is idle, and something is not done", at_work=registries.at_work)
-        for agent_view in view.agents:
-            if agent_view.stopped or agent_view.gated:
-                raise OutOfSync("the view shows an agent that may not run", agent=agent_view)
-        self._compare("view", {
-            agent_view.agent_id: TreeNode(
-                agent_view.name, agent_view.parent_id, agent_view.alive,
-                len(agent_view.turns), tuple(agent_view.pending),
+            raise Starved(
+                "the system is idle, but a task runs or a lock is held",
+                at_work=registries.at_work,
             )
-            for agent_view in view.agents
+        for agent in view.agents:
+            if agent.stopped or agent.gated:
+                raise OutOfSync("the view shows a stopped or gated agent", agent=agent)
+        self._compare("view", {
+            agent.agent_id: TreeNode(
+                agent.name, agent.parent_id, agent.alive, len(agent.turns), tuple(agent.pending)
+            )
+            for agent in view.agents
         })  # fmt: skip
-        self._compare("logs", _places_of(snapshot))
+        self._compare("logs", _nodes_of(snapshot))
         self._check_records(snapshot)
         self._check_registries(registries, snapshot)
         senders = [message.sender for message in snapshot.user.enqueued.values()]
         if senders != self._responses or len(view.user) != len(senders):
-            raise OutOfSync("USER has other results", log=senders, expected=self._responses)
+            raise OutOfSync(
+                "USER has not exactly the responses of the completed roots",
+                expected=self._responses, log=senders, view=len(view.user),
+            )  # fmt: skip
 
     def _compare(self, where: str, actual: Mapping[str, TreeNode]) -> None:
-        for agent_id in (*self._places, *actual):
-            if self._places.get(agent_id) != actual.get(agent_id):
+        for agent_id in (*self._nodes, *actual):
+            if self._nodes.get(agent_id) != actual.get(agent_id):
                 raise OutOfSync(
                     f"the {where} and the tree differ in one agent", agent_id=agent_id,
-                    actual=actual.get(agent_id), expected=self._places.get(agent_id),
+                    expected=self._nodes.get(agent_id), actual=actual.get(agent_id),
                 )  # fmt: skip
 
     def _check_records(self, snapshot: RootSnapshot) -> None:
-        recorded_states = {
+        states = {
             session.state.agent_id: session.record.get("state")
             for session in snapshot.sessions.values()
         }
-        for agent_id, node in self._places.items():
-            if recorded_states[agent_id] not in ((OPEN, CLOSED) if node.alive else (ENDED,)):
-                raise InvalidState("a record is in another state", state=recorded_states[agent_id])
-        opened = [agent_id for agent_id, recorded in recorded_states.items() if recorded == OPEN]
+        for agent_id, node in self._nodes.items():
+            expected = (OPEN, CLOSED) if node.alive else (ENDED,)
+            if states[agent_id] not in expected:
+                raise InvalidState(
+                    "the state in a session record does not match the tree",
+                    agent_id=agent_id, expected=expected, actual=states[agent_id],
+                )  # fmt: skip
+        opened = [agent_id for agent_id, state in states.items() if state == OPEN]
         if len(opened) > self._slots:
-            raise InvalidState("more sessions are active than there are slots", active=opened)
+            raise InvalidState(
+                "more sessions are active than there are slots", slots=self._slots, active=opened
+            )
 
     def _check_registries(self, registries: Registries, snapshot: RootSnapshot) -> None:
-        sessions = {agent_id: snapshot.session_of(agent_id) for agent_id in self._places}
-        living = [node.name for node in self._places.values() if node.alive]
-        for what, actual, expected in (
+        sessions = {agent_id: snapshot.session_of(agent_id) for agent_id in self._nodes}
+        living = [node.name for node in self._nodes.values() if node.alive]
+        for name, actual, expected in (
             ("handlers", registries.handlers, sessions),
             ("sessions", registries.sessions, {held: owner for owner, held in sessions.items()}),
-            ("names", registries.names, {key: node.name for key, node in self._places.items()}),
+            ("names", registries.names, {key: node.name for key, node in self._nodes.items()}),
             (
                 "children",
                 {key: sorted(children) for key, children in registries.children.items()},
-                {key: sorted(self.children(key)) for key in self._places},
+                {key: sorted(self.children(key)) for key in self._nodes},
             ),
-            ("names that are taken", sorted(registries.taken), sorted(living)),
+            ("taken names", sorted(registries.taken), sorted(living)),
         ):
             if actual != expected:
                 raise OutOfSync(
-                    f"the registry of {what} and the tree differ", actual=actual, expected=expected
+                    f"the registry of {name} and the tree differ", expected=expected, actual=actual
                 )
 
 
-def _places_of(snapshot: RootSnapshot) -> dict[str, TreeNode]:
-    """Return the tree that the logs add up to."""
-    places = {}
+def _nodes_of(snapshot: RootSnapshot) -> dict[str, TreeNode]:
+    """Return the tree in the logs."""
+    nodes = {}
     for agent_id, state in snapshot.agents.items():
         assert state.agent is not None
         parent = snapshot.sessions.get(state.agent.parent_session_id or "")
-        places[agent_id] = TreeNode(
+        nodes[agent_id] = TreeNode(
             state.agent.name, parent.state.agent_id if parent else None, not state.ended,
             len(state.turns), tuple(state.pending),
         )  # fmt: skip
-    return places
+    return nodes

@@ -1,8 +1,9 @@
-"""What the outside world did in each turn: which prompt, which calls, which answer.
+"""The specification of turns, from the side of the providers.
 
-Filled by the simulated providers, judged against the committed lines: a turn is complete
-only if its answer was (R7), its line names exactly what was shown (R4) and promises
-exactly what was called, and a bare model was told exactly the log's conversation (V-6).
+The simulated providers record every request, tool call and answer. Each committed turn must
+match one of its attempts: its response was complete, its line names exactly the presented
+messages and the effects of the tool calls, and the provider was given the conversation in the
+log.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from oracles.runtime.violations import (
 from oracles.violation import Phantom, Resurrected, TornRecord, Violation
 
 
-class Call(NamedTuple):
-    """One call of a tool, and what the runtime answered; ``at_ns`` is the wall clock, if known."""
+class ToolCall(NamedTuple):
+    """A tool call and its result; ``at_ns`` is the wall clock since 1970, if it is known."""
 
     name: str
     arguments: Mapping[str, Any]
     result: Mapping[str, Any]
     at_ns: int | None = None
 
-    def is_like(self, other: Call) -> bool:
-        """Whether it is the same call with the same result, at whatever time."""
+    def repeats(self, other: ToolCall) -> bool:
+        """Return whether name, arguments and result are equal; the time does not matter."""
         return self[:3] == other[:3]
 
 
@@ -46,12 +47,12 @@ class _Attempt:
     history: tuple[tuple[str, str], ...] | None
     session: str
     superset: bool
-    calls: dict[str, Call] = field(default_factory=dict)
+    calls: dict[str, ToolCall] = field(default_factory=dict)
     answer: str | None = None
 
 
 class ShadowTurns:
-    """All turns that a provider was asked for, by turn id; an id may be asked for again."""
+    """All turns that were requested from a provider, each with its attempts."""
 
     __slots__ = ("_attempts", "_impossible", "_judged")
 
@@ -69,13 +70,15 @@ class ShadowTurns:
         *,
         superset: bool = False,
     ) -> None:
-        """A provider was asked, in the conversation of ``session``, which is judged if given.
+        """Record that a provider was asked for a turn.
 
-        ``history`` is what it was told before, or remembers, as pairs; without one it is not
-        judged. With ``superset`` it may remember turns that the log has lost.
+        ``history`` is the conversation that the provider was given or keeps, as pairs of
+        prompt and response; None leaves it unchecked. ``superset`` allows it to contain turns
+        that the log lost. ``session`` is the session of the conversation; empty leaves it
+        unchecked.
         """
-        told = None if history is None else tuple(history)
-        attempt = _Attempt(prompt, told, session, superset)
+        pairs = None if history is None else tuple(history)
+        attempt = _Attempt(prompt, pairs, session, superset)
         self._attempts.setdefault(turn_id, []).append(attempt)
 
     def record_call(
@@ -87,56 +90,64 @@ class ShadowTurns:
         result: Mapping[str, Any],
         at_ns: int | None = None,
     ) -> None:
-        """A tool was called in the last attempt; raise when a repeated call gets another result."""
+        """Record a tool call in the last attempt.
+
+        Raises ``TornRecord`` if the same call was recorded before with another result.
+        """
         calls = self._attempts[turn_id][-1].calls
-        call = Call(name, arguments, result, at_ns)
+        call = ToolCall(name, arguments, result, at_ns)
         before = calls.setdefault(call_id, call)
-        if before is not call and not before.is_like(call):
+        if before is not call and not before.repeats(call):
             raise TornRecord(
-                "a repeated call got another result", turn_id=turn_id, call=call, before=before,
+                "a repeated tool call returned another result",
+                turn_id=turn_id, first=before, repeated=call,
             )  # fmt: skip
 
     def record_answer(self, turn_id: str, response: str) -> None:
-        """The last attempt's answer was produced to its end, whether or not it arrived."""
+        """Record that the provider completed its answer in the last attempt.
+
+        The answer counts even if the runtime did not receive it.
+        """
         self._attempts[turn_id][-1].answer = response
 
     def check(self, snapshot: RootSnapshot, state: SessionState) -> None:
-        """Judge the committed turns of one session that were not judged before."""
+        """Check the committed turns of one session that were not checked before."""
         lines = state.log.lines
         for turn in reversed(state.turns.values()):
             raw = lines[turn.seq - 1].raw
             if self._judged.get(turn.turn_id) == raw:
                 break
-            self._judge(snapshot, state, turn)
+            self._check_turn(snapshot, state, turn)
             self._judged[turn.turn_id] = raw
 
     def settle(self, snapshot: RootSnapshot) -> None:
-        """After a recovery: a turn that is in no log now will never be."""
+        """Record after a recovery that a turn missing in all logs must never be committed."""
         committed = {key for state in snapshot.agents.values() for key in state.turns}
         self._impossible.update(key for key in self._attempts if key not in committed)
         self._attempts.clear()
 
-    def _judge(self, snapshot: RootSnapshot, state: SessionState, turn: TurnRecord) -> None:
+    def _check_turn(self, snapshot: RootSnapshot, state: SessionState, turn: TurnRecord) -> None:
         if turn.turn_id in self._impossible:
-            raise Resurrected("a turn is back that a crash had taken", turn=turn.turn_id)
+            raise Resurrected("a turn is committed that a crash had lost", turn_id=turn.turn_id)
         attempts = self._attempts.get(turn.turn_id)
         if not attempts:
             raise Phantom("a turn is committed that no provider was asked for", turn=turn)
-        broken: Violation | None = None
+        mismatch: Violation | None = None
         for attempt in attempts:
             if attempt.answer != turn.response:
                 continue
             try:
                 _check_attempt(snapshot, state, turn, attempt)
             except Violation as violation:
-                broken = violation
+                mismatch = violation
             else:
                 return
-        if broken is not None:
-            raise broken
+        if mismatch is not None:
+            raise mismatch
         raise PrematureCommit(
-            "a turn is committed whose answer was never produced", turn_id=turn.turn_id,
-            response=turn.response, answers=[attempt.answer for attempt in attempts],
+            "a turn is committed with a response that its provider had not completed",
+            turn_id=turn.turn_id, answers=[attempt.answer for attempt in attempts],
+            committed=turn.response,
         )  # fmt: skip
 
 
@@ -147,39 +158,36 @@ def _check_attempt(
     check_effects(snapshot, state, turn, attempt.calls.values())
     if attempt.session and attempt.session != state.session_id:
         raise ConversationMismatch(
-            "a turn was asked for in the conversation of another session", turn_id=turn.turn_id,
-            session=attempt.session, expected=state.session_id,
+            "a turn was requested in the conversation of another session", turn_id=turn.turn_id,
+            expected=state.session_id, actual=attempt.session,
         )  # fmt: skip
     if attempt.history is not None:
-        judge = check_memory if attempt.superset else check_conversation
-        judge(state, turn, attempt.history)
+        check = _check_memory if attempt.superset else _check_conversation
+        check(state, turn, attempt.history)
 
 
 def _check_prompt(
     snapshot: RootSnapshot, state: SessionState, turn: TurnRecord, attempt: _Attempt
 ) -> None:
-    """The prompt is the messages that the line says were shown, whole."""
+    """Require that the prompt and the checked inbox contain the consumed messages, unchanged."""
     try:
         shown, ids = _messages_in(attempt.prompt)
     except (ValueError, TypeError, KeyError) as error:
-        raise PresentedMismatch("a prompt is no list of messages", prompt=attempt.prompt) from error
+        raise PresentedMismatch(
+            "a prompt is not a list of messages", turn_id=turn.turn_id, prompt=attempt.prompt
+        ) from error
     for call in attempt.calls.values():
         if call.name == "check_inbox" and "error" not in call.result:
             new = call.result["messages"]
             shown = [*shown, *new]
             ids = (*ids, *[message["message_id"] for message in new])
     if turn.start is not None and turn.start.prompt != attempt.prompt:
-        raise PresentedMismatch("the log has another prompt than the provider", start=turn.start)
-    presented = turn.presented
-    if ids != presented:
-        unseen = [key for key in presented if key not in ids]
-        if unseen:
-            raise UnpresentedDelivery(
-                "a turn consumed what it never showed", unseen=unseen, shown=list(ids)
-            )
         raise PresentedMismatch(
-            "a turn does not name what it showed", shown=list(ids), presented=list(presented)
-        )
+            "the provider got another prompt than turn.start records", turn_id=turn.turn_id,
+            recorded=turn.start.prompt, sent=attempt.prompt,
+        )  # fmt: skip
+    if ids != turn.presented:
+        _raise_presented(turn, ids)
     for message in shown:
         original = state.enqueued[message["message_id"]]
         expected = {
@@ -196,48 +204,63 @@ def _check_prompt(
             continue
         actual = {name: message.get(name) for name in expected}
         if actual != expected:
-            raise TornRecord("a message was shown otherwise than it was sent", shown=actual,
-                             expected=expected)  # fmt: skip
+            raise TornRecord(
+                "a prompt shows a message with other contents than were enqueued",
+                turn_id=turn.turn_id, expected=expected, actual=actual,
+            )  # fmt: skip
+
+
+def _raise_presented(turn: TurnRecord, shown: tuple[str, ...]) -> None:
+    unseen = [key for key in turn.presented if key not in shown]
+    if unseen:
+        raise UnpresentedDelivery(
+            "a committed turn consumed messages that it was never shown", turn_id=turn.turn_id,
+            shown=list(shown), consumed=list(turn.presented), never_shown=unseen,
+        )  # fmt: skip
+    raise PresentedMismatch(
+        "a committed turn does not name exactly the messages that it was shown",
+        turn_id=turn.turn_id, shown=list(shown), consumed=list(turn.presented),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=32)
 def _messages_in(prompt: str) -> tuple[Sequence[Mapping[str, Any]], tuple[str, ...]]:
-    """Return the messages of a prompt, never to be changed, and their ids.
+    """Return the messages of a prompt and their ids; the caller must not change them.
 
-    Who judges many disks that are nearly the same meets the same few prompts again and again.
+    A caller that checks many similar disks passes the same few prompts again and again.
     """
     shown = json.loads(prompt)
     return shown, tuple([message["message_id"] for message in shown])
 
 
-def check_conversation(
+def _check_conversation(
     state: SessionState, turn: TurnRecord, history: Sequence[tuple[str, str]]
 ) -> None:
-    """A bare model was told the log's committed turns before this one, and nothing else (V-6)."""
+    """Require that a bare model was given exactly the committed turns before this one."""
     before = list(islice(state.turns.values(), turn.number))
     if len(history) != len(before):
         raise ConversationMismatch(
-            "a model was told another number of turns than the log has", turn_id=turn.turn_id,
-            told=len(history), log=len(before),
+            "a model was given another number of turns than the log has", turn_id=turn.turn_id,
+            log=len(before), given=len(history),
         )  # fmt: skip
     for (prompt, response), earlier in zip(history, before, strict=True):
-        known = earlier.start.prompt if earlier.start else prompt
-        if (prompt, response) != (known, earlier.response):
+        expected = (earlier.start.prompt if earlier.start else prompt, earlier.response)
+        if (prompt, response) != expected:
             raise ConversationMismatch(
-                "a model was told another turn than the log's", turn_id=turn.turn_id,
-                told=(prompt, response), log=(known, earlier.response),
+                "a model was given a turn that differs from the one in the log",
+                turn_id=turn.turn_id, log=expected, given=(prompt, response),
             )  # fmt: skip
 
 
-def check_memory(state: SessionState, turn: TurnRecord, memory: Sequence[tuple[str, str]]) -> None:
-    """A service remembers all of the log's committed turns before this one, in their order."""
-    remembered = iter(memory)
+def _check_memory(state: SessionState, turn: TurnRecord, memory: Sequence[tuple[str, str]]) -> None:
+    """Require that a service holds the committed turns before this one, in their order."""
+    remaining = iter(memory)
     for earlier in islice(state.turns.values(), turn.number):
         if not any(
             response == earlier.response and (not earlier.start or prompt == earlier.start.prompt)
-            for prompt, response in remembered
+            for prompt, response in remaining
         ):
             raise ConversationMismatch(
-                "a service does not remember a turn that the log has", turn_id=turn.turn_id,
-                missing=earlier.turn_id, memory=memory,
+                "the conversation kept by a service lacks a committed turn, or has it out of order",
+                turn_id=turn.turn_id, missing=earlier.turn_id, conversation=memory,
             )  # fmt: skip

@@ -1,7 +1,7 @@
-"""What the tools that were called in a turn must leave in its line, and nothing else.
+"""The law of effects: a committed line contains the effects of the tool calls, and no others.
 
-A call whose result is an error leaves nothing. The others leave, in the order of the calls,
-what the table "Tools" of the contract says.
+It implements the table "Tools" of ``docs/runtime.md``. A call whose result is an error has no
+effect.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from oracles.runtime.session_state import SessionState
 from oracles.runtime.violations import EffectsMismatch
 from oracles.violation import Phantom
 
-MOMENT_NS: Final = 1_000_000
+REMINDER_TOLERANCE_NS: Final = 1_000_000
+"""The most time between a call of ``remind_me`` and the reading of the clock inside it."""
 
 
 class ToolCallLike(Protocol):
-    """One call of a tool."""
+    """A tool call and its result."""
 
     @property
     def name(self) -> str: ...
@@ -34,15 +35,15 @@ class ToolCallLike(Protocol):
 def check_effects(
     snapshot: RootSnapshot, state: SessionState, turn: TurnRecord, calls: Iterable[ToolCallLike]
 ) -> None:
-    """Raise when a committed turn's line is not what its calls demand."""
-    expectation = _Expectation(snapshot, state, turn)
+    """Require that the line of a committed turn contains exactly the effects of its calls."""
+    expected = _ExpectedEffects(snapshot, state, turn)
     for call in calls:
         if "error" not in call.result:
-            expectation.add(call)
-    expectation.check()
+            expected.add(call)
+    expected.check()
 
 
-_REST: Final = frozenset(
+_RARE: Final = frozenset(
     (
         "cancel_reminder", "gate", "permit_turn", "remind_me", "set_agent_metadata", "subscribe",
         "ungate", "unsubscribe",
@@ -50,8 +51,8 @@ _REST: Final = frozenset(
 )  # fmt: skip
 
 
-class _Rest:
-    """What the calls of few turns demand: metadata, controls, reminders and subscriptions."""
+class _RareEffects:
+    """The effects that few turns have: metadata, controls, reminders and subscriptions."""
 
     def __init__(self, calls: Iterable[ToolCallLike]) -> None:
         self.metadata: dict[str, Any] = {}
@@ -83,11 +84,11 @@ class _Rest:
                 self.controls.append((control, arguments["name"]))
 
 
-class _Expectation:
-    """The line that the calls so far demand, compared part by part."""
+class _ExpectedEffects:
+    """The effects of the calls so far, compared with the line part by part."""
 
     def __init__(self, snapshot: RootSnapshot, state: SessionState, turn: TurnRecord) -> None:
-        self._seen = snapshot
+        self._snapshot = snapshot
         self._state = state
         self._turn = turn
         self._outbox = {message.message_id: message for message in turn.outbox}
@@ -95,151 +96,160 @@ class _Expectation:
         self._sent: list[str] = []
         self._children: list[str] = []
         self._terminate = False
-        self._rest: list[ToolCallLike] = []
+        self._rare: list[ToolCallLike] = []
 
     def add(self, call: ToolCallLike) -> None:
-        """Take in the effect of one accepted call."""
+        """Add the effects of one accepted call."""
         arguments, result = call.arguments, call.result
         match call.name:
             case "send_message":
                 message = self._send(result["message_id"], "text", arguments["payload"])
-                self._addressed(message.recipient, arguments["to"])
-                self._equal("reply_to", message.reply_to, arguments.get("reply_to"))
+                self._check_target(message.recipient, arguments["to"])
+                self._require("reply_to", message.reply_to, arguments.get("reply_to"))
             case "broadcast":
                 for key in result["message_ids"]:
                     self._send(key, "text", arguments["payload"])
             case "poke":
                 message = self._send(result["message_id"], "poke", None)
-                self._addressed(message.recipient, arguments["to"])
+                self._check_target(message.recipient, arguments["to"])
             case "complete":
                 self._complete(arguments["result"])
             case "spawn_agent":
                 self._spawn(result["agent_id"], arguments)
             case "check_inbox" | "list_children" | "inspect_agent":
                 pass
-            case name if name in _REST:
-                self._rest.append(call)
+            case name if name in _RARE:
+                self._rare.append(call)
             case _:
-                raise Phantom("a tool is accepted that does not exist", call=call)
+                raise Phantom("a tool that does not exist accepted a call", call=call)
 
     def check(self) -> None:
-        """Compare all parts of the line with what was taken in."""
+        """Compare every part of the line with the effects of the calls."""
         turn = self._turn
-        self._equal("outbox", [message.message_id for message in turn.outbox], self._sent)
-        self._equal("spawned", [spawn.agent_id for spawn in turn.spawned], self._children)
-        self._equal("terminate", turn.terminate, self._terminate)
-        # Few turns have anything else.
-        if self._rest or (
+        self._require("outbox", [message.message_id for message in turn.outbox], self._sent)
+        self._require("spawned", [spawn.agent_id for spawn in turn.spawned], self._children)
+        self._require("terminate", turn.terminate, self._terminate)
+        if self._rare or (
             turn.metadata != {} or turn.controls or turn.reminders or turn.cancelled
             or turn.subscribed or turn.unsubscribed
         ):  # fmt: skip
-            self._check_rest(_Rest(self._rest))
+            self._check_rare(_RareEffects(self._rare))
 
-    def _check_rest(self, rest: _Rest) -> None:
-        self._equal("metadata", self._turn.metadata, rest.metadata)
-        self._check_controls(rest)
-        self._check_reminders(rest)
-        self._check_subscriptions(rest)
+    def _check_rare(self, expected: _RareEffects) -> None:
+        self._require("metadata", self._turn.metadata, expected.metadata)
+        self._check_controls(expected)
+        self._check_reminders(expected)
+        self._check_subscriptions(expected)
 
     def _send(self, key: str, kind: str, payload: object) -> MessageRecord:
         message = self._outbox.get(key)
         if message is None:
-            raise EffectsMismatch(
-                "a turn lost a message that it sent", message_id=key, turn=self._turn
-            )
+            raise self._mismatch("lacks a message that a tool call sent", message_id=key)
         self._sent.append(key)
-        self._equal("kind", message.kind, kind)
-        self._equal("payload", message.payload, payload)
+        self._require("message kind", message.kind, kind)
+        self._require("message payload", message.payload, payload)
         return message
 
     def _complete(self, result: object) -> None:
         self._terminate = True
         last = self._turn.outbox[-1] if self._turn.outbox else None
         if last is None:
-            raise EffectsMismatch("a turn lost the response of its agent", turn=self._turn)
+            raise self._mismatch("lacks the response of a completed agent", response=result)
         self._send(last.message_id, "response", result)
 
     def _spawn(self, agent_id: str, arguments: Mapping[str, Any]) -> None:
         spawn = self._spawned.get(agent_id)
         if spawn is None:
-            raise EffectsMismatch(
-                "a turn lost a child that it spawned", id=agent_id, turn=self._turn
-            )
+            raise self._mismatch("lacks a child that a tool call spawned", agent_id=agent_id)
         self._children.append(agent_id)
         for name in ("name", "instructions", "provider", "model"):
             if name in arguments:
-                self._equal(name, getattr(spawn, name), arguments[name])
+                self._require(f"{name} of a child", getattr(spawn, name), arguments[name])
 
-    def _check_controls(self, rest: _Rest) -> None:
+    def _check_controls(self, expected: _RareEffects) -> None:
         controls = self._turn.controls
-        self._equal("ops", [c.op for c in controls], [op for op, _ in rest.controls])
-        for control, (_, name) in zip(controls, rest.controls, strict=True):
-            self._addressed(control.target, name)
+        self._require("controls", [c.op for c in controls], [op for op, _ in expected.controls])
+        for control, (_, name) in zip(controls, expected.controls, strict=True):
+            self._check_target(control.target, name)
 
-    def _check_reminders(self, rest: _Rest) -> None:
-        """A reminder that was set and cancelled in one turn may leave both traces, or none."""
+    def _check_reminders(self, calls: _RareEffects) -> None:
+        """Allow a reminder that is set and cancelled in one turn to leave both traces, or none."""
         turn = self._turn
         cancelled = set(turn.cancelled)
-        lasting = {
+        actual = {
             r.reminder_id: r.payload for r in turn.reminders if r.reminder_id not in cancelled
         }
-        expected = {k: v for k, v in rest.reminders.items() if k not in rest.cancelled}
-        self._equal("reminders", lasting, expected)
+        expected = {k: v for k, v in calls.reminders.items() if k not in calls.cancelled}
+        self._require("reminders", actual, expected)
         for reminder in turn.reminders:
-            asked_ns = rest.due_ns.get(reminder.reminder_id, reminder.due_ns)
-            # The call took a moment.
-            if not 0 <= asked_ns - reminder.due_ns < MOMENT_NS:
-                raise EffectsMismatch(
-                    "a reminder is due at another time", asked_ns=asked_ns, due_ns=reminder.due_ns
-                )
-        if not cancelled <= rest.cancelled:
-            raise EffectsMismatch("a turn cancels what nobody cancelled", turn=turn)
-        for key in rest.cancelled - cancelled - rest.reminders.keys():
+            due_ns = calls.due_ns.get(reminder.reminder_id, reminder.due_ns)
+            if not 0 <= due_ns - reminder.due_ns < REMINDER_TOLERANCE_NS:
+                raise self._mismatch(
+                    "has a reminder with another due time than the tool call",
+                    reminder_id=reminder.reminder_id, expected_ns=due_ns, actual_ns=reminder.due_ns,
+                )  # fmt: skip
+        if not cancelled <= calls.cancelled:
+            raise self._mismatch(
+                "cancels reminders that no tool call cancelled",
+                expected=sorted(calls.cancelled), actual=sorted(cancelled),
+            )  # fmt: skip
+        for key in sorted(calls.cancelled - cancelled - calls.reminders.keys()):
             if key not in self._state.enqueued:
-                raise EffectsMismatch("a turn lost a cancellation", turn=turn, reminder_id=key)
+                raise self._mismatch("lacks the cancellation of a reminder", reminder_id=key)
 
-    def _check_subscriptions(self, rest: _Rest) -> None:
+    def _check_subscriptions(self, calls: _RareEffects) -> None:
+        """Allow a subscription that begins and ends in one turn to leave both traces, or none."""
         turn = self._turn
-        gone = set(turn.unsubscribed)
-        lasting = [s for s in turn.subscribed if s.subscription_id not in gone]
-        expected = [key for key in rest.subscribed if key not in rest.unsubscribed]
-        self._equal("subscribed", [s.subscription_id for s in lasting], expected)
-        for subscription in lasting:
-            self._addressed(subscription.target, rest.subscribed[subscription.subscription_id])
-        if not gone <= rest.unsubscribed:
-            raise EffectsMismatch("a turn unsubscribes what nobody unsubscribed", turn=turn)
-        for key in rest.unsubscribed - gone - rest.subscribed.keys():
+        ended = set(turn.unsubscribed)
+        actual = [s for s in turn.subscribed if s.subscription_id not in ended]
+        expected = [key for key in calls.subscribed if key not in calls.unsubscribed]
+        self._require("subscribed", [s.subscription_id for s in actual], expected)
+        for subscription in actual:
+            self._check_target(subscription.target, calls.subscribed[subscription.subscription_id])
+        if not ended <= calls.unsubscribed:
+            raise self._mismatch(
+                "ends subscriptions that no tool call ended",
+                expected=sorted(calls.unsubscribed), actual=sorted(ended),
+            )  # fmt: skip
+        for key in sorted(calls.unsubscribed - ended - calls.subscribed.keys()):
             if f"{key}.notice" not in self._state.enqueued:
-                raise EffectsMismatch("a turn lost an end of a subscription", turn=turn, id=key)
+                raise self._mismatch("lacks the end of a subscription", subscription_id=key)
 
-    def _addressed(self, target: str, name: str) -> None:
-        """``name`` is an agent's id or its name; a child that is promised need not be born yet."""
+    def _check_target(self, target: str, name: str) -> None:
+        """Require that ``name``, which a call gave, is the id or the name of ``target``.
+
+        The target may be a child that a committed turn spawned and that does not exist yet.
+        """
         if name in (target, USER) or target == USER:
-            self._equal("recipient", target, name)
+            self._require("recipient", target, name)
             return
-        state = self._seen.agents.get(target)
-        promised = self._spawned.get(target) or (None if state else self._promised(target))
-        known = {
-            promised.name if promised else None,
+        state = self._snapshot.agents.get(target)
+        spawn = self._spawned.get(target) or (None if state else self._spawn_of(target))
+        names = {
+            spawn.name if spawn else None,
             state.agent.name if state and state.agent else None,
         }
-        if name not in known:
-            raise EffectsMismatch(
-                "a turn reaches somebody else than it named", named=name, target=target
+        if name not in names:
+            raise self._mismatch(
+                "is addressed to another agent than the tool call named", named=name, target=target
             )
 
-    def _promised(self, agent_id: str) -> SpawnRecord | None:
-        """Return what a committed turn has said about a child that no log shows yet."""
-        for state in self._seen.agents.values():
+    def _spawn_of(self, agent_id: str) -> SpawnRecord | None:
+        """Return the spawn of a child that has no log yet, or None."""
+        for state in self._snapshot.agents.values():
             for turn in state.turns.values():
                 for spawn in turn.spawned:
                     if spawn.agent_id == agent_id:
                         return spawn
         return None
 
-    def _equal(self, part: str, actual: object, expected: object) -> None:
+    def _require(self, part: str, actual: object, expected: object) -> None:
         if actual != expected:
-            raise EffectsMismatch(
-                f"a turn's line has another {part} than its calls", turn_id=self._turn.turn_id,
-                actual=actual, expected=expected,
-            )  # fmt: skip
+            raise self._mismatch(
+                f"has another {part} than its tool calls", expected=expected, actual=actual
+            )
+
+    def _mismatch(self, how: str, **evidence: object) -> EffectsMismatch:
+        return EffectsMismatch(
+            f"the line of a committed turn {how}", turn_id=self._turn.turn_id, **evidence
+        )

@@ -1,6 +1,7 @@
-"""V-8 and V-9: what the running system shows is what its logs add up to, and it gets done.
+"""The laws of ``view()``: it shows the state in the logs, and accepted work gets done.
 
-The shapes here are those of the runtime's view; nothing of the runtime is imported.
+The protocols describe the parts of a view that are compared; nothing of the runtime is
+imported.
 """
 
 from __future__ import annotations
@@ -8,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from oracles.runtime.promise_laws import check_due, check_promises
+from oracles.runtime.delivery_laws import check_delivered, check_reminders
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
 from oracles.violation import OutOfSync, Phantom, Starved
 
 
 class MessageLike(Protocol):
-    """A message as a view shows it."""
+    """A message of USER in a view."""
 
     @property
     def message_id(self) -> str: ...
 
 
 class AgentViewLike(Protocol):
-    """An agent as a view shows it; ``stopped`` is a reason or empty."""
+    """An agent in a view; ``stopped`` is a reason or empty."""
 
     @property
     def agent_id(self) -> str: ...
@@ -49,7 +50,7 @@ class AgentViewLike(Protocol):
 
 
 class RuntimeViewLike(Protocol):
-    """What ``view()`` shows: every agent, and the messages that USER has not acknowledged."""
+    """A view: every agent, and the messages that USER has not acknowledged."""
 
     @property
     def agents(self) -> Sequence[AgentViewLike]: ...
@@ -57,113 +58,98 @@ class RuntimeViewLike(Protocol):
     def user(self) -> Sequence[MessageLike]: ...
 
 
-def check_view(
-    view: RuntimeViewLike, snapshot: RootSnapshot, excused: Collection[str] = ()
-) -> None:
-    """Compare a view with the logs while the system runs: it shows nothing they do not hold."""
-    for agent_view in view.agents:
-        if agent_view.session_id in excused:
+def check_view(view: RuntimeViewLike, snapshot: RootSnapshot) -> None:
+    """Require of the view of a running system that it shows nothing that the logs lack."""
+    for agent in view.agents:
+        if agent.session_id in snapshot.excused:
             continue
-        state = snapshot.agents.get(agent_view.agent_id)
+        state = snapshot.agents.get(agent.agent_id)
         if state is None:
-            raise Phantom("the view shows an agent that no log holds", agent=agent_view)
+            raise Phantom("the view shows an agent that no log contains", agent=agent)
         turns = tuple(state.turns)
-        if tuple(agent_view.turns) != turns[: len(agent_view.turns)]:
-            raise OutOfSync("the view shows other turns than the log", view=agent_view, log=turns)
-        for key in agent_view.pending:
+        if tuple(agent.turns) != turns[: len(agent.turns)]:
+            raise OutOfSync(
+                "the view shows turns that the log of the agent lacks",
+                path=state.path, log=turns, view=tuple(agent.turns),
+            )  # fmt: skip
+        for key in agent.pending:
             if key not in state.enqueued:
                 raise Phantom(
-                    "the view shows a message that no log holds", agent=agent_view, key=key
-                )
+                    "the view shows a pending message that the log of the agent lacks",
+                    path=state.path, message_id=key,
+                )  # fmt: skip
 
 
-def check_view_at_rest(
-    view: RuntimeViewLike, snapshot: RootSnapshot, excused: Collection[str] = ()
-) -> None:
-    """Compare a view with the logs when nothing is under way: they are equal.
+def check_idle_view(view: RuntimeViewLike, snapshot: RootSnapshot) -> None:
+    """Require of the view of an idle system that it equals the state in the logs.
 
-    A session that has stopped is left out: its log may hold a line that never became durable.
+    A stopped session is left out, because its log may contain a line that is not durable. An
+    agent that has ended may be missing.
     """
-    check_view(view, snapshot, excused)
-    shown = {agent_view.agent_id for agent_view in view.agents}
-    hidden = [
+    check_view(view, snapshot)
+    shown = {agent.agent_id for agent in view.agents}
+    missing = [
         agent_id
         for agent_id, state in snapshot.agents.items()
-        if not state.ended and agent_id not in shown and state.session_id not in excused
+        if not state.ended and agent_id not in shown and state.session_id not in snapshot.excused
     ]
-    if hidden:
-        raise OutOfSync("the view does not show a living agent", agents=hidden)
-    for agent_view in view.agents:
-        if agent_view.stopped or agent_view.session_id in excused:
-            continue
-        state = snapshot.agents[agent_view.agent_id]
-        expected = _expected(snapshot, state)
-        actual = {
-            "session_id": agent_view.session_id,
-            "name": agent_view.name,
-            "parent_id": agent_view.parent_id,
-            "alive": agent_view.alive,
-            "turns": tuple(agent_view.turns),
-            "pending": tuple(agent_view.pending),
-            "metadata": dict(agent_view.metadata),
-        }
-        if agent_view.alive:
-            actual["gated"] = agent_view.gated
-            expected["gated"] = state.gated
-        if actual != expected:
-            wrong = [name for name, value in actual.items() if value != expected[name]]
-            raise OutOfSync(
-                f"the view and the log differ in {', '.join(wrong)}", actual=actual,
-                expected=expected,
-            )  # fmt: skip
-        if agent_view.alive and agent_view.permits < state.unused_permits:
-            raise OutOfSync(
-                "the view shows fewer permits than the log",
-                view=agent_view,
-                log=state.unused_permits,
-            )
+    if missing:
+        raise OutOfSync("the view lacks living agents", missing=missing)
+    for agent in view.agents:
+        if not agent.stopped and agent.session_id not in snapshot.excused:
+            _check_agent(agent, snapshot, snapshot.agents[agent.agent_id])
     user = [message.message_id for message in view.user]
-    if snapshot.user.session_id not in excused and user != list(snapshot.user.pending):
+    if snapshot.user.session_id not in snapshot.excused and user != list(snapshot.user.pending):
         raise OutOfSync(
-            "the view shows USER other messages", actual=user, log=snapshot.user.pending
-        )
+            "the view shows other messages to USER than the log of USER",
+            log=list(snapshot.user.pending), view=user,
+        )  # fmt: skip
 
 
-def check_quiet(
-    view: RuntimeViewLike,
-    snapshot: RootSnapshot,
-    now_ns: int,
-    excused: Collection[str] = (),
-    held: Collection[str] = (),
+def check_quiesced_view(
+    view: RuntimeViewLike, snapshot: RootSnapshot, now_ns: int, waiting: Collection[str] = ()
 ) -> None:
-    """When no fault is left and nothing moves, all accepted work is done (V-9).
+    """Require that all accepted work is done, when no fault is active and nothing moves.
 
-    What a gate, a stopped session or the resume policy (``held``) holds back may wait.
+    An agent may wait if it is gated, stopped, or in ``waiting``: not woken by the resume
+    policy. ``now_ns`` is the wall clock, since 1970.
     """
-    check_view_at_rest(view, snapshot, excused)
-    absent = {
-        *excused,
-        *(agent_view.session_id for agent_view in view.agents if agent_view.stopped),
-    }
-    check_promises(snapshot, absent)
-    check_due(snapshot, now_ns, absent)
-    for agent_view in view.agents:
-        if agent_view.session_id in absent or agent_view.session_id in held or not agent_view.alive:
+    check_idle_view(view, snapshot)
+    stopped = (agent.session_id for agent in view.agents if agent.stopped)
+    snapshot = snapshot.excusing({*snapshot.excused, *stopped})
+    check_delivered(snapshot)
+    check_reminders(snapshot, now_ns)
+    for agent in view.agents:
+        if agent.session_id in (*snapshot.excused, *waiting) or not agent.alive:
             continue
-        if agent_view.pending and (agent_view.permits or not agent_view.gated):
-            raise Starved("an agent has messages and does not run", agent=agent_view)
+        if agent.pending and (agent.permits or not agent.gated):
+            raise Starved("an agent has pending messages and may run, but does not", agent=agent)
 
 
-def _expected(snapshot: RootSnapshot, state: SessionState) -> dict[str, object]:
-    agent = state.agent
-    assert agent is not None
-    parent = snapshot.sessions.get(agent.parent_session_id or "")
-    return {
+def _check_agent(agent: AgentViewLike, snapshot: RootSnapshot, state: SessionState) -> None:
+    assert state.agent is not None
+    parent = snapshot.sessions.get(state.agent.parent_session_id or "")
+    expected: dict[str, object] = {
         "session_id": state.session_id,
-        "name": agent.name,
+        "name": state.agent.name,
         "parent_id": parent.state.agent_id if parent else None,
         "alive": not state.ended,
-        "turns": tuple(state.turns),
-        "pending": tuple(state.pending),
+        "turns": list(state.turns),
+        "pending": list(state.pending),
         "metadata": state.metadata,
+        **({} if state.ended else {"gated": state.gate.closed}),
     }
+    actual = {name: getattr(agent, name) for name in expected}
+    actual |= {"turns": list(agent.turns), "pending": list(agent.pending)}
+    if actual != expected:
+        wrong = [name for name, value in actual.items() if value != expected[name]]
+        raise OutOfSync(
+            f"the view differs from the log of the agent in {', '.join(wrong)}",
+            log={name: expected[name] for name in wrong},
+            view={name: actual[name] for name in wrong}, path=state.path,
+        )  # fmt: skip
+    if agent.alive and agent.permits < state.gate.unused_permits:
+        raise OutOfSync(
+            "the view shows fewer permits than the log of the agent",
+            log=state.gate.unused_permits, view=agent.permits, path=state.path,
+        )  # fmt: skip

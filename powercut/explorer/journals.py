@@ -98,7 +98,7 @@ class Journals:
                 operation = disk.journal[number - 1]
                 since = len(unsynced.micros)
                 if not before:
-                    entries = self._history.said_by(number, returned=False)
+                    entries = self._history.entries_by(number, returned=False)
                 point = _Point(number, before, entries)
                 yield from self._kills_during(disk, unsynced, operation, point)
                 unsynced.advance(operation, number)
@@ -108,7 +108,7 @@ class Journals:
                     yield from self._crashes_at(disk, unsynced, point, since)
                     reached = entries
             if not before:
-                entries = self._history.said_by(number, returned=True)
+                entries = self._history.entries_by(number, returned=True)
             if entries != reached or not number:
                 yield from self._crashes_at(disk, unsynced, _Point(number, before, entries), 0)
                 reached = entries

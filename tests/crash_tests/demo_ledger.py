@@ -41,7 +41,7 @@ class DemoLedger:
 
     def begin_life(self) -> None:
         """A child was started: the first that it does is to ask for the lead."""
-        self.shadow.operator.begin_create(REQUEST_ID, LEAD, INSTRUCTIONS, "scripted", "")
+        self.shadow.operator.creates.begin(REQUEST_ID, LEAD, INSTRUCTIONS, "scripted", "")
 
     def hear(self, line: str) -> None:
         """Take in one line."""
@@ -50,17 +50,17 @@ class DemoLedger:
             case ["ack", "create", request_id, agent_id]:
                 operator.acknowledge_create(request_id, agent_id)
                 self._lead = agent_id
-                operator.begin_send(TEAM_ID, agent_id, team())
+                operator.sends.begin(TEAM_ID, agent_id, team())
             case ["ack", "send", message_id]:
-                operator.acknowledge_send(message_id)
+                operator.sends.acknowledge(message_id)
                 number = 0 if message_id == TEAM_ID else int(message_id.rpartition(".")[2])
-                operator.begin_send(job_id(number + 1), self._lead, job(number + 1))
+                operator.sends.begin(job_id(number + 1), self._lead, job(number + 1))
             case ["received", message_id, *_payload]:
                 assert message_id not in self._acknowledged, "received again, though acknowledged"
                 self._received.add(message_id)
-                operator.begin_delivery(message_id)
+                operator.deliveries.begin(message_id)
             case ["ack", "acknowledge", message_id]:
-                operator.acknowledge_delivery(message_id)
+                operator.deliveries.acknowledge(message_id)
                 self._acknowledged.add(message_id)
             case _:
                 return

@@ -83,7 +83,7 @@ def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recover
     told = shadow()
     seen = told.read(files)
     told.settle(seen)
-    told.check_view(view, seen, at_rest=True)
+    told.check_view(view, seen, idle=True)
     user = tuple(message.message_id for message in view.user)
     return Recovered(files, view.agents, user, left, disk, tuple(sites))
 

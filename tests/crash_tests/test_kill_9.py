@@ -81,5 +81,5 @@ def test_a_demo_that_is_killed_again_and_again_does_every_job_exactly_once(
     view, snapshot = run(_at_rest(root, ledger))
 
     assert ended == (0, "")
-    ledger.shadow.check_quiet(view, snapshot, time.time_ns())
+    ledger.shadow.check_quiesced(view, snapshot, time.time_ns())
     ledger.check_done(snapshot, jobs)

@@ -207,11 +207,11 @@ def shadow() -> ShadowRuntime:
     """Return the oracle that knows what was asked for, and what is damaged."""
     told = ShadowRuntime()
     for name in ROOTS:
-        told.operator.begin_create(name, name, "", "scripted", "")
+        told.operator.creates.begin(name, name, "", "scripted", "")
         told.operator.acknowledge_create(name, AGENT[name])
     for key, (agent_id, payload) in SENT.items():
-        told.operator.begin_send(key, agent_id, payload)
-        told.operator.acknowledge_send(key)
+        told.operator.sends.begin(key, agent_id, payload)
+        told.operator.sends.acknowledge(key)
     for name in DAMAGED:
         told.excuse(SESSION[name])
     return told

@@ -187,9 +187,9 @@ def _brute_force(
     _workload(program, Process(disk), history)
     looks: set[Look] = set()
     for number in range(len(disk.journal) + 1):
-        said = {history.said_by(number, returned=True)}
+        said = {history.entries_by(number, returned=True)}
         if number:
-            said.add(history.said_by(number, returned=False))
+            said.add(history.entries_by(number, returned=False))
         known = [history.known(count) for count in sorted(said)]
         naive = NaiveDisk(model, SETUP)
         _crash(naive, disk.journal[:number], SETUP, known, recovery, nested, looks)

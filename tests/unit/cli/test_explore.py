@@ -98,7 +98,7 @@ def test_json_says_of_each_model_what_was_found() -> None:
     }  # fmt: skip
     assert found["models"]["xfs"]["first_failure"] == {
         "property": "TornRecord",
-        "statement": "the files show neither the old value nor the new one",
+        "statement": "the files show neither the acknowledged value nor one in flight",
         "crashes": ["3 after power-cut lost=3"],
     }
 

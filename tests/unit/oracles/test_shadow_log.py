@@ -45,7 +45,7 @@ def test_a_power_cut_leaves_a_beginning_of_what_was_noted(actual: list[int]) -> 
 
 @pytest.mark.parametrize("actual", [[0], [0, 1]], ids=str)
 def test_a_note_that_returned_survives_a_kill(actual: list[int]) -> None:
-    with pytest.raises(LostAck, match="a note is gone, and the power was not cut"):
+    with pytest.raises(LostAck, match="an unsynced entry is lost although the power was not cut"):
         _shadow(1, unsynced=2).settle(actual, unsynced_kept=True)
 
 

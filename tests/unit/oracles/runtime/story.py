@@ -159,14 +159,14 @@ class Story:
         """The operator sends, and is told that it is durable."""
         agent_id = hexed(f"a-{name}")
         self.add(name, "message.enqueued", **message(message_id, "USER", agent_id, "text", payload))
-        self.told.append(lambda s: s.operator.begin_send(message_id, agent_id, payload))
-        self.told.append(lambda s: s.operator.acknowledge_send(message_id))
+        self.told.append(lambda s: s.operator.sends.begin(message_id, agent_id, payload))
+        self.told.append(lambda s: s.operator.sends.acknowledge(message_id))
 
     def root(self, name: str) -> None:
         """The operator creates an agent, and is told that it is durable."""
         self.create(name, request=f"r-{name}")
         operator = (f"r-{name}", name, f"be {name}", "scripted", "m")
-        self.told.append(lambda s: s.operator.begin_create(*operator))
+        self.told.append(lambda s: s.operator.creates.begin(*operator))
         self.told.append(lambda s: s.operator.acknowledge_create(f"r-{name}", hexed(f"a-{name}")))
 
     def terminate(self, name: str, *returned: str) -> None:
@@ -176,8 +176,8 @@ class Story:
             name, "agent.terminated", agent_id=agent_id, reason="operator", returned=list(returned)
         )
         self.records[name]["state"] = "TERMINATED"
-        self.told.append(lambda s: s.operator.begin_terminate(agent_id))
-        self.told.append(lambda s: s.operator.acknowledge_terminate(agent_id))
+        self.told.append(lambda s: s.operator.terminations.begin(agent_id))
+        self.told.append(lambda s: s.operator.terminations.acknowledge(agent_id))
 
     def files(self) -> dict[str, bytes]:
         """Return the files of the root."""

@@ -84,8 +84,8 @@ def _returned(story: Story) -> Story:
 
 
 def _acknowledged(story: Story) -> None:
-    story.told.append(lambda s: s.operator.begin_delivery("m6"))
-    story.told.append(lambda s: s.operator.acknowledge_delivery("m6"))
+    story.told.append(lambda s: s.operator.deliveries.begin("m6"))
+    story.told.append(lambda s: s.operator.deliveries.acknowledge("m6"))
 
 
 DAMAGED: dict[str, tuple[str, Break]] = {
@@ -119,18 +119,18 @@ def test_a_damaged_session_is_not_judged(name: str, damage: Break) -> None:
 
 
 def _send(shadow: ShadowRuntime) -> None:
-    shadow.operator.begin_send("m9", BOSS, 0)
-    shadow.operator.acknowledge_send("m9")
+    shadow.operator.sends.begin("m9", BOSS, 0)
+    shadow.operator.sends.acknowledge("m9")
 
 
 def _terminate(shadow: ShadowRuntime) -> None:
-    shadow.operator.begin_terminate(IDLE)
-    shadow.operator.acknowledge_terminate(IDLE)
+    shadow.operator.terminations.begin(IDLE)
+    shadow.operator.terminations.acknowledge(IDLE)
 
 
 def _acknowledge(shadow: ShadowRuntime) -> None:
-    shadow.operator.begin_delivery("m6")
-    shadow.operator.acknowledge_delivery("m6")
+    shadow.operator.deliveries.begin("m6")
+    shadow.operator.deliveries.acknowledge("m6")
 
 
 @pytest.mark.parametrize("call", [_send, _terminate, _acknowledge])
@@ -145,7 +145,7 @@ def test_damage_elsewhere_excuses_no_lost_call(call: Callable[[ShadowRuntime], N
 def test_a_creation_in_flight_is_resolved_whatever_else_is_damaged() -> None:
     story = team()
     shadow = excusing(story.shadow(), "worker")
-    shadow.operator.begin_create("r-new", "new", "be new", "scripted", "m")
+    shadow.operator.creates.begin("r-new", "new", "be new", "scripted", "m")
     story.create("new", request="r-new")
     assert settle(shadow, story) is True
 
@@ -195,7 +195,7 @@ def test_damage_elsewhere_does_not_excuse_what_was_shown_to_user() -> None:
     shadow = excusing(story.shadow(), "worker", "boss")
     shadow.observe(view_of(story.snapshot()))
     story.drop("user", "message.enqueued")
-    with pytest.raises(LostAck, match="shown"):
+    with pytest.raises(LostAck, match="showed"):
         settle(shadow, story)
 
 
@@ -228,5 +228,5 @@ def test_what_was_shown_stays_so_until_all_is_opened() -> None:
     shadow = after.shadow()
     shadow.observe(view_of(after.snapshot()))
     settle(shadow, after, "boss")
-    with pytest.raises(LostAck, match="shown"):
+    with pytest.raises(LostAck, match="showed"):
         settle(shadow, before)

@@ -19,7 +19,7 @@ def line(seq: object, session_id: str = "s", **members: object) -> bytes:
 def test_whole_lines_are_read() -> None:
     log = read_log(line(1) + line(2) + line(3, durable=1))
     assert [(each.seq, each.durable) for each in log.lines] == [(1, 0), (2, 1), (3, 1)]
-    assert log.rest == b""
+    assert log.unparsed == b""
 
 
 def test_a_line_of_the_runtime_is_read() -> None:
@@ -56,13 +56,13 @@ def test_a_line_of_the_runtime_is_read() -> None:
 def test_what_is_no_line_ends_the_log(bad: bytes) -> None:
     log = read_log(line(1) + bad + line(3))
     assert len(log.lines) == 1
-    assert log.rest == bad + line(3)
+    assert log.unparsed == bad + line(3)
     assert log.reason
 
 
 def test_a_line_without_its_end_is_none() -> None:
     for torn in (line(2)[:-1], line(2)[:-1] + b"x"):
-        assert read_log(line(1) + torn).rest == torn
+        assert read_log(line(1) + torn).unparsed == torn
 
 
 def test_a_second_reading_keeps_what_has_not_changed() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from oracles.runtime.promise_laws import check_due
+from oracles.runtime.delivery_laws import check_reminders
 from oracles.runtime.violations import (
     EarlyReminder,
+    ForbiddenControl,
     ForbiddenRecipient,
     LateReminder,
     LostControl,
@@ -125,7 +126,7 @@ def child_writes_to_user(story: Story) -> None:
     story.add("user", "message.enqueued", **note)
 
 
-@WRONG.caught_by(ForbiddenRecipient)
+@WRONG.caught_by(ForbiddenControl)
 def child_is_gated_by_nobody(story: Story) -> None:
     story.add("idle", "tool.gate", control_id="c9", by=BOSS)
 
@@ -273,12 +274,12 @@ def root_writes_to_a_root(story: Story) -> None:
     story.add("other", "message.enqueued", **note)
 
 
-@WRONG.caught_by(ForbiddenRecipient)
+@WRONG.caught_by(ForbiddenControl)
 def child_is_gated_by_what_was_for_its_sibling(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["controls"][0]["target"] = WORKER
 
 
-@WRONG.caught_by(ForbiddenRecipient)
+@WRONG.caught_by(ForbiddenControl)
 def child_is_gated_by_a_stranger(story: Story) -> None:
     story.root("other")
     story.send("m9", "other", 0)
@@ -289,12 +290,12 @@ def child_is_gated_by_a_stranger(story: Story) -> None:
     story.add("idle", "tool.gate", control_id="c9", by=hexed("a-other"))
 
 
-@WRONG.caught_by(ForbiddenRecipient)
+@WRONG.caught_by(ForbiddenControl)
 def child_is_gated_by_who_never_was(story: Story) -> None:
     story.add("idle", "tool.gate", control_id="c9", by=hexed("a-nobody"))
 
 
-@WRONG.caught_by(ForbiddenRecipient)
+@WRONG.caught_by(ForbiddenControl)
 def turn_gates_somebody_who_never_was(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["controls"][0]["target"] = hexed("a-nobody")
     story.drop("idle", "tool.gate")
@@ -374,10 +375,10 @@ def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation
 def test_a_due_reminder_must_come() -> None:
     story = team()
     story.drop("boss", "message.enqueued", 4)
-    check_due(story.snapshot(), NOW_NS - 6)
+    check_reminders(story.snapshot(), NOW_NS - 6)
     with pytest.raises(LateReminder):
-        check_due(story.snapshot(), NOW_NS - 5)
-    check_due(story.snapshot(), NOW_NS, excused=[hexed("boss")])
+        check_reminders(story.snapshot(), NOW_NS - 5)
+    check_reminders(story.snapshot().excusing([hexed("boss")]), NOW_NS)
 
 
 def test_a_reminder_that_was_cancelled_or_whose_agent_has_ended_need_not_come() -> None:
@@ -387,4 +388,4 @@ def test_a_reminder_that_was_cancelled_or_whose_agent_has_ended_need_not_come() 
     ended.drop("boss", "message.enqueued", 4)
     ended.terminate("boss")
     for story in (cancelled, ended):
-        check_due(story.snapshot(), NOW_NS)
+        check_reminders(story.snapshot(), NOW_NS)

@@ -28,7 +28,7 @@ def test_a_message_that_nobody_has_read_is_as_the_operator_sent_it(
     story = team()
     story.send("m9", "idle", "soon")
     story.at("idle", "message.enqueued", 1).update(changes)
-    with pytest.raises(TornRecord, match="as the operator sent it"):
+    with pytest.raises(TornRecord, match="from the one that was sent"):
         story.settle()
 
 
@@ -36,8 +36,8 @@ def test_a_message_that_was_acknowledged_again_keeps_its_place() -> None:
     story = team()
     shadow = story.shadow()
     for key in ("m8", "m9", "m8"):
-        shadow.operator.begin_send(key, BOSS, 0)
-        shadow.operator.acknowledge_send(key)
+        shadow.operator.sends.begin(key, BOSS, 0)
+        shadow.operator.sends.acknowledge(key)
     for key in ("m9", "m8"):
         story.add("boss", "message.enqueued", **message(key, "USER", BOSS, "text", 0))
     with pytest.raises(Reordered):
@@ -47,8 +47,8 @@ def test_a_message_that_was_acknowledged_again_keeps_its_place() -> None:
 def test_an_agent_that_completed_was_not_ended_by_the_operator() -> None:
     story = team()
     shadow = story.shadow()
-    shadow.operator.begin_terminate(hexed("a-worker"))
-    shadow.operator.acknowledge_terminate(hexed("a-worker"))
+    shadow.operator.terminations.begin(hexed("a-worker"))
+    shadow.operator.terminations.acknowledge(hexed("a-worker"))
     with pytest.raises(LostAck):
         settle(shadow, story)
 
@@ -56,14 +56,14 @@ def test_an_agent_that_completed_was_not_ended_by_the_operator() -> None:
 def test_a_child_claims_no_request() -> None:
     story = team()
     story.at("idle", "agent.created")["request_id"] = "r-idle"
-    with pytest.raises(Phantom, match="a child claims a request"):
+    with pytest.raises(Phantom, match="a child has the request id"):
         story.settle()
 
 
 def test_the_agent_of_a_request_is_the_one_that_was_acknowledged() -> None:
     story = team()
     shadow = story.shadow()
-    shadow.operator.begin_create(*NEW)
+    shadow.operator.creates.begin(*NEW)
     shadow.operator.acknowledge_create("r-new", hexed("a-other"))
     story.create("new", request="r-new")
     with pytest.raises(Duplicated):
@@ -73,10 +73,10 @@ def test_the_agent_of_a_request_is_the_one_that_was_acknowledged() -> None:
 def test_the_agent_of_a_request_is_the_one_that_recovery_has_found() -> None:
     story = team()
     shadow = story.shadow()
-    shadow.operator.begin_create(*NEW)
+    shadow.operator.creates.begin(*NEW)
     story.create("new", request="r-new")
     settle(shadow, story)
-    shadow.operator.begin_create(*NEW)
+    shadow.operator.creates.begin(*NEW)
     with pytest.raises(Duplicated):
         shadow.operator.acknowledge_create("r-new", hexed("a-other"))
 
@@ -85,7 +85,7 @@ def test_what_was_asked_for_again_is_in_flight_again() -> None:
     story = team()
     shadow = story.settle()
     for happened in (False, True):
-        shadow.operator.begin_send("m9", BOSS, 0)
+        shadow.operator.sends.begin("m9", BOSS, 0)
         if happened:
             story.add("boss", "message.enqueued", **message("m9", "USER", BOSS, "text", 0))
         assert settle(shadow, story) is happened
@@ -95,10 +95,10 @@ def test_what_was_asked_for_again_and_acknowledged_must_be_there() -> None:
     story = team()
     shadow = story.settle()
     for _ in range(2):
-        shadow.operator.begin_send("m9", BOSS, 0)
+        shadow.operator.sends.begin("m9", BOSS, 0)
         settle(shadow, story)
-    shadow.operator.begin_send("m9", BOSS, 0)
-    shadow.operator.acknowledge_send("m9")
+    shadow.operator.sends.begin("m9", BOSS, 0)
+    shadow.operator.sends.acknowledge("m9")
     with pytest.raises(LostAck):
         settle(shadow, story)
 
@@ -111,18 +111,18 @@ def test_what_was_acknowledged_is_no_news_of_a_recovery() -> None:
 def test_what_was_in_flight_and_has_happened_is_known_from_then_on() -> None:
     story = team()
     shadow = story.settle()
-    shadow.operator.begin_send("m9", BOSS, 0)
+    shadow.operator.sends.begin("m9", BOSS, 0)
     story.add("boss", "message.enqueued", **message("m9", "USER", BOSS, "text", 0))
     assert settle(shadow, story) is True
     assert settle(shadow, story) is False
 
 
 def _never_sent(shadow: ShadowRuntime) -> None:
-    shadow.operator.begin_send("m9", hexed("a-nobody"), 0)
+    shadow.operator.sends.begin("m9", hexed("a-nobody"), 0)
 
 
 def _never_ended(shadow: ShadowRuntime) -> None:
-    shadow.operator.begin_terminate(hexed("a-nobody"))
+    shadow.operator.terminations.begin(hexed("a-nobody"))
 
 
 @pytest.mark.parametrize("begin", [_never_sent, _never_ended])

@@ -93,7 +93,7 @@ def lose_turn_of_the_ended(story: Story) -> None:
 def take_a_free_name(story: Story) -> None:
     story.root("other")
     story.at("other", "agent.created")["name"] = "worker"
-    story.told[-2] = lambda s: s.operator.begin_create(
+    story.told[-2] = lambda s: s.operator.creates.begin(
         "r-other", "worker", "be other", "scripted", "m"
     )
 
@@ -290,4 +290,4 @@ def test_a_look_that_was_taken_keeps_its_overlooked_gates() -> None:
     story.send("n1", "idle", 1)
     story.start("idle", "g1", "n1")
     after = reader.read(story.files()).agents[IDLE]
-    assert (len(before.forbidden_starts), len(after.forbidden_starts)) == (0, 1)
+    assert (len(before.gate.forbidden_starts), len(after.gate.forbidden_starts)) == (0, 1)

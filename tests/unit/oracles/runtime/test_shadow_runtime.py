@@ -35,27 +35,27 @@ Operation = tuple[
 
 OPERATIONS: dict[str, Operation] = {
     "create": (
-        lambda s: s.operator.begin_create("r-new", "new", "be new", "scripted", "m"),
+        lambda s: s.operator.creates.begin("r-new", "new", "be new", "scripted", "m"),
         lambda s: s.operator.acknowledge_create("r-new", hexed("a-new")),
-        lambda s: s.operator.refuse_create("r-new"),
+        lambda s: s.operator.creates.refuse("r-new"),
         lambda story: story.create("new", request="r-new"),
     ),
     "send": (
-        lambda s: s.operator.begin_send("m9", BOSS, "hello"),
-        lambda s: s.operator.acknowledge_send("m9"),
-        lambda s: s.operator.refuse_send("m9"),
+        lambda s: s.operator.sends.begin("m9", BOSS, "hello"),
+        lambda s: s.operator.sends.acknowledge("m9"),
+        lambda s: s.operator.sends.refuse("m9"),
         lambda story: story.send("m9", "boss", "hello"),
     ),
     "terminate": (
-        lambda s: s.operator.begin_terminate(IDLE),
-        lambda s: s.operator.acknowledge_terminate(IDLE),
-        lambda s: s.operator.refuse_terminate(IDLE),
+        lambda s: s.operator.terminations.begin(IDLE),
+        lambda s: s.operator.terminations.acknowledge(IDLE),
+        lambda s: s.operator.terminations.refuse(IDLE),
         lambda story: story.terminate("idle", "boot-idle"),
     ),
     "acknowledge": (
-        lambda s: s.operator.begin_delivery("m6"),
-        lambda s: s.operator.acknowledge_delivery("m6"),
-        lambda s: s.operator.refuse_delivery("m6"),
+        lambda s: s.operator.deliveries.begin("m6"),
+        lambda s: s.operator.deliveries.acknowledge("m6"),
+        lambda s: s.operator.deliveries.refuse("m6"),
         lambda story: story.add("user", "message.delivered", message_id="m6"),
     ),
 }
@@ -140,17 +140,17 @@ def test_what_did_not_happen_may_be_asked_for_again(operation: Operation) -> Non
 def test_a_refusal_of_a_second_try_says_nothing_about_the_first() -> None:
     story = team()
     shadow = story.settle()
-    shadow.operator.begin_send("m9", BOSS, "hello")
-    shadow.operator.begin_send("m9", BOSS, "hello")
-    shadow.operator.refuse_send("m9")
+    shadow.operator.sends.begin("m9", BOSS, "hello")
+    shadow.operator.sends.begin("m9", BOSS, "hello")
+    shadow.operator.sends.refuse("m9")
     story.send("m9", "boss", "hello")
     assert settle(shadow, story) is True
 
 
 def test_an_agent_that_completed_may_not_be_terminated() -> None:
     shadow = team().shadow()
-    shadow.operator.begin_terminate(hexed("a-worker"))
-    shadow.operator.refuse_terminate(hexed("a-worker"))
+    shadow.operator.terminations.begin(hexed("a-worker"))
+    shadow.operator.terminations.refuse(hexed("a-worker"))
     settle(shadow, team())
 
 
@@ -182,7 +182,7 @@ def test_the_operators_message_goes_where_it_was_sent() -> None:
     story = team()
     story.add("idle", "message.enqueued", **message("m9", "USER", IDLE, "text", 0))
     shadow = story.shadow()
-    shadow.operator.begin_send("m9", BOSS, 0)
+    shadow.operator.sends.begin("m9", BOSS, 0)
     with pytest.raises(MisroutedMessage):
         settle(shadow, story)
 
@@ -192,9 +192,9 @@ def test_the_operators_messages_keep_their_order(together: bool) -> None:
     story = team()
     shadow = story.shadow()
     for key in ("m8", "m9"):
-        shadow.operator.begin_send(key, BOSS, 0)
+        shadow.operator.sends.begin(key, BOSS, 0)
         if not together:
-            shadow.operator.acknowledge_send(key)
+            shadow.operator.sends.acknowledge(key)
     for key in ("m9", "m8"):
         story.add("boss", "message.enqueued", **message(key, "USER", BOSS, "text", 0))
     if together:
@@ -236,11 +236,11 @@ def test_what_a_view_has_shown_is_durable() -> None:
     shadow = team().shadow()
     shadow.observe(shown)
     story.drop("boss", "turn.complete", 2)
-    with pytest.raises(LostAck, match="turns that were shown"):
+    with pytest.raises(LostAck, match="turns that a view showed"):
         shadow._check_shown(story.snapshot())
     shadow = team().shadow()
     shadow.observe(shown)
-    with pytest.raises(LostAck, match="an agent that was shown"):
+    with pytest.raises(LostAck, match="an agent that a view showed"):
         shadow._check_shown(Story().snapshot())
 
 
@@ -249,7 +249,7 @@ def test_a_message_that_a_view_has_shown_is_durable() -> None:
     shadow = story.shadow()
     shadow.observe(view_of(story.snapshot()))
     story.drop("boss", "message.enqueued", 4)
-    with pytest.raises(LostAck, match="a message that was shown"):
+    with pytest.raises(LostAck, match="a message that a view showed"):
         settle(shadow, story)
 
 
@@ -281,7 +281,7 @@ def test_a_damaged_session_is_excused_and_the_others_are_not() -> None:
 def test_what_a_recovery_could_not_open_stays_open() -> None:
     story = team()
     shadow = story.settle()
-    shadow.operator.begin_send("m9", BOSS, 0)
+    shadow.operator.sends.begin("m9", BOSS, 0)
     assert shadow.settle(shadow.read(story.files()), unrecovered=[hexed("boss")]) is False
     story.add("boss", "message.enqueued", **message("m9", "USER", BOSS, "text", 0))
     assert settle(shadow, story) is True
@@ -291,7 +291,7 @@ def test_a_view_at_rest_is_the_fold_of_the_logs() -> None:
     story = team()
     shadow = story.settle()
     snapshot = shadow.read(story.files())
-    shadow.check_view(view_of(snapshot), snapshot, at_rest=True)
+    shadow.check_view(view_of(snapshot), snapshot, idle=True)
     changes: list[Mapping[str, object]] = [
         {"name": "chef"},
         {"parent_id": IDLE},
@@ -303,24 +303,24 @@ def test_a_view_at_rest_is_the_fold_of_the_logs() -> None:
     ]
     for change in changes:
         with pytest.raises(OutOfSync):
-            shadow.check_view(view_of(snapshot, boss=change), snapshot, at_rest=True)
+            shadow.check_view(view_of(snapshot, boss=change), snapshot, idle=True)
     with pytest.raises(OutOfSync):
-        shadow.check_view(view_of(snapshot, hidden=("idle",)), snapshot, at_rest=True)
+        shadow.check_view(view_of(snapshot, hidden=("idle",)), snapshot, idle=True)
     with pytest.raises(OutOfSync):
-        shadow.check_view(view_of(snapshot, user=()), snapshot, at_rest=True)
+        shadow.check_view(view_of(snapshot, user=()), snapshot, idle=True)
 
 
 def test_a_view_of_a_running_system_may_lag_behind_and_invents_nothing() -> None:
     story = team()
     shadow = story.settle()
     snapshot = shadow.read(story.files())
-    shadow.check_view(view_of(snapshot, boss={"turns": ("t1",)}), snapshot, at_rest=False)
+    shadow.check_view(view_of(snapshot, boss={"turns": ("t1",)}), snapshot, idle=False)
     with pytest.raises(OutOfSync):
-        shadow.check_view(view_of(snapshot, boss={"turns": ("t3",)}), snapshot, at_rest=False)
+        shadow.check_view(view_of(snapshot, boss={"turns": ("t3",)}), snapshot, idle=False)
     with pytest.raises(Phantom):
-        shadow.check_view(view_of(snapshot, boss={"pending": ("m9",)}), snapshot, at_rest=False)
+        shadow.check_view(view_of(snapshot, boss={"pending": ("m9",)}), snapshot, idle=False)
     with pytest.raises(Phantom):
-        shadow.check_view(view_of(snapshot, boss={"agent_id": "nobody"}), snapshot, at_rest=False)
+        shadow.check_view(view_of(snapshot, boss={"agent_id": "nobody"}), snapshot, idle=False)
 
 
 def test_when_all_is_quiet_no_agent_waits_but_the_gated_and_the_stopped() -> None:
@@ -328,20 +328,22 @@ def test_when_all_is_quiet_no_agent_waits_but_the_gated_and_the_stopped() -> Non
     shadow = story.settle()
     snapshot = shadow.read(story.files())
     with pytest.raises(OutOfSync):
-        shadow.check_quiet(view_of(snapshot, idle={"permits": 0}), snapshot, NOW_NS)
+        shadow.check_quiesced(view_of(snapshot, idle={"permits": 0}), snapshot, NOW_NS)
     story.turn("boss", "t4", "r1")
     snapshot = story.snapshot()
     shadow.turns = None
     with pytest.raises(OutOfSync):
-        shadow.check_quiet(view_of(snapshot, idle={"permits": 0}), snapshot, NOW_NS)
+        shadow.check_quiesced(view_of(snapshot, idle={"permits": 0}), snapshot, NOW_NS)
     with pytest.raises(Starved):
-        shadow.check_quiet(view_of(snapshot, idle={"permits": 1}), snapshot, NOW_NS)
-    shadow.check_quiet(view_of(snapshot, idle={"permits": 1, "stopped": "EIO"}), snapshot, NOW_NS)
-    shadow.check_quiet(view_of(snapshot), snapshot, NOW_NS, held=[hexed("idle")])
+        shadow.check_quiesced(view_of(snapshot, idle={"permits": 1}), snapshot, NOW_NS)
+    shadow.check_quiesced(
+        view_of(snapshot, idle={"permits": 1, "stopped": "EIO"}), snapshot, NOW_NS
+    )
+    shadow.check_quiesced(view_of(snapshot), snapshot, NOW_NS, waiting=[hexed("idle")])
     run_gated(story, 0)
     story.send("n1", "idle", 1)
     snapshot = story.snapshot()
-    story.settle().check_quiet(view_of(snapshot, idle={"permits": 0}), snapshot, NOW_NS)
+    story.settle().check_quiesced(view_of(snapshot, idle={"permits": 0}), snapshot, NOW_NS)
 
 
 def test_a_second_recovery_changes_nothing_but_the_epoch() -> None:

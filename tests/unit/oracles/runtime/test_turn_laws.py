@@ -197,7 +197,7 @@ def test_a_prompt_shows_a_message_as_it_is(changes: Mapping[str, object]) -> Non
     shown = json.loads(start["prompt"])
     shown[1].update(changes)
     start["prompt"] = story.asked["t3"].prompt = json.dumps(shown)
-    with pytest.raises(TornRecord, match="otherwise than it was sent"):
+    with pytest.raises(TornRecord, match="with other contents"):
         story.settle()
 
 

@@ -39,7 +39,7 @@ def test_at_rest_neither_the_ended_are_ready_to_run_nor_the_stopped_up_to_date(
 ) -> None:
     story = ended()
     snapshot = story.snapshot()
-    story.settle().check_view(view_of(snapshot, **changes), snapshot, at_rest=True)
+    story.settle().check_view(view_of(snapshot, **changes), snapshot, idle=True)
 
 
 def test_at_rest_no_permit_outlives_its_gate() -> None:
@@ -48,13 +48,13 @@ def test_at_rest_no_permit_outlives_its_gate() -> None:
     story.turn("boss", "t4", "r1", controls=[control], calls=[("ungate", {"name": "idle"}, {})])
     story.add("idle", "tool.ungate", control_id="c3", by=BOSS)
     snapshot = story.snapshot()
-    story.settle().check_view(view_of(snapshot, idle={"permits": 0}), snapshot, at_rest=True)
+    story.settle().check_view(view_of(snapshot, idle={"permits": 0}), snapshot, idle=True)
 
 
 def test_at_rest_a_view_may_forget_who_has_ended() -> None:
     story = team()
     snapshot = story.snapshot()
-    story.settle().check_view(view_of(snapshot, hidden=("worker",)), snapshot, at_rest=True)
+    story.settle().check_view(view_of(snapshot, hidden=("worker",)), snapshot, idle=True)
 
 
 def test_at_rest_a_view_does_not_show_what_user_has_acknowledged() -> None:
@@ -62,7 +62,7 @@ def test_at_rest_a_view_does_not_show_what_user_has_acknowledged() -> None:
     story.add("user", "message.delivered", message_id="m6")
     snapshot = story.snapshot()
     shadow = team().shadow()
-    shadow.check_view(view_of(snapshot, user=()), snapshot, at_rest=True)
+    shadow.check_view(view_of(snapshot, user=()), snapshot, idle=True)
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,15 @@ def test_at_rest_a_view_invents_nothing(changes: Changes) -> None:
     story = team()
     snapshot = story.snapshot()
     with pytest.raises(Phantom):
-        story.settle().check_view(view_of(snapshot, **changes), snapshot, at_rest=True)
+        story.settle().check_view(view_of(snapshot, **changes), snapshot, idle=True)
 
 
 def test_a_violation_names_what_the_view_shows_otherwise() -> None:
     story = team()
     snapshot = story.snapshot()
     view = view_of(snapshot, boss={"name": "chef", "pending": ()})
-    with pytest.raises(OutOfSync, match="the view and the log differ in name, pending "):
-        story.settle().check_view(view, snapshot, at_rest=True)
+    with pytest.raises(OutOfSync, match="differs from the log of the agent in name, pending "):
+        story.settle().check_view(view, snapshot, idle=True)
 
 
 def test_a_view_of_what_was_damaged_is_not_compared() -> None:
@@ -96,9 +96,9 @@ def test_a_view_of_what_was_damaged_is_not_compared() -> None:
     view = view_of(
         snapshot, hidden=("idle",), user=(), boss={"turns": ("t3",)}, worker={"agent_id": "nobody"}
     )
-    shadow.check_view(view, snapshot, at_rest=False)
-    shadow.check_view(view, snapshot, at_rest=True)
-    shadow.check_quiet(view, snapshot, NOW_NS)
+    shadow.check_view(view, snapshot, idle=False)
+    shadow.check_view(view, snapshot, idle=True)
+    shadow.check_quiesced(view, snapshot, NOW_NS)
 
 
 def _sends(story: Story) -> None:
@@ -133,7 +133,7 @@ def test_when_all_is_quiet_all_is_done(change: Break, violation: type[Violation]
     change(story)
     snapshot = story.snapshot()
     with pytest.raises(Violation) as caught:
-        story.shadow().check_quiet(view_of(snapshot), snapshot, NOW_NS)
+        story.shadow().check_quiesced(view_of(snapshot), snapshot, NOW_NS)
     assert type(caught.value) is violation, str(caught.value)
 
 
@@ -147,7 +147,7 @@ def test_what_a_view_has_shown_is_there() -> None:
 def test_an_end_that_a_view_has_shown_is_durable() -> None:
     shadow = team().shadow()
     shadow.observe(view_of(ended().snapshot()))
-    with pytest.raises(LostAck, match="an end that was shown"):
+    with pytest.raises(LostAck, match="an end that a view showed"):
         shadow._check_shown(team().snapshot())
 
 
@@ -156,5 +156,5 @@ def test_a_message_to_user_that_a_view_has_shown_is_durable() -> None:
     shadow = story.shadow()
     shadow.observe(view_of(story.snapshot()))
     story.drop("user", "message.enqueued")
-    with pytest.raises(LostAck, match="a message that was shown"):
+    with pytest.raises(LostAck, match="a message that a view showed"):
         shadow.check(story.snapshot())

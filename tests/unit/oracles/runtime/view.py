@@ -46,7 +46,7 @@ def view_of(
         agent = AgentRecord(
             state.agent_id, state.session_id, state.agent.name,
             parent.state.agent_id if parent else None, not state.ended, tuple(state.turns),
-            tuple(state.pending), state.gated, state.permits, state.metadata,
+            tuple(state.pending), state.gate.closed, state.gate.permits, state.metadata,
         )  # fmt: skip
         if agent.name not in hidden:
             agents.append(replace(agent, **changes.get(agent.name, {})))

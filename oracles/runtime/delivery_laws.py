@@ -1,0 +1,176 @@
+"""The laws of delivery: each effect that a line requires in another log has arrived there.
+
+They implement the table "Promises" of ``docs/runtime.md``. Apply them after a recovery and
+when all is quiet; in a running system an effect may be on its way. ``session_state`` ensures
+that no effect arrives twice.
+"""
+
+from __future__ import annotations
+
+from oracles.runtime.log_records import SENT_KINDS, MessageRecord
+from oracles.runtime.message_laws import gets_error
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.runtime.session_state import SessionState
+from oracles.runtime.violations import (
+    ForbiddenControl,
+    ForbiddenRecipient,
+    LateReminder,
+    LostControl,
+    LostErrorMessage,
+    LostMessage,
+    LostNotice,
+    LostSpawn,
+    UnreportedTurnLoss,
+)
+from oracles.violation import Reordered
+
+
+def check_delivered(snapshot: RootSnapshot) -> None:
+    """Require that messages, children, controls, notices and errors have arrived."""
+    for state in snapshot.judged:
+        _check_outbox(snapshot, state)
+        _check_spawns(snapshot, state)
+        # Most agents have ordered none of these.
+        if state.controls:
+            _check_controls(snapshot, state)
+        if state.subscriptions:
+            _check_notices(snapshot, state)
+        for key in (*state.returned, *state.dead):
+            original = state.enqueued[key]
+            if gets_error(original, state):
+                _check_error(snapshot, original)
+    _check_control_order(snapshot)
+
+
+def check_lost_turns(snapshot: RootSnapshot) -> None:
+    """Require after a recovery that recovery notices name all turns that a crash interrupted."""
+    for state in snapshot.judged:
+        if state.ended or not state.open_starts:
+            continue
+        reported = {
+            turn_id
+            for notice in state.recovery_notices.values()
+            for turn_id in notice.payload["lost_turns"]
+        }
+        missing = [turn_id for turn_id in state.open_starts if turn_id not in reported]
+        if missing:
+            raise UnreportedTurnLoss(
+                "a crash interrupted turns of a living agent that no recovery notice names",
+                path=state.path, expected=list(state.open_starts), missing=missing,
+            )  # fmt: skip
+
+
+def check_reminders(snapshot: RootSnapshot, now_ns: int) -> None:
+    """Require when all is quiet that due reminders have arrived; ``now_ns`` since 1970."""
+    for state in snapshot.judged:
+        if state.ended:
+            continue
+        for key, reminder in state.reminders.items():
+            if reminder.due_ns > now_ns or key in state.enqueued or key in state.cancelled:
+                continue
+            raise LateReminder(
+                "a reminder is due and was not enqueued",
+                path=state.path, reminder=reminder, now_ns=now_ns,
+            )  # fmt: skip
+
+
+def _check_outbox(snapshot: RootSnapshot, state: SessionState) -> None:
+    for key, (_, message) in state.sent.items():
+        target = snapshot.state_of(message.recipient)
+        if target is None:
+            if not snapshot.excused:
+                raise ForbiddenRecipient(
+                    "a committed turn sent a message to an agent that never existed",
+                    message=message,
+                )
+            continue
+        if key in target.enqueued or target.session_id in snapshot.excused:
+            continue
+        if not target.ended:
+            raise LostMessage(
+                "a committed turn sent a message, and the log of its recipient lacks it",
+                message=message, sent_in=state.path, missing_in=target.path,
+            )  # fmt: skip
+        if message.kind in SENT_KINDS:
+            _check_error(snapshot, message)
+
+
+def _check_error(snapshot: RootSnapshot, original: MessageRecord) -> None:
+    """Require that the sender of a message that failed has its error, or has ended itself."""
+    sender = snapshot.state_of(original.sender)
+    if sender is None or sender.ended or sender.session_id in snapshot.excused:
+        return
+    if f"{original.message_id}.error" not in sender.enqueued:
+        raise LostErrorMessage(
+            "a message is dead, returned or undeliverable, and its sender has no error about it",
+            message=original, missing=f"{original.message_id}.error", missing_in=sender.path,
+        )  # fmt: skip
+
+
+def _check_spawns(snapshot: RootSnapshot, state: SessionState) -> None:
+    for spawn in state.bootstraps.values():
+        if spawn.session_id in snapshot.excused:
+            continue
+        child = snapshot.sessions.get(spawn.session_id)
+        if child is None or child.state.agent is None:
+            raise LostSpawn(
+                "a committed turn spawned a child, and the child does not exist",
+                spawn=spawn, parent=state.path,
+            )  # fmt: skip
+        if spawn.bootstrap_id not in child.state.enqueued:
+            raise LostSpawn(
+                "a committed turn spawned a child, and the child lacks its bootstrap message",
+                spawn=spawn, missing_in=child.state.path,
+            )  # fmt: skip
+
+
+def _check_controls(snapshot: RootSnapshot, state: SessionState) -> None:
+    for key, control in state.controls.items():
+        target = snapshot.agents.get(control.target)
+        if target is None:
+            if not snapshot.excused:
+                raise ForbiddenControl(
+                    "a committed turn controls an agent that never existed",
+                    control=control, path=state.path,
+                )  # fmt: skip
+            continue
+        if target.session_id in snapshot.excused:
+            continue
+        if key not in target.applied_controls and not target.ended:
+            raise LostControl(
+                "a committed turn ordered a control, and the log of its target lacks it",
+                control=control, ordered_in=state.path, missing_in=target.path,
+            )  # fmt: skip
+
+
+def _check_control_order(snapshot: RootSnapshot) -> None:
+    """Require that a child applied the controls of its parent in the order of the orders."""
+    for state in snapshot.agents.values():
+        if len(state.controls) < 2:
+            continue
+        last: dict[str, int] = {}
+        for key, control in state.controls.items():
+            target = snapshot.agents.get(control.target)
+            applied = target.applied_controls.get(key) if target else None
+            if applied is None:
+                continue
+            if applied[0] < last.get(control.target, 0):
+                raise Reordered(
+                    "a child applied a control before one that was ordered earlier",
+                    control=control, ordered_in=state.path, seq=applied[0],
+                )  # fmt: skip
+            last[control.target] = applied[0]
+
+
+def _check_notices(snapshot: RootSnapshot, state: SessionState) -> None:
+    if state.ended:
+        return
+    for key, subscription in state.subscriptions.items():
+        target = snapshot.agents.get(subscription.target)
+        if target is None or not target.ended or key in state.unsubscribed:
+            continue
+        if f"{key}.notice" not in state.enqueued:
+            raise LostNotice(
+                "an agent has ended, and the log of a subscriber lacks the notice",
+                subscription=subscription, missing_in=state.path,
+            )  # fmt: skip
