@@ -17,7 +17,7 @@ from crash_tests.targets.runtime import RuntimeTarget
 from faults.crash_point import CrashKind, Phase
 from powercut.fuzz.action import Action, Arguments
 from powercut.fuzz.coverage import Coverage, Site, Watch
-from powercut.fuzz.crash_plan import PlannedCrash
+from powercut.fuzz.crash_runner import PlannedCrash
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import PlainChoices
 from sim.disk.crash.choose_survivors import Pattern

@@ -17,7 +17,7 @@ from powercut.config import FILE, Config, find_config
 from powercut.explorer.explore import Check, Workload
 from powercut.explorer.limits import Limits
 from powercut.fuzz.mutant import MutantEntry
-from powercut.fuzz.target_entry import TargetEntry
+from powercut.fuzz.target import TargetEntry
 from powercut.reference import is_reference, load
 from sim.errors import HarnessError
 

@@ -16,7 +16,7 @@ from powercut.cli.usage import asked_by_user
 from powercut.fuzz.drivers.replay import Replay, Verdict, replay
 from powercut.fuzz.reproducer import Finding, Reproducer, read_reproducer, versions
 from powercut.fuzz.story import story
-from powercut.fuzz.target_entry import TargetEntry
+from powercut.fuzz.target import TargetEntry
 from powercut.reference import is_reference
 from powercut.registry import Registry
 from sim.disk.crash.persistence import model_named

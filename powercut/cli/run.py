@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, TypedDict, Unpack
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from faults.fault_plan import FaultPlan
 from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
-from powercut.cli.output import busy, console_beside, json_option, write_json
-from powercut.cli.progress import campaign_progress
+from powercut.cli.output import console_beside, json_option, write_json
 from powercut.cli.usage import asked_by_user, must_be_writable, must_take_json
-from powercut.fuzz.campaign.campaign import Plan, Score, batches, run_batch
-from powercut.fuzz.campaign.workers import cores, work
+from powercut.fuzz.campaign.campaign import Plan, Score, scores
+from powercut.fuzz.campaign.workers import cores
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.profiles import PROFILES, Profile
 from powercut.fuzz.reduction import reduced
@@ -187,15 +188,45 @@ def _profile_named(name: str) -> Profile:
 
 def _fuzz(plan: Plan, processes: int, console: Console) -> tuple[Sequence[Score], bool]:
     """Run the campaign; return the scores, and whether the user interrupted it."""
-    scores = {target.tag: Score(target) for target in plan.targets}
-    with campaign_progress(console, plan) as advance:
+    totals = {target.tag: Score(target) for target in plan.targets}
+    with _progress(console, plan) as advance:
         try:
-            for score in work(run_batch, batches(plan), processes):
-                scores[score.target.tag].add(score)
+            for score in scores(plan, processes):
+                totals[score.target.tag].add(score)
                 advance(score)
         except KeyboardInterrupt:
-            return tuple(scores.values()), True
-    return tuple(scores.values()), False
+            return tuple(totals.values()), True
+    return tuple(totals.values()), False
+
+
+@contextmanager
+def _progress(console: Console, plan: Plan) -> Iterator[Callable[[Score], None]]:
+    """Show a progress bar on a terminal; yield the function that advances it by a batch."""
+    if not console.is_terminal:
+        yield lambda _score: None
+        return
+    by_time = plan.deadline is not None and plan.examples is None
+    started = time.monotonic()
+    total = (plan.deadline or 0.0) - started if by_time else _runs(plan)
+    counted = {"runs": 0, "crashes": 0, "failed": 0}
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=total)
+
+        def advance(score: Score) -> None:
+            tally = score.tally
+            counted["runs"] += tally.runs
+            counted["crashes"] += tally.kills + tally.power_cuts
+            counted["failed"] += score.failed
+            done = time.monotonic() - started if by_time else counted["runs"]
+            text = "  ".join(f"{name} {number:,}" for name, number in counted.items())
+            progress.update(task, completed=done, description=text)
+
+        yield advance
+
+
+def _runs(plan: Plan) -> float:
+    return float((plan.examples or 0) * len(plan.targets))
 
 
 def _reduce(
@@ -223,6 +254,6 @@ def _reduce(
 
 
 def _reduced(seeded: SeededRun, console: Console, *, hurry: bool) -> TargetRun:
-    with busy(console, "reducing a failure"):
+    with console.status("reducing a failure") if console.is_terminal else nullcontext():
         failed = seeded.run()
         return failed if hurry else reduced(failed)

@@ -1,7 +1,7 @@
 """Hypothesis's engine: choices that it draws, and its shrinker for the answers of a run.
 
-The names that are used here are private to Hypothesis (``hypothesis_names``); the version in
-``constraints.txt`` is known to have them.
+The names that are used here are private to Hypothesis (``hypothesis_names``). With a version
+that lacks one of them, importing this module raises ``ImportError``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from hypothesis.reporting import with_reporter
 from powercut.fuzz.run_log import RecordedStep
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import Choices, PlainChoices
+
+if not hasattr(ConjectureRunner, "new_shrinker"):
+    message = "this version of Hypothesis has another engine"
+    raise ImportError(message)
 
 MOST_RUNS: Final = 500
 """The runs that Hypothesis may use; half of the failures of a large system need fewer."""

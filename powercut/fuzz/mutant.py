@@ -20,8 +20,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from powercut.fuzz.source_patch import SourcePatch, patched
-from powercut.fuzz.target import MakeTarget
-from powercut.fuzz.target_entry import TargetEntry
+from powercut.fuzz.target import MakeTarget, TargetEntry
 from powercut.reference import load
 from sim.errors import HarnessError
 

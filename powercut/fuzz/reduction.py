@@ -14,7 +14,6 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from powercut.fuzz.hypothesis_names import SHRINKER, has_names_for
 from powercut.fuzz.run_log import RecordedStep
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import Diverged
@@ -88,8 +87,10 @@ def _repeated(failed: TargetRun, steps: Sequence[RecordedStep]) -> TargetRun:
 
 def _simplified(failed: TargetRun, deadline: float) -> TargetRun:
     """Let Hypothesis simplify the answers; without it, or without time, change nothing."""
-    if time.process_time() >= deadline or not has_names_for(SHRINKER):
+    if time.process_time() >= deadline:
         return failed
-    from powercut.fuzz.conjecture import simplified  # noqa: PLC0415 - Hypothesis is an extra
-
+    try:
+        from powercut.fuzz.conjecture import simplified  # noqa: PLC0415 - Hypothesis is an extra
+    except ImportError:
+        return failed
     return simplified(failed, deadline)

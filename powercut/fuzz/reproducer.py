@@ -21,7 +21,7 @@ from xxhash import xxh3_64
 from faults.crash_point import CrashPoint
 from faults.fault_plan import FaultPlan
 from powercut.fuzz.action import Action, Json
-from powercut.fuzz.crash_plan import planned
+from powercut.fuzz.crash_runner import planned
 from powercut.fuzz.run_log import Crash, RecordedStep, RunLog
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import Chosen

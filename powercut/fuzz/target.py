@@ -23,14 +23,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from oracles.marks import KILLED, POWER_CUT_LOST, Marks
+from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
 from powercut.fuzz.action import ActionKind
-from sim.choices import Choices
+from powercut.reference import load
+from sim.choices import Choices, PlainChoices
 from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import PersistenceModel
+from sim.errors import HarnessError
 from sim.world import Boot, World
 
 H = TypeVar("H")
@@ -128,3 +132,79 @@ class DiskTarget(Target[Process]):
 
 AnyTarget: TypeAlias = Target[Any]
 MakeTarget: TypeAlias = Callable[[], AnyTarget]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetEntry:
+    """One target of a campaign, as plain values that go to worker processes.
+
+    ``reference`` is ``module:object``, a callable that returns a new ``Target``. ``marks`` are
+    those that a campaign under ``posix`` can reach; a campaign of a minute may miss the
+    ``rare`` ones. ``turn`` is the number of steps the target gets in each turn of a campaign.
+    """
+
+    tag: str
+    reference: str
+    marks: tuple[str, ...] = ()
+    turn: int = 300
+    rare: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, tag: str, reference: str) -> TargetEntry:
+        """Import the target, make one and read its marks.
+
+        Raises ``HarnessError`` in one sentence if it cannot be imported or made, is not a
+        target, or has no actions.
+        """
+        target = _checked(reference, cls(tag, reference).make_target)
+        return cls(
+            tag,
+            reference,
+            tuple(target.expected_marks),
+            target.turn_steps,
+            tuple(target.rare_marks),
+        )
+
+    def make_target(self) -> AnyTarget:
+        """Return a new target under this tag."""
+        return self.load()()
+
+    def load(self) -> MakeTarget:
+        """Import the target; return a factory of targets under this tag."""
+        make = load(self.reference)
+        if not callable(make):
+            raise HarnessError(f"{self.reference} is not callable: {make!r}")
+
+        def make_target() -> AnyTarget:
+            target = make()
+            if not isinstance(target, Target):
+                raise HarnessError(
+                    f"{self.reference} returns {target!r}, which does not derive from "
+                    "powercut.Target"
+                )
+            target.tag = self.tag
+            return target
+
+        return make_target
+
+    def under(self, model: PersistenceModel) -> TargetEntry:
+        """Return this target with the marks that a campaign under ``model`` can reach."""
+        if model.torn_units:
+            return self
+        return replace(self, marks=tuple(mark for mark in self.marks if mark != TORN))
+
+
+def _checked(reference: str, make_target: MakeTarget) -> AnyTarget:
+    try:
+        target = make_target()
+        target.attach(World(target.make_host, PlainChoices()))
+        actions = target.actions()
+    except HarnessError:
+        raise
+    except Exception as failure:
+        raise HarnessError(
+            f"{reference} raises {type(failure).__name__} when the target is made: {failure}"
+        ) from failure
+    if not actions:
+        raise HarnessError(f"{reference} has no actions: its actions() returns none of them")
+    return target

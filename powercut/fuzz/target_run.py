@@ -16,8 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from powercut.fuzz.action import Action, ActionKind, Arguments, possible_now, weighted
-from powercut.fuzz.crash_plan import again, planned
-from powercut.fuzz.crash_runner import RECOVERY, CrashRunner
+from powercut.fuzz.crash_runner import RECOVERY, CrashRunner, again, planned
 from powercut.fuzz.disk_faults import DiskFaults
 from powercut.fuzz.run_log import (
     NearestChoices,

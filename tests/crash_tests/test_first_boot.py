@@ -10,8 +10,7 @@ import pytest
 
 from crash_tests.rig.host import simulated_host
 from faults.crash_point import CrashKind, Phase
-from powercut.fuzz.crash_plan import PlannedCrash
-from powercut.fuzz.crash_runner import CrashRunner
+from powercut.fuzz.crash_runner import CrashRunner, PlannedCrash
 from powercut.fuzz.disk_faults import DiskFaults
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget, MakeTarget

@@ -15,7 +15,7 @@ from oracles.violation import LostAck
 from powercut.fuzz.campaign.campaign import Failing, Plan, Score
 from powercut.fuzz.reproducer import Finding, Reproducer
 from powercut.fuzz.tally import Tally
-from powercut.fuzz.target_entry import TargetEntry
+from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_run import TargetRun
 from powercut.report.campaign import CampaignReport
 from powercut.report.closing_table import print_closing

@@ -11,16 +11,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from typing import NamedTuple
 
 from xxhash import xxh3_64
 
+from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import give_back, settled
 from powercut.fuzz.run_log import RecordedStep
 from powercut.fuzz.tally import Tally
-from powercut.fuzz.target_entry import TargetEntry
+from powercut.fuzz.target import MakeTarget, TargetEntry
 from sim.disk.crash.persistence import PersistenceModel
 
 
@@ -47,7 +49,7 @@ class Plan:
         """Return run ``number`` of ``target``, from 0, or its first ``at_most`` steps."""
         seed = xxh3_64(f"{self.seed} {target.tag} {number}".encode()).intdigest()
         return SeededRun(
-            target.make_target, self.model, seed, self.steps, self.faults,
+            _make_target(target), self.model, seed, self.steps, self.faults,
             swarm=True, various=self.various, at_most=at_most,
         )  # fmt: skip
 
@@ -55,6 +57,12 @@ class Plan:
     def is_over(self) -> bool:
         """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
+
+
+@cache
+def _make_target(target: TargetEntry) -> MakeTarget:
+    """Import a target once in each process."""
+    return target.load()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,14 @@ class Score:
         self.failed += other.failed
         for broken, failing in other.failing.items():
             self.fail(broken, failing)
+
+
+def scores(plan: Plan, processes: int) -> Iterator[Score]:
+    """Run a campaign; yield the score of each batch, in no order unless ``processes`` is 1."""
+    if processes == 1:
+        yield from map(run_batch, batches(plan))
+    else:
+        yield from work(run_batch, batches(plan), processes)
 
 
 def batches(plan: Plan) -> Iterator[Batch]:

@@ -30,14 +30,11 @@ def cores() -> int:
 
 
 def work(function: Callable[[J], R], jobs: Iterable[J], processes: int) -> Generator[R, None, None]:
-    """Yield ``function(job)`` for every job; in order only if ``processes`` is 1.
+    """Yield ``function(job)`` for every job, in the order in which they are ready.
 
     Jobs are taken from ``jobs`` when a process is free. An exception of a job is raised here;
     then, and when the generator is closed early, the processes are terminated at once.
     """
-    if processes == 1:
-        yield from map(function, jobs)
-        return
     before = {child.pid for child in active_children()}
     executor = ProcessPoolExecutor(processes, get_context("spawn"), _start_worker)
     try:

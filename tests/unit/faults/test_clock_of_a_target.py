@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from faults.crash_point import CrashKind, Phase
 from powercut.fuzz.action import Action, ActionKind, Arguments
-from powercut.fuzz.crash_plan import PlannedCrash
+from powercut.fuzz.crash_runner import PlannedCrash
 from powercut.fuzz.target import Target
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import PlainChoices

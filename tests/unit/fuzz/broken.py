@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 
 from crash_tests.targets.atomic_file import AtomicFileTarget, atomic_file
-from powercut.fuzz.action import ActionKind
+from oracles.violation import LostAck
+from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.target import DiskTarget
 from sim.disk.calls.process import Process
 from system.ports import FileSystem, Ids, OpenMode
@@ -57,21 +58,47 @@ def in_place() -> AtomicFileTarget:
     return AtomicFileTarget("in-place", write_in_place)
 
 
-class BootCounter(DiskTarget):
-    """Counts its boots in a file, and does not declare that it does."""
+def increment(process: Process, path: str) -> int:
+    """Add 1 to the number in a file, and return it; nothing is synced."""
+    file = process.open(path, os.O_RDWR | os.O_CREAT)
+    number = 1 + int(process.pread(file, 20, 0) or b"0")
+    process.pwrite(file, b"%d" % number, 0)
+    process.close(file)
+    return number
+
+
+class UnsyncedCounter(DiskTarget):
+    """Acknowledges increments that a power cut may lose."""
+
+    def __init__(self) -> None:
+        self._acknowledged = 0
+        self._process: Process
 
     def actions(self) -> Sequence[ActionKind]:
-        return (ActionKind("wait", 1, lambda _: "waited"),)
+        return (ActionKind("increment", 1, self._increment),)
 
     def recover(self, host: Process) -> None:
-        file = host.open("boots", os.O_RDWR | os.O_CREAT)
-        host.pwrite(file, b"%d" % (1 + int(host.pread(file, 20, 0) or b"0")), 0)
-        host.fsync(file)
-        host.close(file)
+        self._process = host
+
+    def check_recovered(self) -> None:
+        if self._acknowledged and "counter" not in self._process.listdir("/"):
+            raise LostAck("the counter is gone", acknowledged=self._acknowledged)
+
+    def _increment(self, _arguments: Arguments) -> str:
+        try:
+            self._acknowledged = increment(self._process, "/counter")
+        except OSError as refused:
+            return f"refused: {refused}"
+        return "ack"
 
 
-def boot_counter() -> BootCounter:
-    return BootCounter()
+class BootCounter(UnsyncedCounter):
+    """Counts its boots as well, and does not declare that it does."""
+
+    def recover(self, host: Process) -> None:
+        super().recover(host)
+        increment(host, "/boots")
+        host.sync()
 
 
 sound = atomic_file

@@ -13,7 +13,7 @@ from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.mutant import Mutant, MutantEntry
 from powercut.fuzz.mutant_search import search_mutant
 from powercut.fuzz.source_patch import SourcePatch
-from powercut.fuzz.target_entry import TargetEntry
+from powercut.fuzz.target import TargetEntry
 from sim.errors import HarnessError
 from tests.registry import REGISTRY
 from tests.unit.cli.command_line import careless_file

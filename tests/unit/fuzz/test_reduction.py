@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from itertools import count
 
 import pytest
 from hypothesis.internal.conjecture.data import ConjectureData
+from hypothesis.internal.conjecture.engine import ConjectureRunner
 
 from crash_tests.targets.atomic_file import atomic_file
-from powercut.fuzz import conjecture, hypothesis_names
+from powercut.fuzz import conjecture
 from powercut.fuzz.action import Action, ActionKind
 from powercut.fuzz.conjecture import answers_of, run_drawn, simplified
 from powercut.fuzz.drivers.swarm import SeededRun
@@ -179,10 +182,13 @@ def test_hypothesis_uses_so_many_runs_and_gives_back_the_simplest_of_them(
 def test_without_hypothesis_steps_are_left_out_all_the_same(
     missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delitem(sys.modules, "powercut.fuzz.conjecture")
     if missing == "Hypothesis":
-        monkeypatch.setattr(hypothesis_names, "find_spec", lambda _: None)
+        monkeypatch.setitem(sys.modules, "hypothesis", None)
     else:
-        monkeypatch.delattr("hypothesis.internal.conjecture.engine.ConjectureRunner.new_shrinker")
+        monkeypatch.delattr(ConjectureRunner, "new_shrinker")
+    with pytest.raises(ImportError):
+        import_module("powercut.fuzz.conjecture")
     run = long_failed_run()
     shorter = reduced(run, PATIENCE)
     assert shorter.log.fails_like(run.log)

@@ -15,7 +15,7 @@ from sim.choices import SeededChoices
 from sim.disk.crash.persistence import POSIX
 from system.storage.atomic_file import write_atomic
 from tests.registry import REGISTRY
-from tests.unit.fuzz.broken import boot_counter
+from tests.unit.fuzz.broken import BootCounter
 
 SEEDS = range(300)
 
@@ -117,5 +117,5 @@ def test_run_under_a_fault_plan_ends_without_faults_and_without_a_lifetime() -> 
 
 
 def test_run_ends_with_a_recovery_that_changes_nothing() -> None:
-    run = SeededRun(boot_counter, POSIX, 1, 0).run()
+    run = SeededRun(BootCounter, POSIX, 1, 0).run()
     assert run.log.broken == "NotIdempotent"
