@@ -12,6 +12,6 @@ from tests.unit.system.faulty_files import FaultyHost
 
 @pytest.fixture
 def here(tmp_path: Path) -> FaultyHost:
-    """A host whose data stands in a new directory, and which can be told to fail."""
+    """A host with its data in a new directory, whose calls can be made to fail."""
     host = real_host(str(tmp_path))
     return FaultyHost.of(str(tmp_path), host.files, host.database, host.workers)

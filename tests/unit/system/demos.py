@@ -1,4 +1,4 @@
-"""Runs of the demo in this process, and what is read from them."""
+"""Runs of the demo in this process, and their output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def facts(result: Result) -> list[str]:
     return [line for line in result.stdout.splitlines() if line.startswith(("ack", "received"))]
 
 
-def told_jobs(result: Result) -> list[int]:
+def received_jobs(result: Result) -> list[int]:
     received = [line.split(" ", 2)[2] for line in facts(result) if line.startswith("received")]
     return sorted(json.loads(payload)["job"] for payload in received)
 

@@ -1,4 +1,4 @@
-"""A real directory that can be told to fail: the n-th call of a kind on a path, with an errno.
+"""A real directory where the n-th call of a kind on a path can be made to fail with an errno.
 
 It also writes down the calls, so that a test can say what came before what, and what
 ``pwrite`` wrote where.
@@ -17,7 +17,7 @@ from system.ports import Clock, Database, File, FileKind, FileSystem, Host, Ids,
 class Fault:
     """The ``nth`` call named ``call`` on a path that ends with ``ending`` goes wrong.
 
-    With ``errno`` it raises; without, a transfer takes ``short_bytes`` of what it was given.
+    With ``errno`` it raises; without, a transfer takes ``short_bytes`` of its data.
     ``sticky`` faults strike from then on always.
     """
 
@@ -49,7 +49,7 @@ class FaultyFiles:
     ) -> None:
         self.faults.append(Fault(call, ending, errno, nth, sticky=sticky))
 
-    def shorten(self, call: str, ending: str, short_bytes: int, nth: int = 1) -> None:
+    def transfer_less(self, call: str, ending: str, short_bytes: int, nth: int = 1) -> None:
         self.faults.append(Fault(call, ending, None, nth, short_bytes))
 
     def enter(self, call: str, path: str, data: bytes = b"", note: str = "") -> bytes:
@@ -145,7 +145,7 @@ class FaultyFile:
 
 
 class CountingIds:
-    """Ids that count, so that what is written is the same in every run."""
+    """Ids that count, so that every run writes the same bytes."""
 
     def __init__(self) -> None:
         self.given = 0

@@ -1,4 +1,4 @@
-"""What the tests of the event log share: one session, its log, and lines made by hand."""
+"""Helpers of the tests of the event log: one session, its log, and encoded lines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def say(log: EventLog, *texts: str) -> None:
 
 
 def said(*texts: str) -> list[tuple[str, JsonObject]]:
-    """Events, as `append_all` and `note` take them."""
+    """Events, as `append_all` and `append_unsynced` take them."""
     return [("said", {"text": text}) for text in texts]
 
 

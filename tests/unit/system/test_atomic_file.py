@@ -28,7 +28,7 @@ def test_the_file_is_durable_before_its_name_and_its_name_before_the_return(
 
 
 def test_short_writes_are_completed(here: FaultyHost) -> None:
-    here.files.shorten("pwrite", "f.tmp.00000001", 2)
+    here.files.transfer_less("pwrite", "f.tmp.00000001", 2)
 
     write_atomic(here.files, "f", b"0123456789", here.ids)
 
@@ -47,7 +47,7 @@ def test_a_clean_failure_leaves_the_old_file_and_nothing_else(here: FaultyHost, 
     assert here.read("f") == b"old"
 
 
-def test_a_full_disk_is_told_by_path(here: FaultyHost) -> None:
+def test_a_full_disk_is_reported_with_the_path(here: FaultyHost) -> None:
     here.write("d/f", b"old")
     here.files.fail("pwrite", ".tmp.00000001", errno.ENOSPC)
 
@@ -109,11 +109,11 @@ def test_a_whole_file_is_read(here: FaultyHost) -> None:
 def test_a_read_that_gives_less_than_the_file_has_is_followed_by_others(here: FaultyHost) -> None:
     here.write("f", b"0123456789")
     for nth, short_bytes in ((1, 4), (2, 3)):
-        here.files.shorten("pread", "f", short_bytes, nth)
+        here.files.transfer_less("pread", "f", short_bytes, nth)
 
     assert read_whole(here.files, "f") == b"0123456789"
 
     here.files.fail("pread", "f", errno.EIO, nth=2, sticky=True)
-    here.files.shorten("pread", "f", 4)
+    here.files.transfer_less("pread", "f", 4)
     with pytest.raises(OSError, match="Input/output error"):
         read_whole(here.files, "f")

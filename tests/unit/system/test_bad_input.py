@@ -1,7 +1,7 @@
-"""Bad input: its own typed error with the place and the cure, or a quarantine with a report.
+"""Bad input: a typed error with the place and the cure, or a quarantine with a report.
 
-What a refused call leaves is compared byte for byte with what was there before; and nothing
-that was acknowledged is lost by the damage of something else.
+A refused call leaves every file as it was, byte for byte. Damage in one place loses no
+acknowledged data elsewhere.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def flipped(content: bytes, mark: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("files", "error", "told"),
+    ("files", "error", "message"),
     [
         (
             {"root.json": NEWER},
@@ -85,12 +85,12 @@ def flipped(content: bytes, mark: bytes) -> bytes:
     ],
 )
 def test_a_directory_that_cannot_be_served_is_left_as_it_is(
-    room: Room, files: dict[str, bytes], error: type[Exception], told: str
+    room: Room, files: dict[str, bytes], error: type[Exception], message: str
 ) -> None:
     for path, content in files.items():
         room.write(path, content)
 
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         room.open()
 
     assert everything(room) == files
@@ -156,7 +156,7 @@ def two_agents(room: Room) -> None:
     room.put_session(TWO, [*born(BOB, "Bob", ONE), enqueued("m2", "USER", BOB)])
 
 
-def test_a_damaged_record_is_put_aside_told_and_written_again(room: Room) -> None:
+def test_a_damaged_record_is_quarantined_reported_and_written_again(room: Room) -> None:
     two_agents(room)
     damaged = flipped(room.read(record_of(ONE)), b"SUSPENDED")
     room.write(record_of(ONE), damaged)
@@ -193,7 +193,7 @@ def test_a_log_with_damage_in_the_middle_costs_that_line_and_no_other(room: Room
         ("agent.created", {}),
     ],
 )
-def test_a_line_that_says_something_else_than_ours_stays_in_its_session_and_is_told(
+def test_an_unknown_line_stays_in_its_session_and_is_reported(
     room: Room, event: str, data: dict[str, Json]
 ) -> None:
     two_agents(room)
@@ -202,7 +202,7 @@ def test_a_line_that_says_something_else_than_ours_stays_in_its_session_and_is_t
 
     report = room.open(start=False).report
 
-    assert [(told.session_id, told.problem) for told in report.problems] == [
+    assert [(message.session_id, message.problem) for message in report.problems] == [
         (ONE, Problem.LOG_NEWER)
     ]
     assert room.read(log_of(ONE)) == before
@@ -222,7 +222,7 @@ def test_a_line_to_the_operator_that_is_not_ours_stops_the_boot_and_is_left(room
 
 
 @pytest.mark.parametrize("path", [log_of(ONE), record_of(ONE)])
-def test_a_directory_in_the_place_of_a_file_stays_in_its_session_and_is_told(
+def test_a_directory_in_the_place_of_a_file_affects_its_session_only_and_is_reported(
     room: Room, path: str
 ) -> None:
     two_agents(room)
@@ -231,7 +231,7 @@ def test_a_directory_in_the_place_of_a_file_stays_in_its_session_and_is_told(
 
     report = room.open(start=False).report
 
-    assert [told.session_id for told in report.problems] == [ONE]
+    assert [message.session_id for message in report.problems] == [ONE]
     assert room.named("Bob").pending == ("m2",)
 
 

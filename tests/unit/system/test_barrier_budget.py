@@ -133,7 +133,7 @@ send = call(lambda bench: bench.runtime.send(bench.child(), "hello"), children=1
 
 
 async def completion(new_bench: NewBench) -> int:
-    """The turn in which a child completes, and that its parent is told."""
+    """The turn in which a child completes, and the message to its parent."""
     bench = new_bench()
     await bench.with_ada(1)
     await bench.runtime.send(bench.ada, play(("ungate", {"name": "child 0"})))
@@ -148,7 +148,7 @@ async def completion(new_bench: NewBench) -> int:
 
 
 async def restore(new_bench: NewBench) -> int:
-    """From a message to the question to the provider, besides what the message costs."""
+    """From a message to the request to the provider, without the cost of the message."""
     bench = new_bench()
     await bench.with_ada()
     await bench.runtime.suspend(bench.ada)

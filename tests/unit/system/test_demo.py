@@ -1,4 +1,4 @@
-"""``python -m system demo``: what it says, what it leaves, and every way in which it can end."""
+"""``python -m system demo``: its output, its files, and every way in which it can end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from system.sessions.store_report import Problem, SessionProblem
 from system.storage.codec import seal
 from system.storage.log_report import Damage
 from tests.meta.source_tree import ROOT, run_python
-from tests.unit.system.demos import contents, demo, facts, log_of, told_jobs
+from tests.unit.system.demos import contents, demo, facts, log_of, received_jobs
 from tests.unit.system.faulty_files import FaultyFiles
 
 
@@ -35,7 +35,7 @@ def refused(root: Path, *arguments: str) -> str:
     return result.stderr
 
 
-def test_every_job_is_told_once_and_each_call_is_acknowledged(tmp_path: Path) -> None:
+def test_every_result_is_received_once_and_each_call_is_acknowledged(tmp_path: Path) -> None:
     result = demo(tmp_path / "root", "--jobs", "6")
 
     lines = result.stdout.splitlines()
@@ -45,10 +45,10 @@ def test_every_job_is_told_once_and_each_call_is_acknowledged(tmp_path: Path) ->
     ]  # fmt: skip
     assert lines[2].startswith("ack create demo.lead ")
     assert lines[3:8] == ["ack send demo.team", *(f"ack send {job_id(n)}" for n in range(1, 5))]
-    assert told_jobs(result) == [1, 2, 3, 4, 5, 6]
-    told = [line.split(" ")[1] for line in facts(result) if line.startswith("received")]
+    assert received_jobs(result) == [1, 2, 3, 4, 5, 6]
+    received = [line.split(" ")[1] for line in facts(result) if line.startswith("received")]
     assert [line for line in facts(result) if "acknowledge" in line] == [
-        f"ack acknowledge {message_id}" for message_id in told
+        f"ack acknowledge {message_id}" for message_id in received
     ]
     assert lines[-1] == "done jobs=6"
 
@@ -69,7 +69,7 @@ def test_more_jobs_on_the_same_root_are_added_in_either_framing(tmp_path: Path) 
 
     result = demo(tmp_path, "--jobs", "5", "--framing", "pending")
 
-    assert (result.exit_code, told_jobs(result)) == (0, [3, 4, 5])
+    assert (result.exit_code, received_jobs(result)) == (0, [3, 4, 5])
 
 
 def test_a_directory_with_other_things_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_root_that_cannot_be_is_refused(tmp_path: Path) -> None:
     assert "name another directory" in refused(tmp_path / "file" / "below")
 
 
-def test_a_name_that_is_taken_by_somebody_else_is_told(tmp_path: Path) -> None:
+def test_a_name_that_another_agent_has_is_reported(tmp_path: Path) -> None:
     demo(tmp_path, "--jobs", "1")
     log = tmp_path / log_of(tmp_path, "lead")
     lines = log.read_bytes().splitlines()
@@ -140,7 +140,7 @@ def test_an_empty_root_is_a_usage_mistake_and_not_the_current_directory(
 
 @pytest.fixture
 def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultyFiles:
-    """The files of every demo on ``tmp_path``, which can be told to fail."""
+    """The files of every demo on ``tmp_path``, whose calls can be made to fail."""
     host = real_host(str(tmp_path))
     faulty = FaultyFiles(host.files)
     monkeypatch.setattr(command, "real_host", lambda _root: replace(host, files=faulty))
@@ -156,10 +156,10 @@ def test_a_disk_that_refuses_is_one_sentence_and_the_root_can_go_on(
         f"Error: --root {tmp_path}: Input/output error (runtime.lock); "
         "repair the disk and start again\n"
     )
-    assert told_jobs(demo(tmp_path, "--jobs", "1")) == [1]
+    assert received_jobs(demo(tmp_path, "--jobs", "1")) == [1]
 
 
-def test_what_a_stopped_agent_leaves_undone_is_told_and_done_next_time(
+def test_unfinished_jobs_of_a_stopped_agent_are_reported_and_done_next_time(
     tmp_path: Path, faulty: FaultyFiles
 ) -> None:
     demo(tmp_path, "--jobs", "1")
@@ -168,16 +168,16 @@ def test_what_a_stopped_agent_leaves_undone_is_told_and_done_next_time(
     result = demo(tmp_path, "--jobs", "2")
     again = demo(tmp_path, "--jobs", "2")
 
-    assert (result.exit_code, told_jobs(result)) == (1, [])
+    assert (result.exit_code, received_jobs(result)) == (1, [])
     assert result.stderr == (
         "jobs without a result: 2, because agent 'writer' is stopped until the next "
         "start: its barrier failed ([Errno 5] Input/output error: "
         f"'{log_of(tmp_path, 'writer')}'); correct that and start again\n"
     )
-    assert (again.exit_code, told_jobs(again)) == (0, [2])
+    assert (again.exit_code, received_jobs(again)) == (0, [2])
 
 
-def test_a_lead_that_is_stopped_at_its_birth_leaves_every_job_and_is_told(
+def test_a_lead_that_is_stopped_at_its_creation_leaves_every_job_and_is_reported(
     tmp_path: Path, faulty: FaultyFiles
 ) -> None:
     faulty.fail("fdatasync", "events.jsonl", errno.EIO)
@@ -190,10 +190,10 @@ def test_a_lead_that_is_stopped_at_its_birth_leaves_every_job_and_is_told(
         "jobs without a result: 1 to 6, because the next start decides "
         "whether agent 'lead' exists; correct that and start again\n"
     )
-    assert (again.exit_code, told_jobs(again)) == (0, [1, 2, 3, 4, 5, 6])
+    assert (again.exit_code, received_jobs(again)) == (0, [1, 2, 3, 4, 5, 6])
 
 
-def test_what_the_disk_refuses_at_the_end_is_told_beside_what_was_done(
+def test_an_error_of_closing_is_reported_beside_the_finished_jobs(
     tmp_path: Path, faulty: FaultyFiles
 ) -> None:
     demo(tmp_path, "--jobs", "1")
@@ -202,7 +202,7 @@ def test_what_the_disk_refuses_at_the_end_is_told_beside_what_was_done(
 
     result = demo(tmp_path, "--jobs", "2")
 
-    assert (result.exit_code, told_jobs(result)) == (1, [2])
+    assert (result.exit_code, received_jobs(result)) == (1, [2])
     assert result.stderr.startswith(
         "some files could not be written at the end; the next start writes them: agents/"
     )
@@ -211,21 +211,21 @@ def test_what_the_disk_refuses_at_the_end_is_told_beside_what_was_done(
     assert demo(tmp_path, "--jobs", "2").exit_code == 0
 
 
-def test_that_user_cannot_be_reached_is_told(tmp_path: Path, faulty: FaultyFiles) -> None:
+def test_an_unreachable_user_is_reported(tmp_path: Path, faulty: FaultyFiles) -> None:
     faulty.fail("fdatasync", "user/events.jsonl", errno.EIO)
 
     result = demo(tmp_path, "--jobs", "1")
     again = demo(tmp_path, "--jobs", "1")
 
-    assert (result.exit_code, told_jobs(result)) == (1, [])
+    assert (result.exit_code, received_jobs(result)) == (1, [])
     assert result.stderr.startswith(
         "jobs without a result: 1, because nothing more reaches USER until the next "
         "start: its barrier failed"
     )
-    assert (again.exit_code, told_jobs(again)) == (0, [1])
+    assert (again.exit_code, received_jobs(again)) == (0, [1])
 
 
-# Who runs the tests in the background has had the signal ignored, and children inherit that.
+# A shell lets background jobs ignore the signal, and children inherit that.
 INTERRUPTIBLE = (
     "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     "runpy.run_module('system', run_name='__main__')"

@@ -13,7 +13,7 @@ import pytest
 from system.demo.results import acknowledged_jobs, spans
 from system.host import real_host
 from system.storage.codec import seal
-from tests.unit.system.demos import demo, log_of, told_jobs
+from tests.unit.system.demos import demo, log_of, received_jobs
 
 BEFORE = "2"
 AFTER = "4"
@@ -66,7 +66,7 @@ def put_a_directory_in_its_place(log: Path) -> None:
         (put_a_directory_in_its_place, "it is no regular file"),
     ],
 )
-def test_jobs_that_a_damaged_lead_leaves_undone_are_told_at_every_start(
+def test_unfinished_jobs_of_a_damaged_lead_are_reported_at_every_start(
     tmp_path: Path, damage: Callable[[Path], None], why: str
 ) -> None:
     demo(tmp_path, "--jobs", BEFORE)
@@ -75,7 +75,7 @@ def test_jobs_that_a_damaged_lead_leaves_undone_are_told_at_every_start(
     for _start in range(2):
         result = demo(tmp_path, "--jobs", AFTER)
 
-        assert (result.exit_code, result.stderr.count("\n"), told_jobs(result)) == (1, 1, [])
+        assert (result.exit_code, result.stderr.count("\n"), received_jobs(result)) == (1, 1, [])
         assert result.stderr.startswith("jobs without a result: 3 to 4, because ")
         assert why in result.stderr
         assert result.stderr.endswith("; correct that and start again, or use another root\n")
@@ -99,10 +99,10 @@ def test_damage_that_costs_no_result_leaves_nothing_undone(tmp_path: Path) -> No
 
     result = demo(tmp_path, "--jobs", AFTER)
 
-    assert (result.exit_code, told_jobs(result)) == (0, [3, 4])
+    assert (result.exit_code, received_jobs(result)) == (0, [3, 4])
 
 
-def test_a_result_that_the_log_of_user_has_lost_is_told(tmp_path: Path) -> None:
+def test_a_result_that_is_missing_in_the_log_of_user_is_reported(tmp_path: Path) -> None:
     demo(tmp_path, "--jobs", "1")
     log = tmp_path / "user/events.jsonl"
     assert b'"job":1' in log.read_bytes().splitlines()[0]
@@ -110,7 +110,7 @@ def test_a_result_that_the_log_of_user_has_lost_is_told(tmp_path: Path) -> None:
 
     result = demo(tmp_path, "--jobs", "1")
 
-    assert (result.exit_code, told_jobs(result)) == (1, [])
+    assert (result.exit_code, received_jobs(result)) == (1, [])
     assert result.stderr == (
         "jobs without a result: 1, because the log of USER: lines are missing: 1; "
         "correct that and start again, or use another root\n"
@@ -123,7 +123,7 @@ def test_a_log_of_user_that_was_emptied_is_filled_again(tmp_path: Path) -> None:
 
     result = demo(tmp_path, "--jobs", BEFORE)
 
-    assert (result.exit_code, told_jobs(result)) == (0, [1, 2])
+    assert (result.exit_code, received_jobs(result)) == (0, [1, 2])
 
 
 def test_a_result_counts_when_it_was_acknowledged(tmp_path: Path) -> None:
@@ -141,5 +141,5 @@ def test_a_result_counts_when_it_was_acknowledged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("numbers", "words"), [([], ""), ([1], "1"), ([1, 2, 3, 5, 7, 8], "1 to 3, 5, 7 to 8")]
 )
-def test_numbers_are_told_in_spans(numbers: list[int], words: str) -> None:
+def test_numbers_are_formatted_as_spans(numbers: list[int], words: str) -> None:
     assert spans(numbers) == words

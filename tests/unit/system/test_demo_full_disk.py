@@ -1,4 +1,4 @@
-"""The demo while the disk is full under its turns: it says who waits, and goes on waiting."""
+"""The demo on a full disk: it names the agent that waits, and keeps waiting."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Room:
         self.lines: list[str] = []
 
     def fill_the_disk(self) -> None:
-        """Refuse what the writer writes; the first is the message that lets it take a turn."""
+        """Refuse every append of the writer but the first, the message that lets it take a turn."""
         self.files.fail("append", self.writers_log, errno.ENOSPC, nth=2, sticky=True)
 
     def waiting(self) -> list[str]:
@@ -62,7 +62,9 @@ def room(tmp_path: Path) -> Room:
     return Room(tmp_path)
 
 
-def test_who_waits_for_room_is_told_once_and_goes_on_when_there_is_some(room: Room) -> None:
+def test_an_agent_that_waits_for_space_is_reported_once_and_continues_when_there_is_some(
+    room: Room,
+) -> None:
     room.fill_the_disk()
 
     def make_room(sleeps: int) -> None:
@@ -83,7 +85,7 @@ def test_who_waits_for_room_is_told_once_and_goes_on_when_there_is_some(room: Ro
     assert room.lines[-2].endswith('{"job": 2}')
 
 
-def test_another_reason_to_wait_is_told_as_well(room: Room) -> None:
+def test_another_reason_to_wait_is_reported_as_well(room: Room) -> None:
     room.fill_the_disk()
 
     def say(line: str) -> None:

@@ -1,4 +1,4 @@
-"""What an event log promises while it runs, in both framings."""
+"""The guarantees of a running event log, in both framings."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def test_a_new_log_is_durable_with_its_way_before_the_first_append(
 @both_framings
 def test_short_writes_are_completed(here: FaultyHost, framing: Framing) -> None:
     log = opened(here, framing)
-    here.files.shorten("append", "events.jsonl", 7)
-    here.files.shorten("pwrite", "events.pending", 7)
+    here.files.transfer_less("append", "events.jsonl", 7)
+    here.files.transfer_less("pwrite", "events.pending", 7)
 
     say(log, "a", "b")
 
@@ -156,7 +156,7 @@ def test_a_full_disk_keeps_nothing_of_the_line_and_leaves_the_log_usable(
 ) -> None:
     log = opened(here, framing)
     say(log, "a")
-    here.files.shorten("append", "events.jsonl", 30)
+    here.files.transfer_less("append", "events.jsonl", 30)
     here.files.fail("append", "events.jsonl", errno.ENOSPC, nth=2)
 
     with pytest.raises(StorageFull, match="no space left") as full:
@@ -212,7 +212,7 @@ def test_a_partial_line_that_cannot_be_removed_stops_the_log(
     here: FaultyHost, framing: Framing, call: str
 ) -> None:
     log = opened(here, framing)
-    here.files.shorten("append", "events.jsonl", 30)
+    here.files.transfer_less("append", "events.jsonl", 30)
     here.files.fail("append", "events.jsonl", errno.ENOSPC, nth=2)
     here.files.fail(call, "events.jsonl", errno.EIO)
 
@@ -250,7 +250,7 @@ def test_a_closed_log_takes_nothing(here: FaultyHost, framing: Framing) -> None:
 
 
 @both_framings
-def test_damage_while_the_log_is_open_is_told(here: FaultyHost, framing: Framing) -> None:
+def test_damage_while_the_log_is_open_is_reported(here: FaultyHost, framing: Framing) -> None:
     log = opened(here, framing)
     say(log, "a", "b")
     file = here.host.files.open(PATH, OpenMode.WRITE)
@@ -303,7 +303,7 @@ def test_the_pending_file_of_a_failed_removal_is_replaced(here: FaultyHost) -> N
 
 def test_a_full_disk_under_the_pending_file_leaves_the_log_usable(here: FaultyHost) -> None:
     log = opened(here, Framing.PENDING)
-    here.files.shorten("pwrite", "events.pending", 9)
+    here.files.transfer_less("pwrite", "events.pending", 9)
     here.files.fail("pwrite", "events.pending", errno.ENOSPC, nth=2)
 
     with pytest.raises(StorageFull):

@@ -138,7 +138,7 @@ def test_a_full_disk_keeps_nothing_of_a_group_and_all_that_was_noted_before(
     log = opened(here, framing)
     log.append_unsynced(said("a"))
     if taken:
-        here.files.shorten("append", "events.jsonl", taken)
+        here.files.transfer_less("append", "events.jsonl", taken)
     here.files.fail("append", "events.jsonl", errno.ENOSPC, nth=2 if taken else 1)
 
     with pytest.raises(StorageFull):
@@ -174,7 +174,7 @@ def test_a_partial_note_that_cannot_be_removed_stops_the_log(
     here: FaultyHost, framing: Framing
 ) -> None:
     log = opened(here, framing)
-    here.files.shorten("append", "events.jsonl", 30)
+    here.files.transfer_less("append", "events.jsonl", 30)
     here.files.fail("append", "events.jsonl", errno.ENOSPC, nth=2)
     here.files.fail("fsync", "events.jsonl", errno.EIO)
 

@@ -1,4 +1,4 @@
-"""The real host does what the ports say, on this machine."""
+"""The real host implements the ports on this machine."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_names_are_moved_listed_and_removed(host: Host) -> None:
     assert host.files.listdir("") == []
 
 
-def test_kinds_are_told_apart(host: Host, tmp_path: Path) -> None:
+def test_kinds_of_files_are_distinguished(host: Host, tmp_path: Path) -> None:
     host.files.mkdir("directory")
     host.files.open("file", OpenMode.CREATE).close()
     os.mkfifo(tmp_path / "pipe")

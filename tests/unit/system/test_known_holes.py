@@ -1,6 +1,6 @@
-"""The holes of `holes.md` that this part of the runtime must not have, each by its number.
+"""Known bugs of similar systems, which storage must not have.
 
-Every test puts on a disk, by hand, what the hole's smallest schedule leaves there.
+Each test writes the files that the shortest schedule of the bug leaves.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ both_framings = pytest.mark.parametrize("framing", Framing)
         TORN[:40] + bytes(60) + TORN[100:],
     ],
 )
-def test_hole_r1_a_torn_pending_entry_is_not_appended(here: FaultyHost, torn: bytes) -> None:
+def test_r1_a_torn_pending_entry_is_not_appended(here: FaultyHost, torn: bytes) -> None:
     here.write(PATH, content("a"))
     here.write(PENDING, torn)
 
@@ -58,9 +58,7 @@ def test_hole_r1_a_torn_pending_entry_is_not_appended(here: FaultyHost, torn: by
 
 
 @both_framings
-def test_hole_r2_a_torn_tail_without_a_pending_entry_is_cut(
-    here: FaultyHost, framing: Framing
-) -> None:
+def test_r2_a_torn_tail_without_a_pending_entry_is_cut(here: FaultyHost, framing: Framing) -> None:
     here.write(PATH, content("a") + encoded(2, "torn")[:40])
 
     log = opened(here, framing)
@@ -71,7 +69,7 @@ def test_hole_r2_a_torn_tail_without_a_pending_entry_is_cut(
 
 
 @pytest.mark.parametrize("stale", [announced(encoded(1, "gate")), announced(encoded(2, "ungate"))])
-def test_hole_r3_a_stale_pending_entry_that_came_back_is_not_appended(
+def test_r3_a_stale_pending_entry_that_came_back_is_not_appended(
     here: FaultyHost, stale: bytes
 ) -> None:
     here.write(PATH, content("gate", "ungate"))
@@ -83,9 +81,7 @@ def test_hole_r3_a_stale_pending_entry_that_came_back_is_not_appended(
 
 
 @pytest.mark.parametrize("bad", [b"", bytes(180), b'{"model":"m"', "{}".encode("utf-32")])
-def test_hole_r8_one_unreadable_record_does_not_stop_the_others(
-    here: FaultyHost, bad: bytes
-) -> None:
+def test_r8_one_unreadable_record_does_not_stop_the_others(here: FaultyHost, bad: bytes) -> None:
     good = SessionRecord("b" * 32, "scripted", "m", SessionState.SUSPENDED)
     here.write(f"agents/{'a' * 32}/session.json", bad)
     here.write(f"agents/{'b' * 32}/session.json", encode_record(good))
@@ -98,7 +94,7 @@ def test_hole_r8_one_unreadable_record_does_not_stop_the_others(
 
 @both_framings
 @pytest.mark.parametrize("region", [bytes(1024), "{}\n".encode("utf-32"), b"\xff\xfe\n" * 60])
-def test_hole_r9_a_region_that_was_never_written_is_told_and_contained(
+def test_r9_a_region_that_was_never_written_is_reported_and_contained(
     here: FaultyHost, framing: Framing, region: bytes
 ) -> None:
     here.write(PATH, content("a") + region + b"\n" + encoded(3, "c"))
@@ -111,7 +107,7 @@ def test_hole_r9_a_region_that_was_never_written_is_told_and_contained(
     assert here.read(f"{PATH}.quarantine.1") == region + b"\n"
 
 
-def test_hole_r18_the_entry_of_a_new_session_in_its_parent_is_durable(here: FaultyHost) -> None:
+def test_r18_the_entry_of_a_new_session_in_its_parent_is_durable(here: FaultyHost) -> None:
     SessionStore(here.host).create("scripted", "m")
 
     made = here.files.calls.index(f"mkdir agents/{1:032x}")
@@ -119,7 +115,7 @@ def test_hole_r18_the_entry_of_a_new_session_in_its_parent_is_durable(here: Faul
 
 
 @both_framings
-def test_hole_r18_the_way_to_a_new_log_is_durable_although_its_directories_exist(
+def test_r18_the_way_to_a_new_log_is_durable_although_its_directories_exist(
     here: FaultyHost, framing: Framing
 ) -> None:
     here.write(f"{DIRECTORY}/session.json", b"made by a process that was killed at once")
@@ -135,13 +131,13 @@ def test_hole_r18_the_way_to_a_new_log_is_durable_although_its_directories_exist
 
 @both_framings
 @pytest.mark.parametrize("taken", [0, 1, 40])
-def test_hole_r19_a_full_disk_leaves_no_torn_line_for_the_next_one_to_land_on(
+def test_r19_a_full_disk_leaves_no_torn_line_for_the_next_one_to_land_on(
     here: FaultyHost, framing: Framing, taken: int
 ) -> None:
     log = opened(here, framing)
     say(log, "a")
     if taken:
-        here.files.shorten("append", "events.jsonl", taken)
+        here.files.transfer_less("append", "events.jsonl", taken)
     here.files.fail("append", "events.jsonl", errno.ENOSPC, nth=2 if taken else 1)
 
     with pytest.raises(StorageFull):
@@ -152,7 +148,7 @@ def test_hole_r19_a_full_disk_leaves_no_torn_line_for_the_next_one_to_land_on(
 
 
 @both_framings
-def test_hole_r19_a_line_behind_a_failed_barrier_is_never_built_upon(
+def test_r19_a_line_behind_a_failed_barrier_is_never_built_upon(
     here: FaultyHost, framing: Framing
 ) -> None:
     log = opened(here, framing)

@@ -1,4 +1,4 @@
-"""One line of a log: its bytes, what it must hold, and whose it is."""
+"""One line of a log: its bytes, its members and its session."""
 
 from __future__ import annotations
 

@@ -102,8 +102,8 @@ def _shown_bytes(part: bytes) -> Iterator[str]:
     if not part.strip(b"\0"):
         yield f"{len(part)} zeros"
     else:
-        rest = f" and {len(part) - 24} bytes more" if len(part) > 24 else ""
-        yield f"raw {part[:24]!r}{rest}"
+        more = f" and {len(part) - 24} bytes more" if len(part) > 24 else ""
+        yield f"raw {part[:24]!r}{more}"
 
 
 def reported(report: LogReport, last_seq: int) -> Iterator[str]:

@@ -91,7 +91,7 @@ def test_the_end_is_written_again_before_its_barrier(here: FaultyHost, framing: 
 
 
 @both_framings
-def test_a_full_disk_during_recovery_is_told_and_loses_nothing(
+def test_a_full_disk_during_recovery_is_reported_and_loses_nothing(
     here: FaultyHost, framing: Framing
 ) -> None:
     found = content("a") + bytes(700)
@@ -107,7 +107,7 @@ def test_a_full_disk_during_recovery_is_told_and_loses_nothing(
 @both_framings
 def test_a_short_read_is_not_the_end_of_the_log(here: FaultyHost, framing: Framing) -> None:
     here.write(PATH, content("a", "b", "c"))
-    here.files.shorten("pread", "events.jsonl", 100)
+    here.files.transfer_less("pread", "events.jsonl", 100)
 
     assert texts(opened(here, framing)) == ["a", "b", "c"]
 

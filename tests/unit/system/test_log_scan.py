@@ -1,4 +1,4 @@
-"""What is a line, what is damage, and what a crash has torn."""
+"""Classification of lines, damage and torn ends: exhaustive tests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_beginning_of_a_line_is_torn(length: int) -> None:
     assert (found.good, found.torn_bytes, found.bad) == (spans(1), length, ())
 
 
-def test_what_looks_like_a_line_inside_a_line_is_its_data() -> None:
+def test_data_of_a_line_that_resembles_a_line_is_no_line() -> None:
     nested = encode_line(Line(2, "2026", OWNER, "e", {"data": {"data": {}}}), "p")
     found = scan(ONE[:-1] + b"J" + nested + line(3), OWNER, "p")
 

@@ -65,7 +65,7 @@ async def recover(root: Path) -> list[str]:
     return found
 
 
-async def tell_without_turns(root: Path) -> list[str]:
+async def send_without_turns(root: Path) -> list[str]:
     runtime = await opened(root)
     for agent in runtime.view().agents:
         await runtime.send(agent.agent_id, "for later")
@@ -84,10 +84,10 @@ def test_after_recovery_only_the_lock_is_open(tmp_path: Path) -> None:
     assert run(recover(tmp_path)) == ["runtime.lock"]
 
 
-def test_agents_that_are_told_something_and_take_no_turn_hold_nothing(tmp_path: Path) -> None:
+def test_agents_that_receive_messages_and_take_no_turn_hold_no_descriptor(tmp_path: Path) -> None:
     run(work(tmp_path))
 
-    assert run(tell_without_turns(tmp_path)) == ["runtime.lock"]
+    assert run(send_without_turns(tmp_path)) == ["runtime.lock"]
 
 
 def test_agents_that_have_ended_hold_nothing(tmp_path: Path) -> None:

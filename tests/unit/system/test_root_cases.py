@@ -183,7 +183,7 @@ def named(text: str) -> str:
 
 
 def shown(here: FaultyHost) -> Iterator[str]:
-    """Yield what is on the disk: for each session its record's state and its events."""
+    """Yield the state of the record and the events of each session."""
     for session_id in sorted(here.names("agents")) if "agents" in here.names() else ():
         yield f"{NAMES.get(session_id, '<id>')}:"
         folder = f"agents/{session_id}"

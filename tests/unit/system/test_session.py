@@ -1,4 +1,4 @@
-"""The session record: its bytes, what is refused, and the ways a session may go."""
+"""The session record: its bytes, refused content, and its transitions."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_a_session_of_which_only_a_temporary_file_is_left_is_removed(here: Fault
     assert here.files.listdir("agents") == []
 
 
-def test_each_bad_session_is_told_and_the_others_come_up(here: FaultyHost) -> None:
+def test_each_bad_session_is_reported_and_the_others_are_recovered(here: FaultyHost) -> None:
     damaged, newer, bare, unreadable = "a" * 32, "b" * 32, "c" * 32, "d" * 32
     put(here, record(ONE))
     here.write(path_of(damaged), bytes(300))
@@ -220,7 +220,7 @@ def test_each_bad_session_is_told_and_the_others_come_up(here: FaultyHost) -> No
     assert here.read(path_of(newer)) == seal({"v": 2}) + b"\n"
 
 
-def test_a_damaged_record_that_cannot_be_put_aside_is_told(here: FaultyHost) -> None:
+def test_a_damaged_record_that_cannot_be_quarantined_is_reported(here: FaultyHost) -> None:
     here.write(path_of(ONE), b"damage")
     here.files.fail("replace", ".quarantine.1", errno.EIO)
 

@@ -30,7 +30,7 @@ def test_a_log_that_was_only_recovered_and_read_holds_no_descriptor(
 
 
 @both_framings
-def test_rest_makes_notes_durable_before_it_closes(here: FaultyHost, framing: Framing) -> None:
+def test_park_syncs_unsynced_lines_before_it_closes(here: FaultyHost, framing: Framing) -> None:
     log = opened(here, framing)
     log.append_unsynced(said("a"))
     here.files.calls.clear()
@@ -41,7 +41,7 @@ def test_rest_makes_notes_durable_before_it_closes(here: FaultyHost, framing: Fr
 
 
 @both_framings
-def test_rest_after_an_append_has_no_barrier_and_resting_twice_does_nothing(
+def test_park_after_an_append_has_no_barrier_and_a_second_one_does_nothing(
     here: FaultyHost, framing: Framing
 ) -> None:
     log = opened(here, framing)
@@ -67,7 +67,7 @@ def test_a_log_that_has_rested_goes_on_where_it_was(here: FaultyHost) -> None:
     assert texts(log) == ["a", "b"]
 
 
-def test_what_rest_made_durable_is_not_announced_again(here: FaultyHost) -> None:
+def test_lines_that_park_made_durable_are_not_announced_again(here: FaultyHost) -> None:
     log = opened(here, Framing.PENDING)
     log.append_unsynced(said("a"))
     log.park()
@@ -79,7 +79,7 @@ def test_what_rest_made_durable_is_not_announced_again(here: FaultyHost) -> None
 
 
 @both_framings
-def test_a_barrier_that_fails_in_rest_stops_the_log(here: FaultyHost, framing: Framing) -> None:
+def test_a_barrier_that_fails_in_park_stops_the_log(here: FaultyHost, framing: Framing) -> None:
     log = opened(here, framing)
     say(log, "a")
     log.append_unsynced(said("b"))
@@ -124,7 +124,7 @@ def test_a_log_that_cannot_be_opened_for_writing_leaves_nothing_and_stays_usable
 
 
 @both_framings
-def test_a_closed_log_does_not_rest(here: FaultyHost, framing: Framing) -> None:
+def test_a_closed_log_cannot_be_parked(here: FaultyHost, framing: Framing) -> None:
     log = opened(here, framing)
     log.close()
 
