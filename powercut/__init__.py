@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from sim.disk.calls.modules import OsModule
     from sim.disk.calls.process import Process
     from sim.disk.crash.image import Image
+    from sim.disk.crash.journal import Journal
+    from sim.disk.crash.journal_file import load_journal, save_journal
     from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
     from sim.disk.crash.survivor_set import SurvivorSet
     from sim.disk.disk import Disk
@@ -79,6 +81,7 @@ __all__ = [
     "HypothesisChoices",
     "Image",
     "InvalidState",
+    "Journal",
     "Known",
     "Limits",
     "LostAck",
@@ -109,11 +112,12 @@ __all__ = [
     "connect",
     "explore",
     "explore_models",
+    "load_journal",
     "model_named",
+    "save_journal",
 ]
 
 _MODULES = {
-    "MODELS": "sim.disk.crash.persistence",
     "ActionKind": "powercut.fuzz.action",
     "Arguments": "powercut.fuzz.action",
     "Boot": "sim.world",
@@ -136,9 +140,11 @@ _MODULES = {
     "HypothesisChoices": "powercut.fuzz.drivers.hypothesis_choices",
     "Image": "sim.disk.crash.image",
     "InvalidState": "oracles.violation",
+    "Journal": "sim.disk.crash.journal",
     "Known": "oracles.history",
     "Limits": "powercut.explorer.limits",
     "LostAck": "oracles.violation",
+    "MODELS": "sim.disk.crash.persistence",
     "Mutant": "powercut.fuzz.mutant",
     "OsModule": "sim.disk.calls.modules",
     "PersistenceModel": "sim.disk.crash.persistence",
@@ -166,7 +172,9 @@ _MODULES = {
     "connect": "sim.sqlite.connection",
     "explore": "powercut.explorer.explore",
     "explore_models": "powercut.explorer.explore",
+    "load_journal": "sim.disk.crash.journal_file",
     "model_named": "sim.disk.crash.persistence",
+    "save_journal": "sim.disk.crash.journal_file",
 }
 
 

@@ -47,7 +47,8 @@ def explore(
 
     ``image`` is the disk on which the workload starts; the default is an empty one.
 
-    Raises ``HarnessError`` for an unknown model, and for a workload that fails by itself.
+    Raises ``HarnessError`` for an unknown model, for a workload that fails by itself, and for
+    values that are no mappings if there is no check.
 
     Example::
 
@@ -109,7 +110,10 @@ class _Explorer:
         self.result.operations = self._disk.operations
 
     def _default_check(self) -> Check:
-        paths = paths_of(entry.value for entry in self._history.entries)
+        try:
+            paths = paths_of(entry.value for entry in self._history.entries)
+        except TypeError as mistake:
+            raise HarnessError(str(mistake)) from None
         old_or_new = OldOrNew(_contents(Process(Disk(self._disk.image)), paths))
         return lambda process, known: old_or_new(_contents(process, paths), known)
 

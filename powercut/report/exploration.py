@@ -42,12 +42,12 @@ def verdict_line(verdicts: Verdicts) -> str:
     """Return the verdict in one line that names the models."""
     safe = [name for name, found in verdicts.items() if found.safe]
     unsafe = [name for name, found in verdicts.items() if not found.safe]
-    told = []
+    parts = []
     if safe:
-        told.append(f"safe on {_listed(safe)}")
+        parts.append(f"safe on {_listed(safe)}")
     if unsafe:
-        told.append(f"unsafe on {_listed(unsafe)}")
-    return "; ".join(told)
+        parts.append(f"unsafe on {_listed(unsafe)}")
+    return "; ".join(parts)
 
 
 def failure_lines(verdicts: Verdicts) -> Iterator[str]:

@@ -38,6 +38,7 @@ from powercut import (
     HypothesisChoices,
     Image,
     InvalidState,
+    Journal,
     Known,
     Limits,
     LostAck,
@@ -68,7 +69,9 @@ from powercut import (
     connect,
     explore,
     explore_models,
+    load_journal,
     model_named,
+    save_journal,
 )
 
 VIOLATIONS: tuple[type[Violation], ...] = (
@@ -95,12 +98,12 @@ class Note(DiskTarget):
         self.expected = ShadowFile[bytes]()
 
     def actions(self) -> Sequence[ActionKind]:
-        return [ActionKind("look", 1, self._look)]
+        return [ActionKind("list", 1, self._list)]
 
     def recover(self, host: Process) -> None:
         self.host = host
 
-    def _look(self, arguments: Arguments) -> str:
+    def _list(self, arguments: Arguments) -> str:
         assert not arguments
         return str(self.host.listdir("/"))
 
@@ -134,6 +137,9 @@ def use_disk() -> None:
         save(Process(second), history)
     assert second.files() == {"/note": b""}
     assert issubclass(UnsupportedOperation, HarnessError)
+    save_journal(disk.journal, "recorded.journal")
+    journal: Journal = load_journal("recorded.journal")
+    assert Disk.from_journal(journal, MODELS["posix"]).files() == {"/note": b""}
 
 
 def use_crashing_disk(choices: Choices) -> None:

@@ -41,7 +41,7 @@ def tally(images: int, *reached: str) -> Tally:
     return found
 
 
-def told(
+def printed(
     *scores: Score, findings: tuple[Finding, ...] = (), interrupted: bool = False, width: int = 100
 ) -> str:
     plan = Plan((FILE, LOG), POSIX, 7, 30, examples=1234)
@@ -55,11 +55,11 @@ def told(
 
 def test_clean_campaign_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
     scores = (Score(FILE, tally(9000, *MARKS)), Score(LOG, tally(12000, KILLED)))
-    assert told(*scores) == snapshot
+    assert printed(*scores) == snapshot
 
 
 def test_campaign_of_one_target_has_no_sum(snapshot: SnapshotAssertion) -> None:
-    assert told(Score(FILE, tally(10, *MARKS)), interrupted=True) == snapshot
+    assert printed(Score(FILE, tally(10, *MARKS)), interrupted=True) == snapshot
 
 
 def test_campaign_with_a_failure_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
@@ -69,11 +69,11 @@ def test_campaign_with_a_failure_reads_as_it_did(snapshot: SnapshotAssertion) ->
     reproducer = Reproducer(run.log, "", {})
     path = Path(".powercut/failures") / f"{reproducer.fingerprint}.json"
     finding = Finding(run, reproducer, path)
-    assert told(score, Score(LOG, tally(10, *MARKS)), findings=(finding,)) == snapshot
+    assert printed(score, Score(LOG, tally(10, *MARKS)), findings=(finding,)) == snapshot
 
 
 def test_narrow_terminal_gets_the_whole_table_too() -> None:
-    lines = told(Score(FILE, tally(123456, *MARKS)), Score(LOG, tally(7, *MARKS)), width=80)
+    lines = printed(Score(FILE, tally(123456, *MARKS)), Score(LOG, tally(7, *MARKS)), width=80)
     table = [line for line in lines.splitlines() if line.startswith((" atomic", " together"))]
     assert [line.split() for line in table] == [
         ["atomic-file", "1234", "37020", "6543", "13210", "2987", "~124995", "3/7", "3/3", "0"],

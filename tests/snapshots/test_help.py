@@ -1,4 +1,4 @@
-"""What a person reads who asks for help."""
+"""The help pages, as they are printed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def powercut(*arguments: str) -> Result:
 
 
 def json_of(result: Result) -> dict[str, Any]:
-    """What a command with ``--json -`` has written."""
+    """Return the object that a command with ``--json -`` printed."""
     found = json.loads(result.stdout)
     assert isinstance(found, dict)
     return found

@@ -66,7 +66,7 @@ def test_workloads_hold_exactly_if_they_are_sound(tag: str) -> None:
         assert result.stdout.splitlines()[-2] == "unsafe on posix"
 
 
-def test_without_a_target_the_sound_workloads_run() -> None:
+def test_without_a_workload_the_sound_workloads_run() -> None:
     found = json_of(powercut("explore", "--model", "scc", "--json", "-"))
     assert list(found["targets"]) == [workload.tag for workload in REGISTRY.sound_workloads()]
     assert found["verdict"] == "clean"
@@ -89,7 +89,7 @@ def test_verdict_names_the_models_and_shows_the_first_failure() -> None:
     )
 
 
-def test_json_says_of_each_model_what_was_found() -> None:
+def test_json_has_the_verdict_of_each_model() -> None:
     found = json_of(powercut("explore", "atomic-write-without-fsync", "--json", "-"))
     assert (found["schema"], found["verdict"]) == (1, "violation")
     assert list(found["models"]) == list(MODELS)
@@ -109,13 +109,13 @@ def test_beyond_the_limit_of_states_the_verdict_is_sampled() -> None:
     assert found["models"]["posix"]["exhaustive"] is False
 
 
-def test_workload_of_ones_own_is_found_in_the_current_directory(store: str) -> None:
+def test_unregistered_workload_is_found_in_the_current_directory(store: str) -> None:
     result = powercut("explore", f"{store}:save")
     assert result.exit_code == ExitCode.CLEAN, result.output
     assert result.stdout.splitlines()[-2].startswith("safe on scc, ext4-journal")
 
 
-def test_check_of_ones_own_is_an_option_or_an_attribute(store: str) -> None:
+def test_check_is_an_option_or_an_attribute(store: str) -> None:
     for arguments in ([f"{store}:save", "--check", f"{store}:pessimist"], [f"{store}:judged"]):
         result = powercut("explore", *arguments, "--model", "scc")
         assert result.exit_code == ExitCode.VIOLATION

@@ -1,4 +1,4 @@
-"""A failure that ``run`` has written is repeated by ``replay``, byte for byte."""
+"""``powercut replay`` repeats the failures of ``powercut run``, byte for byte."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plant(name: str) -> None:
 
 @pytest.fixture
 def reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What a campaign on a careless writer leaves; the writer is repaired afterwards."""
+    """The reproducer of a campaign on a careless writer; the writer is repaired afterwards."""
     monkeypatch.chdir(tmp_path)
     plant("careless_file")
     powercut("run", "atomic-file", "--examples", "6", "--steps", "10", "-n", "1")
@@ -64,7 +64,7 @@ def test_repaired_program_passes_now(reproducer: Path) -> None:
     assert result.stdout.splitlines()[0] == "passes now: 0 steps and the final checks"
 
 
-def test_another_failure_is_told_from_the_recorded_one(reproducer: Path) -> None:
+def test_another_failure_is_distinguished_from_the_recorded_one(reproducer: Path) -> None:
     plant("raising_file")
     result = powercut("replay", str(reproducer))
     assert result.exit_code == ExitCode.VIOLATION
@@ -72,7 +72,7 @@ def test_another_failure_is_told_from_the_recorded_one(reproducer: Path) -> None
     assert "recorded: " in result.stdout
 
 
-def test_run_that_takes_another_way_says_where(reproducer: Path) -> None:
+def test_diverging_run_names_the_step(reproducer: Path) -> None:
     plant("careless_file")
     recorded = json.loads(reproducer.read_text("ascii"))
     recorded["steps"][0]["choices"].insert(0, "colour 3 of 0..7")
@@ -82,7 +82,7 @@ def test_run_that_takes_another_way_says_where(reproducer: Path) -> None:
     assert result.stdout.startswith("diverged at step 1: ")
 
 
-def test_other_versions_are_told_when_the_run_is_another(reproducer: Path) -> None:
+def test_other_versions_are_shown_when_the_run_differs(reproducer: Path) -> None:
     plant("raising_file")
     recorded = json.loads(reproducer.read_text("ascii"))
     recorded["versions"]["apsw"] = "1.0"

@@ -1,4 +1,4 @@
-"""``powercut run`` counts honestly, repeats itself, and says how it ended."""
+"""``powercut run`` counts its runs, repeats them for an equal seed, and ends with a verdict."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_clean_campaign_closes_with_a_table_and_leaves_nothing_behind() -> None:
     assert list(Path().iterdir()) == [Path("pyproject.toml")]
 
 
-def test_neither_colour_nor_progress_goes_where_no_terminal_is() -> None:
+def test_colour_and_progress_are_for_terminals_only() -> None:
     result = powercut("run", "atomic-file", *SMALL, *ALONE)
     assert "\x1b" not in result.output
     assert "\r" not in result.output
@@ -107,7 +107,7 @@ def test_equal_campaigns_count_alike_in_any_number_of_processes() -> None:
     assert counts("-n", "1", "--seed", "1") != alone
 
 
-def test_images_that_two_processes_saw_count_once() -> None:
+def test_images_of_two_processes_count_once() -> None:
     plan = Plan((REGISTRY.target("atomic-file"),), POSIX, 0, 10, examples=2)
     (batch,) = batches(plan)
     once, again = run_batch(batch), run_batch(batch)
@@ -195,7 +195,7 @@ def test_fault_plan_is_on_when_each_run_begins() -> None:
 
 
 @pytest.mark.usefixtures("planted")
-def test_failure_is_shrunk_told_and_written() -> None:
+def test_failure_is_reduced_reported_and_written() -> None:
     result = powercut("run", "atomic-file", *FAILING, *ALONE, "--json", "out.json")
     assert result.exit_code == ExitCode.VIOLATION
     found = json.loads(Path("out.json").read_text("ascii"))
@@ -256,7 +256,7 @@ def _interrupted(*_: object) -> Iterator[object]:
     raise KeyboardInterrupt
 
 
-def test_interrupted_campaign_tells_what_was_done_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_campaign_reports_its_results_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("powercut.cli.run.scores", _interrupted)
     result = powercut("run", "--json", "out.json")
     assert result.exit_code == ExitCode.INTERRUPTED

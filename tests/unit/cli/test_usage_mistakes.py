@@ -87,7 +87,7 @@ def test_root_that_is_a_file_is_refused_before_the_campaign() -> None:
     )
 
 
-def test_root_on_a_file_system_that_takes_no_files_is_refused() -> None:
+def test_root_on_a_file_system_without_files_is_refused() -> None:
     assert "cannot write to /proc/.powercut/failures" in refused("run", "--root", "/proc")
 
 
@@ -116,7 +116,7 @@ def test_module_that_is_not_there_is_named(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "sentence"),
     [
         ("", "module '{name}' has no object 'workload'"),
         ("workload = 3", "{name}:workload is not callable: 3"),
@@ -125,10 +125,11 @@ def test_module_that_is_not_there_is_named(project: Path) -> None:
         ("import nothing_such", "module '{name}' cannot be imported: ModuleNotFoundError"),
         ("raise SystemExit(4)", "module '{name}' exits when it is imported: 4"),
         ("def workload(disk, ack): 1 / 0", "{name}:workload: the workload failed before any"),
+        ("def workload(disk, ack): ack(7)", "{name}:workload: the default check needs mappings"),
     ],
 )
-def test_what_is_wrong_with_a_workload_of_ones_own_is_said(
-    source: str, told: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+def test_mistake_in_a_workload_is_one_sentence(
+    source: str, sentence: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"wrong_store_{abs(request.node.callspec.indices['source'])}"
     monkeypatch.syspath_prepend(".")
@@ -136,11 +137,11 @@ def test_what_is_wrong_with_a_workload_of_ones_own_is_said(
     Path(f"{name}.py").write_text(source, encoding="ascii")
     result = powercut("explore", f"{name}:workload")
     assert result.exit_code == ExitCode.USAGE
-    assert result.stderr.startswith(f"Error: {told.format(name=name)}")
+    assert result.stderr.startswith(f"Error: {sentence.format(name=name)}")
     assert result.stderr.count("\n") == 1
 
 
-def test_target_without_function_is_no_workload() -> None:
+def test_import_string_without_an_object_is_refused() -> None:
     assert refused("explore", "store:") == ("'store:' is not module:object, such as store:workload")
 
 
@@ -155,7 +156,7 @@ def test_reproducer_that_is_missing_or_unreadable_is_named() -> None:
     )
 
 
-def test_newer_reproducer_says_what_to_do() -> None:
+def test_newer_reproducer_is_refused_with_the_remedy() -> None:
     Path("new.json").write_text(json.dumps({"format": FORMAT + 1}), encoding="ascii")
     assert refused("replay", "new.json") == (
         f"new.json has format={FORMAT + 1}, this powercut reads up to {FORMAT}; "
@@ -173,7 +174,7 @@ def _step(name: str, **arguments: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "sentence"),
     [
         ({"steps": None}, "f.json is a malformed reproducer: steps is no list: None"),
         ({"steps": [7]}, "f.json is a malformed reproducer: step 1: a step is no object: 7"),
@@ -195,15 +196,15 @@ def _step(name: str, **arguments: object) -> dict[str, object]:
         ),
     ],
 )
-def test_malformed_reproducer_says_what_is_wrong(changed: dict[str, object], told: str) -> None:
+def test_malformed_reproducer_names_its_mistake(changed: dict[str, object], sentence: str) -> None:
     Path("f.json").write_text(json.dumps(REPRODUCER | changed), encoding="ascii")
-    assert refused("replay", "f.json").startswith(told)
+    assert refused("replay", "f.json").startswith(sentence)
 
 
 @pytest.mark.parametrize(
     "arguments", [("run", "--examples", "0"), ("run", "-n", "x"), ("fly",), ("run", "--wat")]
 )
-def test_options_that_make_no_sense_are_refused(arguments: tuple[str, ...]) -> None:
+def test_impossible_options_are_refused(arguments: tuple[str, ...]) -> None:
     result = powercut(*arguments)
     assert result.exit_code == ExitCode.USAGE
     assert "Error: " in result.stderr

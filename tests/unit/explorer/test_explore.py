@@ -1,4 +1,4 @@
-"""Explore runs a workload once, counts honestly, and reaches every crash of it."""
+"""``explore`` runs a workload once, and checks every distinct crash of it once."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def test_a_long_write_can_be_killed_between_its_pages() -> None:
     assert sizes == {0, 4096, 8192, 10_000}
 
 
-def _promise_too_early(disk: Process, ack: History) -> None:
+def _without_directory_sync(disk: Process, ack: History) -> None:
     disk.close(disk.open("/f", os.O_CREAT | os.O_WRONLY))
     _sync(disk, "/f")
     ack({"/f": b""})
 
 
-def test_default_check_finds_a_broken_promise_and_says_where() -> None:
-    result = explore(_promise_too_early, model="posix")
+def test_default_check_finds_a_lost_acknowledgement_and_its_crash_point() -> None:
+    result = explore(_without_directory_sync, model="posix")
     assert not result.safe
     failure = result.failures[0]
     assert isinstance(failure.violation, LostAck)
@@ -108,16 +108,18 @@ def test_default_check_finds_a_broken_promise_and_says_where() -> None:
 
 
 def test_verdict_names_the_models() -> None:
-    safe = {name for name, verdict in explore_models(_promise_too_early).items() if verdict.safe}
+    safe = {
+        name for name, verdict in explore_models(_without_directory_sync).items() if verdict.safe
+    }
     assert safe == set(MODELS) - {"posix"}
 
 
 def test_a_failure_can_be_repeated_at_its_crash_point() -> None:
-    point = explore(_promise_too_early, model="posix").failures[0].crashes[0]
+    point = explore(_without_directory_sync, model="posix").failures[0].crashes[0]
     disk = Disk()
     disk.interposer = CrashCounter(disk, point.operation, point.phase)
     with pytest.raises(SimulatedCrash):
-        _promise_too_early(Process(disk), History(lambda: disk.operations))
+        _without_directory_sync(Process(disk), History(lambda: disk.operations))
     image = disk.power_cut(point.survivors)
     assert image.files() == {}
 
@@ -130,7 +132,7 @@ def test_a_workload_that_does_nothing_can_fail_its_check() -> None:
     assert failure.explanation == ("before any operation",)
 
 
-def test_crash_before_an_acknowledgement_promises_nothing() -> None:
+def test_value_is_in_flight_until_its_acknowledgement() -> None:
     known: set[Known] = set()
 
     def workload(disk: Process, ack: History) -> None:
@@ -145,11 +147,11 @@ def test_crash_before_an_acknowledgement_promises_nothing() -> None:
     assert known == {Known((), ("first",)), Known(("first",), ())}
 
 
-def test_check_that_raises_anything_is_a_system_that_does_not_come_up() -> None:
+def test_any_exception_of_a_check_is_a_recovery_that_fails() -> None:
     def check(disk: Process, _: Known) -> None:
         disk.stat("/f")
 
-    result = explore(_promise_too_early, check, "scc")
+    result = explore(_without_directory_sync, check, "scc")
     assert isinstance(result.failures[0].violation, UnreadableAfterCrash)
     assert "FileNotFoundError" in str(result.failures[0].violation)
 
@@ -159,10 +161,10 @@ def test_harness_error_of_a_check_is_not_a_verdict() -> None:
         raise HarnessError("the check is wrong")
 
     with pytest.raises(HarnessError, match="the check is wrong"):
-        explore(_promise_too_early, check)
+        explore(_without_directory_sync, check)
 
 
-def test_workload_that_fails_by_itself_is_the_callers_mistake() -> None:
+def test_workload_that_fails_by_itself_is_a_harness_error() -> None:
     def workload(disk: Process, _: History) -> None:
         disk.stat("/missing")
 
@@ -172,31 +174,31 @@ def test_workload_that_fails_by_itself_is_the_callers_mistake() -> None:
 
 def test_unknown_model_names_the_known_ones() -> None:
     with pytest.raises(HarnessError, match="unknown persistence model 'ext3'; known are scc, "):
-        explore(_promise_too_early, model="ext3")
+        explore(_without_directory_sync, model="ext3")
 
 
 def test_default_check_wants_mappings() -> None:
     def workload(_: Process, ack: History) -> None:
         ack("done")
 
-    with pytest.raises(TypeError, match="acknowledge such a mapping"):
+    with pytest.raises(HarnessError, match="acknowledge such a mapping"):
         explore(workload)
 
 
-def _many_pending(disk: Process, _: History) -> None:
+def _many_unsynced(disk: Process, _: History) -> None:
     for number in range(12):
         _write(disk, f"/{number}", b"x")
 
 
-def test_too_many_states_are_sampled_and_it_says_so() -> None:
-    result = explore(_many_pending, _accept, "posix", Limits(states_per_point=50))
+def test_too_many_states_are_sampled_and_the_verdict_shows_it() -> None:
+    result = explore(_many_unsynced, _accept, "posix", Limits(states_per_point=50))
     assert not result.exhaustive
     assert str(result) == f"posix: safe of {result.states} states, sampled"
 
 
 def test_sampling_is_the_same_every_time() -> None:
     def run() -> tuple[int, int]:
-        result = explore(_many_pending, _accept, "posix", Limits(states_per_point=50, seed=7))
+        result = explore(_many_unsynced, _accept, "posix", Limits(states_per_point=50, seed=7))
         return result.states, result.built
 
     assert run() == run()
@@ -206,7 +208,7 @@ def test_sampling_is_the_same_every_time() -> None:
 
 
 def _install(disk: Process, ack: History) -> None:
-    """Write a note, then the file that it announces: recovery finishes what is half done."""
+    """Write a note, then the file that it announces: recovery finishes the rest."""
     _write(disk, "/note", b"x")
     _sync(disk, "/note")
     _sync(disk, "/")
@@ -214,7 +216,7 @@ def _install(disk: Process, ack: History) -> None:
 
 
 def _finish(disk: Process, known: Known) -> None:
-    """Finish what the note says; the second step is only right if the first one is durable."""
+    """Write the file of the note; the second step is only right if the first one is durable."""
     names = set(disk.listdir("/"))
     if "done" in names and "note" in names:
         raise Violation("done before the note was taken away")
@@ -237,7 +239,7 @@ def test_recovery_is_crashed_too_if_asked() -> None:
     assert len(first.crashes) == 2
 
 
-def test_kill_leaves_pending_operations_to_a_later_power_cut() -> None:
+def test_kill_leaves_unsynced_operations_to_a_later_power_cut() -> None:
     """What recovery read after a kill is not durable for having been read."""
 
     def workload(disk: Process, ack: History) -> None:
