@@ -1,7 +1,7 @@
 """The two arms of the conformance suite: the simulated process, and a directory of Linux.
 
-A test sees only ``Arm``: an ``os``, an ``open``, an ``fcntl``, and a place to work in. The
-place lies floors below ``/`` in both, so that ``..`` climbs alike and meets nothing.
+A test uses only ``Arm``: an ``os``, an ``open``, an ``fcntl``, and an empty directory. In both
+arms the directory lies several levels below ``/``, so that ``..`` leads to equal directories.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from sim.disk.disk import Disk
 
 FLOORS = "/".join(["floor"] * 6)
 NOBODY = 65534
-"""Whom the permission bits are tried on, where the tests run as root."""
+"""The user without privileges, where the tests run as root."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the two. ``top`` is the absolute path of the place to work in, without a slash."""
+    """One of the two; ``top`` is the absolute path of its directory, without a slash at the end."""
 
     name: str
     os: Any
@@ -41,12 +41,12 @@ class Arm:
         return self.name == "simulated"
 
     def path(self, name: str) -> str:
-        """Return the absolute path of a name in the place to work in."""
+        """Return the absolute path of a name in the directory."""
         return f"{self.top}/{name}"
 
 
 def simulated(uid: int, model: PersistenceModel = POSIX) -> Arm:
-    """Return a fresh simulated disk, seen by a process of user ``uid``."""
+    """Return a fresh simulated disk and a process of user ``uid``."""
     root = Process(Disk(model=model))
     top = ""
     for floor in FLOORS.split("/"):
@@ -59,7 +59,7 @@ def simulated(uid: int, model: PersistenceModel = POSIX) -> Arm:
 
 
 def seen_by_root(arm: Arm, disk: Disk | None = None) -> Arm:
-    """Return the simulated arm, or the same place of another disk, as root sees it."""
+    """Return the simulated arm, or the same directory of another disk, as root."""
     return _arm(Process(disk or arm.os.disk), arm.top)
 
 
@@ -69,7 +69,7 @@ def _arm(process: Process, top: str) -> Arm:
 
 @contextmanager
 def real() -> Iterator[Arm]:
-    """Lend a fresh directory; its files go when it is given back."""
+    """Provide a fresh directory, which is deleted afterwards."""
     base = Path(tempfile.mkdtemp(prefix="conformance"))
     base.chmod(0o755)
     mask = os.umask(0o022)
@@ -84,7 +84,7 @@ def real() -> Iterator[Arm]:
 
 
 def unprivileged() -> int:
-    """Return a user whom permission bits can stop, and whom this process can be."""
+    """Return a user without privileges that this process can become."""
     return os.geteuid() or NOBODY
 
 
@@ -107,8 +107,8 @@ def acting_as(uid: int) -> Iterator[None]:
 
 
 @contextmanager
-def as_somebody_else(arm: Arm) -> Iterator[Arm]:
-    """Lend the same arm to a user whom permission bits can stop; needs root."""
+def as_other_user(arm: Arm) -> Iterator[Arm]:
+    """Provide the same arm as a user without privileges; needs root."""
     if arm.is_simulated:
         yield _arm(Process(arm.os.disk, uid=NOBODY, gid=NOBODY), arm.top)
         return

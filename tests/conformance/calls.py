@@ -1,4 +1,4 @@
-"""Short ways to say what a test prepares and expects."""
+"""Helpers of the conformance tests: files to prepare, errors to expect."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def put(arm: Arm, name: str, content: bytes = b"") -> str:
 
 
 def content(arm: Arm, path: str) -> bytes:
-    """Return what a file holds."""
+    """Return the content of a file."""
     with arm.open(path, "rb") as file:
         return bytes(file.read())

@@ -1,8 +1,7 @@
 """The kill machine: the calls of the conformance machine, and kills in between.
 
-A kill loses nothing that the kernel had accepted: the next boot sees the same tree. And
-what the disk shows is what its own records add up to: the platter, and every pending
-micro-operation on top of it.
+A kill loses no operation that the kernel has accepted: the next boot finds the same tree. The
+page cache must also equal the platter with every unsynced micro-operation applied.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class KillRules(RandomCalls):
         disk: Disk = arm.os.disk
         expected = tree(seen_by_root(arm))
         image = disk.snapshot()
-        # A power cut that everything pending survives.
+        # A power cut that every unsynced operation survives.
         assert disk.power_cut(SurvivorSet()).digest() == image.digest()
         disk.power_off()
         survivor = seen_by_root(arm, Disk(image, disk.model))

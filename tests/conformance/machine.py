@@ -1,7 +1,7 @@
-"""The conformance machine: the same random calls to both arms, and nothing may differ.
+"""The conformance machine: the same random calls to both arms, with equal outcomes.
 
-Results, errnos and the file names in errors are compared at every step; at the end the
-whole tree, and every open descriptor, byte for byte.
+Results, errnos and the file names in errors are compared at every step. The whole tree and
+every open descriptor are compared at the end, byte for byte.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.conformance.random_calls import RandomCalls
 
 
 class ConformanceRules(RandomCalls):
-    """The calls of whoever runs the tests; that is root in many containers."""
+    """Calls of the user who runs the tests, which is root in many containers."""
 
     @property
     def uid(self) -> int:
@@ -50,7 +50,7 @@ class ConformanceRules(RandomCalls):
             self.stack.close()
 
     def compare_the_end(self) -> None:
-        """Compare what is open, and what is below the top, byte for byte."""
+        """Compare the open files and the tree below the top, byte for byte."""
         for choice in range(len(self.descriptors)):
             self.on("fstat", choice)
             if not self.is_directory(choice):
@@ -61,7 +61,7 @@ class ConformanceRules(RandomCalls):
 
 
 class UnprivilegedRules(ConformanceRules):
-    """The calls of somebody whom permission bits can stop."""
+    """Calls of a user without privileges."""
 
     @property
     def uid(self) -> int:

@@ -1,4 +1,4 @@
-"""What a call did, in a form in which both arms can be compared."""
+"""The outcome of a call, in a form in which both arms can be compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from tests.conformance.arms import Arm
 
 EXPLICIT_NS = 1_200_000_000_000_000_000
-"""Times below it were set by a test; later ones were read from a clock, and are all ``now``."""
+"""Times below it were set by a test; later ones were read from a clock and appear as ``now``."""
 
 
 _ERRORS = (
@@ -20,7 +20,7 @@ _ERRORS = (
 
 
 def outcome(arm: Arm, call: Callable[[], Any]) -> Any:
-    """Return what ``call`` returned, or its error, without what belongs to one arm alone."""
+    """Return the result or the error of ``call``, without the paths of the arm."""
     try:
         return neutral(arm, call())
     except _ERRORS as error:
@@ -43,7 +43,7 @@ def failure(arm: Arm, error: Exception) -> tuple[object, ...]:
 
 
 def neutral(arm: Arm, value: Any) -> Any:
-    """Return a result without the place where this arm works."""
+    """Return a result without the paths of the arm."""
     if isinstance(value, os.stat_result):
         return attributes(value)
     if isinstance(value, list):
@@ -58,8 +58,8 @@ def neutral(arm: Arm, value: Any) -> Any:
 def attributes(found: os.stat_result) -> dict[str, Any]:
     """Return the attributes that are the same on every file system.
 
-    Left out: numbers of inodes, what a directory's size means, that of a link (the places
-    to work in have names of different lengths), and who reads a clock when.
+    Not compared: inode numbers, the sizes of directories and of links (the arms lie at paths of
+    different lengths), and times that were read from a clock.
     """
     return {
         "mode": oct(found.st_mode),
@@ -71,7 +71,7 @@ def attributes(found: os.stat_result) -> dict[str, Any]:
 
 
 def tree(arm: Arm) -> dict[str, Any]:
-    """Return the place to work in and everything below: attributes, content, shared inodes."""
+    """Return the directory of an arm and all below it: attributes, content, shared inodes."""
     found: dict[str, Any] = {}
     _add(arm, os.path.dirname(arm.top), "<above>", found, {})
     return found

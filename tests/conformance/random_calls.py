@@ -110,7 +110,7 @@ class RandomCalls(RuleBasedStateMachine):
     # -- driving the arms ----------------------------------------------------------------
 
     def both(self, call: Callable[[Arm, int], Any]) -> Any:
-        """Make the same call in every arm; return what the simulated one returned."""
+        """Make the same call in every arm; return the outcome of the simulated one."""
         raise NotImplementedError
 
     def opened(self, call: Callable[[Arm, int], int]) -> None:

@@ -1,4 +1,4 @@
-"""Mode, owner, times, and what ``stat`` and ``access`` tell of them."""
+"""Mode, owner and times, and how ``stat`` and ``access`` report them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from tests.conformance.arms import NOBODY, Arm
 from tests.conformance.calls import CREATE, fails, put
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes owners")
 
 
-def test_stat_tells_the_kinds_and_one_inode_by_all_its_names(arm: Arm) -> None:
+def test_stat_reports_the_type_and_the_same_inode_for_every_name(arm: Arm) -> None:
     put(arm, "a", b"content")
     arm.os.link(arm.path("a"), arm.path("b"))
     arm.os.symlink("a", arm.path("l"))
@@ -62,12 +62,12 @@ def test_utime_sets_both_times(
     arm.os.utime(path, **given)
     status = arm.os.stat(path)
     assert (status.st_atime_ns, status.st_mtime_ns) == expected_ns
-    seconds, rest_ns = divmod(expected_ns[1], 10**9)
-    assert status.st_mtime == seconds + 1e-9 * rest_ns
+    seconds, remainder_ns = divmod(expected_ns[1], 10**9)
+    assert status.st_mtime == seconds + 1e-9 * remainder_ns
     assert status[stat.ST_MTIME] == seconds
 
 
-def test_utime_sets_the_times_to_now_when_nothing_is_said(arm: Arm) -> None:
+def test_utime_without_times_sets_them_to_now(arm: Arm) -> None:
     path = put(arm, "a")
     arm.os.utime(path, ns=(0, 0))
     arm.os.utime(path)
@@ -97,7 +97,7 @@ def test_the_times_of_a_new_file_agree(arm: Arm) -> None:
     assert status.st_atime_ns == status.st_mtime_ns == status.st_ctime_ns
 
 
-def test_what_changes_the_inode_does_not_go_back_in_ctime(arm: Arm) -> None:
+def test_ctime_never_decreases(arm: Arm) -> None:
     path = put(arm, "a")
     before = arm.os.stat(path).st_ctime_ns
     arm.os.utime(path, ns=(0, 0))
@@ -109,7 +109,7 @@ def test_what_changes_the_inode_does_not_go_back_in_ctime(arm: Arm) -> None:
 
 
 @as_root
-def test_chown_gives_a_file_away_and_ends_its_privileges(arm: Arm) -> None:
+def test_chown_clears_setuid_and_the_setgid_of_executables(arm: Arm) -> None:
     path = put(arm, "a")
     for mode, expected in ((0o6755, 0o755), (0o6644, 0o2644)):
         arm.os.chmod(path, mode)
@@ -135,7 +135,7 @@ def test_lchown_leaves_the_target_alone_and_fchown_does_not_need_a_name(arm: Arm
 
 
 @as_root
-def test_a_setgid_directory_hands_on_its_group_and_its_bit(arm: Arm) -> None:
+def test_a_setgid_directory_passes_on_its_group_and_its_bit(arm: Arm) -> None:
     arm.os.mkdir(arm.path("d"))
     arm.os.chown(arm.path("d"), -1, 8)
     arm.os.chmod(arm.path("d"), 0o2755)
@@ -146,7 +146,7 @@ def test_a_setgid_directory_hands_on_its_group_and_its_bit(arm: Arm) -> None:
     assert [oct(stat.S_IMODE(status.st_mode)) for status in found] == ["0o2700", "0o644"]
 
 
-def test_access_tells_what_would_be_granted(arm: Arm) -> None:
+def test_access_reports_the_permissions_that_would_be_granted(arm: Arm) -> None:
     path = put(arm, "a")
     arm.os.chmod(path, 0o644)
     assert arm.os.access(path, os.F_OK)

@@ -101,7 +101,7 @@ def test_dup2_of_a_descriptor_to_itself_needs_only_that_it_is_open(
     assert arm.os.read(descriptor, 3) == b"con"
 
 
-def test_closerange_closes_what_is_open_and_ignores_the_rest(arm: Arm) -> None:
+def test_closerange_closes_open_descriptors_and_ignores_the_others(arm: Arm) -> None:
     path = put(arm, "a")
     descriptors = [arm.os.open(path, os.O_RDONLY) for _ in range(4)]
     arm.os.close(descriptors[1])

@@ -13,7 +13,7 @@ from tests.conformance.calls import fails, put
 
 @pytest.fixture
 def came_from(arm: Arm) -> object:
-    """Go back where the test came from; the real arm moves the whole process."""
+    """Restore the current directory; the real arm changes that of the whole process."""
     before = os.getcwd()
     yield None
     os.chdir(before)
@@ -41,7 +41,7 @@ def test_listdir_needs_a_directory(arm: Arm) -> None:
     arm.os.close(descriptor)
 
 
-def test_entries_know_their_kind_and_their_inode(arm: Arm) -> None:
+def test_entries_have_their_type_and_their_inode(arm: Arm) -> None:
     put(arm, "a", b"content")
     arm.os.mkdir(arm.path("d"))
     for name, target in (("to_a", "a"), ("to_d", "d"), ("dangling", "nowhere")):
@@ -68,7 +68,7 @@ def test_entries_know_their_kind_and_their_inode(arm: Arm) -> None:
     fails(errno.ENOENT, found["dangling"].stat)
 
 
-def test_an_entry_keeps_the_first_status_it_saw(arm: Arm) -> None:
+def test_an_entry_caches_its_first_status(arm: Arm) -> None:
     put(arm, "a")
     with arm.os.scandir(arm.top) as entries:
         entry = next(entries)

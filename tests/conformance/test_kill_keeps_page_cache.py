@@ -1,4 +1,4 @@
-"""A kill keeps what the kernel had accepted, whatever calls were made before it."""
+"""A kill loses no operation that the kernel has accepted."""
 
 from __future__ import annotations
 

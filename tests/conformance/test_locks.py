@@ -1,4 +1,4 @@
-"""Advisory locks. The other process of the real arm is a child that does nothing else."""
+"""Advisory locks. The other process of the real arm is a child process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ else:
 
 
 def elsewhere(arm: Arm, name: str, call: str, *arguments: int) -> int:
-    """Return the errno, or 0, with which another process locks a file; its lock dies with it."""
+    """Return the errno, or 0, with which another process locks a file before it exits."""
     if arm.is_simulated:
         other = Process(arm.os.disk)
         descriptor = other.open(arm.path(name), os.O_RDWR)
@@ -54,12 +54,12 @@ def close(arm: Arm, descriptors: list[int]) -> None:
         arm.os.close(descriptor)
 
 
-def test_flock_keeps_two_descriptions_apart_in_one_process(arm: Arm) -> None:
+def test_flock_conflicts_between_two_descriptions_of_one_process(arm: Arm) -> None:
     first, second = opened(arm, 2)
     arm.fcntl.flock(first, SHARED)
     arm.fcntl.flock(second, SHARED | NOT_BLOCKING)
     fails(errno.EWOULDBLOCK, arm.fcntl.flock, second, EXCLUSIVE | NOT_BLOCKING)
-    # The conversion that failed has given the shared lock up.
+    # The conversion that failed has released the shared lock.
     arm.fcntl.flock(first, EXCLUSIVE | NOT_BLOCKING)
     arm.fcntl.flock(first, EXCLUSIVE | NOT_BLOCKING)
     fails(errno.EWOULDBLOCK, arm.fcntl.flock, second, SHARED | NOT_BLOCKING)
@@ -69,14 +69,14 @@ def test_flock_keeps_two_descriptions_apart_in_one_process(arm: Arm) -> None:
     close(arm, [first, second])
 
 
-def test_flock_belongs_to_the_description_and_dies_with_its_last_descriptor(arm: Arm) -> None:
+def test_flock_belongs_to_the_description_until_its_last_descriptor_is_closed(arm: Arm) -> None:
     first, second = opened(arm, 2)
-    twin = arm.os.dup(first)
+    duplicate = arm.os.dup(first)
     arm.fcntl.flock(first, EXCLUSIVE)
-    arm.fcntl.flock(twin, EXCLUSIVE | NOT_BLOCKING)
+    arm.fcntl.flock(duplicate, EXCLUSIVE | NOT_BLOCKING)
     arm.os.close(first)
     fails(errno.EWOULDBLOCK, arm.fcntl.flock, second, EXCLUSIVE | NOT_BLOCKING)
-    arm.os.close(twin)
+    arm.os.close(duplicate)
     arm.fcntl.flock(second, EXCLUSIVE | NOT_BLOCKING)
     close(arm, [second])
 
@@ -104,7 +104,7 @@ def test_record_locks_are_between_processes_and_by_range(arm: Arm) -> None:
     ]
     expected = [0, errno.EAGAIN, errno.EAGAIN, 0, errno.EAGAIN, errno.EAGAIN, 0]
     assert held == expected
-    # The same process is never in its own way.
+    # Locks of one process never conflict.
     arm.fcntl.lockf(descriptor, SHARED | NOT_BLOCKING, 4, 5)
     assert elsewhere(arm, "a", "lockf", SHARED | NOT_BLOCKING, 4, 5) == 0
     assert elsewhere(arm, "a", "lockf", busy, 4, 5) == errno.EAGAIN
@@ -123,7 +123,7 @@ def test_closing_any_descriptor_of_the_file_ends_the_record_locks(arm: Arm) -> N
     close(arm, [first])
 
 
-def test_record_locks_start_where_whence_says(arm: Arm) -> None:
+def test_record_locks_start_relative_to_whence(arm: Arm) -> None:
     put(arm, "a", b"x" * 100)
     (descriptor,) = opened(arm, 1)
     arm.os.lseek(descriptor, 50, os.SEEK_SET)
@@ -164,7 +164,7 @@ def test_os_lockf_locks_from_the_offset_on(arm: Arm, take: int) -> None:
     close(arm, [descriptor])
 
 
-def test_a_lock_does_not_stop_anybody_who_does_not_ask(arm: Arm) -> None:
+def test_a_lock_does_not_stop_calls_that_take_none(arm: Arm) -> None:
     (descriptor,) = opened(arm, 1)
     arm.fcntl.flock(descriptor, EXCLUSIVE)
     arm.fcntl.lockf(descriptor, EXCLUSIVE)

@@ -1,4 +1,4 @@
-"""The conformance machine, as the user who runs the tests, and as one without privileges."""
+"""The conformance machine, as the user of the tests and as a user without privileges."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tests.conformance.machine import ConformanceRules, UnprivilegedRules
 
 
 class OwnLeaf(ConformanceRules):
-    """Whoever runs the tests."""
+    """The user who runs the tests."""
 
 
 class UnprivilegedLeaf(UnprivilegedRules):
-    """Somebody whom permission bits can stop."""
+    """A user without privileges."""
 
 
 TestOwn = OwnLeaf.TestCase

@@ -1,4 +1,4 @@
-"""Making names, moving them and taking them away."""
+"""Making, moving and removing names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.conformance.arms import Arm
 from tests.conformance.calls import content, fails, put
 
 
-def test_unlink_takes_one_name_of_several(arm: Arm) -> None:
+def test_unlink_removes_one_name_of_several(arm: Arm) -> None:
     put(arm, "a", b"content")
     arm.os.link(arm.path("a"), arm.path("b"))
     assert arm.os.stat(arm.path("a")).st_nlink == 2
@@ -32,7 +32,7 @@ def test_unlink_takes_one_name_of_several(arm: Arm) -> None:
         ("f/a", errno.ENOTDIR), ("l/", errno.ENOTDIR),
     ],
 )  # fmt: skip
-def test_what_unlink_refuses(arm: Arm, name: str, number: int) -> None:
+def test_unlink_refuses(arm: Arm, name: str, number: int) -> None:
     put(arm, "f")
     arm.os.mkdir(arm.path("d"))
     arm.os.symlink("d", arm.path("l"))
@@ -47,7 +47,7 @@ def test_what_unlink_refuses(arm: Arm, name: str, number: int) -> None:
         ("d/..", errno.ENOTEMPTY),
     ],
 )  # fmt: skip
-def test_what_rmdir_refuses(arm: Arm, name: str, number: int) -> None:
+def test_rmdir_refuses(arm: Arm, name: str, number: int) -> None:
     put(arm, "f")
     arm.os.mkdir(arm.path("d"))
     put(arm, "d/f")
@@ -80,7 +80,7 @@ def test_directories_count_their_subdirectories_as_links(arm: Arm) -> None:
 
 
 @pytest.mark.parametrize("name", ["f", "f/", "d", "d/", "d/.", "d/..", "dangling", "dangling/"])
-def test_mkdir_refuses_what_exists(arm: Arm, name: str) -> None:
+def test_mkdir_refuses_an_existing_name(arm: Arm, name: str) -> None:
     put(arm, "f")
     arm.os.mkdir(arm.path("d"))
     arm.os.symlink("nowhere", arm.path("dangling"))
@@ -111,7 +111,7 @@ def test_link_follows_a_symbolic_link_only_beside_a_dir_fd(arm: Arm) -> None:
     assert kinds == [True, False, True]
 
 
-def test_a_symbolic_link_says_what_it_was_told(arm: Arm) -> None:
+def test_a_symbolic_link_holds_its_text_unchanged(arm: Arm) -> None:
     arm.os.symlink("some/where/..//", arm.path("l"))
     assert arm.os.readlink(arm.path("l")) == "some/where/..//"
     assert arm.os.readlink(os.fsencode(arm.path("l"))) == b"some/where/..//"
@@ -119,7 +119,7 @@ def test_a_symbolic_link_says_what_it_was_told(arm: Arm) -> None:
     assert (oct(status.st_mode), status.st_size) == ("0o120777", 15)
 
 
-def test_what_symlink_and_readlink_refuse(arm: Arm) -> None:
+def test_symlink_and_readlink_refuse(arm: Arm) -> None:
     put(arm, "a")
     fails(errno.EEXIST, arm.os.symlink, "x", arm.path("a"))
     fails(errno.ENOENT, arm.os.symlink, "x", arm.path("new/"))
@@ -182,7 +182,7 @@ def test_rename_replaces_an_empty_directory_that_stays_open(arm: Arm) -> None:
         ("", "x", errno.ENOENT),
     ],
 )
-def test_what_rename_refuses(arm: Arm, source: str, target: str, number: int) -> None:
+def test_rename_refuses(arm: Arm, source: str, target: str, number: int) -> None:
     for name in ("d", "d/sub", "full", "full/sub"):
         arm.os.mkdir(arm.path(name))
     put(arm, "f")
@@ -193,7 +193,7 @@ def test_what_rename_refuses(arm: Arm, source: str, target: str, number: int) ->
     arm.os.close(directory)
 
 
-def test_a_slash_at_the_end_is_welcome_where_a_directory_moves(arm: Arm) -> None:
+def test_a_slash_at_the_end_is_accepted_where_a_directory_moves(arm: Arm) -> None:
     arm.os.mkdir(arm.path("d"))
     arm.os.rename(arm.path("d/"), arm.path("e/"))
     assert arm.os.listdir(arm.top) == ["e"]
@@ -209,7 +209,7 @@ def test_a_moved_directory_has_a_new_parent(arm: Arm) -> None:
     arm.os.close(inside)
 
 
-def test_a_name_that_was_made_or_taken_away_changes_the_directory(arm: Arm) -> None:
+def test_making_and_removing_names_changes_the_time_of_the_directory(arm: Arm) -> None:
     arm.os.mkdir(arm.path("d"))
     changes: dict[str, Callable[[], object]] = {
         "create": lambda: put(arm, "d/a"),

@@ -1,4 +1,4 @@
-"""Permission bits, as they bind somebody who is not root."""
+"""Permission bits, for users other than root."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.arms import NOBODY, Arm, as_somebody_else
+from tests.conformance.arms import NOBODY, Arm, as_other_user
 from tests.conformance.calls import CREATE, content, fails, put
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its user")
 
 
 def test_a_file_without_bits_can_be_neither_read_nor_written(user: Arm) -> None:
@@ -28,7 +28,7 @@ def test_a_file_without_bits_can_be_neither_read_nor_written(user: Arm) -> None:
     fails(errno.EACCES, user.os.open, path, os.O_RDONLY | os.O_TRUNC)
 
 
-def test_bits_are_looked_at_when_a_file_is_opened_and_not_later(user: Arm) -> None:
+def test_permission_bits_are_checked_when_a_file_is_opened_and_not_later(user: Arm) -> None:
     descriptor = user.os.open(user.path("a"), CREATE, 0o000)
     user.os.write(descriptor, b"content")
     user.os.close(descriptor)
@@ -37,7 +37,7 @@ def test_bits_are_looked_at_when_a_file_is_opened_and_not_later(user: Arm) -> No
     assert content(user, user.path("a")) == b"content"
 
 
-def test_a_directory_without_search_hides_what_is_in_it(user: Arm) -> None:
+def test_a_directory_without_search_permission_hides_its_content(user: Arm) -> None:
     user.os.mkdir(user.path("d"))
     put(user, "d/a")
     user.os.chmod(user.path("d"), 0o600)
@@ -53,7 +53,7 @@ def test_a_directory_without_search_hides_what_is_in_it(user: Arm) -> None:
     user.os.chmod(user.path("d"), 0o700)
 
 
-def test_a_directory_without_write_keeps_its_names(user: Arm) -> None:
+def test_a_directory_without_write_permission_keeps_its_names(user: Arm) -> None:
     user.os.mkdir(user.path("d"))
     put(user, "d/a")
     user.os.mkdir(user.path("d/e"))
@@ -70,7 +70,7 @@ def test_a_directory_without_write_keeps_its_names(user: Arm) -> None:
     fails(errno.EACCES, user.os.rename, old, user.path("c"))
     fails(errno.EACCES, user.os.rename, user.path("b"), new)
     fails(errno.EACCES, user.os.rename, user.path("b"), old)
-    # What exists is found before what may not be made.
+    # An existing name is reported before a missing permission.
     fails(errno.EEXIST, user.os.mkdir, old)
     user.os.close(user.os.open(old, CREATE))
     user.os.chmod(user.path("d"), 0o700)
@@ -83,7 +83,7 @@ def test_a_directory_moves_to_another_only_if_it_can_be_written_itself(user: Arm
     fails(errno.EACCES, user.os.rename, user.path("d/f"), user.path("f"))
 
 
-def test_a_file_can_be_given_to_nobody_else(user: Arm) -> None:
+def test_only_root_changes_the_owner_of_a_file(user: Arm) -> None:
     path = put(user, "a")
     status = user.os.stat(path)
     user.os.chown(path, status.st_uid, status.st_gid)
@@ -94,7 +94,7 @@ def test_a_file_can_be_given_to_nobody_else(user: Arm) -> None:
 @as_root
 def test_only_the_owner_changes_attributes(arm: Arm) -> None:
     path = put(arm, "a")
-    with as_somebody_else(arm) as other:
+    with as_other_user(arm) as other:
         fails(errno.EPERM, other.os.chmod, path, 0o777)
         fails(errno.EPERM, other.os.chown, path, -1, 0)
         fails(errno.EPERM, other.os.utime, path, ns=(0, 0))
@@ -106,17 +106,17 @@ def test_only_the_owner_changes_attributes(arm: Arm) -> None:
         fails(errno.EPERM, other.os.fchown, descriptor, 1, -1)
         other.os.close(descriptor)
     arm.os.chmod(path, 0o666)
-    with as_somebody_else(arm) as other:
+    with as_other_user(arm) as other:
         other.os.utime(path)
         fails(errno.EPERM, other.os.utime, path, ns=(0, 0))
 
 
 @as_root
-def test_the_sticky_bit_keeps_what_belongs_to_others(arm: Arm) -> None:
+def test_the_sticky_bit_protects_the_files_of_others(arm: Arm) -> None:
     path = put(arm, "a")
     arm.os.mkdir(arm.path("d"))
     arm.os.chmod(arm.top, 0o1777)
-    with as_somebody_else(arm) as other:
+    with as_other_user(arm) as other:
         own = put(other, "own")
         fails(errno.EPERM, other.os.unlink, path)
         fails(errno.EPERM, other.os.rmdir, arm.path("d"))
@@ -127,16 +127,16 @@ def test_the_sticky_bit_keeps_what_belongs_to_others(arm: Arm) -> None:
 
 
 @as_root
-def test_group_and_other_bits_bind_those_they_are_for(arm: Arm) -> None:
+def test_group_and_other_bits_apply_to_their_class(arm: Arm) -> None:
     path = put(arm, "a")
     for mode, reads, writes in ((0o604, True, False), (0o602, False, True), (0o660, False, False)):
         arm.os.chmod(path, mode)
-        with as_somebody_else(arm) as other:
+        with as_other_user(arm) as other:
             granted = [other.os.access(path, bit, effective_ids=True) for bit in (os.R_OK, os.W_OK)]
         assert granted == [reads, writes], oct(mode)
     arm.os.chmod(path, 0o646)
     arm.os.chown(path, -1, NOBODY)
-    with as_somebody_else(arm) as other:
+    with as_other_user(arm) as other:
         assert not other.os.access(path, os.W_OK, effective_ids=True)
 
 
@@ -145,12 +145,12 @@ def _modes(arm: Arm, *names: str) -> list[str]:
 
 
 @as_root
-def test_an_owner_outside_the_group_cannot_set_setgid(arm: Arm) -> None:
+def test_chmod_by_an_owner_of_another_group_clears_setgid(arm: Arm) -> None:
     arm.os.chown(put(arm, "foreign"), NOBODY, 8)
     arm.os.chown(put(arm, "own"), NOBODY, NOBODY)
     arm.os.mkdir(arm.path("d"))
     arm.os.chown(arm.path("d"), NOBODY, 8)
-    with as_somebody_else(arm) as other:
+    with as_other_user(arm) as other:
         for name in ("foreign", "own", "d"):
             other.os.chmod(arm.path(name), 0o6755)
         assert _modes(other, "foreign", "own", "d") == ["0o4755", "0o6755", "0o4755"]
@@ -171,7 +171,7 @@ def test_an_executable_in_a_setgid_directory_of_another_group_is_not_setgid(
     arm.os.mkdir(arm.path("d"))
     arm.os.chown(arm.path("d"), -1, 8)
     arm.os.chmod(arm.path("d"), 0o2777)
-    with as_somebody_else(arm) as other:
+    with as_other_user(arm) as other:
         before = other.os.umask(umask)
         other.os.close(other.os.open(arm.path("d/a"), CREATE, mode))
         unnamed = other.os.open(arm.path("d"), os.O_TMPFILE | os.O_RDWR, mode)
@@ -213,7 +213,7 @@ def test_a_change_of_content_clears_setuid_and_setgid_unless_root_makes_it(
     ):  # fmt: skip
         arm.os.chown(path, 0, gid)
         arm.os.chmod(path, mode)
-        with as_somebody_else(arm) as other:
+        with as_other_user(arm) as other:
             descriptor = other.os.open(path, os.O_RDWR)
             change(other, path, descriptor)
             other.os.close(descriptor)
@@ -228,7 +228,7 @@ def test_a_change_of_content_clears_setuid_and_setgid_unless_root_makes_it(
 @as_root
 def test_an_empty_write_and_a_read_keep_setuid(arm: Arm) -> None:
     arm.os.chmod(put(arm, "a", b"content"), 0o6777)
-    with as_somebody_else(arm) as other:
+    with as_other_user(arm) as other:
         descriptor = other.os.open(arm.path("a"), os.O_RDWR)
         other.os.write(descriptor, b"")
         other.os.read(descriptor, 3)
@@ -244,7 +244,7 @@ def test_a_chown_that_changes_nothing_needs_the_owner_only_where_it_clears_setui
     path = put(arm, "a")
     for mode, allowed in ((0o755, True), (0o4755, False), (0o2755, False), (0o2745, False)):
         arm.os.chmod(path, mode)
-        with as_somebody_else(arm) as other:
+        with as_other_user(arm) as other:
             if allowed:
                 other.os.chown(path, -1, -1)
             else:
@@ -253,13 +253,13 @@ def test_a_chown_that_changes_nothing_needs_the_owner_only_where_it_clears_setui
 
 
 @as_root
-def test_a_hard_link_to_what_belongs_to_others_needs_access(arm: Arm) -> None:
+def test_a_hard_link_to_a_file_of_another_user_needs_access(arm: Arm) -> None:
     if not arm.is_simulated and Path("/proc/sys/fs/protected_hardlinks").read_text() != "1\n":
         pytest.skip("fs.protected_hardlinks is off")
     path = put(arm, "a")
     for mode, allowed in ((0o644, False), (0o666, True), (0o4666, False), (0o2676, False)):
         arm.os.chmod(path, mode)
-        with as_somebody_else(arm) as other:
+        with as_other_user(arm) as other:
             if allowed:
                 other.os.link(path, arm.path("b"))
             else:

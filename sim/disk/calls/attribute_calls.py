@@ -190,8 +190,8 @@ def _from_seconds(seconds: Any) -> int:
 
 
 def _from_nanoseconds(value: Any) -> int:
-    seconds, rest_ns = divmod(value, _SECOND_NS)
-    return _whole_seconds(seconds) * _SECOND_NS + int(index(rest_ns))
+    seconds, remainder_ns = divmod(value, _SECOND_NS)
+    return _whole_seconds(seconds) * _SECOND_NS + int(index(remainder_ns))
 
 
 def _whole_seconds(value: Any) -> int:

@@ -74,7 +74,7 @@ class Walk:
             # Once set, LOOKUP_FOLLOW holds for every further link of the chain.
             follow = follow or name.slash
             must_be_directory = must_be_directory or name.slash
-            inode = self.look(directory, name.last)
+            inode = self.lookup(directory, name.last)
             if inode is None and not creating:
                 raise self._failed(errno.ENOENT)
             if inode is None or not (inode.link_text and follow):
@@ -82,7 +82,7 @@ class Walk:
             name = self._link(inode)
             directory = self.parent(name, directory)
 
-    def look(self, directory: Inode, name: str) -> Inode | None:
+    def lookup(self, directory: Inode, name: str) -> Inode | None:
         """Return the inode of ``name`` in ``directory``, or None; no link is followed.
 
         Raises ``OSError``: ENAMETOOLONG.
@@ -125,7 +125,7 @@ class Walk:
         return split(link.link_text)
 
     def _found(self, directory: Inode, name: str) -> Inode:
-        inode = self.look(directory, name)
+        inode = self.lookup(directory, name)
         if inode is None:
             raise self._failed(errno.ENOENT)
         return inode

@@ -206,7 +206,7 @@ class ProcessState:
         number = directory.entries.get(name)
         if number is not None:
             return self._inode(number)
-        return self._walk(path, path2).look(directory, name) if is_too_long(name) else None
+        return self._walk(path, path2).lookup(directory, name) if is_too_long(name) else None
 
     # -- permissions -----------------------------------------------------------------------
 

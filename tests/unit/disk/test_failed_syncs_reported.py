@@ -1,4 +1,4 @@
-"""Which descriptors learn of a sync that failed: each open one once, whoever asked."""
+"""A failed sync is reported once to every open file description of the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FailingSyncs:
     def __init__(self, policy: SyncFailure, failures: int = 1) -> None:
         self.policy = policy
         self.failures = failures
-        self.seen: list[Operation] = []
+        self.operations: list[Operation] = []
 
     def before(self, operation: Operation, number: int) -> Operation:
         if isinstance(operation, Sync) and self.failures:
@@ -26,7 +26,7 @@ class FailingSyncs:
         return operation
 
     def after(self, operation: Operation, number: int) -> None:
-        self.seen.append(operation)
+        self.operations.append(operation)
 
     def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:
         return data[: len(data) // 2]
@@ -55,37 +55,37 @@ def errors(process: Process, descriptors: list[int]) -> list[bool]:
 
 
 @pytest.mark.parametrize("policy", [SyncFailure.EXT4, SyncFailure.XFS, SyncFailure.BTRFS])
-def test_every_descriptor_open_at_the_failure_learns_of_it_once(policy: SyncFailure) -> None:
+def test_every_descriptor_open_at_the_failure_reports_it_once(policy: SyncFailure) -> None:
     process, descriptors = prepared(policy)
     assert errors(process, descriptors) == [True, True, True]
     assert errors(process, descriptors) == [False, False, False]
 
 
-def test_a_descriptor_opened_after_the_failure_learns_nothing() -> None:
+def test_a_descriptor_opened_after_the_failure_reports_nothing() -> None:
     process, descriptors = prepared(SyncFailure.EXT4)
     assert errors(process, descriptors[:1]) == [True]
     assert errors(process, [process.open("/a", os.O_RDWR)]) == [False]
 
 
-def test_a_duplicate_shares_what_was_learned() -> None:
+def test_a_duplicate_shares_the_reported_errors() -> None:
     process, descriptors = prepared(SyncFailure.EXT4)
-    twin = process.dup(descriptors[0])
-    assert errors(process, [descriptors[0], twin]) == [True, False]
+    duplicate = process.dup(descriptors[0])
+    assert errors(process, [descriptors[0], duplicate]) == [True, False]
 
 
-def test_two_failures_are_told_to_the_others_as_one() -> None:
+def test_two_failures_are_reported_to_other_descriptions_as_one() -> None:
     process, descriptors = prepared(SyncFailure.EXT4, failures=2)
     assert errors(process, [descriptors[0]] * 2) == [True, True]
     assert errors(process, [descriptors[1]] * 2) == [True, False]
 
 
-def test_a_journal_that_is_full_tells_it_at_the_next_sync() -> None:
+def test_the_ext4_journal_policy_reports_the_failure_at_the_next_sync() -> None:
     process, descriptors = prepared(SyncFailure.EXT4_JOURNAL)
     assert errors(process, [descriptors[0]] * 3) == [False, True, False]
     assert errors(process, [descriptors[1]] * 2) == [True, False]
 
 
-def test_a_disk_that_lies_tells_nobody() -> None:
+def test_a_lying_disk_reports_no_failure() -> None:
     process, descriptors = prepared(SyncFailure.LYING)
     assert errors(process, descriptors) == [False, False, False]
 
@@ -121,7 +121,7 @@ def test_a_write_that_syncs_is_two_operations(flag: int, data_only: bool) -> Non
     assert isinstance(interposer, FailingSyncs)
     process.write(descriptor, b"CON")
     inode = process.fstat(descriptor).st_ino
-    write, sync = interposer.seen
+    write, sync = interposer.operations
     assert isinstance(write, Write)
     assert write == Write("/a", inode, 0, b"CON", 7, write.now_ns)
     assert sync == Sync("/a", inode, data_only)

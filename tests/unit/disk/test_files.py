@@ -1,4 +1,4 @@
-"""What a disk shows of its files without a word about what is unsynced."""
+"""``Disk.files``: the content of every regular file by path, without any crash state."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What a barrier on a new directory covers: its entries, and under POSIX not its own."""
+"""A barrier on a new directory covers its entries, and under POSIX not the directory itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sim.disk.disk import Disk
 
 
 def _files_after_power_cut(model: PersistenceModel) -> dict[str, bytes]:
-    """Return what is left when nothing unsynced survives a file put into a new directory."""
+    """Return the files after a power cut that no unsynced operation survives."""
     disk = Disk(model=model)
     process = Process(disk)
     process.mkdir("/d")
