@@ -12,21 +12,21 @@ from system.ports import DATABASE_PRAGMAS
 class SimulatedDatabase:
     """The databases of one simulated host; implements ``system.ports.Database``."""
 
-    __slots__ = ("_connections", "_handle")
+    __slots__ = ("_connections", "_process")
 
     def __init__(self, process: Process) -> None:
-        self._handle = process
+        self._process = process
         self._connections: list[Connection] = []
 
     def open(self, path: str) -> Connection:
-        """Open or create a database, with ``DATABASE_PRAGMAS`` run in their order."""
-        connection = connect(self._handle, path if path.startswith("/") else f"/{path}")
+        """Open or create a database, and run ``DATABASE_PRAGMAS`` in their order."""
+        connection = connect(self._process, path if path.startswith("/") else f"/{path}")
         self._connections.append(connection)
         for pragma in DATABASE_PRAGMAS:
             connection.execute(pragma).fetchall()
         return connection
 
     def abandon(self) -> None:
-        """Leave every connection: the process is dead, and the disk is not touched."""
+        """Abandon every connection of a dead process, without a call on the disk."""
         while self._connections:
             abandon(self._connections.pop())

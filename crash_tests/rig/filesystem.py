@@ -1,7 +1,7 @@
-"""The runtime's file system port, on the simulated disk: the same calls that the real host makes.
+"""The runtime's file system port on the simulated disk.
 
-Kept call for call like ``system/host.py``, because a crash point is a call: whatever the
-real host does in one system call must be one operation here.
+It makes the same calls as ``system/host.py``, in the same order, because crash points are
+calls: one system call of the real host must be one operation here.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class SimulatedFile:
         return self._process.pread(self._descriptor, size_bytes, offset)
 
     def pwrite(self, data: bytes, offset: int) -> int:
-        """Write at ``offset`` (bytes); return what was taken."""
+        """Write at ``offset`` (bytes); return the number of bytes written."""
         return self._process.pwrite(self._descriptor, data, offset)
 
     def append(self, data: bytes) -> int:
-        """Write at the end; return what was taken."""
+        """Write at the end; return the number of bytes written."""
         return self._process.write(self._descriptor, data)
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file to ``size_bytes``, or let it grow to it with zeros."""
+        """Cut the file to ``size_bytes``, or extend it with zeros."""
         self._process.ftruncate(self._descriptor, size_bytes)
 
     def size(self) -> int:
@@ -64,7 +64,7 @@ class SimulatedFile:
         self._process.fdatasync(self._descriptor)
 
     def lock(self) -> None:
-        """Take the exclusive ``flock``; ``BlockingIOError`` when somebody holds it."""
+        """Take the exclusive ``flock``; ``BlockingIOError`` if another descriptor holds it."""
         self._process.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
@@ -84,12 +84,12 @@ class SimulatedFileSystem:
         self._process = process
 
     def open(self, path: str, mode: OpenMode) -> SimulatedFile:
-        """Open a regular file as ``mode`` says."""
+        """Open a regular file in ``mode``."""
         descriptor = self._process.open(_absolute(path), _FLAGS[mode], _FILE_MODE)
         return SimulatedFile(self._process, descriptor)
 
     def read(self, path: str) -> tuple[bytes, int]:
-        """Return what one read gives of a file, from its start, and its size in bytes."""
+        """Return the result of one read from the start of a file, and its size in bytes."""
         process = self._process
         descriptor = process.open(_absolute(path), _FLAGS[OpenMode.READ])
         try:
@@ -119,7 +119,7 @@ class SimulatedFileSystem:
         return sorted(self._process.listdir(_absolute(path)))
 
     def kind(self, path: str) -> FileKind | None:
-        """Return what is at ``path``, or None when there is nothing."""
+        """Return the kind of file at ``path``, or None if there is none."""
         try:
             mode = self._process.stat(_absolute(path)).st_mode
         except FileNotFoundError:
@@ -138,7 +138,7 @@ class SimulatedFileSystem:
             process.close(descriptor)
 
 
-# Kept, since the same few paths are asked for over and over.
+# Cached, because a run uses the same few paths over and over.
 @lru_cache(maxsize=8192)
 def _absolute(path: str) -> str:
     return path if path.startswith("/") else f"/{path}"

@@ -1,4 +1,4 @@
-"""The operator in the machine of the runtime: its calls, and what the shadow hears of each."""
+"""The operator of the runtime target: its calls, each with the shadow's record of it."""
 
 from __future__ import annotations
 
@@ -13,27 +13,31 @@ from system.errors import RuntimeRefused
 from system.ports import ProviderError
 from system.runtime import Runtime
 
-_NOT_HAPPENED: Final = (RuntimeRefused,)
+_REFUSALS: Final = (RuntimeRefused,)
 
 
-class GivenUp(Exception):
-    """The operator did not wait for the end of a call, which goes on; nobody will tell it more."""
+class AbandonedCall(Exception):
+    """The operator stopped waiting for a call, which may go on; its result is unknown."""
 
 
-class Asked(NamedTuple):
-    """A call that the shadow knows to have begun, and how it is told of the end.
+class OperatorCall(NamedTuple):
+    """A call that has begun for the shadow.
 
-    ``refusals`` are the exceptions that say that the call has not happened; after any other it
-    stays in flight.
+    ``acknowledge`` or ``refuse`` report its end to the shadow. After an exception that is not
+    one of ``refusals`` the call stays in flight.
     """
 
     work: Callable[[], Coroutine[Any, Any, Any]]
     acknowledge: Callable[[Any], None]
     refuse: Callable[[], None]
-    refusals: tuple[type[Exception], ...] = _NOT_HAPPENED
+    refusals: tuple[type[Exception], ...] = _REFUSALS
 
-    async def answer(self, patience: Json) -> Any:
-        """Return or raise what the call does, ``GivenUp`` after ``patience`` steps; 0 waits."""
+    async def result(self, patience: Json) -> Any:
+        """Return or raise the result of the call.
+
+        Raises ``AbandonedCall`` after ``patience`` steps of the event loop; 0 waits without
+        a limit.
+        """
         assert isinstance(patience, int)
         if not patience:
             return await self.work()
@@ -46,20 +50,20 @@ class Asked(NamedTuple):
             call.cancel()
             await wait([call])
         if call.cancelled():
-            raise GivenUp
+            raise AbandonedCall
         return call.result()
 
 
 class Operator:
-    """Asks a runtime for things, and now and then for the same thing again."""
+    """Makes the operator's calls, and repeats some of them with the same id."""
 
     def __init__(self, shadow: ShadowOperator) -> None:
         self._shadow = shadow
         self._requests: list[tuple[str, tuple[str, str, str]]] = []
         self._messages: list[tuple[str, tuple[str, Json]]] = []
 
-    def create(self, runtime: Runtime, arguments: Arguments) -> Asked:
-        """Ask for a root, or for the last one again."""
+    def create(self, runtime: Runtime, arguments: Arguments) -> OperatorCall:
+        """Create a root agent, or repeat the last request."""
         asked = (str(arguments["name"]), str(arguments["instructions"]), str(arguments["provider"]))
         if arguments["again"] and self._requests:
             request_id, asked = self._requests[-1]
@@ -68,15 +72,15 @@ class Operator:
             self._requests.append((request_id, asked))
         name, instructions, provider = asked
         self._shadow.creates.begin(request_id, name, instructions, provider, "")
-        return Asked(
+        return OperatorCall(
             lambda: runtime.create_agent(name, instructions, provider, request_id=request_id),
             lambda agent_id: self._shadow.acknowledge_create(request_id, agent_id),
             lambda: self._shadow.creates.refuse(request_id),
             (RuntimeRefused, ProviderError),
         )
 
-    def send(self, runtime: Runtime, agent_id: str, arguments: Arguments) -> Asked:
-        """Send a message to an agent, or the last one again to whom it was sent."""
+    def send(self, runtime: Runtime, agent_id: str, arguments: Arguments) -> OperatorCall:
+        """Send a message to an agent, or repeat the last message to its own recipient."""
         asked = (agent_id, arguments["payload"])
         if arguments["again"] and self._messages:
             message_id, asked = self._messages[-1]
@@ -85,29 +89,29 @@ class Operator:
             self._messages.append((message_id, asked))
         agent_id, payload = asked
         self._shadow.sends.begin(message_id, agent_id, payload)
-        return Asked(
+        return OperatorCall(
             lambda: runtime.send(agent_id, _plain(payload), message_id),
             lambda _: self._shadow.sends.acknowledge(message_id),
             lambda: self._shadow.sends.refuse(message_id),
         )
 
-    def terminate(self, runtime: Runtime, agent_id: str) -> Asked:
-        """End an agent."""
+    def terminate(self, runtime: Runtime, agent_id: str) -> OperatorCall:
+        """Terminate an agent."""
         self._shadow.terminations.begin(agent_id)
-        return Asked(
+        return OperatorCall(
             lambda: runtime.terminate(agent_id),
             lambda _: self._shadow.terminations.acknowledge(agent_id),
             lambda: self._shadow.terminations.refuse(agent_id),
         )
 
-    def suspend(self, runtime: Runtime, agent_id: str) -> Asked:
-        """Let an agent's conversation be closed; the shadow has nothing to remember of it."""
-        return Asked(lambda: runtime.suspend(agent_id), lambda _: None, lambda: None)
+    def suspend(self, runtime: Runtime, agent_id: str) -> OperatorCall:
+        """Suspend an agent's conversation, which changes nothing for the shadow."""
+        return OperatorCall(lambda: runtime.suspend(agent_id), lambda _: None, lambda: None)
 
-    def acknowledge(self, runtime: Runtime, message_id: str) -> Asked:
-        """Say that a message to USER was read."""
+    def acknowledge(self, runtime: Runtime, message_id: str) -> OperatorCall:
+        """Acknowledge a message to USER."""
         self._shadow.deliveries.begin(message_id)
-        return Asked(
+        return OperatorCall(
             lambda: runtime.acknowledge(message_id),
             lambda _: self._shadow.deliveries.acknowledge(message_id),
             lambda: self._shadow.deliveries.refuse(message_id),
@@ -115,5 +119,5 @@ class Operator:
 
 
 def _plain(payload: object) -> Any:
-    """Return a payload as the plain JSON that it is."""
+    """Return an own copy of a payload."""
     return json.loads(json.dumps(payload))

@@ -1,11 +1,11 @@
-"""What the operator, the clock and the providers of a runtime do: the arguments of actions."""
+"""Proposals of the runtime target: the arguments of its actions."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from crash_tests.targets.script import NAMES, propose_script
-from crash_tests.targets.watched_providers import PROVIDER_FAULTS, WatchedProviders
+from crash_tests.targets.watched_providers import PROVIDER_FAULTS, PROVIDER_NAMES
 from powercut.fuzz.action import Arguments
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
@@ -17,10 +17,10 @@ _WAITS: Final = (1, 90, 700, 4000)
 
 
 def propose_create(choices: Choices) -> Arguments:
-    """Choose a root to be created; now and then the last one is asked for again."""
+    """Choose a root to create, or sometimes a repetition of the last request."""
     return {
         "name": choices.pick("name", NAMES),
-        "provider": choices.pick("provider", WatchedProviders.names),
+        "provider": choices.pick("provider", PROVIDER_NAMES),
         "instructions": text(choices),
         "again": choices.integer("again", 0, 7) == 7,
         **propose_call(choices),
@@ -28,7 +28,7 @@ def propose_create(choices: Choices) -> Arguments:
 
 
 def propose_send(choices: Choices) -> Arguments:
-    """Choose a message, and how far what it causes runs at once."""
+    """Choose a message, and the number of steps that the loop runs after it."""
     return {
         "agent": choices.integer("agent", 0, _PLACES),
         "again": choices.integer("again", 0, 7) == 7,
@@ -39,7 +39,7 @@ def propose_send(choices: Choices) -> Arguments:
 
 
 def propose_call(choices: Choices) -> Arguments:
-    """Choose after how many steps the operator gives up a call; 0 is never."""
+    """Choose the number of steps after which the operator abandons a call; 0 is never."""
     return {"patience": choices.pick("patience", _PATIENCE)}
 
 
@@ -49,19 +49,19 @@ def propose_agent(choices: Choices) -> Arguments:
 
 
 def propose_run(choices: Choices) -> Arguments:
-    """Choose how many steps what is ready may run; 0 is all of it."""
+    """Choose the number of steps that the loop runs; 0 runs it until it is idle."""
     return {"steps": choices.pick("steps", (0, 3, 10, 40))}
 
 
 def propose_advance(choices: Choices) -> Arguments:
-    """Choose how long time goes on, or how far the wall clock is set back."""
+    """Choose the time that passes, or by which the wall clock is set back, in seconds."""
     return {"seconds": choices.pick("seconds", _WAITS), "back": choices.integer("back", 0, 1)}
 
 
 def propose_provider_fault(choices: Choices) -> Arguments:
-    """Choose a fault of the providers, and how many requests it strikes."""
+    """Choose a fault of the providers, and the number of requests that meet it."""
     return {
         "fault": choices.pick("provider fault", PROVIDER_FAULTS),
-        # Six are enough to make a message dead.
+        # Six make a message a dead letter.
         "count": choices.pick("times", (1, 2, 6)),
     }

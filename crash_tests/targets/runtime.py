@@ -1,17 +1,20 @@
-"""The whole runtime under crashes and faults: the operator's calls, agents' plays, time.
+"""The whole runtime under crashes and faults: the operator's calls, the agents' work, time.
 
-An action is what the operator, the provider or the clock does; what agents do is in the plays
-that messages carry. Turns go on beside the actions: the loop runs as long as an action
-needs, and what is under way then waits for the next one, or for a crash.
+An action is a call of the operator, a fault of the providers, or the passing of time. The work
+of the agents is determined by scripts in messages (``crash_tests.targets.script``). Turns run
+beside the actions: the event loop runs as long as an action needs, and unfinished turns wait
+for the next action or for a crash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Collection, Sequence
 from errno import EIO
 from typing import Any, Final, TypeVar
 
-from crash_tests.targets.operator import Asked, GivenUp, Operator
+from crash_tests.targets.agents_target import AgentsTarget
+from crash_tests.targets.false_alarms import check_report, is_plausible, is_stopped
+from crash_tests.targets.operator import AbandonedCall, Operator, OperatorCall
 from crash_tests.targets.proposals import (
     propose_advance,
     propose_agent,
@@ -21,11 +24,8 @@ from crash_tests.targets.proposals import (
     propose_run,
     propose_send,
 )
-from crash_tests.targets.refusals import is_plausible, is_stopped
-from crash_tests.targets.report import check_report
-from crash_tests.targets.schedule import schedule
 from crash_tests.targets.script import NAMES
-from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
+from crash_tests.targets.system_target import COMMON_MARKS
 from crash_tests.targets.watched_providers import FEATURES, WatchedProviders
 from oracles.marks import (
     ACTIVE_SUSPENDED,
@@ -61,11 +61,10 @@ from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.violation import FalseAlarm, Starved
 from powercut.fuzz.action import ActionKind, Arguments, Json
-from sim.choices import Choices, Diverged, PlainChoices
+from sim.choices import Choices, PlainChoices
 from sim.errors import PowerOff, SimulatedCrash
 from sim.loop.clock import EPOCH_NS
-from sim.world import World
-from system.agents.view import AgentView, RuntimeView
+from system.agents.view import RuntimeView
 from system.errors import LogStopped, RuntimeRefused, StorageError
 from system.ports import Host, ProviderError
 from system.runtime import Options, Runtime
@@ -82,10 +81,12 @@ MOST_ROUNDS: Final = 64
 _REFUSED: Final = (OSError, StorageError, RuntimeRefused, ProviderError)
 
 
-class RuntimeTarget(SystemTarget):
-    """One root, its lifetimes, and the shadow of everything that was promised."""
+class RuntimeTarget(AgentsTarget):
+    """One root, its lifetimes, and its shadow.
 
-    changed_by_boot = frozenset(("/runtime.lock",))
+    ``recover`` recovers a runtime, as ``Runtime.recover`` does.
+    """
+
     actions_per_crash = 2
     features = FEATURES
     expected_marks: Sequence[str] = (
@@ -123,34 +124,28 @@ class RuntimeTarget(SystemTarget):
     def __init__(
         self, tag: str, framing: Framing = Framing.FRAMED, recover: Any = Runtime.recover
     ) -> None:
+        super().__init__()
         self.tag = tag
         turns = ShadowTurns()
         self.providers = WatchedProviders(turns, lambda: self._world.clock.wall_now_ns)
         self._shadow = ShadowRuntime(turns)
         self._framing = framing
         self._boots = 0
-        self._stepped = self._met_fault = False
+        self._stepped = self._abandoned_under_fault = False
         self._recover = recover
         self._operator = Operator(self._shadow.operator)
         self._awaited: frozenset[str] = frozenset()
-        self._world: World[Host]
-        self._host: Host
-        self._runtime: Runtime
         self._found: RootSnapshot
 
-    def attach(self, world: World[Host]) -> None:
-        """Learn the world."""
-        self._world = world
-
     def before_step(self, choices: Choices) -> None:
-        """Choose the schedule of this step, and before the first one the ids of the run."""
+        """Choose the schedule of the step, and before the first one the ids of the run."""
         if not self._stepped:
             self._stepped = True
             self._world.ids.choose(choices)
-        self._world.schedule = schedule(choices)
+        super().before_step(choices)
 
     def actions(self) -> Sequence[ActionKind]:
-        """Return the operator's calls, the passing of time, and what providers do."""
+        """Return the operator's calls, the passing of time, and the faults of providers."""
         return (
             ActionKind("create", 4, self._create, propose_create),
             ActionKind("send", 16, self._send, propose_send, self._has_agents),
@@ -176,11 +171,10 @@ class RuntimeTarget(SystemTarget):
 
     def recover(self, host: Host) -> None:
         """Recover the root; no turn runs yet."""
-        self._host = host
         self._found = self._shadow.read(self._files())
         self._boots += 1
         self.providers.boot(self._slots)
-        self._met_fault = False
+        self._abandoned_under_fault = False
         options = Options(slots=self._slots, framing=self._framing)
         recover = self._recover(host, self.providers.by_name, options)
         try:
@@ -191,28 +185,25 @@ class RuntimeTarget(SystemTarget):
             raise
         report = self._runtime.report
         if self.fault_plan and (report.problems or report.unkept or is_stopped(self._runtime)):
-            # It goes on with what it has, which is right; but only a whole one can be judged.
-            raise OSError(EIO, "a fault has kept the recovery from doing everything")
+            # A partial recovery is right under a fault, but only a complete one can be checked.
+            raise OSError(EIO, "a fault has made the recovery incomplete")
 
     @property
     def _slots(self) -> int:
         return SLOTS[(self._boots - 1) % len(SLOTS)]
 
     def check_recovered(self) -> None:
-        """Look at everything that recovery left on the disk; then let the agents run."""
+        """Check the recovered root; then start the turns."""
         snapshot = self._read()
-        asked = self._shadow.operator.in_flight
+        doubtful = self._shadow.operator.in_flight
         happened = self._shadow.settle(snapshot, self._latest_ns())
         self._mark_recovery(snapshot, happened=happened)
-        if asked and not happened:
+        if doubtful and not happened:
             self.marks.reach(IN_FLIGHT_LOST)
         self._awaited |= snapshot.active_reminders
         check_report(self._runtime.report)
         self._shadow.check_view(self._view(), snapshot, idle=True)
-        self._call(self._started())
-
-    async def _started(self) -> None:
-        self._runtime.start()
+        self._call(self._start())
 
     def _mark_recovery(self, snapshot: RootSnapshot, *, happened: bool) -> None:
         report = self._runtime.report
@@ -229,16 +220,16 @@ class RuntimeTarget(SystemTarget):
                 self.marks.reach(mark)
 
     def quiesce(self) -> None:
-        """Lift everything, and let all accepted work be done."""
+        """Clear all faults, complete all accepted work, and check the result."""
         self.providers.clear()
         self._world.schedule = PlainChoices()
         if self._is_stopped():
-            # What a barrier has stopped goes on with the next boot.
+            # A failed barrier has stopped a part of the runtime until the next boot.
             self._world.kill()
             self.recover(self._world.boot())
             self.check_recovered()
             self.marks.reach(STOPPED_SESSION_BACK)
-        self._be_quiet()
+        self._complete_all()
         snapshot = self._read()
         for mark in marks_of_run(snapshot):
             self.marks.reach(mark)
@@ -250,50 +241,51 @@ class RuntimeTarget(SystemTarget):
     # -- the operator --------------------------------------------------------------------
 
     def _create(self, arguments: Arguments) -> str:
-        return self._ask(self._operator.create(self._runtime, arguments), arguments)
+        return self._make(self._operator.create(self._runtime, arguments), arguments)
 
     def _send(self, arguments: Arguments) -> str:
-        agent_id = self._chosen(arguments).agent_id
-        outcome = self._ask(self._operator.send(self._runtime, agent_id, arguments), arguments)
+        agent_id = self._chosen(arguments["agent"]).agent_id
+        outcome = self._make(self._operator.send(self._runtime, agent_id, arguments), arguments)
         if outcome == "ack":
-            # The turns that it causes begin at once, or wait for another action.
+            # The turns that the message causes begin now, or wait for another action.
             self._call(self._pass(arguments["then"]))
             self._observe()
         return outcome
 
     def _terminate(self, arguments: Arguments) -> str:
-        agent_id = self._chosen(arguments).agent_id
-        return self._ask(self._operator.terminate(self._runtime, agent_id), arguments)
+        agent_id = self._chosen(arguments["agent"]).agent_id
+        return self._make(self._operator.terminate(self._runtime, agent_id), arguments)
 
     def _suspend(self, arguments: Arguments) -> str:
-        agent_id = self._chosen(arguments).agent_id
-        return self._ask(self._operator.suspend(self._runtime, agent_id), arguments)
+        agent_id = self._chosen(arguments["agent"]).agent_id
+        return self._make(self._operator.suspend(self._runtime, agent_id), arguments)
 
     def _acknowledge(self, arguments: Arguments) -> str:
         message_id = self._view().user[0].message_id
-        return self._ask(self._operator.acknowledge(self._runtime, message_id), arguments)
+        return self._make(self._operator.acknowledge(self._runtime, message_id), arguments)
 
-    def _ask(self, asked: Asked, arguments: Arguments) -> str:
+    def _make(self, call: OperatorCall, arguments: Arguments) -> str:
         taken = [name for name in NAMES if self._runtime.is_taken(name)]
         try:
-            answer = self._call(asked.answer(arguments["patience"]))
-        except GivenUp:
+            result = self._call(call.result(arguments["patience"]))
+        except AbandonedCall:
             self.marks.reach(CALL_GIVEN_UP)
-            self._met_fault |= bool(self.fault_plan)
-            return "given up"
+            self._abandoned_under_fault |= bool(self.fault_plan)
+            return "abandoned"
         except _REFUSED as refused:
-            if isinstance(refused, asked.refusals):
-                asked.refuse()
+            if isinstance(refused, call.refusals):
+                call.refuse()
             return self._refused(refused, taken)
-        asked.acknowledge(answer)
+        call.acknowledge(result)
         self._observe()
         return "ack"
 
     def _refused(self, refused: Exception, taken: Collection[str]) -> str:
         if isinstance(refused, LogStopped):
             self.marks.reach(STOPPED_BY_SYNC)
-        # A call that was given up may have met a fault that is over; its repetition hears of it.
-        late = self._met_fault and isinstance(refused, OSError | StorageError)
+        # An abandoned call may have failed under a fault that is now lifted; its retry returns
+        # that error.
+        late = self._abandoned_under_fault and isinstance(refused, OSError | StorageError)
         if not (
             self.fault_plan
             or late
@@ -307,7 +299,7 @@ class RuntimeTarget(SystemTarget):
     # -- time and providers --------------------------------------------------------------
 
     def _run_on(self, arguments: Arguments) -> str:
-        """Let what is ready run: everything, or some steps of it."""
+        """Run the loop for a number of steps, or until it is idle."""
         if arguments["steps"]:
             self._call(self._pass(arguments["steps"]))
         else:
@@ -342,7 +334,7 @@ class RuntimeTarget(SystemTarget):
         self.providers.clear()
         return "cleared"
 
-    # -- looking -------------------------------------------------------------------------
+    # -- checks --------------------------------------------------------------------------
 
     def _check(self, _arguments: Arguments) -> str:
         self._observe()
@@ -357,16 +349,17 @@ class RuntimeTarget(SystemTarget):
             self._world.loop.advance(HOUR_NS)
             self._raise_failures()
             return "an hour has passed"
-        self._be_quiet()
+        self._complete_all()
         return "quiet"
 
     def _is_stopped(self) -> bool:
-        """Whether a barrier has stopped anything; one that has failed may not be heard of yet."""
+        """Return whether a failed barrier has stopped a part of the runtime."""
+        # A task may still have to receive the error.
         self._world.loop.run_until_idle()
         return is_stopped(self._runtime)
 
-    def _be_quiet(self) -> None:
-        """Let time pass until nothing moves, and judge that all is done."""
+    def _complete_all(self) -> None:
+        """Let time pass until no operation follows; check that all accepted work is done."""
         for _ in range(MOST_ROUNDS):
             done = self._world.disk.operations
             self._world.loop.advance(HOUR_NS)
@@ -377,21 +370,13 @@ class RuntimeTarget(SystemTarget):
         snapshot = self._read()
         self._shadow.check(snapshot, self._latest_ns())
         self._shadow.check_quiesced(self._view(), snapshot, self._world.clock.wall_ns())
-        living = {look.name for look in self._living()}
+        living = {agent.name for agent in self._living()}
         kept = [name for name in NAMES if self._runtime.is_taken(name) and name not in living]
         if kept:
-            raise Starved("a name is kept for an agent that nothing will create", names=kept)
-
-    def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        result = self._world.loop.run_until_complete(work)
-        self._raise_failures()
-        return result
+            raise Starved("a name is taken for an agent that is never created", names=kept)
 
     def _raise_failures(self) -> None:
-        """Raise what something raised that nobody awaits."""
-        for failure in self._runtime.failures:
-            raise failure
-        self._world.loop.raise_unhandled()
+        super()._raise_failures()
         self.providers.check()
 
     def _observe(self) -> None:
@@ -401,29 +386,12 @@ class RuntimeTarget(SystemTarget):
         return self._runtime.view()
 
     def _read(self) -> RootSnapshot:
-        self.providers.report()
+        self.providers.record()
         return self._shadow.read(self._files())
 
-    def _files(self) -> dict[str, bytes]:
-        files = self._world.disk.files()
-        return {path[1:]: content for path, content in files.items()}
-
     def _latest_ns(self) -> int:
-        """Return the true time: timers go by it, even when the wall clock was set back."""
+        """Return the true time; timers follow it even if the wall clock was set back."""
         return EPOCH_NS + self._world.clock.now_ns
-
-    def _living(self) -> list[AgentView]:
-        return [look for look in self._view().agents if look.alive]
-
-    def _has_agents(self) -> bool:
-        return bool(self._living())
-
-    def _chosen(self, arguments: Arguments) -> AgentView:
-        place, living = arguments["agent"], self._living()
-        assert isinstance(place, int)
-        if not living:
-            raise Diverged(0, "an agent", "none lives")
-        return living[place % len(living)]
 
 
 def runtime() -> RuntimeTarget:

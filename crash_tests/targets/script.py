@@ -1,13 +1,13 @@
-"""Plays: what an agent does in a turn, written into the payload of the message that causes it.
+"""Scripts: the tool calls of a turn, as the payload of the message that causes the turn.
 
-A payload ``{"do": [[tool, arguments], ...], "say": text}`` makes the agent that is shown it
-call these tools in this order. So what a run does is in its actions, and the same message
-shown again, after a crash took the turn, makes the agent do the same again.
+A payload ``{"do": [[tool, arguments], ...], "say": text}`` makes its recipient call these tools
+in this order. The actions of a run therefore determine the work of all agents, and a message
+that is presented again, after a crash has interrupted the turn, causes the same calls again.
 
-An argument ``"$2"`` stands for the id in the result of the second call of this play, and
-``"$"`` for the last id of its kind that any earlier play was given. Where an agent is meant,
-``"$child"`` is the one that was spawned last, and ``"$sender"`` whoever sent the message;
-``"$message"`` is the id of that message.
+In arguments, ``"$2"`` is the id in the result of the second call of the same script, and
+``"$"`` the last id of its kind in the result of any call. In the place of an agent, ``"$child"``
+is the child spawned last and ``"$sender"`` the sender of the message; ``"$message"`` is the id
+of the message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sim.choices import Choices
 from system.ports import Tools
 
 NAMES: Final = ("Ada", "Bob", "Cleo", "Dan", "Eve")
-"""Few enough that agents collide."""
+"""So few that agents often ask for a name that is taken."""
 
 MOST_CALLS: Final = 6
 SECOND_NS: Final = 1_000_000_000
@@ -42,7 +42,7 @@ _DELAYS: Final = (0, SECOND_NS, 60 * SECOND_NS)
 def propose_script(choices: Choices, depth: int = 0) -> Json:
     """Choose a payload; the simplest is a plain text.
 
-    A message or a child may be given a play of its own, down to two levels.
+    Messages and children may get scripts of their own, nested at most twice (``depth``).
     """
     calls = choices.integer("calls", 0, MOST_CALLS - 2 * depth) if depth < 2 else 0
     if not calls:
@@ -56,7 +56,7 @@ def propose_script(choices: Choices, depth: int = 0) -> Json:
 
 
 def _tool(choices: Choices, last: str) -> str:
-    """Choose any tool, or one of those that an agent uses after ``last``."""
+    """Choose any tool, or one that agents often use after ``last``."""
     if last in _AFTER and choices.integer("goes on", 0, 2):
         return choices.pick("next", _AFTER[last])
     return choices.pick("tool", TOOLS)
@@ -117,66 +117,65 @@ _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "spawn_agent": ("name", "instructions", "provider", "model"),
     "unsubscribe": ("subscription_id",),
 }
-"""What each tool is given; the others are given the name of an agent."""
+"""The arguments of each tool; all others take the name of an agent."""
 
 
 def _near(choices: Choices) -> str:
     return choices.pick("to", ("$child", "$sender", *NAMES, "$child", "USER", "nobody"))
 
 
-def _instructions(play: Json) -> str:
-    """Return a play as the text that instructions are; ``ScriptedAgent`` reads it back."""
-    return play if isinstance(play, str) else json.dumps(play)
+def _instructions(script: Json) -> str:
+    """Return a script as the text of instructions; ``ScriptedAgent`` decodes it."""
+    return script if isinstance(script, str) else json.dumps(script)
 
 
 class ScriptedAgent:
-    """The brain of every simulated agent: does what the plays say that it is shown.
+    """The brain of every simulated agent: executes the scripts in its prompt.
 
-    ``tools`` answers each call. What it remembers, it remembers across crashes: it stands for
-    the model, which is outside.
+    It keeps the arguments of each call across crashes, as a model outside of the machine does.
     """
 
     def __init__(self) -> None:
         self._last: dict[str, str] = {}
-        self._given: dict[str, dict[str, Any]] = {}
+        self._arguments: dict[str, dict[str, Any]] = {}
 
     def __call__(self, prompt: str, tools: Tools) -> str:
-        """Perform every play in ``prompt``; return what the agent says."""
-        said: list[str] = []
+        """Execute every script in ``prompt``; return the text of the answer."""
+        texts: list[str] = []
         for message in json.loads(prompt):
-            play = _script_of(message["payload"])
+            script = _script_of(message["payload"])
             results: list[dict[str, Any]] = []
-            for number, (tool, arguments) in enumerate(play.get("do", ()), 1):
+            for number, (tool, arguments) in enumerate(script.get("do", ()), 1):
                 call_id = f"{message['message_id']} {number}"
-                if call_id not in self._given:
-                    around = _Around(message["message_id"], message["sender"], results, tools)
-                    self._given[call_id] = self._meant(arguments, around)
+                if call_id not in self._arguments:
+                    context = _Context(message["message_id"], message["sender"], results, tools)
+                    self._arguments[call_id] = self._resolved(arguments, context)
                 # A model that runs twice makes the same call under the same id.
-                result = tools.call(call_id, tool, self._given[call_id])
+                result = tools.call(call_id, tool, self._arguments[call_id])
                 results.append(result)
                 self._last.update({key: str(result[key]) for key in _IDS if key in result})
-            said.append(f"{play.get('say', 'heard')} {len(results)}")
-        return "; ".join(said)
+            texts.append(f"{script.get('say', 'heard')} {len(results)}")
+        return "; ".join(texts)
 
-    def _meant(self, arguments: Mapping[str, Any], around: _Around) -> dict[str, Any]:
-        return {name: self._value(name, value, around) for name, value in arguments.items()}
+    def _resolved(self, arguments: Mapping[str, Any], context: _Context) -> dict[str, Any]:
+        return {name: self._value(name, value, context) for name, value in arguments.items()}
 
-    def _value(self, name: str, value: Any, around: _Around) -> Any:
+    def _value(self, name: str, value: Any, context: _Context) -> Any:
         if name in ("to", "name"):
-            return around.agent(value)
+            return context.agent(value)
         if value == "$message":
-            return around.message_id
+            return context.message_id
         if name not in _IDS or not isinstance(value, str) or not value.startswith("$"):
             return value
         if value == "$":
             return self._last.get(name, "none yet")
         number = int(value[1:])
-        given = around.results
-        return given[number - 1].get(name, "none") if number <= len(given) else "none"
+        results = context.results
+        return results[number - 1].get(name, "none") if number <= len(results) else "none"
 
 
-class _Around(NamedTuple):
-    """What a call of a play can refer to."""
+class _Context(NamedTuple):
+    """The message of a script, and the results of its earlier calls."""
 
     message_id: str
     sender: str
@@ -184,7 +183,7 @@ class _Around(NamedTuple):
     tools: Tools
 
     def agent(self, value: Any) -> Any:
-        """Return the id of the agent that ``value`` stands for, or ``value`` itself."""
+        """Return the id of the agent that ``value`` refers to, or ``value`` itself."""
         if value == "$sender":
             return self.sender
         if value != "$child":
@@ -201,7 +200,7 @@ class _Around(NamedTuple):
 
 
 def _script_of(payload: Any) -> Mapping[str, Any]:
-    """Return the play in a payload, or in instructions; anything else is no play."""
+    """Return the script in a payload or in instructions; an empty one for other payloads."""
     if isinstance(payload, str) and payload.startswith('{"do"'):
         payload = json.loads(payload)
     return payload if isinstance(payload, dict) and "do" in payload else {}

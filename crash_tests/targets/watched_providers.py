@@ -1,7 +1,7 @@
-"""What is outside of the runtime in its machine: three kinds of provider, watched.
+"""The providers of the runtime target, whose requests, tool calls and answers are recorded.
 
-Everything that a provider is asked, calls and answers is told to the shadow, which knows
-from there what a turn may commit. The providers outlive every crash.
+There are three: a bare model, a model with a cache, and an agentic service. They survive every
+crash. The shadow learns from their records which effects a turn may commit.
 """
 
 from __future__ import annotations
@@ -13,49 +13,50 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from crash_tests.rig.agent_service import SimulatedAgentService
-from crash_tests.rig.provider_faults import ProviderFault
-from crash_tests.rig.provider_ledger import ProviderLedger
-from crash_tests.rig.simulated_provider import SimulatedModel
+from crash_tests.rig.provider_ledger import ProviderFault, ProviderLedger
+from crash_tests.rig.simulated_provider import SimulatedAgentService, SimulatedModel
 from crash_tests.targets.script import TOOLS, ScriptedAgent
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.runtime.violations import LeakedConversation
 from oracles.violation import Violation
-from system.ports import (
-    Conversation,
-    Exchange,
-    JsonObject,
-    Opening,
-    Provider,
-    Tools,
-)
+from system.ports import Conversation, Exchange, JsonObject, Opening, Provider, Tools
 from system.providers.agentic import AgenticProvider
 from system.providers.bare import BareConversation, BareProvider, Model
 from system.runtime import Options
 
 PROVIDER_FAULTS: Final = tuple(fault.value for fault in ProviderFault)
+PROVIDER_NAMES: Final = ("bare", "caching", "agentic", "caching")
 _SLOTS: Final = Options().slots
+
+FEATURES: Final = MappingProxyType(
+    {
+        "tool": len(TOOLS),
+        "provider": len(PROVIDER_NAMES),
+        "provider fault": len(PROVIDER_FAULTS),
+    }
+)
+"""The choices of which a run of the runtime may leave out answers, with their numbers."""
 
 
 class WatchedProviders:
-    """``open`` are the conversations that it has not stopped, with the names of their providers.
-    ``now_ns`` tells the wall clock, since 1970, without looking at it; without it, no reminder's
-    time is judged.
-    """
+    """The providers of all lifetimes of one run, and the checks of their use.
 
-    names: Final = ("bare", "caching", "agentic", "caching")
+    Records go to ``turns``. ``open`` maps each conversation that was not stopped to the name
+    of its provider. ``now_ns`` returns the wall clock's time, in nanoseconds since 1970, without
+    a call on the clock; without it, the times of reminders are not checked.
+    """
 
     def __init__(self, turns: ShadowTurns, now_ns: Callable[[], int] | None = None) -> None:
         self.ledger = ProviderLedger()
+        self.open: dict[WatchedConversation, str] = {}
         self._turns = turns
         self._now_ns = now_ns
         self._violation: Violation | None = None
         self._slots = _SLOTS
-        self.open: dict[WatchedConversation, str] = {}
-        self._asked = self._answered = 0
+        self._recorded_requests = self._recorded_answers = 0
         agent = ScriptedAgent()
         model = SimulatedModel(self.ledger, agent)
-        self._watched: Mapping[str, Provider] = {
+        self._unwatched: Mapping[str, Provider] = {
             "bare": BareProvider(model),
             "agentic": AgenticProvider(SimulatedAgentService(self.ledger, agent)),
             "caching": CachingProvider(model),
@@ -63,73 +64,79 @@ class WatchedProviders:
 
     @property
     def by_name(self) -> Mapping[str, Provider]:
-        """What the runtime is opened with.
+        """The providers that a runtime is opened with.
 
-        They are not kept, because they know this object: a circle would wait for the collector.
+        They refer to this object and are not kept in it: the cycle would need the garbage
+        collector.
         """
-        return {name: WatchedProvider(name, inner, self) for name, inner in self._watched.items()}
+        return {
+            name: WatchedProvider(name, provider, self)
+            for name, provider in self._unwatched.items()
+        }
 
     @property
     def has_armed(self) -> bool:
-        """Whether a fault of a provider is still to strike."""
+        """Whether a fault is armed."""
         return bool(self.ledger.faults.armed)
 
     @property
     def has_failed(self) -> bool:
-        """Whether a fault of a provider has struck at any time."""
+        """Whether any request has met a fault."""
         return any(self.ledger.faults.fired.values())
 
     def inject(self, fault: str, count: int) -> None:
-        """Let a fault strike the next ``count`` requests that it can strike."""
+        """Arm a fault, by its value, for the next ``count`` requests that can meet it."""
         self.ledger.faults.arm(ProviderFault(fault), count)
 
     def clear(self) -> None:
-        """Lift all faults."""
-        self.ledger.faults.lift()
+        """Disarm all faults."""
+        self.ledger.faults.clear()
 
     async def stall(self) -> None:
-        """Wait for ever, when that fault is on."""
-        if self.ledger.faults.strike(ProviderFault.STALLED):
+        """Never return, if that fault is armed."""
+        if self.ledger.faults.fire(ProviderFault.STALLED):
             await Event().wait()
 
     def boot(self, slots: int) -> None:
-        """Begin a lifetime: no conversation is open yet, and each provider has so many slots."""
+        """Begin a lifetime: no conversation is open, and each provider has ``slots`` slots."""
         self.open.clear()
         self._slots = slots
 
-    def register(self, conversation: WatchedConversation, provider: str) -> None:
-        """Note that a conversation is open: one too many is one that was forgotten (S-25, R20)."""
+    def add(self, conversation: WatchedConversation, provider: str) -> None:
+        """Count a conversation as open; more than there are slots are a violation."""
         self.open[conversation] = provider
-        there = list(self.open.values()).count(provider)
-        if there > self._slots:
+        number = list(self.open.values()).count(provider)
+        if number > self._slots:
             self._violation = LeakedConversation(
-                "more conversations are open than there are slots", provider=provider, open=there
+                "more conversations are open than there are slots", provider=provider, open=number
             )
 
     def check(self) -> None:
-        """Raise what a provider has met, which its caller may have taken for a failure of it."""
+        """Raise the violation that a provider has raised inside of the runtime, if any."""
         if self._violation is not None:
             raise self._violation
 
-    def report(self) -> None:
-        """Tell the shadow what the ledger has that it was not told yet."""
+    def record(self) -> None:
+        """Pass the new entries of the ledger on to the shadow."""
         ledger = self.ledger
-        for asked in ledger.asked[self._asked :]:
+        for request in ledger.requests[self._recorded_requests :]:
             # A service keeps its own history, which may contain lost turns.
-            history = [(said.prompt, said.response) for said in asked.history]
+            history = [(exchange.prompt, exchange.response) for exchange in request.history]
             self._turns.record_request(
-                asked.key, asked.prompt, history, asked.session, superset=bool(asked.identity)
-            )
-        for answered in ledger.answered[self._answered :]:
-            self._turns.record_answer(answered.key, answered.text)
-        self._asked, self._answered = len(ledger.asked), len(ledger.answered)
+                request.key, request.prompt, history, request.session,
+                superset=bool(request.identity),
+            )  # fmt: skip
+        for answer in ledger.answers[self._recorded_answers :]:
+            self._turns.record_answer(answer.key, answer.text)
+        self._recorded_requests = len(ledger.requests)
+        self._recorded_answers = len(ledger.answers)
 
-    def report_call(
+    def record_call(
         self, key: str, call_id: str, name: str, arguments: JsonObject, result: JsonObject
     ) -> None:
-        """Tell the shadow of a call of a tool, after what was asked before it."""
+        """Pass a tool call on to the shadow, after the requests before it."""
         try:
-            self.report()
+            self.record()
             at_ns = self._now_ns() if self._now_ns is not None else None
             self._turns.record_call(key, call_id, name, arguments, result, at_ns)
         except Violation as violation:
@@ -138,7 +145,7 @@ class WatchedProviders:
 
 
 class WatchedTools:
-    """Tools of one turn whose calls are told to the shadow."""
+    """Tools of one turn whose calls are recorded."""
 
     def __init__(self, tools: Tools, key: str, watcher: WatchedProviders) -> None:
         self._tools = tools
@@ -146,72 +153,76 @@ class WatchedTools:
         self._watcher = watcher
 
     def call(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
-        """Pass the call on."""
+        """Make the call and record it."""
         result = self._tools.call(call_id, name, arguments)
-        self._watcher.report_call(self._key, call_id, name, arguments, result)
+        self._watcher.record_call(self._key, call_id, name, arguments, result)
         return result
 
 
 class WatchedConversation:
-    """A conversation whose turns are told to the shadow."""
+    """A conversation whose turns are recorded."""
 
-    def __init__(self, provider: str, inner: Conversation, watcher: WatchedProviders) -> None:
-        self._inner = inner
+    def __init__(
+        self, provider: str, conversation: Conversation, watcher: WatchedProviders
+    ) -> None:
+        self._conversation = conversation
         self._watcher = watcher
-        self.identity = inner.identity
-        watcher.register(self, provider)
+        self.identity = conversation.identity
+        watcher.add(self, provider)
 
     async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
         """Pass the answer on, piece by piece."""
-        async for piece in self._inner.send(prompt, key, WatchedTools(tools, key, self._watcher)):
-            # What is committed was told before.
-            self._watcher.report()
+        watched = WatchedTools(tools, key, self._watcher)
+        async for piece in self._conversation.send(prompt, key, watched):
+            # The turn may be committed as soon as the piece is passed on.
+            self._watcher.record()
             yield piece
 
     async def suspend(self) -> bytes:
-        """Pass the call on."""
+        """Suspend the conversation, unless the call stalls."""
         await self._watcher.stall()
-        return await self._inner.suspend()
+        return await self._conversation.suspend()
 
     async def stop(self) -> None:
-        """Stop it; it counts as closed, whatever comes of that."""
+        """Stop the conversation; it counts as stopped even if the call stalls or fails."""
         self._watcher.open.pop(self, None)
         await self._watcher.stall()
-        await self._inner.stop()
+        await self._conversation.stop()
 
 
 class WatchedProvider:
-    """A provider whose turns are told to the shadow."""
+    """A provider whose conversations are watched."""
 
-    def __init__(self, name: str, inner: Provider, watcher: WatchedProviders) -> None:
+    def __init__(self, name: str, provider: Provider, watcher: WatchedProviders) -> None:
         self._name = name
-        self._inner = inner
+        self._provider = provider
         self._watcher = watcher
 
     async def create(self, opening: Opening) -> WatchedConversation:
-        """Open a new conversation."""
+        """Open a new conversation, unless the call stalls."""
         await self._watcher.stall()
-        conversation = await self._inner.create(opening)
+        conversation = await self._provider.create(opening)
         return WatchedConversation(self._name, conversation, self._watcher)
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> WatchedConversation:
-        """Take up a conversation again."""
+        """Resume a conversation, unless the call stalls."""
         await self._watcher.stall()
-        conversation = await self._inner.restore(opening, identity, blob)
+        conversation = await self._provider.restore(opening, identity, blob)
         return WatchedConversation(self._name, conversation, self._watcher)
 
     async def identities(self) -> Sequence[str]:
-        """Pass the call on."""
+        """Return the names of the open conversations, unless the call stalls."""
         await self._watcher.stall()
-        return await self._inner.identities()
+        return await self._provider.identities()
 
 
 class CachingConversation(BareConversation):
-    """A conversation that is written down when it is suspended."""
+    """A conversation whose blob contains its whole history."""
 
     async def suspend(self) -> bytes:
-        """Return all that was said, for ``restore`` to trust (hole R15 lies in wait here)."""
-        return json.dumps([(said.prompt, said.response) for said in self.history]).encode()
+        """Return the history; mutant R15 restores it although the log has grown since."""
+        exchanges = [(exchange.prompt, exchange.response) for exchange in self.history]
+        return json.dumps(exchanges).encode()
 
 
 class CachingProvider(BareProvider):
@@ -226,23 +237,13 @@ class CachingProvider(BareProvider):
         return CachingConversation(self._cached, opening)
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> CachingConversation:
-        """Take up what the blob says, or the log where there is no blob."""
+        """Resume with the history of the blob, or with the log if there is no blob."""
         del identity
         if blob:
-            said = tuple(Exchange(*pair) for pair in json.loads(blob))
-            opening = replace(opening, history=said)
+            history = tuple(Exchange(*pair) for pair in json.loads(blob))
+            opening = replace(opening, history=history)
         return CachingConversation(self._cached, opening)
 
     async def identities(self) -> Sequence[str]:
-        """Return nothing: no conversation is kept anywhere."""
+        """Return no names: the provider keeps no conversation."""
         return ()
-
-
-FEATURES: Final = MappingProxyType(
-    {
-        "tool": len(TOOLS),
-        "provider": len(WatchedProviders.names),
-        "provider fault": len(PROVIDER_FAULTS),
-    }
-)
-"""What a run of the runtime may leave out: labels, and how many answers each has."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
-from crash_tests.targets.report import check_report
+from crash_tests.targets.false_alarms import check_report
 from crash_tests.targets.watched_providers import WatchedProviders
 from crash_tests.workloads.host import host_of
 from crash_tests.workloads.workload import Run, Workload

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from crash_tests.rig.agent_service import SimulatedAgentService
 from crash_tests.rig.host import simulated_host
 from crash_tests.rig.provider_ledger import ProviderLedger
+from crash_tests.rig.simulated_provider import SimulatedAgentService
 from crash_tests.targets.script import ScriptedAgent
 from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase

@@ -1,4 +1,4 @@
-"""Tools that write down their calls, and what a test does with a conversation."""
+"""Tools that record their calls, and a helper that runs one request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from system.ports import Conversation, JsonObject, Opening, Tools
 
 @dataclass
 class RecordedTools:
-    """Every call is answered with its number; a repeated one with its first answer."""
+    """Answers every call with its number, and a repeated one with the first answer."""
 
     calls: list[tuple[str, str, object]] = field(default_factory=list)
     results: dict[str, JsonObject] = field(default_factory=dict)
@@ -25,7 +25,7 @@ OPENING = Opening("s1", "model", "be brief")
 
 
 def brain(prompt: str, tools: Tools) -> str:
-    """Call two tools, and answer with what they gave."""
+    """Call two tools, and answer with their results."""
     results = [tools.call(str(number), "poke", {"to": prompt}) for number in range(2)]
     return f"{prompt}: {results}"
 

@@ -1,4 +1,4 @@
-"""A provider that does not come to an end is not waited for."""
+"""Calls of a provider end with ``ProviderError`` after a bounded time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -16,8 +16,8 @@ OPENING = Opening("key", "model", "")
 MINUTE_NS = 60_000_000_000
 
 
-class Forgetful:
-    """A conversation whose ends never come."""
+class HangingConversation:
+    """A conversation that never ends a call."""
 
     def identity(self) -> str:
         return "forgetful"
@@ -34,16 +34,16 @@ class Forgetful:
 
 
 class Hanging:
-    """A provider that opens one conversation, and hangs in everything else."""
+    """A provider that opens one conversation, and hangs in all other calls."""
 
     async def create(self, opening: Opening) -> Conversation:
         if opening.model == "hang":
             await asyncio.get_running_loop().create_future()
-        return Forgetful()
+        return HangingConversation()
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> Conversation:
         await asyncio.get_running_loop().create_future()
-        return Forgetful()
+        return HangingConversation()
 
     async def identities(self) -> Sequence[str]:
         await asyncio.get_running_loop().create_future()
@@ -71,7 +71,7 @@ async def _stop(provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("call", [_create, _restore, _identities, _suspend, _stop])
-def test_a_call_that_never_ends_is_an_error_of_the_provider(
+def test_a_call_that_hangs_ends_with_an_error(
     call: Callable[[Provider], Coroutine[Any, Any, object]],
 ) -> None:
     world = World(simulated_host, PlainChoices())
@@ -90,11 +90,11 @@ def test_an_answer_passes_through_piece_by_piece() -> None:
     host = world.boot()
     provider = bounded({"slow": Hanging()}, host.clock, MINUTE_NS)["slow"]
 
-    async def said() -> list[str]:
+    async def pieces() -> list[str]:
         conversation = await provider.create(OPENING)
         assert conversation.identity() == "forgetful"
         tools: Any = None
         return [piece async for piece in conversation.send("hello", "turn", tools)]
 
-    assert world.loop.run_until_complete(said()) == ["hello"]
+    assert world.loop.run_until_complete(pieces()) == ["hello"]
     world.kill()

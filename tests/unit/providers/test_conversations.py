@@ -1,4 +1,4 @@
-"""What a bare model is sent is the log; what an agentic service knows survives the machine."""
+"""A bare model gets the history of the log; an agentic service keeps its own across crashes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from crash_tests.rig.agent_service import SimulatedAgentService
 from crash_tests.rig.host import simulated_host
-from crash_tests.rig.provider_faults import ProviderFault
-from crash_tests.rig.provider_ledger import ProviderLedger
-from crash_tests.rig.simulated_provider import SimulatedModel
+from crash_tests.rig.provider_ledger import ProviderFault, ProviderLedger
+from crash_tests.rig.simulated_provider import SimulatedAgentService, SimulatedModel
 from sim.choices import PlainChoices
 from sim.world import World
 from system.ports import ConversationLost, Exchange, ProviderError
@@ -26,7 +24,7 @@ def _world() -> World[Any]:
     return world
 
 
-def test_a_bare_model_is_sent_the_whole_conversation_each_time() -> None:
+def test_a_bare_model_is_sent_the_whole_history_each_time() -> None:
     world, ledger = _world(), ProviderLedger()
     provider = BareProvider(SimulatedModel(ledger, brain))
     conversation = world.loop.run_until_complete(provider.create(OPENING))
@@ -36,18 +34,15 @@ def test_a_bare_model_is_sent_the_whole_conversation_each_time() -> None:
         provider.restore(replace(OPENING, history=(first, second)), "", b"lies")
     )
     say(world, restored, "three", "t3")
-    assert [(asked.session, asked.key, asked.history) for asked in ledger.asked] == [
+    assert [(request.session, request.key, request.history) for request in ledger.requests] == [
         ("s1", "t1", ()),
         ("s1", "t2", (first,)),
         ("s1", "t3", (first, second)),
     ]
-    assert [answered.text for answered in ledger.answered][:2] == [
-        first.response,
-        second.response,
-    ]
+    assert [answer.text for answer in ledger.answers][:2] == [first.response, second.response]
 
 
-def test_an_answer_that_breaks_off_is_no_part_of_a_bare_conversation() -> None:
+def test_a_lost_answer_is_not_part_of_a_bare_conversation() -> None:
     world, ledger = _world(), ProviderLedger()
     provider = BareProvider(SimulatedModel(ledger, brain))
     conversation = world.loop.run_until_complete(provider.create(OPENING))
@@ -55,13 +50,12 @@ def test_an_answer_that_breaks_off_is_no_part_of_a_bare_conversation() -> None:
     with pytest.raises(ProviderError):
         say(world, conversation, "one", "t1")
     say(world, conversation, "two", "t2")
-    assert ledger.asked[-1].history == ()
+    assert ledger.requests[-1].history == ()
 
 
-def test_an_agentic_conversation_goes_on_after_the_machine_died() -> None:
+def test_an_agentic_conversation_continues_after_a_kill() -> None:
     world, ledger = _world(), ProviderLedger()
-    service = SimulatedAgentService(ledger, brain)
-    provider = AgenticProvider(service)
+    provider = AgenticProvider(SimulatedAgentService(ledger, brain))
     conversation = world.loop.run_until_complete(provider.create(OPENING))
     identity = conversation.identity()
     answer = say(world, conversation, "one", "t1")
@@ -70,12 +64,12 @@ def test_an_agentic_conversation_goes_on_after_the_machine_died() -> None:
     assert world.loop.run_until_complete(provider.identities()) == [identity]
     restored = world.loop.run_until_complete(provider.restore(OPENING, identity, b""))
     say(world, restored, "two", "t2")
-    asked = ledger.asked[-1]
-    assert (asked.session, asked.identity, asked.key) == ("s1", identity, "t2")
-    assert asked.history == (Exchange("one", answer),)
+    request = ledger.requests[-1]
+    assert (request.session, request.identity, request.key) == ("s1", identity, "t2")
+    assert request.history == (Exchange("one", answer),)
 
 
-def test_a_conversation_that_was_asked_for_twice_is_one() -> None:
+def test_a_conversation_that_is_created_twice_is_one_conversation() -> None:
     world, ledger = _world(), ProviderLedger()
     provider = AgenticProvider(SimulatedAgentService(ledger, brain))
     first = world.loop.run_until_complete(provider.create(OPENING))
@@ -84,7 +78,7 @@ def test_a_conversation_that_was_asked_for_twice_is_one() -> None:
     assert first.identity() == second.identity() != other.identity()
 
 
-def test_a_conversation_that_was_lost_is_created_anew_from_the_log() -> None:
+def test_a_lost_conversation_is_created_anew_from_the_log() -> None:
     world, ledger = _world(), ProviderLedger()
     service = SimulatedAgentService(ledger, brain)
     provider = AgenticProvider(service)

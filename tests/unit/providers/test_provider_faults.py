@@ -1,4 +1,4 @@
-"""Each fault of a provider does what it says, is counted, and can be lifted."""
+"""Each fault of a provider has its effect, is counted, and can be cleared."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from crash_tests.rig.agent_service import SimulatedAgentService
 from crash_tests.rig.host import simulated_host
-from crash_tests.rig.provider_faults import ProviderFault
-from crash_tests.rig.provider_ledger import ProviderLedger
+from crash_tests.rig.provider_ledger import ProviderFault, ProviderLedger
+from crash_tests.rig.simulated_provider import SimulatedAgentService
 from sim.choices import PlainChoices
 from sim.errors import HarnessError, Stuck
 from sim.world import World
@@ -22,8 +21,8 @@ SECOND_NS = 1_000_000_000
 ANSWER = "hi: [{'number': 0}, {'number': 1}]"
 
 
-class Ground:
-    """A world with one conversation at a service."""
+class Setting:
+    """A world with one conversation of a service."""
 
     def __init__(self) -> None:
         self.world = World(simulated_host, PlainChoices())
@@ -46,19 +45,16 @@ class Ground:
 
 
 @pytest.fixture
-def ground() -> Ground:
-    return Ground()
+def setting() -> Setting:
+    return Setting()
 
 
-def test_without_a_fault_the_answer_comes_in_pieces_and_others_run_between(ground: Ground) -> None:
+def test_without_a_fault_other_tasks_run_between_the_pieces_of_an_answer(setting: Setting) -> None:
     log: list[str] = []
 
-    def heard(word: str) -> None:
-        log.extend([word] if word else [])
-
-    async def note(words: AsyncIterator[str]) -> None:
+    async def collect(words: AsyncIterator[str]) -> None:
         async for word in words:
-            heard(word)
+            log.extend([word] if word else [])
 
     async def dashes() -> AsyncIterator[str]:
         for _ in range(5):
@@ -66,83 +62,83 @@ def test_without_a_fault_the_answer_comes_in_pieces_and_others_run_between(groun
             yield "-"
 
     async def main() -> None:
-        sent = ground.conversation.send("hi", "t1", ground.tools)
-        await asyncio.gather(note(sent), note(dashes()))
+        sent = setting.conversation.send("hi", "t1", setting.tools)
+        await asyncio.gather(collect(sent), collect(dashes()))
 
-    ground.world.loop.run_until_complete(main())
+    setting.world.loop.run_until_complete(main())
     assert "".join(log).replace("-", "") == ANSWER
     assert [word == "-" for word in log] == [True, False, True, False, True, False, True, True]
-    assert ground.remembered == (Exchange("hi", ANSWER),)
+    assert setting.remembered == (Exchange("hi", ANSWER),)
 
 
-def test_a_timeout_is_no_answer_ever(ground: Ground) -> None:
+def test_a_timeout_never_answers(setting: Setting) -> None:
     with pytest.raises(Stuck):
-        ground.say(ProviderFault.TIMEOUT)
-    assert (ground.tools.calls, ground.remembered) == ([], ())
+        setting.say(ProviderFault.TIMEOUT)
+    assert (setting.tools.calls, setting.remembered) == ([], ())
 
 
-def test_a_broken_stream_has_called_one_tool_and_is_forgotten(ground: Ground) -> None:
+def test_a_broken_stream_has_called_one_tool_and_is_not_remembered(setting: Setting) -> None:
     with pytest.raises(ProviderError, match="broke off between"):
-        ground.say(ProviderFault.BROKEN)
-    assert (len(ground.tools.calls), ground.remembered) == (1, ())
+        setting.say(ProviderFault.BROKEN)
+    assert (len(setting.tools.calls), setting.remembered) == (1, ())
 
 
-def test_a_broken_stream_of_a_turn_without_tools_has_sent_one_piece(ground: Ground) -> None:
-    quiet = SimulatedAgentService(ground.ledger, lambda prompt, tools: "long enough")
-    identity = ground.world.loop.run_until_complete(quiet.create(OPENING))
-    ground.ledger.faults.arm(ProviderFault.BROKEN)
+def test_a_broken_stream_of_a_turn_without_tools_has_sent_one_piece(setting: Setting) -> None:
+    quiet = SimulatedAgentService(setting.ledger, lambda prompt, tools: "long enough")
+    identity = setting.world.loop.run_until_complete(quiet.create(OPENING))
+    setting.ledger.faults.arm(ProviderFault.BROKEN)
 
     async def main() -> None:
-        pieces = quiet.send(identity, "hi", "t1", ground.tools)
+        pieces = quiet.send(identity, "hi", "t1", setting.tools)
         assert await anext(pieces) == "long"
         await anext(pieces)
 
     with pytest.raises(ProviderError, match="after the first piece"):
-        ground.world.loop.run_until_complete(main())
+        setting.world.loop.run_until_complete(main())
 
 
-def test_a_lost_answer_is_remembered_by_the_service_alone(ground: Ground) -> None:
+def test_a_lost_answer_is_remembered_by_the_service_alone(setting: Setting) -> None:
     with pytest.raises(ProviderError, match="reset"):
-        ground.say(ProviderFault.LOST)
-    assert ground.remembered == (Exchange("hi", ANSWER),)
-    assert [answered.text for answered in ground.ledger.answered] == [ANSWER]
+        setting.say(ProviderFault.LOST)
+    assert setting.remembered == (Exchange("hi", ANSWER),)
+    assert [answer.text for answer in setting.ledger.answers] == [ANSWER]
 
 
-def test_a_duplicate_repeats_the_calls_with_their_ids_and_not_the_text(ground: Ground) -> None:
-    assert ground.say(ProviderFault.DUPLICATE) == ANSWER
-    assert [call_id for call_id, _, _ in ground.tools.calls] == ["0", "1", "0", "1"]
+def test_a_duplicate_repeats_the_calls_with_their_ids_but_not_the_text(setting: Setting) -> None:
+    assert setting.say(ProviderFault.DUPLICATE) == ANSWER
+    assert [call_id for call_id, _, _ in setting.tools.calls] == ["0", "1", "0", "1"]
 
 
-def test_garbage_calls_nonsense_and_is_no_clean_text(ground: Ground) -> None:
+def test_garbage_makes_senseless_calls_and_is_not_valid_text(setting: Setting) -> None:
     with pytest.raises(UnicodeEncodeError):
-        ground.say(ProviderFault.GARBAGE).encode()
-    assert "launch_rockets" in [name for _, name, _ in ground.tools.calls]
+        setting.say(ProviderFault.GARBAGE).encode()
+    assert "launch_rockets" in [name for _, name, _ in setting.tools.calls]
     with pytest.raises(TypeError):
-        ground.say(ProviderFault.GARBAGE)
-    assert ground.remembered == ()
+        setting.say(ProviderFault.GARBAGE)
+    assert setting.remembered == ()
 
 
-def test_a_slow_answer_takes_minutes_of_virtual_time(ground: Ground) -> None:
-    assert ground.say(ProviderFault.SLOW) == ANSWER
-    assert ground.world.clock.now_ns >= 240 * SECOND_NS
+def test_a_slow_answer_takes_minutes_of_virtual_time(setting: Setting) -> None:
+    assert setting.say(ProviderFault.SLOW) == ANSWER
+    assert setting.world.clock.now_ns >= 240 * SECOND_NS
 
 
-def test_a_refused_creation_creates_nothing(ground: Ground) -> None:
-    ground.ledger.faults.arm(ProviderFault.REFUSED)
+def test_a_refused_creation_creates_nothing(setting: Setting) -> None:
+    setting.ledger.faults.arm(ProviderFault.REFUSED)
     with pytest.raises(ProviderError, match="too many"):
-        ground.world.loop.run_until_complete(AgenticProvider(ground.service).create(OPENING))
-    assert len(ground.world.loop.run_until_complete(ground.service.conversations())) == 1
+        setting.world.loop.run_until_complete(AgenticProvider(setting.service).create(OPENING))
+    assert len(setting.world.loop.run_until_complete(setting.service.conversations())) == 1
 
 
-def test_a_fault_strikes_as_often_as_it_was_armed_and_is_counted(ground: Ground) -> None:
-    faults = ground.ledger.faults
+def test_a_fault_fires_as_often_as_it_was_armed_and_is_counted(setting: Setting) -> None:
+    faults = setting.ledger.faults
     faults.arm(ProviderFault.DUPLICATE, 2)
     for _ in range(3):
-        ground.say()
+        setting.say()
     assert faults.fired[ProviderFault.DUPLICATE] == 2
     assert faults.armed == {}
     faults.arm(ProviderFault.LOST, 5)
-    faults.lift()
-    assert ground.say() == ANSWER
+    faults.clear()
+    assert setting.say() == ANSWER
     with pytest.raises(HarnessError, match="times=0"):
         faults.arm(ProviderFault.LOST, 0)

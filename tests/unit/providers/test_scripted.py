@@ -1,4 +1,4 @@
-"""A scripted agent does what its messages tell it to, whatever they contain."""
+"""A scripted agent executes the scripts of its messages and ignores everything else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _prompt(*payloads: object) -> str:
     )
 
 
-def test_the_calls_are_made_in_their_order_and_the_answer_tells_what_they_gave() -> None:
+def test_calls_are_made_in_their_order_and_the_answer_contains_their_results() -> None:
     tools = RecordedTools()
     first = {"do": [["poke", {"to": "ann"}], ["list_children", {}]], "say": "done"}
     answer = play(_prompt(first, "hello", {"do": [["poke", {"to": "bob"}]]}), tools)
@@ -45,7 +45,7 @@ def test_the_calls_are_made_in_their_order_and_the_answer_tells_what_they_gave()
     [None, 7, "", [], {}, {"do": None}, {"do": 3}, {"do": [1, [], ["x"], ["x", []], [{}, {}]]},
      {"do": {"a": 1}, "say": ["no text"]}, {"do": [], "say": "\ud800\x00"}],
 )  # fmt: skip
-def test_a_payload_that_is_no_play_makes_no_calls_and_is_answered_with_clean_text(
+def test_a_payload_without_a_script_makes_no_calls_and_is_answered_with_valid_text(
     payload: object,
 ) -> None:
     tools = RecordedTools()
@@ -54,11 +54,11 @@ def test_a_payload_that_is_no_play_makes_no_calls_and_is_answered_with_clean_tex
 
 
 @pytest.mark.parametrize("prompt", ["", "no json", "{}", "[1, null]", "[" * 100_000])
-def test_a_prompt_that_is_none_is_answered_with_nothing(prompt: str) -> None:
+def test_a_malformed_prompt_is_answered_with_an_empty_text(prompt: str) -> None:
     assert play(prompt, RecordedTools()) == ""
 
 
-def test_a_conversation_can_be_taken_up_anywhere() -> None:
+def test_a_restored_conversation_answers_like_a_new_one() -> None:
     world = World(simulated_host, PlainChoices())
     world.boot()
     provider = ScriptedProvider()

@@ -1,4 +1,4 @@
-"""Which refusals have a reason, when no fault is on; all others are false alarms."""
+"""Refusals without a fault are false alarms, unless the state of the runtime explains them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from crash_tests.targets.refusals import is_plausible, is_stopped
+from crash_tests.targets.false_alarms import is_plausible, is_stopped
 from system.errors import (
     AgentStopped,
     BadName,
@@ -24,7 +24,7 @@ from system.runtime import Runtime
 
 
 @dataclass(frozen=True)
-class Look:
+class ShownAgent:
     agent_id: str = "a"
     alive: bool = True
     stopped: str = ""
@@ -33,11 +33,11 @@ class Look:
 
 @dataclass(frozen=True)
 class Shown:
-    """A runtime that shows this, and in which the name Ada is taken."""
+    """A runtime with this view, in which the name Ada is taken."""
 
-    agents: tuple[Look, ...] = (Look(),)
+    agents: tuple[ShownAgent, ...] = (ShownAgent(),)
     user_stopped: str = ""
-    unborn: tuple[str, ...] = ()
+    in_doubt: tuple[str, ...] = ()
 
     def is_taken(self, name: str) -> bool:
         return name == "Ada"
@@ -46,23 +46,23 @@ class Shown:
         return self
 
 
-WELL = Shown()
+RUNNING = Shown()
 STOPPED = (
-    Shown(agents=(Look(), Look(stopped="EIO"))),
+    Shown(agents=(ShownAgent(), ShownAgent(stopped="EIO"))),
     Shown(user_stopped="EIO"),
-    Shown(unborn=("Bob",)),
+    Shown(in_doubt=("Bob",)),
 )
 
 
-def judged(refused: Exception, shown: Shown = WELL, *, ill: bool = False) -> bool:
-    """``Kim`` had a name when the call began."""
-    return is_plausible(refused, cast("Runtime", shown), ["Kim"], provider_failed=ill)
+def plausible(refused: Exception, shown: Shown = RUNNING, *, provider_failed: bool = False) -> bool:
+    """Return the verdict for a call at whose beginning the name Kim was taken."""
+    return is_plausible(refused, cast("Runtime", shown), ["Kim"], provider_failed=provider_failed)
 
 
 @pytest.mark.parametrize("shown", STOPPED)
-def test_what_is_stopped_may_say_so(shown: Shown) -> None:
+def test_a_stopped_part_may_refuse(shown: Shown) -> None:
     assert is_stopped(cast("Runtime", shown))
-    assert judged(AgentStopped("Ada", "EIO"), shown)
+    assert plausible(AgentStopped("Ada", "EIO"), shown)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_is_stopped_may_say_so(shown: Shown) -> None:
     ids=lambda refused: f"{type(refused).__name__}: {str(refused)[:40]}",
 )
 def test_a_refusal_with_a_reason_is_plausible(refused: Exception) -> None:
-    assert judged(refused)
+    assert plausible(refused)
 
 
 @pytest.mark.parametrize(
@@ -93,15 +93,15 @@ def test_a_refusal_with_a_reason_is_plausible(refused: Exception) -> None:
     ],
     ids=lambda refused: type(refused).__name__,
 )
-def test_a_refusal_without_a_reason_is_none(refused: Exception) -> None:
-    assert not is_stopped(cast("Runtime", WELL))
-    assert not judged(refused)
+def test_a_refusal_without_a_reason_is_not_plausible(refused: Exception) -> None:
+    assert not is_stopped(cast("Runtime", RUNNING))
+    assert not plausible(refused)
 
 
-def test_who_lives_is_known() -> None:
-    assert not judged(UnknownAgent("a"))
-    assert judged(UnknownAgent("a"), Shown(agents=(Look(alive=False),)))
+def test_a_living_agent_is_not_unknown() -> None:
+    assert not plausible(UnknownAgent("a"))
+    assert plausible(UnknownAgent("a"), Shown(agents=(ShownAgent(alive=False),)))
 
 
-def test_a_provider_that_was_ill_may_fail() -> None:
-    assert judged(ProviderError("no answer"), ill=True)
+def test_a_provider_error_is_plausible_after_a_fault() -> None:
+    assert plausible(ProviderError("no answer"), provider_failed=True)
