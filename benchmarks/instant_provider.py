@@ -19,7 +19,7 @@ class InstantProvider:
     async def create(self, opening: Opening) -> Conversation:
         return _InstantConversation(self, opening.key)
 
-    async def restore(self, opening: Opening, identity: str, blob: bytes) -> Conversation:  # noqa: ARG002 - of the port
+    async def restore(self, opening: Opening, identity: str, blob: bytes) -> Conversation:
         return _InstantConversation(self, opening.key)
 
     async def identities(self) -> Sequence[str]:
@@ -34,7 +34,7 @@ class _InstantConversation:
     def identity(self) -> str:
         return ""
 
-    async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:  # noqa: ARG002 - of the port
+    async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
         if self._provider.called is not None:
             self._provider.called(self._key)
         yield _ANSWER

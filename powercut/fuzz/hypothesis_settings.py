@@ -82,8 +82,8 @@ def freeze_constants() -> None:
     """
     if not has_names_for(CONSTANTS):
         return
-    from hypothesis.internal.conjecture import providers  # noqa: PLC0415 - may be missing
-    from hypothesis.internal.constants_ast import Constants  # noqa: PLC0415 - may be missing
+    from hypothesis.internal.conjecture import providers
+    from hypothesis.internal.constants_ast import Constants
 
     pool = Constants(
         integers=SortedSet(near for edge in _EDGES for near in (edge - 1, edge, edge + 1)),
@@ -91,7 +91,7 @@ def freeze_constants() -> None:
         bytes=SortedSet(),
         strings=SortedSet(),
     )
-    providers._get_local_constants = lambda: pool  # noqa: SLF001 - see the docstring
+    providers._get_local_constants = lambda: pool
     # Earlier draws may have cached the other pool.
     providers.CONSTANTS_CACHE.cache.clear()
 
@@ -105,7 +105,7 @@ def draw_every_example_afresh() -> None:
     """
     if not has_names_for(MUTATIONS):
         return
-    from hypothesis.internal.conjecture.engine import ConjectureRunner  # noqa: PLC0415 - as above
+    from hypothesis.internal.conjecture.engine import ConjectureRunner
 
     ConjectureRunner.generate_mutations_from = _no_mutations  # type: ignore[assignment, method-assign] # see the docstring
 

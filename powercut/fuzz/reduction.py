@@ -90,7 +90,7 @@ def _simplified(failed: TargetRun, deadline: float) -> TargetRun:
     if time.process_time() >= deadline:
         return failed
     try:
-        from powercut.fuzz.conjecture import simplified  # noqa: PLC0415 - Hypothesis is an extra
+        from powercut.fuzz.conjecture import simplified
     except ImportError:
         return failed
     return simplified(failed, deadline)
