@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -81,8 +82,12 @@ class Prepared:
 Value = Callable[[Prepared], Any]
 
 
+def _constant(value: object, _prepared: Prepared) -> object:
+    return value
+
+
 def _same(*values: object) -> list[Value]:
-    return [lambda _prepared, value=value: value for value in values]  # type: ignore[misc]
+    return [partial(_constant, value) for value in values]
 
 
 PATHS: list[Value] = [

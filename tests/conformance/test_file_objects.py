@@ -8,6 +8,7 @@ import gc
 import io
 import os
 import pickle
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ def test_odd_arguments_of_open_are_those_of_cpython(
         with arm.open(*(path if item is PATH else item for item in arguments)) as file:
             return str(file.read())
 
-    actual, expected = (outcome(arm, lambda arm=arm: opened(arm)) for arm in both)  # type: ignore[misc]
+    actual, expected = (outcome(arm, partial(opened, arm)) for arm in both)
     assert actual == expected
 
 
@@ -205,7 +206,7 @@ def test_odd_arguments_of_raw_files_are_those_of_cpython(
             result = getattr(file, name)(argument)
             return result, file.tell(), file.isatty(), content(arm, arm.path("a"))
 
-    actual, expected = (outcome(arm, lambda arm=arm: called(arm)) for arm in both)  # type: ignore[misc]
+    actual, expected = (outcome(arm, partial(called, arm)) for arm in both)
     assert actual == expected
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from typing import Final
+from typing import Final, cast
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.calls.arguments import c_int
-from sim.disk.calls.path_name import FileDescriptorOrPath
+from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
 from sim.disk.calls.raw_file import FileProcess, Opener, RawFile
 
 FileObject = RawFile | io.BufferedReader | io.BufferedWriter | io.BufferedRandom | io.TextIOWrapper
@@ -23,7 +23,7 @@ _LINES: Final = 1
 _CALLER: Final = 3
 
 
-def open_file(  # noqa: PLR0913, PLR0917 - as in io.open
+def open_file(
     process: FileProcess,
     file: FileDescriptorOrPath,
     mode: str = "r",
@@ -39,7 +39,7 @@ def open_file(  # noqa: PLR0913, PLR0917 - as in io.open
     Raises ``ValueError`` for arguments that exclude one another, ``OSError`` as ``open(2)``.
     """
     if not hasattr(type(file), "__index__"):
-        file = os.fspath(file)  # type: ignore[arg-type]
+        file = os.fspath(cast("StrOrBytesPath", file))
     buffering, closefd = c_int(buffering), bool(c_int(closefd))
     _check_text("mode", mode, "str")
     for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline)):

@@ -116,7 +116,7 @@ class FcntlModule:
         self,
         fd: int | HasFileno,
         cmd: int,
-        len: int = 0,  # noqa: A002 - as in fcntl
+        len: int = 0,
         start: int = 0,
         whence: int = 0,
         /,

@@ -58,7 +58,7 @@ class NameCalls(ProcessState):
         self,
         src: StrOrBytesPath,
         dst: StrOrBytesPath,
-        target_is_directory: bool = False,  # noqa: ARG002, FBT - Linux ignores it
+        target_is_directory: bool = False,
         *,
         dir_fd: int | None = None,
     ) -> None:

@@ -78,7 +78,7 @@ class StatCalls(ProcessState):
         mode: int,
         *,
         dir_fd: int | None = None,
-        effective_ids: bool = False,  # noqa: ARG002 - real and effective ids are the same here
+        effective_ids: bool = False,
         follow_symlinks: bool = True,
     ) -> bool:
         """Return whether ``mode`` (``R_OK | W_OK | X_OK``, or ``F_OK``) would be granted."""
