@@ -1,4 +1,4 @@
-"""Sometimes-marks add up, and what was never reached is named."""
+"""Sometimes-marks: counting, adding, and naming those that were never reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shadow of a replaced file: old or new, nothing between, acknowledged survives."""
+"""The shadow of a replaced file: old or new, never a mixture, acknowledged survives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shadow of an event log judges what a recovered log may contain."""
+"""The shadow of an event log: the contents that a recovered log may have."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def _shadow(acknowledged: int, unsynced: int = 0, in_flight: int = 0) -> ShadowL
 
 
 @pytest.mark.parametrize("actual", [[0, 1], [0, 1, 2], [0, 1, 2, 3]], ids=str)
-def test_acknowledged_entries_and_a_beginning_of_those_in_flight_are_allowed(
+def test_acknowledged_entries_and_a_prefix_of_those_in_flight_are_allowed(
     actual: list[int],
 ) -> None:
     _shadow(2, in_flight=2).settle(actual)
 
 
 @pytest.mark.parametrize("actual", [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]], ids=str)
-def test_a_power_cut_leaves_a_beginning_of_what_was_noted(actual: list[int]) -> None:
+def test_a_power_cut_leaves_a_prefix_of_the_unsynced_entries(actual: list[int]) -> None:
     _shadow(1, unsynced=2, in_flight=1).settle(actual)
 
 
 @pytest.mark.parametrize("actual", [[0], [0, 1]], ids=str)
-def test_a_note_that_returned_survives_a_kill(actual: list[int]) -> None:
+def test_an_unsynced_entry_survives_a_kill(actual: list[int]) -> None:
     with pytest.raises(LostAck, match="an unsynced entry is lost although the power was not cut"):
         _shadow(1, unsynced=2).settle(actual, unsynced_kept=True)
 
 
-def test_an_append_acknowledges_what_was_noted_before() -> None:
+def test_an_append_acknowledges_the_unsynced_entries_before_it() -> None:
     shadow = _shadow(1, unsynced=1)
     shadow.begin(2, 3)
     shadow.acknowledge()
@@ -74,7 +74,7 @@ def test_an_append_acknowledges_what_was_noted_before() -> None:
     ],
     ids=str,
 )
-def test_a_broken_log_is_called_by_the_property_it_breaks(
+def test_a_broken_log_is_reported_by_its_property(
     actual: list[int], violation: type[Exception]
 ) -> None:
     with pytest.raises(violation):
@@ -96,7 +96,7 @@ def test_an_entry_settled_as_present_must_stay() -> None:
         shadow.settle([0])
 
 
-def test_a_look_without_a_crash_settles_nothing_and_shows_all_that_was_noted() -> None:
+def test_a_read_without_a_crash_settles_nothing_and_shows_all_unsynced_entries() -> None:
     shadow = _shadow(1, unsynced=1, in_flight=1)
     shadow.check([0, 1, 2])
     shadow.check([0, 1])
@@ -113,7 +113,7 @@ def test_a_refused_call_has_left_nothing() -> None:
         shadow.settle([0, 1, 2])
 
 
-def test_a_call_that_stops_the_log_puts_what_was_noted_in_doubt() -> None:
+def test_a_failed_sync_puts_unsynced_entries_in_flight_again() -> None:
     shadow = _shadow(1, unsynced=1, in_flight=1)
     shadow.stop()
     shadow.begin(3)

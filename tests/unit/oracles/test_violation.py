@@ -1,4 +1,4 @@
-"""A violation states what happened and carries its evidence."""
+"""Violations: their text, and one documented class for each property."""
 
 from __future__ import annotations
 

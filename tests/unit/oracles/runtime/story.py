@@ -1,6 +1,6 @@
-"""A root written by hand: a small team of agents, sealed independently of the runtime.
+"""A root written by hand: its lines are sealed independently of the runtime.
 
-A test edits the data of a line, drops or adds lines, or what the outside world did.
+A test edits, adds or drops lines, or changes the requests and calls of the providers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Break = Callable[["Story"], object]
 
 
 def hexed(name: str) -> str:
-    """Return an id of 32 hex digits that a reader of a failure can decode."""
+    """Return an id of 32 hex digits that contains the name in ASCII."""
     return name.encode().hex().ljust(32, "0")[:32]
 
 
@@ -58,10 +58,10 @@ class Entry:
 
 @dataclass
 class Asked:
-    """What the outside world did in one turn; ``calls`` are name, arguments, result.
+    """The providers' side of one turn; ``calls`` are name, arguments, result.
 
-    ``session`` is whose conversation it was; a service may remember ``superset``. ``at_ns`` is
-    the wall clock of the calls.
+    ``session`` is the session of the conversation, ``superset`` allows a longer history, and
+    ``at_ns`` is the wall clock of the calls.
     """
 
     prompt: str
@@ -79,7 +79,7 @@ class Story:
     records: dict[str, Data] = field(default_factory=dict)
     others: dict[str, bytes] = field(default_factory=dict)
     asked: dict[str, Asked] = field(default_factory=dict)
-    told: list[Callable[[ShadowRuntime], object]] = field(default_factory=list)
+    operator_calls: list[Callable[[ShadowRuntime], object]] = field(default_factory=list)
 
     def add(self, owner: str, event: str, **data: Any) -> Data:
         """Append a line; return its data."""
@@ -91,17 +91,17 @@ class Story:
         return [e for e in self.logs[owner] if e.event == event][number].data
 
     def drop(self, owner: str, event: str, number: int = 0) -> Entry:
-        """Take the n-th line of this event away."""
+        """Remove the n-th line of this event."""
         entry = [e for e in self.logs[owner] if e.event == event][number]
         self.logs[owner] = [e for e in self.logs[owner] if e is not entry]
         return entry
 
-    def move(self, owner: str, event: str, number: int, to: int) -> None:
+    def move(self, owner: str, event: str, number: int, to: int) -> Any:
         """Move the n-th line of this event to another node."""
         entry = self.drop(owner, event, number)
         self.logs[owner].insert(to, entry)
 
-    def create(self, name: str, parent: str | None = None, request: str | None = None) -> None:
+    def create(self, name: str, parent: str | None = None, request: str | None = None) -> Any:
         self.add(
             name, "session.created",
             provider="scripted", model="m", system_prompt=f"be {name}", identity="",
@@ -114,7 +114,7 @@ class Story:
         self.records[name] = {"session_id": hexed(name), "state": "SUSPENDED"}
 
     def prompt_of(self, name: str, keys: list[str]) -> list[Data]:
-        """Return the messages of a log as a prompt shows them."""
+        """Return messages of a log in the form of a prompt."""
         shown = []
         for key in keys:
             found = next(
@@ -128,14 +128,14 @@ class Story:
             )
         return shown
 
-    def start(self, name: str, turn_id: str, *keys: str) -> None:
+    def start(self, name: str, turn_id: str, *keys: str) -> Any:
         prompt = json.dumps(self.prompt_of(name, list(keys)))
         self.add(name, "turn.start", turn_id=turn_id, prompt=prompt, presented=list(keys))
 
     def turn(
         self, name: str, turn_id: str, *keys: str, calls: list[Any] | None = None, **data: Any
-    ) -> None:
-        """Add a whole turn; ``data`` are the promises beside the plain ones."""
+    ) -> Any:
+        """Add a committed turn; ``data`` are members of its line."""
         history = [
             (next(s["prompt"] for s in self._all(name, "turn.start") if s["turn_id"] == t), r)
             for t, r in ((c["turn_id"], c["response"]) for c in self._all(name, "turn.complete"))
@@ -155,29 +155,31 @@ class Story:
     def _all(self, name: str, event: str) -> list[Data]:
         return [e.data for e in self.logs[name] if e.event == event]
 
-    def send(self, message_id: str, name: str, payload: object) -> None:
-        """The operator sends, and is told that it is durable."""
+    def send(self, message_id: str, name: str, payload: object) -> Any:
+        """Add a message of the operator whose call was acknowledged."""
         agent_id = hexed(f"a-{name}")
         self.add(name, "message.enqueued", **message(message_id, "USER", agent_id, "text", payload))
-        self.told.append(lambda s: s.operator.sends.begin(message_id, agent_id, payload))
-        self.told.append(lambda s: s.operator.sends.acknowledge(message_id))
+        self.operator_calls.append(lambda s: s.operator.sends.begin(message_id, agent_id, payload))
+        self.operator_calls.append(lambda s: s.operator.sends.acknowledge(message_id))
 
-    def root(self, name: str) -> None:
-        """The operator creates an agent, and is told that it is durable."""
+    def root(self, name: str) -> Any:
+        """Add a root agent whose creation was acknowledged."""
         self.create(name, request=f"r-{name}")
         operator = (f"r-{name}", name, f"be {name}", "scripted", "m")
-        self.told.append(lambda s: s.operator.creates.begin(*operator))
-        self.told.append(lambda s: s.operator.acknowledge_create(f"r-{name}", hexed(f"a-{name}")))
+        self.operator_calls.append(lambda s: s.operator.creates.begin(*operator))
+        self.operator_calls.append(
+            lambda s: s.operator.acknowledge_create(f"r-{name}", hexed(f"a-{name}"))
+        )
 
-    def terminate(self, name: str, *returned: str) -> None:
-        """The operator ends an agent, and is told that it is durable."""
+    def terminate(self, name: str, *returned: str) -> Any:
+        """Add a termination by the operator that was acknowledged."""
         agent_id = hexed(f"a-{name}")
         self.add(
             name, "agent.terminated", agent_id=agent_id, reason="operator", returned=list(returned)
         )
         self.records[name]["state"] = "TERMINATED"
-        self.told.append(lambda s: s.operator.terminations.begin(agent_id))
-        self.told.append(lambda s: s.operator.terminations.acknowledge(agent_id))
+        self.operator_calls.append(lambda s: s.operator.terminations.begin(agent_id))
+        self.operator_calls.append(lambda s: s.operator.terminations.acknowledge(agent_id))
 
     def files(self) -> dict[str, bytes]:
         """Return the files of the root."""
@@ -203,7 +205,7 @@ class Story:
         return files | self.others
 
     def shadow(self) -> ShadowRuntime:
-        """Return a shadow that was told all that the operator and the providers know."""
+        """Return a shadow with the calls of the operator and of the providers."""
         turns = ShadowTurns()
         for turn_id, asked in self.asked.items():
             turns.record_request(
@@ -214,15 +216,15 @@ class Story:
             if asked.answer is not None:
                 turns.record_answer(turn_id, asked.answer)
         shadow = ShadowRuntime(turns)
-        for tell in self.told:
-            tell(shadow)
+        for record in self.operator_calls:
+            record(shadow)
         return shadow
 
     def snapshot(self) -> RootSnapshot:
         return RootSnapshot.of_files(self.files())
 
     def settle(self) -> ShadowRuntime:
-        """Judge the story as the first agent_view after a recovery."""
+        """Check the story as the first snapshot after a recovery."""
         shadow = self.shadow()
         shadow.settle(shadow.read(self.files()), NOW_NS)
         return shadow

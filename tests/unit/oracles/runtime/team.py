@@ -7,7 +7,6 @@ boss gets the response and the notice, gates and permits idle, and writes to USE
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -114,7 +113,7 @@ def _boss_reports(story: Story) -> None:
 
 
 def receive(story: Story, name: str, kind: str, **members: Any) -> Data:
-    """Add a message of the boss to somebody's log that no turn has sent."""
+    """Add a message of the boss to a log, without a turn that sends it."""
     to = "USER" if name == "user" else hexed(f"a-{name}")
     return story.add(name, "message.enqueued", **message("x", BOSS, to, kind, 0) | members)
 
@@ -159,28 +158,20 @@ def run_gated(story: Story, turns: int) -> None:
         story.turn("idle", f"g{number}", f"n{number}")
 
 
-class Wrong:
-    """Stories that are wrong in one place, each with the one violation that says so."""
-
-    def __init__(self) -> None:
-        self.stories: list[tuple[Break, type[Violation]]] = []
-
-    def caught_by(self, violation: type[Violation]) -> Callable[[Break], Break]:
-        def register(change: Break) -> Break:
-            self.stories.append((change, violation))
-            return change
-
-        return register
-
-    def judge(self, change: Break, violation: type[Violation]) -> None:
-        """Break the right story, and see who notices."""
-        story = team()
-        change(story)
-        with pytest.raises(Violation) as caught:
-            story.settle()
-        assert type(caught.value) is violation, str(caught.value)
+Case = tuple[str, type[Violation], Break]
+"""A title, the one violation that must be reported, and the change that breaks the story."""
 
 
-def name_of(parameter: object) -> str:
-    """Return the sentence of a broken story, for the test's name."""
-    return getattr(parameter, "__name__", str(parameter)).strip("_")
+def title_of(parameter: object) -> str:
+    """Return the title of a case, for the name of its test."""
+    return parameter[0] if isinstance(parameter, tuple) else str(parameter)
+
+
+def check_case(case: Case) -> None:
+    """Apply the change to the correct story, and require exactly this violation."""
+    _, expected, change = case
+    story = team()
+    change(story)
+    with pytest.raises(Violation) as caught:
+        story.settle()
+    assert type(caught.value) is expected, str(caught.value)

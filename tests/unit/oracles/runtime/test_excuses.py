@@ -1,4 +1,4 @@
-"""What a session that is damaged excuses: itself and what hung on it, and nobody else."""
+"""An excused session is not judged, nor is anything that depends on it; all others are."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def excusing(shadow: ShadowRuntime, *names: str) -> ShadowRuntime:
 
 
 def settle(shadow: ShadowRuntime, story: Story, *unrecovered: str) -> bool:
-    untold_ids = [hexed(name) for name in unrecovered]
-    return shadow.settle(shadow.read(story.files()), NOW_NS, untold_ids)
+    unrecovered_ids = [hexed(name) for name in unrecovered]
+    return shadow.settle(shadow.read(story.files()), NOW_NS, unrecovered_ids)
 
 
 def forget(story: Story, *names: str) -> Story:
@@ -56,7 +56,7 @@ def _unasked(story: Story) -> None:
     del story.asked["t3"]
 
 
-def _untold(story: Story) -> None:
+def _unreported(story: Story) -> None:
     lose_turn(story)
     story.logs["boss"].pop()
 
@@ -84,8 +84,8 @@ def _returned(story: Story) -> Story:
 
 
 def _acknowledged(story: Story) -> None:
-    story.told.append(lambda s: s.operator.deliveries.begin("m6"))
-    story.told.append(lambda s: s.operator.deliveries.acknowledge("m6"))
+    story.operator_calls.append(lambda s: s.operator.deliveries.begin("m6"))
+    story.operator_calls.append(lambda s: s.operator.deliveries.acknowledge("m6"))
 
 
 DAMAGED: dict[str, tuple[str, Break]] = {
@@ -99,7 +99,7 @@ DAMAGED: dict[str, tuple[str, Break]] = {
     "its turn writes in the name of another": ("boss", _in_the_name_of_another),
     "its turn was asked of nobody": ("boss", _unasked),
     "its message is nowhere": ("boss", lambda story: story.drop("user", "message.enqueued")),
-    "its lost turn is not told": ("boss", _untold),
+    "its lost turn is not told": ("boss", _unreported),
     "its child was spawned by no line": ("boss", _cuckoo),
     "its child obeys what no line orders": ("boss", _obeying),
     "its control did not come": ("idle", lambda story: story.drop("idle", "tool.permit_turn")),

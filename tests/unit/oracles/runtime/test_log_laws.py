@@ -1,4 +1,4 @@
-"""The laws of logs, records and the tree: who notices when a recovered root breaks one."""
+"""The laws of logs, records and the tree."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ from oracles.violation import (
     InvalidState,
     Phantom,
     Resurrected,
-    Violation,
 )
 from tests.unit.oracles.runtime.story import Break, Story, hexed
 from tests.unit.oracles.runtime.team import (
-    Wrong,
+    Case,
     bounce,
+    check_case,
     lose_turn,
-    name_of,
     poison,
     receive,
     run_gated,
     team,
+    title_of,
 )
 
-WRONG = Wrong()
 USER_LOG = "user/events.jsonl"
 RIGHT: dict[str, Break] = {
     "nothing more": lambda story: None,
@@ -59,276 +58,156 @@ RIGHT: dict[str, Break] = {
 
 
 @pytest.mark.parametrize("change", RIGHT.values(), ids=RIGHT.keys())
-def test_what_may_happen_is_right(change: Break) -> None:
+def test_an_allowed_change_passes(change: Break) -> None:
     story = team()
     change(story)
     story.settle()
 
 
-@WRONG.caught_by(CorruptLog)
 def torn_tail_is_left(story: Story) -> None:
     story.others[USER_LOG] = story.files()[USER_LOG] + b'{"da'
 
 
-@WRONG.caught_by(CorruptLog)
 def line_is_flipped(story: Story) -> None:
     story.others[USER_LOG] = story.files()[USER_LOG].replace(b"all done", b"all gone")
 
 
-@WRONG.caught_by(CorruptLog)
 def line_is_missing_in_the_middle(story: Story) -> None:
     path = f"agents/{hexed('boss')}/events.jsonl"
     lines = story.files()[path].splitlines(keepends=True)
     story.others[path] = b"".join(lines[:3] + lines[4:])
 
 
-@WRONG.caught_by(CorruptLog)
 def line_says_that_the_future_is_durable(story: Story) -> None:
     story.logs["boss"][3].durable = 4
 
 
-@WRONG.caught_by(CorruptLog)
 def durable_lines_become_fewer(story: Story) -> None:
     story.logs["boss"][5].durable = 2
 
 
-@WRONG.caught_by(CorruptLog)
-def line_lacks_a_member(story: Story) -> None:
-    del story.at("user", "message.enqueued")["metadata"]
-
-
-@WRONG.caught_by(Garbage)
 def temporary_file_is_left(story: Story) -> None:
     story.others["root.json.tmp.0a1b2c3d"] = b""
 
 
-@WRONG.caught_by(InvalidState)
-def record_is_active_after_recovery(story: Story) -> None:
-    story.records["boss"]["state"] = "ACTIVE"
-
-
-@WRONG.caught_by(InvalidState)
-def record_is_missing(story: Story) -> None:
-    del story.records["boss"]
-
-
-@WRONG.caught_by(InvalidState)
 def record_is_torn(story: Story) -> None:
     story.others[f"agents/{hexed('boss')}/session.json"] = b'{"session_id":"'
 
 
-@WRONG.caught_by(InvalidState)
-def record_of_an_ended_agent_is_suspended(story: Story) -> None:
-    story.records["worker"]["state"] = "SUSPENDED"
-
-
-@WRONG.caught_by(InvalidState)
-def record_of_a_living_agent_is_terminated(story: Story) -> None:
-    story.records["boss"]["state"] = "TERMINATED"
-
-
-@WRONG.caught_by(UnfinishedTermination)
-def completion_has_no_line_of_its_end(story: Story) -> None:
-    story.drop("worker", "agent.terminated")
-
-
-@WRONG.caught_by(BrokenTree)
-def session_belongs_to_no_agent(story: Story) -> None:
-    story.records["orphan"] = {"session_id": hexed("orphan"), "state": "SUSPENDED"}
-
-
-@WRONG.caught_by(BrokenTree)
-def child_outlives_its_parent(story: Story) -> None:
-    story.terminate("boss", "r1")
-
-
-@WRONG.caught_by(BrokenTree)
-def parent_is_not_there(story: Story) -> None:
-    story.at("idle", "agent.created")["parent_session_id"] = hexed("nobody")
-
-
-@WRONG.caught_by(BrokenTree)
-def agent_is_its_own_ancestor(story: Story) -> None:
-    story.at("boss", "agent.created")["parent_session_id"] = hexed("idle")
-
-
-@WRONG.caught_by(DuplicateName)
-def two_living_agents_have_one_name(story: Story) -> None:
-    story.root("other")
-    story.at("other", "agent.created")["name"] = "boss"
-
-
-@WRONG.caught_by(Duplicated)
 def two_sessions_have_one_agent(story: Story) -> None:
     story.create("other", parent="boss")
     story.at("other", "agent.created")["agent_id"] = hexed("a-idle")
 
 
-@WRONG.caught_by(Duplicated)
-def message_is_enqueued_twice(story: Story) -> None:
-    story.add("boss", "message.enqueued", **story.at("boss", "message.enqueued", 4))
-
-
-@WRONG.caught_by(Duplicated)
-def turn_is_committed_twice(story: Story) -> None:
-    story.add("boss", "turn.complete", **story.at("boss", "turn.complete", 1))
-
-
-@WRONG.caught_by(MisroutedMessage)
-def message_is_in_a_wrong_log(story: Story) -> None:
-    story.at("worker", "message.enqueued", 1)["recipient"] = hexed("a-idle")
-
-
-@WRONG.caught_by(DuplicateDelivery)
-def message_is_consumed_by_two_turns(story: Story) -> None:
-    story.turn("boss", "t4", "m2")
-
-
-@WRONG.caught_by(UnpresentedDelivery)
-def message_is_delivered_and_no_turn_showed_it(story: Story) -> None:
-    story.add("boss", "message.delivered", message_id="r1")
-
-
-@WRONG.caught_by(Phantom)
-def message_is_consumed_that_never_came(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["presented"].append("never")
-
-
-@WRONG.caught_by(SkippedMessage)
-def newer_message_is_shown_first(story: Story) -> None:
-    story.send("m7", "boss", "late")
-    story.turn("boss", "t4", "m7")
-
-
-@WRONG.caught_by(PresentedMismatch)
-def turn_forgets_what_it_began_with(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["presented"].pop()
-
-
-@WRONG.caught_by(PrematureDeadLetter)
-def message_dies_after_four_presentations(story: Story) -> None:
-    poison(story, 4)
-
-
-@WRONG.caught_by(Resurrected)
-def dead_message_is_shown(story: Story) -> None:
-    poison(story, 5)
-    story.turn("boss", "t4", "r1", "m7")
-
-
-@WRONG.caught_by(WriteAfterEnd)
-def ended_agent_begins_a_turn(story: Story) -> None:
-    story.add("worker", "turn.start", turn_id="t9", prompt="[]", presented=[])
-
-
-@WRONG.caught_by(WriteAfterEnd)
-def ended_agent_gets_a_message(story: Story) -> None:
-    receive(story, "worker", "text")
-
-
-@WRONG.caught_by(DuplicateCompletion)
 def agent_completes_twice(story: Story) -> None:
     again = story.at("worker", "turn.complete") | {"turn_id": "t9"}
     story.add("worker", "turn.complete", **again)
 
 
-@WRONG.caught_by(DuplicateCompletion)
-def agent_is_terminated_twice(story: Story) -> None:
-    story.add("worker", "agent.terminated", **story.at("worker", "agent.terminated"))
-
-
-@WRONG.caught_by(DuplicateCompletion)
-def completion_gives_no_response(story: Story) -> None:
-    story.at("worker", "turn.complete")["outbox"].clear()
-
-
-@WRONG.caught_by(UnreturnedMessages)
-def unread_messages_vanish_with_their_agent(story: Story) -> None:
-    story.terminate("idle")
-
-
-@WRONG.caught_by(OverlappingTurns)
 def turn_is_committed_after_the_next_has_begun(story: Story) -> None:
     story.start("boss", "t4", "r1")
     story.turn("boss", "t5", "r1")
     story.logs["boss"][-2].data["turn_id"] = "t4"
 
 
-@WRONG.caught_by(GateIgnored)
-def gated_agent_runs_and_runs(story: Story) -> None:
-    run_gated(story, 2)
-
-
-@WRONG.caught_by(GateIgnored)
-def turn_is_permitted_by_nobody(story: Story) -> None:
-    story.turn("boss", "t4", "r1", permitted=True)
-
-
-@WRONG.caught_by(InvalidState)
-def session_is_created_twice(story: Story) -> None:
-    story.add("boss", "session.created", **story.at("boss", "session.created"))
-
-
-@WRONG.caught_by(InvalidState)
-def agent_is_created_late(story: Story) -> None:
-    story.add("boss", "agent.created", **story.at("boss", "agent.created"))
-
-
-@WRONG.caught_by(InvalidState)
-def end_belongs_to_another_agent(story: Story) -> None:
-    story.at("worker", "agent.terminated")["agent_id"] = hexed("a-boss")
-
-
-@WRONG.caught_by(InvalidState)
 def end_counts_as_completed_without_a_turn(story: Story) -> None:
     story.terminate("idle", "boot-idle")
     story.at("idle", "agent.terminated")["reason"] = "completed"
 
 
-@WRONG.caught_by(InvalidState)
-def complete_turn_fails(story: Story) -> None:
-    story.add("boss", "turn.failed", turn_id="t3", reason="timeout")
-
-
-@WRONG.caught_by(Phantom)
-def message_has_no_known_kind(story: Story) -> None:
-    receive(story, "boss", "rumour")
-
-
-@WRONG.caught_by(Phantom)
-def user_acknowledges_what_never_came(story: Story) -> None:
-    story.add("user", "message.delivered", message_id="never")
-
-
-@WRONG.caught_by(DuplicateDelivery)
-def consumed_message_dies(story: Story) -> None:
-    story.add("boss", "message.dead", message_id="m2", reason="too often")
-
-
-@WRONG.caught_by(Duplicated)
-def two_turns_have_one_id(story: Story) -> None:
-    story.start("boss", "t3", "r1")
-
-
-@WRONG.caught_by(Duplicated)
 def two_promises_have_one_id(story: Story) -> None:
     reminders = story.at("boss", "turn.complete")["reminders"]
     story.at("boss", "turn.complete", 1)["reminders"] = reminders
 
 
-@WRONG.caught_by(Duplicated)
-def control_is_obeyed_twice(story: Story) -> None:
-    story.add("idle", "tool.gate", **story.at("idle", "tool.gate"))
+WRONG: tuple[Case, ...] = (
+    ("torn tail is left", CorruptLog, torn_tail_is_left),
+    ("line is flipped", CorruptLog, line_is_flipped),
+    ("line is missing in the middle", CorruptLog, line_is_missing_in_the_middle),
+    ("line says that the future is durable", CorruptLog, line_says_that_the_future_is_durable),
+    ("durable lines become fewer", CorruptLog, durable_lines_become_fewer),
+    ("line lacks a member", CorruptLog, lambda s: s.at("user", "message.enqueued").pop("metadata")),
+    ("temporary file is left", Garbage, temporary_file_is_left),
+    ("record is active after recovery", InvalidState,
+     lambda s: s.records["boss"].update(state="ACTIVE")),
+    ("record is missing", InvalidState, lambda s: s.records.pop("boss")),
+    ("record is torn", InvalidState, record_is_torn),
+    ("record of an ended agent is suspended", InvalidState,
+     lambda s: s.records["worker"].update(state="SUSPENDED")),
+    ("record of a living agent is terminated", InvalidState,
+     lambda s: s.records["boss"].update(state="TERMINATED")),
+    ("completion has no line of its end", UnfinishedTermination,
+     lambda s: s.drop("worker", "agent.terminated")),
+    ("session belongs to no agent", BrokenTree,
+     lambda s: s.records.update(orphan={"session_id": hexed("orphan"), "state": "SUSPENDED"})),
+    ("child outlives its parent", BrokenTree, lambda s: s.terminate("boss", "r1")),
+    ("the parent of an agent does not exist", BrokenTree,
+     lambda s: s.at("idle", "agent.created").update(parent_session_id=hexed("nobody"))),
+    ("agent is its own ancestor", BrokenTree,
+     lambda s: s.at("boss", "agent.created").update(parent_session_id=hexed("idle"))),
+    ("two living agents have one name", DuplicateName,
+     lambda s: (s.root("other"), s.at("other", "agent.created").update(name="boss"))),
+    ("two sessions have one agent", Duplicated, two_sessions_have_one_agent),
+    ("message is enqueued twice", Duplicated,
+     lambda s: s.add("boss", "message.enqueued", **s.at("boss", "message.enqueued", 4))),
+    ("turn is committed twice", Duplicated,
+     lambda s: s.add("boss", "turn.complete", **s.at("boss", "turn.complete", 1))),
+    ("message is in a wrong log", MisroutedMessage,
+     lambda s: s.at("worker", "message.enqueued", 1).update(recipient=hexed("a-idle"))),
+    ("message is consumed by two turns", DuplicateDelivery, lambda s: s.turn("boss", "t4", "m2")),
+    ("a message is delivered without a turn", UnpresentedDelivery,
+     lambda s: s.add("boss", "message.delivered", message_id="r1")),
+    ("a turn consumes a message that was never enqueued", Phantom,
+     lambda s: s.at("boss", "turn.complete", 1)["presented"].append("never")),
+    ("newer message is shown first", SkippedMessage,
+     lambda s: (s.send("m7", "boss", "late"), s.turn("boss", "t4", "m7"))),
+    ("a turn does not consume a presented message", PresentedMismatch,
+     lambda s: s.at("boss", "turn.complete", 1)["presented"].pop()),
+    ("message dies after four presentations", PrematureDeadLetter, lambda s: poison(s, 4)),
+    ("dead message is shown", Resurrected,
+     lambda s: (poison(s, 5), s.turn("boss", "t4", "r1", "m7"))),
+    ("ended agent begins a turn", WriteAfterEnd,
+     lambda s: s.add("worker", "turn.start", turn_id="t9", prompt="[]", presented=[])),
+    ("ended agent gets a message", WriteAfterEnd, lambda s: receive(s, "worker", "text")),
+    ("agent completes twice", DuplicateCompletion, agent_completes_twice),
+    ("agent is terminated twice", DuplicateCompletion,
+     lambda s: s.add("worker", "agent.terminated", **s.at("worker", "agent.terminated"))),
+    ("completion gives no response", DuplicateCompletion,
+     lambda s: s.at("worker", "turn.complete")["outbox"].clear()),
+    ("pending messages of a terminated agent are not returned", UnreturnedMessages,
+     lambda s: s.terminate("idle")),
+    ("turn is committed after the next has begun", OverlappingTurns,
+     turn_is_committed_after_the_next_has_begun),
+    ("a gated agent runs two turns", GateIgnored, lambda s: run_gated(s, 2)),
+    ("a turn uses a permit that was not given", GateIgnored,
+     lambda s: s.turn("boss", "t4", "r1", permitted=True)),
+    ("session is created twice", InvalidState,
+     lambda s: s.add("boss", "session.created", **s.at("boss", "session.created"))),
+    ("agent is created late", InvalidState,
+     lambda s: s.add("boss", "agent.created", **s.at("boss", "agent.created"))),
+    ("end belongs to another agent", InvalidState,
+     lambda s: s.at("worker", "agent.terminated").update(agent_id=hexed("a-boss"))),
+    ("end counts as completed without a turn", InvalidState,
+     end_counts_as_completed_without_a_turn),
+    ("complete turn fails", InvalidState,
+     lambda s: s.add("boss", "turn.failed", turn_id="t3", reason="timeout")),
+    ("a message has an unknown kind", Phantom, lambda s: receive(s, "boss", "rumour")),
+    ("USER acknowledges a message that was never enqueued", Phantom,
+     lambda s: s.add("user", "message.delivered", message_id="never")),
+    ("consumed message dies", DuplicateDelivery,
+     lambda s: s.add("boss", "message.dead", message_id="m2", reason="too often")),
+    ("two turns have one id", Duplicated, lambda s: s.start("boss", "t3", "r1")),
+    ("two promises have one id", Duplicated, two_promises_have_one_id),
+    ("control is obeyed twice", Duplicated,
+     lambda s: s.add("idle", "tool.gate", **s.at("idle", "tool.gate"))),
+    ("a turn that does not complete returns a message", UnreturnedMessages,
+     lambda s: s.at("boss", "turn.complete", 1).update(returned=["r1"])),
+)  # fmt: skip
 
 
-@WRONG.caught_by(UnreturnedMessages)
-def agent_that_goes_on_returns_a_message(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["returned"] = ["r1"]
-
-
-@pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
-def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
-    WRONG.judge(change, violation)
+@pytest.mark.parametrize("case", WRONG, ids=title_of)
+def test_a_broken_law_is_reported(case: Case) -> None:
+    check_case(case)
 
 
 def test_a_gate_that_is_the_last_that_a_boot_has_found_holds_as_well() -> None:
@@ -348,8 +227,8 @@ def test_a_gate_that_a_boot_has_found_holds_from_the_first_turn_on() -> None:
     shadow = story.settle()
     story.send("n1", "idle", 1)
     story.start("idle", "g1", "n1")
-    for tell in story.told[-2:]:
-        tell(shadow)
+    for record in story.operator_calls[-2:]:
+        record(shadow)
     with pytest.raises(GateIgnored):
         shadow.check(story.snapshot())
 

@@ -1,4 +1,4 @@
-"""Lines are read from bytes, as the contract frames them, and nothing else passes for one."""
+"""Reading lines from bytes, and reading snapshots again after a log has grown."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_second_reading_keeps_what_has_not_changed() -> None:
     assert changed.lines[1] is longer.lines[1]
 
 
-def test_a_look_that_was_taken_stays_as_it_is() -> None:
+def test_a_snapshot_stays_as_it_is() -> None:
     story, reader = team(), SnapshotReader()
     before = reader.read(story.files())
     pending = list(before.agents[hexed("a-boss")].pending)
@@ -89,7 +89,7 @@ def test_a_look_that_was_taken_stays_as_it_is() -> None:
     assert after.agents[hexed("a-idle")] is before.agents[hexed("a-idle")]
 
 
-def test_a_log_that_has_changed_is_folded_anew() -> None:
+def test_a_changed_log_is_read_again() -> None:
     story, reader = team(), SnapshotReader()
     before = reader.read(story.files()).agents[hexed("a-idle")]
     story.at("idle", "message.enqueued")["payload"] = "be somebody"
@@ -99,7 +99,7 @@ def test_a_log_that_has_changed_is_folded_anew() -> None:
     assert after.enqueued["boot-idle"].payload == "be somebody"
 
 
-def test_logs_that_take_turns_are_not_folded_anew() -> None:
+def test_alternating_logs_are_cached() -> None:
     story, reader = team(), SnapshotReader()
     files = story.files()
     before = reader.read(files).agents[hexed("a-idle")]

@@ -1,4 +1,4 @@
-"""What a recovery did is snapshot by comparing what it found with what it left."""
+"""The marks of a recovery, found by comparing the snapshots before and after it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _without_child(story: Story) -> None:
         (lambda s: s.create("orphan"), ORPHAN_REMOVED),
     ],
 )
-def test_what_recovery_redid_is_marked(undone: Break, mark: str) -> None:
+def test_effects_redone_by_recovery_are_marked(undone: Break, mark: str) -> None:
     image = team()
     undone(image)
     reached = marks_of_recovery(image.snapshot(), team().snapshot())
@@ -49,7 +49,7 @@ def test_what_recovery_redid_is_marked(undone: Break, mark: str) -> None:
 
 
 @pytest.mark.parametrize(("redo", "mark"), [(bounce, BOUNCED), (lose_turn, LOST_TURN_REPORTED)])
-def test_what_recovery_told_is_marked(redo: Break, mark: str) -> None:
+def test_messages_of_recovery_are_marked(redo: Break, mark: str) -> None:
     story = team()
     redo(story)
     assert marks_of_recovery(team().snapshot(), story.snapshot()) == (mark,)
@@ -60,7 +60,7 @@ def test_a_recovery_that_had_nothing_to_do_reaches_no_mark() -> None:
     assert marks_of_run(team().snapshot()) == ()
 
 
-def test_what_the_logs_tell_of_a_run_is_marked() -> None:
+def test_the_logs_of_a_run_show_its_marks() -> None:
     story = team()
     poison(story, 5)
     bounce(story)

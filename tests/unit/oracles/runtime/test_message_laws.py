@@ -1,4 +1,4 @@
-"""The laws of messages and promises: nothing invented, nothing forgotten, nothing changed."""
+"""The laws of messages and their delivery."""
 
 from __future__ import annotations
 
@@ -17,121 +17,57 @@ from oracles.runtime.violations import (
     LostSpawn,
     UnreportedTurnLoss,
 )
-from oracles.violation import Phantom, Reordered, Resurrected, TornRecord, Violation
+from oracles.violation import Phantom, Reordered, Resurrected, TornRecord
 from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
-from tests.unit.oracles.runtime.team import Wrong, bounce, lose_turn, name_of, poison, receive, team
+from tests.unit.oracles.runtime.team import (
+    Case,
+    bounce,
+    check_case,
+    lose_turn,
+    poison,
+    receive,
+    team,
+    title_of,
+)
 
-WRONG = Wrong()
 BOSS, WORKER, IDLE = hexed("a-boss"), hexed("a-worker"), hexed("a-idle")
 
 
-@WRONG.caught_by(Phantom)
-def child_is_there_that_nobody_spawned(story: Story) -> None:
-    story.create("cuckoo", parent="boss")
-
-
-@WRONG.caught_by(Phantom)
-def message_is_there_that_nobody_sent(story: Story) -> None:
-    receive(story, "boss", "text", sender=IDLE)
-
-
-@WRONG.caught_by(Phantom)
-def bootstrap_is_there_that_no_spawn_demands(story: Story) -> None:
-    receive(story, "idle", "bootstrap")
-
-
-@WRONG.caught_by(Phantom)
-def notice_is_there_that_nobody_subscribed_to(story: Story) -> None:
-    receive(story, "boss", "notice", sender=WORKER)
-
-
-@WRONG.caught_by(Phantom)
-def notice_tells_an_end_that_is_none(story: Story) -> None:
+def notice_says_that_a_living_agent_has_ended(story: Story) -> None:
     subscribed = story.at("boss", "turn.complete")["subscribed"][0]
     subscribed["target"] = story.at("boss", "message.enqueued", 3)["sender"] = IDLE
 
 
-@WRONG.caught_by(Phantom)
-def reminder_is_there_that_nobody_asked_for(story: Story) -> None:
-    receive(story, "boss", "reminder")
-
-
-@WRONG.caught_by(Phantom)
-def error_is_there_about_a_message_that_arrived(story: Story) -> None:
+def error_answers_a_message_that_arrived(story: Story) -> None:
     receive(
         story, "boss", "error", message_id="m3.error", sender=WORKER, reply_to="m3",
         payload={"reason": "it has ended", "message_id": "m3"},
     )  # fmt: skip
 
 
-@WRONG.caught_by(Phantom)
-def turn_is_told_to_be_lost_that_is_committed(story: Story) -> None:
+def recovery_notice_names_a_committed_turn(story: Story) -> None:
     notice = lose_turn(story)
     notice["payload"]["lost_turns"] = ["t3"]
     notice["message_id"] = "t3.lost"
 
 
-@WRONG.caught_by(Phantom)
-def turn_writes_in_the_name_of_another(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["outbox"][0]["sender"] = IDLE
-
-
-@WRONG.caught_by(TornRecord)
-def payload_is_changed_on_its_way(story: Story) -> None:
-    story.at("worker", "message.enqueued", 1)["payload"] = {"n": 9}
-
-
-@WRONG.caught_by(TornRecord)
-def metadata_is_lost_on_its_way(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["outbox"][0]["metadata"] = {"trace": "7"}
-
-
-@WRONG.caught_by(TornRecord)
-def notice_names_another_agent(story: Story) -> None:
-    story.at("boss", "message.enqueued", 3)["payload"]["name"] = "idle"
-
-
-@WRONG.caught_by(TornRecord)
-def reminder_has_another_payload(story: Story) -> None:
-    story.at("boss", "message.enqueued", 4)["payload"] = "tock"
-
-
-@WRONG.caught_by(TornRecord)
-def bootstrap_has_other_instructions(story: Story) -> None:
-    story.at("idle", "message.enqueued")["payload"] = "be somebody"
-
-
-@WRONG.caught_by(TornRecord)
-def child_has_other_instructions(story: Story) -> None:
-    story.at("idle", "agent.created")["instructions"] = "be somebody"
-
-
-@WRONG.caught_by(TornRecord)
 def gate_arrives_as_its_opposite(story: Story) -> None:
     story.logs["idle"][3].event = "tool.ungate"
 
 
-@WRONG.caught_by(ForbiddenRecipient)
-def child_writes_to_a_stranger(story: Story) -> None:
+def child_writes_to_an_unrelated_agent(story: Story) -> None:
     story.root("other")
     note = message("m9", WORKER, hexed("a-other"), "text", 0)
     story.at("worker", "turn.complete")["outbox"].insert(0, note)
     story.add("other", "message.enqueued", **note)
 
 
-@WRONG.caught_by(ForbiddenRecipient)
 def child_writes_to_user(story: Story) -> None:
     note = message("m9", WORKER, "USER", "text", 0)
     story.at("worker", "turn.complete")["outbox"].insert(0, note)
     story.add("user", "message.enqueued", **note)
 
 
-@WRONG.caught_by(ForbiddenControl)
-def child_is_gated_by_nobody(story: Story) -> None:
-    story.add("idle", "tool.gate", control_id="c9", by=BOSS)
-
-
-@WRONG.caught_by(Reordered)
 def messages_of_one_sender_overtake_each_other(story: Story) -> None:
     first, second = (story.at("worker", "message.enqueued", n) for n in (1, 2))
     first["message_id"], second["message_id"] = "m4", "m3"
@@ -140,98 +76,24 @@ def messages_of_one_sender_overtake_each_other(story: Story) -> None:
         story.at("worker", event)["presented"] = ["boot-worker", "m4", "m3"]
 
 
-@WRONG.caught_by(Reordered)
-def controls_overtake_each_other(story: Story) -> None:
-    story.move("idle", "tool.permit_turn", 0, 3)
-
-
-@WRONG.caught_by(Reordered)
-def child_gets_something_before_its_bootstrap(story: Story) -> None:
-    story.send("m9", "idle", 1)
-    story.move("idle", "message.enqueued", 1, 2)
-
-
-@WRONG.caught_by(LostMessage)
-def sent_message_is_nowhere(story: Story) -> None:
-    story.drop("user", "message.enqueued")
-
-
-@WRONG.caught_by(LostSpawn)
-def spawned_child_is_nowhere(story: Story) -> None:
+def spawned_child_is_lost(story: Story) -> None:
     del story.logs["idle"], story.records["idle"]
 
 
-@WRONG.caught_by(LostSpawn)
-def spawned_child_has_no_bootstrap(story: Story) -> None:
-    story.drop("idle", "message.enqueued")
-
-
-@WRONG.caught_by(LostControl)
-def permit_is_nowhere(story: Story) -> None:
-    story.drop("idle", "tool.permit_turn")
-
-
-@WRONG.caught_by(LostErrorMessage)
-def sender_is_not_told_that_the_recipient_has_ended(story: Story) -> None:
-    bounce(story)
-    story.logs["boss"].pop()
-
-
-@WRONG.caught_by(LostErrorMessage)
-def operator_is_not_told_of_a_dead_message(story: Story) -> None:
-    poison(story, 5)
-    story.logs["user"].pop()
-
-
-@WRONG.caught_by(LostErrorMessage)
-def operator_is_not_told_of_a_returned_message(story: Story) -> None:
-    story.send("m9", "idle", 1)
-    story.terminate("idle", "boot-idle", "m9")
-
-
-@WRONG.caught_by(LostNotice)
-def subscriber_is_not_told(story: Story) -> None:
+def subscriber_gets_no_notice(story: Story) -> None:
     story.drop("boss", "message.enqueued", 3)
     for event in ("turn.start", "turn.complete"):
         story.at("boss", event, 1)["presented"] = ["m2", "m5"]
     story.logs["boss"].pop()
 
 
-@WRONG.caught_by(UnreportedTurnLoss)
-def agent_is_not_told_of_its_lost_turn(story: Story) -> None:
-    lose_turn(story)
-    story.logs["boss"].pop()
-
-
-@WRONG.caught_by(EarlyReminder)
-def reminder_comes_before_it_is_due(story: Story) -> None:
-    story.at("boss", "turn.complete")["reminders"][0]["due_ns"] = NOW_NS + 1
-
-
-@WRONG.caught_by(Resurrected)
 def cancelled_reminder_comes(story: Story) -> None:
     story.drop("boss", "message.enqueued", 4)
     story.at("boss", "turn.complete", 1)["cancelled"] = ["r1"]
     receive(story, "boss", "reminder", message_id="r1", payload="tick")
 
 
-@WRONG.caught_by(Resurrected)
-def notice_comes_after_its_subscription_has_gone(story: Story) -> None:
-    story.at("boss", "turn.complete")["unsubscribed"] = ["s1"]
-
-
-@WRONG.caught_by(Phantom)
-def turn_sends_what_only_the_runtime_may_send(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["outbox"][0]["kind"] = "system"
-
-
-@WRONG.caught_by(Phantom)
-def message_is_of_an_agent_that_is_not_there(story: Story) -> None:
-    receive(story, "boss", "text", sender=hexed("a-nobody"))
-
-
-@WRONG.caught_by(Phantom)
-def error_is_there_that_nobody_is_owed(story: Story) -> None:
+def error_answers_a_returned_bootstrap(story: Story) -> None:
     story.terminate("idle", "boot-idle")
     receive(
         story, "boss", "error", message_id="boot-idle.error", sender=IDLE, reply_to="boot-idle",
@@ -239,34 +101,16 @@ def error_is_there_that_nobody_is_owed(story: Story) -> None:
     )  # fmt: skip
 
 
-@WRONG.caught_by(TornRecord)
-def error_is_not_of_its_form(story: Story) -> None:
-    bounce(story)["payload"] = "it has ended"
-
-
-@WRONG.caught_by(TornRecord)
-def recovery_notice_is_not_of_its_form(story: Story) -> None:
-    lose_turn(story)["payload"]["v"] = 2
-
-
-@WRONG.caught_by(ForbiddenRecipient)
-def message_goes_to_somebody_who_never_was(story: Story) -> None:
+def message_goes_to_an_agent_that_never_existed(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["outbox"][0]["recipient"] = hexed("a-nobody")
     story.drop("user", "message.enqueued")
 
 
-@WRONG.caught_by(ForbiddenRecipient)
-def response_goes_to_a_sibling(story: Story) -> None:
-    story.at("worker", "turn.complete")["outbox"][0]["recipient"] = IDLE
-
-
-@WRONG.caught_by(ForbiddenRecipient)
 def agent_writes_to_itself(story: Story) -> None:
     note = message("m9", WORKER, WORKER, "text", 0)
     story.at("worker", "turn.complete")["outbox"].insert(0, note)
 
 
-@WRONG.caught_by(ForbiddenRecipient)
 def root_writes_to_a_root(story: Story) -> None:
     story.root("other")
     note = message("m9", BOSS, hexed("a-other"), "text", 0)
@@ -274,13 +118,7 @@ def root_writes_to_a_root(story: Story) -> None:
     story.add("other", "message.enqueued", **note)
 
 
-@WRONG.caught_by(ForbiddenControl)
-def child_is_gated_by_what_was_for_its_sibling(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["controls"][0]["target"] = WORKER
-
-
-@WRONG.caught_by(ForbiddenControl)
-def child_is_gated_by_a_stranger(story: Story) -> None:
+def child_is_gated_by_an_unrelated_agent(story: Story) -> None:
     story.root("other")
     story.send("m9", "other", 0)
     story.turn(
@@ -290,20 +128,9 @@ def child_is_gated_by_a_stranger(story: Story) -> None:
     story.add("idle", "tool.gate", control_id="c9", by=hexed("a-other"))
 
 
-@WRONG.caught_by(ForbiddenControl)
-def child_is_gated_by_who_never_was(story: Story) -> None:
-    story.add("idle", "tool.gate", control_id="c9", by=hexed("a-nobody"))
-
-
-@WRONG.caught_by(ForbiddenControl)
-def turn_gates_somebody_who_never_was(story: Story) -> None:
+def turn_gates_an_agent_that_never_existed(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["controls"][0]["target"] = hexed("a-nobody")
     story.drop("idle", "tool.gate")
-
-
-@WRONG.caught_by(TornRecord)
-def child_has_another_provider(story: Story) -> None:
-    story.at("idle", "session.created")["provider"] = "other"
 
 
 def write_to_a_sibling(story: Story) -> None:
@@ -361,15 +188,97 @@ RIGHT: dict[str, Break] = {
 
 
 @pytest.mark.parametrize("change", RIGHT.values(), ids=RIGHT.keys())
-def test_what_may_happen_is_right(change: Break) -> None:
+def test_an_allowed_change_passes(change: Break) -> None:
     story = team()
     change(story)
     story.settle()
 
 
-@pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
-def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
-    WRONG.judge(change, violation)
+WRONG: tuple[Case, ...] = (
+    ("a child exists that was not spawned", Phantom, lambda s: s.create("cuckoo", parent="boss")),
+    ("a message exists that was not sent", Phantom,
+     lambda s: receive(s, "boss", "text", sender=IDLE)),
+    ("a bootstrap exists without a spawn", Phantom, lambda s: receive(s, "idle", "bootstrap")),
+    ("a notice exists without a subscription", Phantom,
+     lambda s: receive(s, "boss", "notice", sender=WORKER)),
+    ("a notice says that a living agent has ended", Phantom,
+     notice_says_that_a_living_agent_has_ended),
+    ("a reminder exists that was not set", Phantom, lambda s: receive(s, "boss", "reminder")),
+    ("an error answers a message that arrived", Phantom, error_answers_a_message_that_arrived),
+    ("a recovery notice names a committed turn", Phantom, recovery_notice_names_a_committed_turn),
+    ("turn writes in the name of another", Phantom,
+     lambda s: s.at("boss", "turn.complete", 1)["outbox"][0].update(sender=IDLE)),
+    ("payload is changed on its way", TornRecord,
+     lambda s: s.at("worker", "message.enqueued", 1).update(payload={"n": 9})),
+    ("metadata is lost on its way", TornRecord,
+     lambda s: s.at("boss", "turn.complete", 1)["outbox"][0].update(metadata={"trace": "7"})),
+    ("notice names another agent", TornRecord,
+     lambda s: s.at("boss", "message.enqueued", 3)["payload"].update(name="idle")),
+    ("reminder has another payload", TornRecord,
+     lambda s: s.at("boss", "message.enqueued", 4).update(payload="tock")),
+    ("bootstrap has other instructions", TornRecord,
+     lambda s: s.at("idle", "message.enqueued").update(payload="be somebody")),
+    ("child has other instructions", TornRecord,
+     lambda s: s.at("idle", "agent.created").update(instructions="be somebody")),
+    ("gate arrives as its opposite", TornRecord, gate_arrives_as_its_opposite),
+    ("a child writes to an unrelated agent", ForbiddenRecipient,
+     child_writes_to_an_unrelated_agent),
+    ("child writes to user", ForbiddenRecipient, child_writes_to_user),
+    ("a child is gated without an order", ForbiddenControl,
+     lambda s: s.add("idle", "tool.gate", control_id="c9", by=BOSS)),
+    ("messages of one sender overtake each other", Reordered,
+     messages_of_one_sender_overtake_each_other),
+    ("controls overtake each other", Reordered, lambda s: s.move("idle", "tool.permit_turn", 0, 3)),
+    ("child gets something before its bootstrap", Reordered,
+     lambda s: (s.send("m9", "idle", 1), s.move("idle", "message.enqueued", 1, 2))),
+    ("a sent message is lost", LostMessage, lambda s: s.drop("user", "message.enqueued")),
+    ("a spawned child is lost", LostSpawn, spawned_child_is_lost),
+    ("spawned child has no bootstrap", LostSpawn, lambda s: s.drop("idle", "message.enqueued")),
+    ("a permit is lost", LostControl, lambda s: s.drop("idle", "tool.permit_turn")),
+    ("an undeliverable message gets no error", LostErrorMessage,
+     lambda s: (bounce(s), s.logs["boss"].pop())),
+    ("a dead message of the operator gets no error", LostErrorMessage,
+     lambda s: (poison(s, 5), s.logs["user"].pop())),
+    ("a returned message of the operator gets no error", LostErrorMessage,
+     lambda s: (s.send("m9", "idle", 1), s.terminate("idle", "boot-idle", "m9"))),
+    ("a subscriber gets no notice", LostNotice, subscriber_gets_no_notice),
+    ("no recovery notice names a lost turn", UnreportedTurnLoss,
+     lambda s: (lose_turn(s), s.logs["boss"].pop())),
+    ("reminder comes before it is due", EarlyReminder,
+     lambda s: s.at("boss", "turn.complete")["reminders"][0].update(due_ns=NOW_NS + 1)),
+    ("cancelled reminder comes", Resurrected, cancelled_reminder_comes),
+    ("notice comes after its subscription has gone", Resurrected,
+     lambda s: s.at("boss", "turn.complete").update(unsubscribed=["s1"])),
+    ("turn sends what only the runtime may send", Phantom,
+     lambda s: s.at("boss", "turn.complete", 1)["outbox"][0].update(kind="system")),
+    ("the sender of a message does not exist", Phantom,
+     lambda s: receive(s, "boss", "text", sender=hexed("a-nobody"))),
+    ("an error answers a returned bootstrap", Phantom, error_answers_a_returned_bootstrap),
+    ("error is not of its form", TornRecord, lambda s: bounce(s).update(payload="it has ended")),
+    ("recovery notice is not of its form", TornRecord,
+     lambda s: lose_turn(s)["payload"].update(v=2)),
+    ("a message goes to an agent that never existed", ForbiddenRecipient,
+     message_goes_to_an_agent_that_never_existed),
+    ("response goes to a sibling", ForbiddenRecipient,
+     lambda s: s.at("worker", "turn.complete")["outbox"][0].update(recipient=IDLE)),
+    ("agent writes to itself", ForbiddenRecipient, agent_writes_to_itself),
+    ("root writes to a root", ForbiddenRecipient, root_writes_to_a_root),
+    ("a child applies its sibling's gate", ForbiddenControl,
+     lambda s: s.at("boss", "turn.complete", 1)["controls"][0].update(target=WORKER)),
+    ("a child is gated by an unrelated agent", ForbiddenControl,
+     child_is_gated_by_an_unrelated_agent),
+    ("a child is gated by an agent that never existed", ForbiddenControl,
+     lambda s: s.add("idle", "tool.gate", control_id="c9", by=hexed("a-nobody"))),
+    ("a turn gates an agent that never existed", ForbiddenControl,
+     turn_gates_an_agent_that_never_existed),
+    ("child has another provider", TornRecord,
+     lambda s: s.at("idle", "session.created").update(provider="other")),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG, ids=title_of)
+def test_a_broken_law_is_reported(case: Case) -> None:
+    check_case(case)
 
 
 def test_a_due_reminder_must_come() -> None:

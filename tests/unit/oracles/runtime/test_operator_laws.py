@@ -1,4 +1,4 @@
-"""What the operator asked for: as it was asked for, where, in which order, by which request."""
+"""The laws of the operator's calls: contents, targets, order and requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws inside one log, case by case; and what a log may well hold."""
+"""The laws inside one log, and sequences of lines that they allow."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from oracles.runtime.violations import (
     SkippedMessage,
     WriteAfterEnd,
 )
-from oracles.violation import Duplicated, InvalidState, Violation
+from oracles.violation import Duplicated, InvalidState
 from tests.unit.oracles.runtime.story import Break, Data, Story, hexed
 from tests.unit.oracles.runtime.team import (
-    Wrong,
+    Case,
+    check_case,
     lose_turn,
-    name_of,
     receive,
     run_gated,
     spawn,
     team,
+    title_of,
 )
 
-WRONG = Wrong()
 BOSS, WORKER, IDLE = hexed("a-boss"), hexed("a-worker"), hexed("a-idle")
 
 
@@ -69,7 +69,7 @@ def run_ungated(story: Story) -> None:
 
 
 def ungate_during_a_permitted_turn(story: Story) -> None:
-    """Nobody needs the permit any more, and the turn says so."""
+    """The turn uses no permit, because the gate is open when it is committed."""
     control(story, "t4", "r1", "ungate")
     story.turn("idle", "g0", "boot-idle")
     story.move("idle", "tool.ungate", 0, 6)
@@ -80,8 +80,8 @@ def end_all(story: Story) -> None:
     story.terminate("boss", "r1")
 
 
-def lose_notes(story: Story) -> None:
-    """A crash takes what had no barrier of its own: who was delivered to."""
+def lose_unsynced_lines(story: Story) -> None:
+    """A crash loses the unsynced message.delivered lines."""
     del story.logs["boss"][-3:]
 
 
@@ -90,10 +90,10 @@ def lose_turn_of_the_ended(story: Story) -> None:
     story.terminate("idle", "boot-idle")
 
 
-def take_a_free_name(story: Story) -> None:
+def reuse_a_name(story: Story) -> None:
     story.root("other")
     story.at("other", "agent.created")["name"] = "worker"
-    story.told[-2] = lambda s: s.operator.creates.begin(
+    story.operator_calls[-2] = lambda s: s.operator.creates.begin(
         "r-other", "worker", "be other", "scripted", "m"
     )
 
@@ -107,84 +107,50 @@ RIGHT: dict[str, Break] = {
     "an agent whose gate was lifted ran and ran": run_ungated,
     "a gate was lifted during a permitted turn": ungate_during_a_permitted_turn,
     "all agents ended, the children first": end_all,
-    "the notes of a turn were lost": lose_notes,
+    "the notes of a turn were lost": lose_unsynced_lines,
     "the beginning of a turn was damaged": lambda s: s.drop("boss", "turn.start", 1),
     "nobody told an agent of a lost turn that has ended": lose_turn_of_the_ended,
-    "a name of who has ended is given again": take_a_free_name,
+    "a name of who has ended is given again": reuse_a_name,
 }
 
 
 @pytest.mark.parametrize("change", RIGHT.values(), ids=RIGHT.keys())
-def test_what_may_happen_is_right(change: Break) -> None:
+def test_an_allowed_change_passes(change: Break) -> None:
     story = team()
     change(story)
     story.settle()
 
 
-@WRONG.caught_by(LostErrorMessage)
-def sender_is_not_told_that_the_recipient_has_completed(story: Story) -> None:
-    complete_unread(story)
-    story.logs["user"].pop()
-
-
-@WRONG.caught_by(InvalidState)
 def agent_is_created_without_a_session(story: Story) -> None:
     story.logs["idle"][0].event = "suspend.result"
 
 
-@WRONG.caught_by(InvalidState)
-def record_is_that_of_another_session(story: Story) -> None:
-    story.records["boss"]["session_id"] = hexed("idle")
-
-
-@WRONG.caught_by(BrokenTree)
 def parent_is_no_agent(story: Story) -> None:
     story.records["orphan"] = {"session_id": hexed("orphan"), "state": "SUSPENDED"}
     story.create("child", parent="orphan")
 
 
-@WRONG.caught_by(BrokenTree)
-def agent_stands_below_a_circle(story: Story) -> None:
+def agent_is_below_a_cycle(story: Story) -> None:
     story.create("able", parent="boss")
     story.at("boss", "agent.created")["parent_session_id"] = hexed("idle")
 
 
-@WRONG.caught_by(Duplicated)
-def two_turns_under_way_have_one_id(story: Story) -> None:
-    story.start("boss", "t4", "r1")
-    story.start("boss", "t4", "r1")
-
-
-@WRONG.caught_by(SkippedMessage)
 def newer_message_is_shown_first_in_a_turn_that_fails(story: Story) -> None:
     story.send("m7", "boss", "late")
     story.start("boss", "t4", "m7")
     story.add("boss", "turn.failed", turn_id="t4", reason="timeout")
 
 
-@WRONG.caught_by(WriteAfterEnd)
 def ended_agent_commits_a_turn(story: Story) -> None:
     again = story.at("worker", "turn.complete") | {"turn_id": "t9", "terminate": False}
     story.add("worker", "turn.complete", **again)
 
 
-@WRONG.caught_by(DuplicateCompletion)
-def completed_agent_is_ended_by_the_operator(story: Story) -> None:
-    story.at("worker", "agent.terminated")["reason"] = "operator"
-
-
-@WRONG.caught_by(InvalidState)
 def agent_ends_for_a_reason_of_its_own(story: Story) -> None:
     story.terminate("idle", "boot-idle")
     story.at("idle", "agent.terminated")["reason"] = "bored"
 
 
-@WRONG.caught_by(WriteAfterEnd)
-def ended_agent_is_gated(story: Story) -> None:
-    story.add("worker", "tool.gate", control_id="c9", by=BOSS)
-
-
-@WRONG.caught_by(GateIgnored)
 def gated_agent_runs_on_when_it_is_gated_once_more(story: Story) -> None:
     run_gated(story, 1)
     control(story, "t4", "r1", "gate")
@@ -192,60 +158,73 @@ def gated_agent_runs_on_when_it_is_gated_once_more(story: Story) -> None:
     story.turn("idle", "g9", "n9")
 
 
-@WRONG.caught_by(GateIgnored)
-def gated_agent_uses_up_no_permit(story: Story) -> None:
-    story.turn("idle", "g0", "boot-idle")
-
-
-@WRONG.caught_by(GateIgnored)
 def turn_uses_up_a_permit_that_has_ended_with_its_gate(story: Story) -> None:
     ungate_during_a_permitted_turn(story)
     story.at("idle", "turn.complete")["permitted"] = True
 
 
-@WRONG.caught_by(GateIgnored)
 def turn_uses_up_a_permit_of_an_earlier_gate(story: Story) -> None:
     control(story, "t4", "r1", "ungate", "gate")
     story.turn("idle", "g0", "boot-idle", permitted=True)
 
 
-@WRONG.caught_by(GateIgnored)
 def turn_uses_up_a_permit_that_came_after_it_began(story: Story) -> None:
     story.turn("idle", "g0", "boot-idle", permitted=True)
     story.move("idle", "tool.permit_turn", 0, 5)
 
 
-@WRONG.caught_by(InvalidState)
 def turn_is_committed_that_has_failed(story: Story) -> None:
     story.turn("boss", "t4", "r1")
     story.add("boss", "turn.failed", turn_id="t4", reason="timeout")
     story.move("boss", "turn.failed", 0, -2)
 
 
-@WRONG.caught_by(Duplicated)
-def two_messages_have_one_id(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["outbox"][0]["message_id"] = "m3"
-
-
-@WRONG.caught_by(Duplicated)
-def two_bootstraps_have_one_id(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["spawned"] = [spawn("worker")]
-
-
-@WRONG.caught_by(Duplicated)
-def two_controls_have_one_id(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["controls"][0]["control_id"] = "c2"
-
-
-@WRONG.caught_by(Duplicated)
 def two_subscriptions_have_one_id(story: Story) -> None:
     subscribed = story.at("boss", "turn.complete")["subscribed"]
     story.at("boss", "turn.complete", 1)["subscribed"] = subscribed
 
 
-@pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
-def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
-    WRONG.judge(change, violation)
+WRONG: tuple[Case, ...] = (
+    ("a message returned by a completion gets no error", LostErrorMessage,
+     lambda s: (complete_unread(s), s.logs["user"].pop())),
+    ("agent is created without a session", InvalidState, agent_is_created_without_a_session),
+    ("record is that of another session", InvalidState,
+     lambda s: s.records["boss"].update(session_id=hexed("idle"))),
+    ("parent is no agent", BrokenTree, parent_is_no_agent),
+    ("an agent is below a cycle", BrokenTree, agent_is_below_a_cycle),
+    ("two turns under way have one id", Duplicated,
+     lambda s: (s.start("boss", "t4", "r1"), s.start("boss", "t4", "r1"))),
+    ("newer message is shown first in a turn that fails", SkippedMessage,
+     newer_message_is_shown_first_in_a_turn_that_fails),
+    ("ended agent commits a turn", WriteAfterEnd, ended_agent_commits_a_turn),
+    ("completed agent is ended by the operator", DuplicateCompletion,
+     lambda s: s.at("worker", "agent.terminated").update(reason="operator")),
+    ("agent ends for a reason of its own", InvalidState, agent_ends_for_a_reason_of_its_own),
+    ("ended agent is gated", WriteAfterEnd,
+     lambda s: s.add("worker", "tool.gate", control_id="c9", by=BOSS)),
+    ("gated agent runs on when it is gated once more", GateIgnored,
+     gated_agent_runs_on_when_it_is_gated_once_more),
+    ("gated agent uses up no permit", GateIgnored, lambda s: s.turn("idle", "g0", "boot-idle")),
+    ("turn uses up a permit that has ended with its gate", GateIgnored,
+     turn_uses_up_a_permit_that_has_ended_with_its_gate),
+    ("turn uses up a permit of an earlier gate", GateIgnored,
+     turn_uses_up_a_permit_of_an_earlier_gate),
+    ("turn uses up a permit that came after it began", GateIgnored,
+     turn_uses_up_a_permit_that_came_after_it_began),
+    ("turn is committed that has failed", InvalidState, turn_is_committed_that_has_failed),
+    ("two messages have one id", Duplicated,
+     lambda s: s.at("boss", "turn.complete", 1)["outbox"][0].update(message_id="m3")),
+    ("two bootstraps have one id", Duplicated,
+     lambda s: s.at("boss", "turn.complete", 1).update(spawned=[spawn("worker")])),
+    ("two controls have one id", Duplicated,
+     lambda s: s.at("boss", "turn.complete", 1)["controls"][0].update(control_id="c2")),
+    ("two subscriptions have one id", Duplicated, two_subscriptions_have_one_id),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG, ids=title_of)
+def test_a_broken_law_is_reported(case: Case) -> None:
+    check_case(case)
 
 
 def test_a_violation_inside_a_log_names_the_line() -> None:
@@ -282,7 +261,7 @@ def test_a_log_that_broke_a_law_is_not_kept() -> None:
     assert after.log.raw == story.files()[after.path]
 
 
-def test_a_look_that_was_taken_keeps_its_overlooked_gates() -> None:
+def test_a_snapshot_keeps_its_forbidden_starts() -> None:
     story, reader = team(), SnapshotReader()
     run_gated(story, 0)
     before = reader.read(story.files()).agents[IDLE]

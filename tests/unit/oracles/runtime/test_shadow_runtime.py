@@ -1,4 +1,4 @@
-"""The shadow: acknowledged ⊆ recovered ⊆ acknowledged ∪ in flight, resolved once, never again."""
+"""The shadow of the runtime: acknowledged ⊆ recovered ⊆ acknowledged ∪ in flight."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def settle(shadow: ShadowRuntime, story: Story) -> bool:
 
 
 @each_operation
-def test_what_is_in_flight_may_have_happened_and_then_it_stays(operation: Operation) -> None:
+def test_a_call_in_flight_that_took_effect_is_durable(operation: Operation) -> None:
     begin, _, _, happen = operation
     before, after = team(), team()
     happen(after)
@@ -79,7 +79,7 @@ def test_what_is_in_flight_may_have_happened_and_then_it_stays(operation: Operat
 
 
 @each_operation
-def test_what_is_in_flight_may_not_have_happened_and_then_it_never_does(
+def test_a_call_in_flight_without_effect_must_not_return(
     operation: Operation,
 ) -> None:
     begin, _, _, happen = operation
@@ -93,7 +93,7 @@ def test_what_is_in_flight_may_not_have_happened_and_then_it_never_does(
 
 
 @each_operation
-def test_what_was_acknowledged_must_be_there(operation: Operation) -> None:
+def test_an_acknowledged_call_is_durable(operation: Operation) -> None:
     begin, acknowledge, _, _ = operation
     shadow = team().settle()
     begin(shadow)
@@ -103,7 +103,7 @@ def test_what_was_acknowledged_must_be_there(operation: Operation) -> None:
 
 
 @each_operation
-def test_what_was_refused_has_not_happened(operation: Operation) -> None:
+def test_a_refused_call_has_no_effect(operation: Operation) -> None:
     begin, _, refuse, happen = operation
     story = team()
     shadow = story.settle()
@@ -116,7 +116,7 @@ def test_what_was_refused_has_not_happened(operation: Operation) -> None:
 
 
 @each_operation
-def test_what_nobody_asked_for_is_invented(operation: Operation) -> None:
+def test_an_effect_without_a_call_is_a_phantom(operation: Operation) -> None:
     story = team()
     shadow = story.settle()
     operation[3](story)
@@ -125,7 +125,7 @@ def test_what_nobody_asked_for_is_invented(operation: Operation) -> None:
 
 
 @each_operation
-def test_what_did_not_happen_may_be_asked_for_again(operation: Operation) -> None:
+def test_a_lost_call_may_be_repeated(operation: Operation) -> None:
     begin, acknowledge, _, happen = operation
     story = team()
     shadow = story.settle()
@@ -229,7 +229,7 @@ def test_durable_lines_keep_their_order() -> None:
         shadow._check_durable(shadow.read(files | {path: b"".join([lines[-1], *lines[:-1]])}))
 
 
-def test_what_a_view_has_shown_is_durable() -> None:
+def test_turns_and_agents_that_a_view_showed_are_durable() -> None:
     story = team()
     story.turn("boss", "t4", "r1")
     shown = view_of(story.snapshot())
@@ -278,7 +278,7 @@ def test_a_damaged_session_is_excused_and_the_others_are_not() -> None:
         shadow.settle(shadow.read(gone))
 
 
-def test_what_a_recovery_could_not_open_stays_open() -> None:
+def test_calls_on_an_unrecovered_session_stay_in_flight() -> None:
     story = team()
     shadow = story.settle()
     shadow.operator.sends.begin("m9", BOSS, 0)
@@ -287,7 +287,7 @@ def test_what_a_recovery_could_not_open_stays_open() -> None:
     assert settle(shadow, story) is True
 
 
-def test_a_view_at_rest_is_the_fold_of_the_logs() -> None:
+def test_an_idle_view_equals_the_state_in_the_logs() -> None:
     story = team()
     shadow = story.settle()
     snapshot = shadow.read(story.files())

@@ -1,4 +1,4 @@
-"""The shadow of a session store: whole records, suspended by recovery, missing only with a word."""
+"""The shadow of a session store: whole records, suspended by recovery, never silently missing."""
 
 from __future__ import annotations
 
@@ -62,21 +62,21 @@ def test_a_broken_store_is_called_by_the_property_it_breaks(
         _shadow().settle(stored)
 
 
-def test_a_damaged_record_that_was_told_is_excused() -> None:
+def test_a_damaged_record_that_was_reported_is_excused() -> None:
     shadow = _shadow()
     shadow.excuse("aa")
     shadow.settle([])
     shadow.check([])
 
 
-def test_a_session_of_which_the_store_cannot_tell_is_not_settled() -> None:
+def test_an_unreadable_session_is_not_settled() -> None:
     shadow = _shadow()
     shadow.settle([], unreadable={"aa"})
     shadow.check([StoredSession("aa", "first", _ACTIVE)])
     shadow.check([StoredSession("aa", "first", _SUSPENDED)])
 
 
-def test_a_creation_in_flight_stays_open_while_an_unknown_id_is_untold() -> None:
+def test_a_creation_in_flight_stays_open_while_an_unknown_id_is_unreported() -> None:
     shadow = _shadow()
     shadow.settle([StoredSession("aa", "first", _SUSPENDED)], unreadable={"bb"})
     stored = [StoredSession("aa", "first", _SUSPENDED), StoredSession("bb", "second", _SUSPENDED)]

@@ -1,4 +1,4 @@
-"""The tree of agents: what it knows, and what it says when a registry knows something else."""
+"""The shadow of the tree: recorded calls, and comparison with views, logs and registries."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_name_is_free_again_when_its_agent_has_ended() -> None:
         ("d", "Dan", "c", BrokenTree),
     ],
 )
-def test_nobody_is_born_who_cannot_be(
+def test_an_agent_that_must_be_refused_is_not_created(
     agent_id: str, name: str, parent_id: str | None, violation: type[Violation]
 ) -> None:
     shadow = tree()
@@ -65,7 +65,7 @@ def test_a_parent_does_not_end_before_its_child() -> None:
         shadow.end_agent("a")
 
 
-def test_what_is_possible_is_not_refused() -> None:
+def test_a_call_that_is_allowed_must_not_be_refused() -> None:
     shadow = tree()
     shadow.refuse_agent("Ada")
     with pytest.raises(FalseAlarm):
@@ -132,8 +132,8 @@ def complete(story: Story, name: str, shown: str, response: dict[str, object]) -
     story.records[name]["state"] = "TERMINATED"
 
 
-def told(slots: int = 1, turns_of_fay: int = 0, responded: bool = True) -> ShadowTree:
-    """Return the tree that was told what the family has done."""
+def recorded_tree(slots: int = 1, turns_of_fay: int = 0, responded: bool = True) -> ShadowTree:
+    """Return the tree with the calls of the family recorded."""
     shadow = ShadowTree(slots)
     for agent_id, name in ((ADA, "ada"), (EVE, "eve"), (FAY, "fay")):
         shadow.add_agent(agent_id, name, None)
@@ -165,7 +165,7 @@ def test_the_tree_is_what_the_system_shows(state: str) -> None:
     story = family()
     story.records["ada"]["state"] = state
     snapshot = story.snapshot()
-    told().check(view_of(snapshot), snapshot, REGISTRIES)
+    recorded_tree().check(view_of(snapshot), snapshot, REGISTRIES)
 
 
 def test_a_child_that_lives_is_its_parents() -> None:
@@ -191,10 +191,10 @@ def test_a_child_that_lives_is_its_parents() -> None:
 
 
 @pytest.mark.parametrize("change", [{"gated": True}, {"stopped": "EIO"}])
-def test_nobody_is_kept_from_running(change: dict[str, object]) -> None:
+def test_no_agent_is_stopped_or_gated(change: dict[str, object]) -> None:
     snapshot = family().snapshot()
     with pytest.raises(OutOfSync, match="a stopped or gated agent"):
-        told().check(view_of(snapshot, fay=change), snapshot, REGISTRIES)
+        recorded_tree().check(view_of(snapshot, fay=change), snapshot, REGISTRIES)
 
 
 @pytest.mark.parametrize(
@@ -210,14 +210,14 @@ def test_nobody_is_kept_from_running(change: dict[str, object]) -> None:
 def test_a_view_that_shows_an_agent_otherwise_is_noticed(change: dict[str, object]) -> None:
     snapshot = family().snapshot()
     with pytest.raises(OutOfSync, match="the view and the tree"):
-        told().check(view_of(snapshot, fay=change), snapshot, REGISTRIES)
+        recorded_tree().check(view_of(snapshot, fay=change), snapshot, REGISTRIES)
 
 
 def test_a_turn_that_the_logs_do_not_have_is_noticed() -> None:
     snapshot = family().snapshot()
     view = view_of(snapshot, fay={"turns": ("t9",)})
     with pytest.raises(OutOfSync, match="the logs and the tree"):
-        told(turns_of_fay=1).check(view, snapshot, REGISTRIES)
+        recorded_tree(turns_of_fay=1).check(view, snapshot, REGISTRIES)
 
 
 @pytest.mark.parametrize(("name", "state"), [("ada", "TERMINATED"), ("bob", "SUSPENDED")])
@@ -226,7 +226,7 @@ def test_a_record_says_whether_its_agent_lives(name: str, state: str) -> None:
     story.records[name]["state"] = state
     snapshot = story.snapshot()
     with pytest.raises(InvalidState):
-        told().check(view_of(snapshot), snapshot, REGISTRIES)
+        recorded_tree().check(view_of(snapshot), snapshot, REGISTRIES)
 
 
 def test_no_more_sessions_are_active_than_there_are_slots() -> None:
@@ -234,14 +234,14 @@ def test_no_more_sessions_are_active_than_there_are_slots() -> None:
     for name in ("ada", "fay"):
         story.records[name]["state"] = "ACTIVE"
     snapshot = story.snapshot()
-    told(slots=2).check(view_of(snapshot), snapshot, REGISTRIES)
+    recorded_tree(slots=2).check(view_of(snapshot), snapshot, REGISTRIES)
     with pytest.raises(InvalidState, match="slots"):
-        told(slots=1).check(view_of(snapshot), snapshot, REGISTRIES)
+        recorded_tree(slots=1).check(view_of(snapshot), snapshot, REGISTRIES)
 
 
 def test_user_has_every_result_once() -> None:
     snapshot = family().snapshot()
     with pytest.raises(OutOfSync, match="USER"):
-        told(responded=False).check(view_of(snapshot), snapshot, REGISTRIES)
+        recorded_tree(responded=False).check(view_of(snapshot), snapshot, REGISTRIES)
     with pytest.raises(OutOfSync, match="USER"):
-        told().check(view_of(snapshot, user=()), snapshot, REGISTRIES)
+        recorded_tree().check(view_of(snapshot, user=()), snapshot, REGISTRIES)

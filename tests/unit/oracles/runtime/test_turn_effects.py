@@ -1,4 +1,4 @@
-"""What a turn's line says of its tools' calls: all that they did, and nothing else."""
+"""The law of effects: a line contains the effects of its tool calls, and no others."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from typing import Any
 import pytest
 
 from oracles.runtime.violations import EffectsMismatch
-from oracles.violation import Phantom, TornRecord, Violation
-from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
-from tests.unit.oracles.runtime.team import Wrong, name_of, spawn, spawning, team
+from oracles.violation import Phantom, TornRecord
+from tests.unit.oracles.runtime.story import NOW_NS, Story, hexed, message
+from tests.unit.oracles.runtime.team import Case, check_case, spawn, spawning, team, title_of
 
-WRONG = Wrong()
 BOSS, WORKER, IDLE = hexed("a-boss"), hexed("a-worker"), hexed("a-idle")
 
 
-def check_inbox(story: Story) -> None:
+def check_inbox(story: Story) -> Any:
     """The boss looks into its inbox during its last turn."""
     new = {"messages": story.prompt_of("boss", ["r1"])}
     story.asked["t3"].calls.append(("check_inbox", {}, new))
     story.at("boss", "turn.complete", 1)["presented"].append("r1")
 
 
-def wait(story: Story) -> None:
+def wait(story: Story) -> Any:
     """The boss asks for a reminder and a notice, and takes both back in its next turn."""
     story.turn(
         "boss", "t4", "r1", subscribed=[{"subscription_id": "s2", "target": IDLE}],
@@ -42,7 +41,7 @@ def wait(story: Story) -> None:
     )  # fmt: skip
 
 
-def poke(story: Story, to: str, payload: object) -> None:
+def poke(story: Story, to: str, payload: object) -> Any:
     """The boss wants to poke its idle child; ``to`` and ``payload`` are what its line says."""
     note = message("m9", BOSS, to, "poke", payload)
     call = ("poke", {"to": "idle"}, {"message_id": "m9"})
@@ -56,91 +55,53 @@ def _readdress(story: Story, to: str) -> None:
     story.add("idle", "message.enqueued", **note | {"recipient": to})
 
 
-@WRONG.caught_by(TornRecord)
-def inbox_shows_a_message_otherwise_than_it_was_sent(story: Story) -> None:
-    check_inbox(story)
-    story.asked["t3"].calls[-1][2]["messages"][0]["payload"] = "tock"
-
-
-@WRONG.caught_by(EffectsMismatch)
-def line_spawns_whom_nobody_spawned(story: Story) -> None:
-    story.asked["t1"].calls.pop(1)
-
-
-@WRONG.caught_by(EffectsMismatch)
 def line_gates_another_child(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["controls"][0]["target"] = WORKER
     story.drop("idle", "tool.gate")
 
 
-@WRONG.caught_by(EffectsMismatch)
-def line_reaches_an_agent_and_not_user(story: Story) -> None:
-    _readdress(story, IDLE)
-
-
-@WRONG.caught_by(EffectsMismatch)
-def line_reaches_user_and_not_an_agent(story: Story) -> None:
-    story.asked["t3"].calls[-1][1]["to"] = "idle"
-
-
-@WRONG.caught_by(EffectsMismatch)
-def line_subscribes_to_another_agent(story: Story) -> None:
-    story.asked["t1"].calls[5][1]["name"] = "idle"
-
-
-@WRONG.caught_by(EffectsMismatch)
-def line_cancels_what_nobody_cancelled(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["cancelled"] = ["r1"]
-
-
-@WRONG.caught_by(EffectsMismatch)
-def line_unsubscribes_what_nobody_unsubscribed(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["unsubscribed"] = ["s1"]
-
-
-@WRONG.caught_by(EffectsMismatch)
-def cancellation_is_not_in_the_line(story: Story) -> None:
-    wait(story)
-    del story.at("boss", "turn.complete", 3)["cancelled"]
-
-
-@WRONG.caught_by(EffectsMismatch)
-def end_of_a_subscription_is_not_in_the_line(story: Story) -> None:
-    wait(story)
-    del story.at("boss", "turn.complete", 3)["unsubscribed"]
-
-
-@WRONG.caught_by(EffectsMismatch)
 def message_is_sent_as_a_poke(story: Story) -> None:
     story.at("boss", "turn.complete", 1)["outbox"][0]["kind"] = "poke"
     story.at("user", "message.enqueued")["kind"] = "poke"
 
 
-@WRONG.caught_by(EffectsMismatch)
-def message_replies_to_nothing(story: Story) -> None:
-    story.asked["t3"].calls[-1][1]["reply_to"] = "m5"
-
-
-@WRONG.caught_by(EffectsMismatch)
-def poke_says_something(story: Story) -> None:
-    poke(story, IDLE, "psst")
-
-
-@WRONG.caught_by(EffectsMismatch)
 def poke_is_not_in_the_line(story: Story) -> None:
     poke(story, IDLE, None)
     story.at("boss", "turn.complete", 2)["outbox"].clear()
     story.logs["idle"].pop()
 
 
-@WRONG.caught_by(EffectsMismatch)
-def poke_wakes_somebody_else(story: Story) -> None:
-    poke(story, "USER", None)
+WRONG: tuple[Case, ...] = (
+    ("a checked inbox shows other contents", TornRecord,
+     lambda s: (check_inbox(s), s.asked["t3"].calls[-1][2]["messages"][0].update(payload="tock"))),
+    ("the line spawns a child without a call", EffectsMismatch,
+     lambda s: s.asked["t1"].calls.pop(1)),
+    ("line gates another child", EffectsMismatch, line_gates_another_child),
+    ("line reaches an agent and not user", EffectsMismatch, lambda s: _readdress(s, IDLE)),
+    ("line reaches user and not an agent", EffectsMismatch,
+     lambda s: s.asked["t3"].calls[-1][1].update(to="idle")),
+    ("line subscribes to another agent", EffectsMismatch,
+     lambda s: s.asked["t1"].calls[5][1].update(name="idle")),
+    ("the line cancels a reminder without a call", EffectsMismatch,
+     lambda s: s.at("boss", "turn.complete", 1).update(cancelled=["r1"])),
+    ("the line ends a subscription without a call", EffectsMismatch,
+     lambda s: s.at("boss", "turn.complete", 1).update(unsubscribed=["s1"])),
+    ("cancellation is not in the line", EffectsMismatch,
+     lambda s: (wait(s), s.at("boss", "turn.complete", 3).pop("cancelled"))),
+    ("end of a subscription is not in the line", EffectsMismatch,
+     lambda s: (wait(s), s.at("boss", "turn.complete", 3).pop("unsubscribed"))),
+    ("message is sent as a poke", EffectsMismatch, message_is_sent_as_a_poke),
+    ("message replies to nothing", EffectsMismatch,
+     lambda s: s.asked["t3"].calls[-1][1].update(reply_to="m5")),
+    ("a poke has a payload", EffectsMismatch, lambda s: poke(s, IDLE, "psst")),
+    ("poke is not in the line", EffectsMismatch, poke_is_not_in_the_line),
+    ("a poke goes to another agent", EffectsMismatch, lambda s: poke(s, "USER", None)),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
-def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
-    WRONG.judge(change, violation)
+@pytest.mark.parametrize("case", WRONG, ids=title_of)
+def test_a_broken_law_is_reported(case: Case) -> None:
+    check_case(case)
 
 
 @pytest.mark.parametrize("key", ["name", "instructions", "provider", "model"])
@@ -239,7 +200,7 @@ def test_a_turn_whose_line_is_plain_has_lost_what_was_called_in_it(call: Any) ->
 
 
 @pytest.mark.parametrize(("name", "is_right"), [("kid", True), ("worker", False)])
-def test_a_child_that_is_not_born_yet_is_known_by_its_promise(name: str, is_right: bool) -> None:
+def test_a_child_without_a_log_is_named_by_its_spawn(name: str, is_right: bool) -> None:
     story = team()
     story.turn("boss", "t4", "r1", spawned=[spawn("kid")], calls=[spawning("kid")])
     story.send("m9", "boss", 0)

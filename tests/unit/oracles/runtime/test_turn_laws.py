@@ -1,4 +1,4 @@
-"""The laws between the outside world and the log: answers, prompts, effects, conversations."""
+"""The laws between providers and logs: answers, prompts, effects, conversations."""
 
 from __future__ import annotations
 
@@ -14,77 +14,44 @@ from oracles.runtime.violations import (
     PresentedMismatch,
     UnpresentedDelivery,
 )
-from oracles.violation import Phantom, Resurrected, TornRecord, Violation
-from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
-from tests.unit.oracles.runtime.team import Wrong, bounce, name_of, team
+from oracles.violation import Phantom, Resurrected, TornRecord
+from tests.unit.oracles.runtime.story import NOW_NS, Story, hexed, message
+from tests.unit.oracles.runtime.team import Case, bounce, check_case, team, title_of
 
-WRONG = Wrong()
 BOSS, IDLE = hexed("a-boss"), hexed("a-idle")
 
 
-@WRONG.caught_by(PrematureCommit)
-def answer_was_cut_short(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["response"] = "answer of"
-
-
-@WRONG.caught_by(PrematureCommit)
 def answer_never_came(story: Story) -> None:
     story.asked["t3"].answer = None
 
 
-@WRONG.caught_by(Phantom)
-def provider_was_never_asked(story: Story) -> None:
-    del story.asked["t3"]
-
-
-@WRONG.caught_by(UnpresentedDelivery)
-def message_is_consumed_that_came_during_the_turn(story: Story) -> None:
-    story.at("boss", "turn.complete", 1)["presented"].append("r1")
-
-
-@WRONG.caught_by(PresentedMismatch)
-def inbox_was_checked_and_the_line_forgets_it(story: Story) -> None:
+def line_lacks_a_message_of_a_checked_inbox(story: Story) -> None:
     new = {"messages": story.prompt_of("boss", ["r1"])}
     story.asked["t3"].calls.append(("check_inbox", {}, new))
 
 
-@WRONG.caught_by(PresentedMismatch)
 def provider_got_another_prompt_than_the_log(story: Story) -> None:
     story.asked["t3"].prompt = story.asked["t3"].prompt + " "
 
 
-@WRONG.caught_by(TornRecord)
-def message_is_shown_otherwise_than_it_was_sent(story: Story) -> None:
+def prompt_shows_other_contents(story: Story) -> None:
     start = story.at("boss", "turn.start", 1)
     start["prompt"] = story.asked["t3"].prompt = start["prompt"].replace('"soon"', '"never"')
 
 
-@WRONG.caught_by(ConversationMismatch)
 def turn_is_asked_for_in_the_conversation_of_another_session(story: Story) -> None:
     story.asked["t3"].session = hexed("s-idle")
 
 
-@WRONG.caught_by(ConversationMismatch)
-def service_has_forgotten_a_turn(story: Story) -> None:
+def service_lacks_a_turn(story: Story) -> None:
     story.asked["t3"].superset = True
     story.asked["t3"].history.pop()
 
 
-@WRONG.caught_by(ConversationMismatch)
 def service_remembers_the_turns_in_another_order(story: Story) -> None:
     bounce(story)
     story.asked["t4"].superset = True
     story.asked["t4"].history.reverse()
-
-
-@WRONG.caught_by(EffectsMismatch)
-def reminder_is_due_later_than_it_was_asked_for(story: Story) -> None:
-    remind(story, due_ns=NOW_NS + 10)
-
-
-@WRONG.caught_by(EffectsMismatch)
-def reminder_is_due_earlier_than_it_was_asked_for(story: Story) -> None:
-    remind(story, due_ns=NOW_NS - 1_000_000)
 
 
 def remind(story: Story, due_ns: int) -> None:
@@ -96,88 +63,91 @@ def remind(story: Story, due_ns: int) -> None:
     line["reminders"] = [{"reminder_id": "r9", "due_ns": due_ns, "payload": 0}]
 
 
-@WRONG.caught_by(EffectsMismatch)
 def message_was_sent_and_is_not_in_the_line(story: Story) -> None:
     call = ("send_message", {"to": "idle", "payload": 0}, {"message_id": "m9"})
     story.asked["t3"].calls.append(call)
 
 
-@WRONG.caught_by(EffectsMismatch)
-def line_sends_what_nobody_sent(story: Story) -> None:
-    story.asked["t3"].calls.pop()
-
-
-@WRONG.caught_by(EffectsMismatch)
 def refused_call_has_an_effect(story: Story) -> None:
     name, arguments, _ = story.asked["t3"].calls.pop()
     story.asked["t3"].calls.append((name, arguments, {"error": "no"}))
 
 
-@WRONG.caught_by(EffectsMismatch)
-def line_sends_another_payload(story: Story) -> None:
-    story.asked["t3"].calls[-1][1]["payload"] = "nothing done"
-
-
-@WRONG.caught_by(EffectsMismatch)
-def line_reaches_somebody_else(story: Story) -> None:
-    story.asked["t1"].calls[2][1]["to"] = "idle"
-
-
-@WRONG.caught_by(EffectsMismatch)
 def spawn_is_not_in_the_line(story: Story) -> None:
     call = ("spawn_agent", {"name": "x", "instructions": ""}, {"agent_id": hexed("a-x")})
     story.asked["t3"].calls.append(call)
 
 
-@WRONG.caught_by(EffectsMismatch)
-def metadata_is_not_what_was_set(story: Story) -> None:
-    story.asked["t1"].calls[-1][1]["value"] = "wild"
-
-
-@WRONG.caught_by(EffectsMismatch)
-def gate_is_not_in_the_line(story: Story) -> None:
-    story.asked["t3"].calls.insert(0, ("gate", {"name": "idle"}, {}))
-
-
-@WRONG.caught_by(EffectsMismatch)
-def only_gate_of_a_turn_is_not_in_the_line(story: Story) -> None:
-    story.asked["t1"].calls.append(("gate", {"name": "idle"}, {}))
-
-
-@WRONG.caught_by(EffectsMismatch)
 def reminder_is_not_in_the_line(story: Story) -> None:
     call = ("remind_me", {"delay_ns": 1, "payload": 0}, {"reminder_id": "r9"})
     story.asked["t3"].calls.append(call)
 
 
-@WRONG.caught_by(EffectsMismatch)
 def subscription_is_not_in_the_line(story: Story) -> None:
     story.asked["t3"].calls.append(("subscribe", {"name": "idle"}, {"subscription_id": "s9"}))
 
 
-@WRONG.caught_by(EffectsMismatch)
-def completion_is_not_in_the_line(story: Story) -> None:
-    story.asked["t3"].calls.append(("complete", {"result": "all done"}, {}))
-
-
-@WRONG.caught_by(ConversationMismatch)
-def bare_model_is_told_too_little(story: Story) -> None:
-    story.asked["t3"].history.clear()
-
-
-@WRONG.caught_by(ConversationMismatch)
-def bare_model_is_told_another_answer(story: Story) -> None:
+def bare_model_is_given_another_answer(story: Story) -> None:
     story.asked["t3"].history[0] = (story.asked["t1"].prompt, "no")
 
 
-@WRONG.caught_by(ConversationMismatch)
-def bare_model_is_told_another_prompt(story: Story) -> None:
+def bare_model_is_given_another_prompt(story: Story) -> None:
     story.asked["t3"].history[0] = ("[]", "answer of t1")
 
 
-@pytest.mark.parametrize(("change", "violation"), WRONG.stories, ids=name_of)
-def test_what_may_not_happen_is_noticed(change: Break, violation: type[Violation]) -> None:
-    WRONG.judge(change, violation)
+WRONG: tuple[Case, ...] = (
+    ("answer was cut short", PrematureCommit,
+     lambda s: s.at("boss", "turn.complete", 1).update(response="answer of")),
+    ("answer never came", PrematureCommit, answer_never_came),
+    ("provider was never asked", Phantom, lambda s: s.asked.pop("t3")),
+    ("message is consumed that came during the turn", UnpresentedDelivery,
+     lambda s: s.at("boss", "turn.complete", 1)["presented"].append("r1")),
+    ("the line lacks a message of a checked inbox", PresentedMismatch,
+     line_lacks_a_message_of_a_checked_inbox),
+    ("provider got another prompt than the log", PresentedMismatch,
+     provider_got_another_prompt_than_the_log),
+    ("a prompt shows other contents", TornRecord, prompt_shows_other_contents),
+    ("turn is asked for in the conversation of another session", ConversationMismatch,
+     turn_is_asked_for_in_the_conversation_of_another_session),
+    ("a service lacks a turn", ConversationMismatch, service_lacks_a_turn),
+    ("service remembers the turns in another order", ConversationMismatch,
+     service_remembers_the_turns_in_another_order),
+    ("reminder is due later than it was asked for", EffectsMismatch,
+     lambda s: remind(s, due_ns=NOW_NS + 10)),
+    ("reminder is due earlier than it was asked for", EffectsMismatch,
+     lambda s: remind(s, due_ns=NOW_NS - 1000000)),
+    ("message was sent and is not in the line", EffectsMismatch,
+     message_was_sent_and_is_not_in_the_line),
+    ("the line sends a message without a call", EffectsMismatch,
+     lambda s: s.asked["t3"].calls.pop()),
+    ("refused call has an effect", EffectsMismatch, refused_call_has_an_effect),
+    ("line sends another payload", EffectsMismatch,
+     lambda s: s.asked["t3"].calls[-1][1].update(payload="nothing done")),
+    ("the line sends to another agent", EffectsMismatch,
+     lambda s: s.asked["t1"].calls[2][1].update(to="idle")),
+    ("spawn is not in the line", EffectsMismatch, spawn_is_not_in_the_line),
+    ("metadata is not what was set", EffectsMismatch,
+     lambda s: s.asked["t1"].calls[-1][1].update(value="wild")),
+    ("gate is not in the line", EffectsMismatch,
+     lambda s: s.asked["t3"].calls.insert(0, ("gate", {"name": "idle"}, {}))),
+    ("only gate of a turn is not in the line", EffectsMismatch,
+     lambda s: s.asked["t1"].calls.append(("gate", {"name": "idle"}, {}))),
+    ("reminder is not in the line", EffectsMismatch, reminder_is_not_in_the_line),
+    ("subscription is not in the line", EffectsMismatch, subscription_is_not_in_the_line),
+    ("completion is not in the line", EffectsMismatch,
+     lambda s: s.asked["t3"].calls.append(("complete", {"result": "all done"}, {}))),
+    ("a bare model is given too few turns", ConversationMismatch,
+     lambda s: s.asked["t3"].history.clear()),
+    ("a bare model is given another answer", ConversationMismatch,
+     bare_model_is_given_another_answer),
+    ("a bare model is given another prompt", ConversationMismatch,
+     bare_model_is_given_another_prompt),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG, ids=title_of)
+def test_a_broken_law_is_reported(case: Case) -> None:
+    check_case(case)
 
 
 def test_a_checked_inbox_counts_as_shown() -> None:
@@ -201,7 +171,7 @@ def test_a_prompt_shows_a_message_as_it_is(changes: Mapping[str, object]) -> Non
         story.settle()
 
 
-def test_nobody_knows_what_a_service_remembers() -> None:
+def test_a_turn_without_a_history_is_not_compared_with_one() -> None:
     story = team()
     asked = story.asked.pop("t3")
     shadow = story.shadow()
@@ -213,13 +183,13 @@ def test_nobody_knows_what_a_service_remembers() -> None:
     shadow.settle(shadow.read(story.files()))
 
 
-def test_nobody_knows_the_prompt_of_a_turn_whose_beginning_was_damaged() -> None:
+def test_a_turn_without_its_start_is_accepted() -> None:
     story = team()
     story.drop("boss", "turn.start")
     story.settle()
 
 
-def test_without_a_witness_the_turns_are_not_judged() -> None:
+def test_without_provider_records_turns_are_not_judged() -> None:
     story = team()
     story.asked.clear()
     shadow = story.shadow()

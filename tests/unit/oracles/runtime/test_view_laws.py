@@ -1,4 +1,4 @@
-"""What a view may leave out, and what it must say when nothing is under way."""
+"""The laws of views: running, idle and quiesced."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ended() -> Story:
         {"boss": {"stopped": "EIO", "name": "chef", "turns": ("t1",)}},
     ],
 )
-def test_at_rest_neither_the_ended_are_ready_to_run_nor_the_stopped_up_to_date(
+def test_idle_neither_the_ended_are_ready_to_run_nor_the_stopped_up_to_date(
     changes: Changes,
 ) -> None:
     story = ended()
@@ -42,7 +42,7 @@ def test_at_rest_neither_the_ended_are_ready_to_run_nor_the_stopped_up_to_date(
     story.settle().check_view(view_of(snapshot, **changes), snapshot, idle=True)
 
 
-def test_at_rest_no_permit_outlives_its_gate() -> None:
+def test_idle_no_permit_outlives_its_gate() -> None:
     story = team()
     control = {"control_id": "c3", "target": IDLE, "op": "ungate"}
     story.turn("boss", "t4", "r1", controls=[control], calls=[("ungate", {"name": "idle"}, {})])
@@ -51,13 +51,13 @@ def test_at_rest_no_permit_outlives_its_gate() -> None:
     story.settle().check_view(view_of(snapshot, idle={"permits": 0}), snapshot, idle=True)
 
 
-def test_at_rest_a_view_may_forget_who_has_ended() -> None:
+def test_idle_a_view_may_forget_who_has_ended() -> None:
     story = team()
     snapshot = story.snapshot()
     story.settle().check_view(view_of(snapshot, hidden=("worker",)), snapshot, idle=True)
 
 
-def test_at_rest_a_view_does_not_show_what_user_has_acknowledged() -> None:
+def test_idle_a_view_does_not_show_what_user_has_acknowledged() -> None:
     story = team()
     story.add("user", "message.delivered", message_id="m6")
     snapshot = story.snapshot()
@@ -72,7 +72,7 @@ def test_at_rest_a_view_does_not_show_what_user_has_acknowledged() -> None:
         {"boss": {"stopped": "EIO", "pending": ("m99",)}},
     ],
 )
-def test_at_rest_a_view_invents_nothing(changes: Changes) -> None:
+def test_idle_a_view_invents_nothing(changes: Changes) -> None:
     story = team()
     snapshot = story.snapshot()
     with pytest.raises(Phantom):
@@ -128,7 +128,7 @@ def _says_what_nobody_asked(story: Story) -> None:
         (_says_what_nobody_asked, Phantom),
     ],
 )
-def test_when_all_is_quiet_all_is_done(change: Break, violation: type[Violation]) -> None:
+def test_quiesced_all_accepted_work_is_done(change: Break, violation: type[Violation]) -> None:
     story = team()
     change(story)
     snapshot = story.snapshot()
