@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,15 +14,19 @@ from typing import Final
 
 import click
 
-import powercut
-import sim
 from powercut.cli.exit_code import ExitCode
 from sim.errors import EscapedSimulation, HarnessError, UnsupportedOperation
 
 _FRAME: Final = re.compile(r'File "(.+?)", line (\d+), in (\S+)')
+_FOLDERS: Final = (
+    Path(__file__).parents[2],
+    Path(str(sys.modules[HarnessError.__module__].__file__)).parents[1],
+)
+"""Those of ``powercut`` and of ``sim``: equal in a checkout, not in an installed wheel."""
+
 _ENGINE: Final = tuple(
-    str(Path(package.__path__[0]).parent / name) + os.sep
-    for package in (sim, powercut)
+    str(folder / name) + os.sep
+    for folder in _FOLDERS
     for name in ("sim", "faults", "oracles", "powercut")
 )
 
