@@ -123,7 +123,7 @@ class AttributeCalls(ProcessState):
         if times_ns is None:
             now_ns = self.disk.now_ns()
             times_ns = now_ns, now_ns
-        self.disk.set_attributes(self._own(inode), self._text(where), times_ns=times_ns)
+        self.disk.set_attributes(inode, self._text(where), times_ns=times_ns)
 
     # -- shared ----------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class AttributeCalls(ProcessState):
         mode = stat.S_IFMT(inode.mode) | mode & 0o7777
         if not identity.keeps_setgid(inode.gid):
             mode &= ~stat.S_ISGID
-        self.disk.set_attributes(self._own(inode), text, mode=mode)
+        self.disk.set_attributes(inode, text, mode=mode)
 
     def _set_owner(self, inode: Inode, uid: int, gid: int, text: str, path: object = None) -> None:
         identity = self._identity
@@ -142,7 +142,7 @@ class AttributeCalls(ProcessState):
         if not self._may_give(inode, uid, gid) or (mode != inode.mode and not identity.owns(inode)):
             raise os_error(errno.EPERM, path)
         self.disk.set_attributes(
-            self._own(inode),
+            inode,
             text,
             mode=mode,
             uid=None if uid == UNCHANGED else uid,

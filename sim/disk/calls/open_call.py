@@ -83,7 +83,6 @@ class OpenCall(ProcessState):
             self._check_access(inode, flags, path)
         disk = self.disk
         if flags.truncate:
-            inode = self._own(inode)
             self._drop_privileges(inode, text)
             disk.resize(inode, 0, text)
         errors = disk.sync_errors.get(inode.number, 0)
@@ -111,5 +110,5 @@ class OpenCall(ProcessState):
         identity = self._identity
         mode = S_IFREG | identity.mode_in(directory, mode) & self._unmasked
         owner = identity.owner_in(directory)
-        inode = self.disk.create(self._own(directory), name, mode, text, "", owner)
+        inode = self.disk.create(directory, name, mode, text, "", owner)
         return self._descriptors.open(inode.number, text, flags, False, 0)

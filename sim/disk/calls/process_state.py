@@ -118,10 +118,6 @@ class ProcessState:
         cache = self._cache
         return cache.changed.get(number) or cache.base[number]
 
-    def _own(self, inode: Inode) -> Inode:
-        """Return the same inode for changing."""
-        return self._cache.own(inode.number)
-
     # -- paths -----------------------------------------------------------------------------
 
     def _parent(
@@ -139,7 +135,7 @@ class ProcessState:
         walk = self._walk(path, path2)
         directory = walk.parent(name, self._start(name, dir_fd, path, path2))
         if head is not None and self._trusted and not walk.links:
-            directory = self._dentries[head] = self._own(directory)
+            directory = self._dentries[head] = self._cache.own(directory.number)
         return directory
 
     def _resolve(
