@@ -96,7 +96,9 @@ class SimulatedAgentService:
     async def resume(self, identity: str) -> None:
         """Prepare a conversation; ``ConversationLost`` if there is none of this name."""
         await asyncio.sleep(0)
-        if identity in self._conversations and self._ledger.faults.fire(ProviderFault.FORGOTTEN):
+        if identity in self._conversations and self._ledger.faults.fire(
+            ProviderFault.CONVERSATION_LOST
+        ):
             del self._conversations[identity]
         self._require(identity)
 

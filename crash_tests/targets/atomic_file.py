@@ -1,4 +1,4 @@
-"""One file replaced as a whole, under crashes and faults: write, read."""
+"""One file that is replaced atomically, under crashes and faults."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ NAME: Final = "state.json"
 PATH: Final = f"{DIRECTORY}/{NAME}"
 
 WriteFile = Callable[[FileSystem, str, bytes, Ids], None]
-"""Replaces a file: files, path, content, ids; durable when it returns."""
+"""Replaces a file durably: files, path, content, ids."""
 
 
 class AtomicFileTarget(SystemTarget):
-    """One file and its shadow.
+    """One file and its shadow; ``write`` replaces the file.
 
-    Its recovery is what a program that owns such a file does at boot: sweep what a crash
-    left, and put a barrier on the directory, so that what it reads is durable.
+    Its recovery sweeps temporary files and syncs the directory, so that the content that a
+    program reads at boot is durable.
     """
 
     def __init__(self, tag: str, write: WriteFile) -> None:
@@ -47,7 +47,7 @@ class AtomicFileTarget(SystemTarget):
         )
 
     def recover(self, host: Host) -> None:
-        """Make the directory, sweep it, and make durable what will be read."""
+        """Create the directory, sweep it and sync it."""
         self._host = host
         make_durable_directory(host.files, DIRECTORY)
         if sweep_temporaries(host.files, DIRECTORY):
@@ -55,7 +55,7 @@ class AtomicFileTarget(SystemTarget):
         host.files.sync_dir(DIRECTORY)
 
     def check_recovered(self) -> None:
-        """Look at the file, and at what lies beside it."""
+        """Check the content of the file, and that no other file is left."""
         try:
             actual = self._content()
         except OSError:
@@ -68,7 +68,7 @@ class AtomicFileTarget(SystemTarget):
             self.marks.reach(IN_FLIGHT_KEPT if happened else IN_FLIGHT_LOST)
         for name in self._host.files.listdir(DIRECTORY):
             if name != NAME:
-                raise Garbage("a file is left that nothing will ever read", name=name)
+                raise Garbage("a file is left that is never read", name=name)
 
     def _propose_write(self, choices: Choices) -> Arguments:
         return {"text": text(choices)}
@@ -106,5 +106,5 @@ class AtomicFileTarget(SystemTarget):
 
 
 def atomic_file() -> AtomicFileTarget:
-    """Return the system's own ``write_atomic``."""
+    """Return a target of ``write_atomic``."""
     return AtomicFileTarget("atomic-file", write_atomic)

@@ -1,11 +1,10 @@
-"""The event log under crashes and faults, in both framings: append, note, rest, read, reopen."""
+"""The event log under crashes and faults, in both framings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
 from oracles.marks import (
@@ -29,7 +28,6 @@ from system.errors import LogStopped, StorageError
 from system.ports import Host, Json, JsonObject
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
-from system.storage.line import Line
 from system.storage.log_report import LogReport, PendingVerdict
 
 SESSION: Final = "5e551011c0ffee00decaf000000000ff"
@@ -43,33 +41,15 @@ EVENTS: Final = ("turn.start", "turn.complete", "message.enqueued", "agent.creat
 _KNOWN: Final = re.compile(r"events\.jsonl(\.quarantine\.\d+)?|events\.pending\.quarantine\.\d+")
 
 
-class Log(Protocol):
-    """What the machine needs of a log; ``EventLog`` and its planted holes have it."""
-
-    report: LogReport
-    recovered: tuple[Line, ...]
-
-    def append(self, event: str, data: JsonObject) -> Line: ...
-    def append_all(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]: ...
-    def append_unsynced(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]: ...
-    def lines(self) -> Iterable[Line]: ...
-    def park(self) -> None: ...
-    def close(self) -> None: ...
-
-
-OpenLog = Callable[[Host, str, str], Log]
-"""Opens and recovers a log: host, path, session id."""
-
-
 class Entry(NamedTuple):
-    """What was asked to be kept; a number in its data makes each entry of a run different."""
+    """The event and data of one line; a number in the data makes each entry of a run unique."""
 
     event: str
     data: JsonObject
 
 
 class EventLogTarget(SystemTarget):
-    """One log, its shadow, and five things to do: append, note, rest, read, reopen."""
+    """One log and its shadow."""
 
     actions_per_crash = 2
     expected_marks: Sequence[str] = (
@@ -79,9 +59,9 @@ class EventLogTarget(SystemTarget):
         STOPPED_BY_SYNC,
     )
 
-    def __init__(self, tag: str, open_log: OpenLog) -> None:
+    def __init__(self, tag: str, framing: Framing) -> None:
         self.tag = tag
-        self._open_log = open_log
+        self._framing = framing
         self._shadow: ShadowLog[Entry] = ShadowLog()
         self._written = 0
         self._open = False
@@ -89,7 +69,7 @@ class EventLogTarget(SystemTarget):
         self._losses = 0
         self._faulty = False
         self._host: Host
-        self._log: Log
+        self._log: EventLog
 
     def actions(self) -> Sequence[ActionKind]:
         """Return append, append unsynced, read, reopen and park."""
@@ -112,11 +92,11 @@ class EventLogTarget(SystemTarget):
         self._host = host
         self._faulty |= bool(self.fault_plan)
         self._open = self._stopped = False
-        self._log = self._open_log(host, PATH, SESSION)
+        self._log = EventLog.open(host, PATH, SESSION, self._framing)
         self._open = True
 
     def check_recovered(self) -> None:
-        """Look at everything that recovery left: lines, report, files."""
+        """Check the lines, the report and the files of the recovery."""
         doubtful = not self._shadow.settled
         actual = [Entry(line.event, line.data) for line in self._log.recovered]
         unsynced_kept = not self._faulty and self._losses == self._count_losses()
@@ -124,8 +104,8 @@ class EventLogTarget(SystemTarget):
         self._losses, self._faulty = self._count_losses(), False
         if doubtful:
             self.marks.reach(IN_FLIGHT_KEPT if happened else IN_FLIGHT_LOST)
-        self._judge_report(self._log.report, doubtful=doubtful)
-        self._judge_files()
+        self._check_report(self._log.report, doubtful=doubtful)
+        self._check_files()
         self._read({})
 
     # -- actions -----------------------------------------------------------------------
@@ -169,18 +149,18 @@ class EventLogTarget(SystemTarget):
         return "parked"
 
     def _begin(self, arguments: Arguments) -> list[Entry]:
-        """Return the entries that the arguments ask for, and tell the shadow."""
+        """Return the entries of an append, which are in flight for the shadow from now on."""
         self._faulty |= bool(self.fault_plan)
         entries = []
-        for text_of_line in _texts(arguments):
+        for line_text in _texts(arguments):
             self._written += 1
-            data: JsonObject = {"number": self._written, "text": str(text_of_line)}
+            data: JsonObject = {"number": self._written, "text": str(line_text)}
             entries.append(Entry(str(arguments["event"]), data))
         self._shadow.begin(*entries)
         return entries
 
     def _not_written(self, refused: OSError | StorageError) -> str:
-        """Tell the shadow of a refusal; only a log that stops does not know what it kept."""
+        """Report a refusal to the shadow; only a log that has stopped may have kept the lines."""
         if isinstance(refused, LogStopped) and not self._stopped:
             self._shadow.stop()
         else:
@@ -208,7 +188,7 @@ class EventLogTarget(SystemTarget):
     def _reopen(self, _arguments: Arguments) -> str:
         try:
             if self._open:
-                # It is closed even when this raises.
+                # A log is closed even if ``close`` raises.
                 self._open = False
                 self._log.close()
             self.recover(self._host)
@@ -217,23 +197,26 @@ class EventLogTarget(SystemTarget):
         self.check_recovered()
         return "reopened"
 
-    # -- looking -----------------------------------------------------------------------
+    # -- checks ------------------------------------------------------------------------
 
     def _entries(self) -> list[Entry]:
         return [Entry(line.event, line.data) for line in self._log.lines()]
 
     def _count_losses(self) -> int:
-        """Return how many power cuts took something; without one, what was noted is there."""
+        """Return the number of power cuts that lost or tore operations.
+
+        Without one, unsynced lines survive a crash.
+        """
         return self.marks.count(POWER_CUT_LOST) + self.marks.count(TORN)
 
-    def _judge_files(self) -> None:
-        """Nothing is left beside the log but what was put aside."""
+    def _check_files(self) -> None:
+        """Check that the directory contains the log and its quarantine files only."""
         for name in self._host.files.listdir(DIRECTORY):
             if not _KNOWN.fullmatch(name):
-                raise Garbage("a file is left that nothing will ever read", name=name)
+                raise Garbage("a file is left that is never read", name=name)
 
-    def _judge_report(self, report: LogReport, *, doubtful: bool) -> None:
-        """A crash damages nothing but what was not durable yet."""
+    def _check_report(self, report: LogReport, *, doubtful: bool) -> None:
+        """Check that the report names no damage of durable lines."""
         marks = self.marks
         if report.missing or any(not damage.tail for damage in report.damaged):
             raise FalseAlarm("recovery reports damage that no crash can do", report=report)
@@ -269,12 +252,12 @@ def _texts(arguments: Arguments) -> list[Json]:
 
 def framed() -> EventLogTarget:
     """Return the event log with the framing ``framed``."""
-    return EventLogTarget("event-log-framed", partial(EventLog.open, framing=Framing.FRAMED))
+    return EventLogTarget("event-log-framed", Framing.FRAMED)
 
 
 def pending() -> EventLogTarget:
     """Return the event log with the framing ``pending``."""
-    target = EventLogTarget("event-log-pending", partial(EventLog.open, framing=Framing.PENDING))
+    target = EventLogTarget("event-log-pending", Framing.PENDING)
     pending_marks = (PENDING_REPLAYED, PENDING_REJECTED)
     target.expected_marks = (*target.expected_marks, *pending_marks)
     return target

@@ -1,4 +1,4 @@
-"""What a demo has told of itself over all its lives, held against what is on the disk."""
+"""The output of a demo over all its processes, compared with the files of its root."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from system.demo.jobs import INSTRUCTIONS, LEAD, REQUEST_ID, TEAM_ID, job, job_i
 
 
 def files_of(root: Path) -> Mapping[str, bytes]:
-    """Read a root as the oracle wants it; an empty directory ends with a slash."""
+    """Return the files of a root as the oracle reads them; an empty directory ends with a slash."""
     files: dict[str, bytes] = {}
     for path in root.rglob("*"):
         name = path.relative_to(root).as_posix()
@@ -25,26 +25,26 @@ def files_of(root: Path) -> Mapping[str, bytes]:
 
 
 class DemoLedger:
-    """Reads the lines of the demo, as they come, for the runtime's shadow.
+    """Passes the output lines of the demo on to the runtime's shadow.
 
-    The operator of the demo does one thing after another, in an order that is known. So
-    what a child did after its last line, and did not live to tell, is in flight.
+    The operator of the demo makes its calls one after the other, in a fixed order. The call
+    after the last line of a killed process is therefore in flight.
     """
 
     def __init__(self, root: Path) -> None:
         self.shadow = ShadowRuntime(turns=None)
-        self.facts: set[str] = set()
+        self.lines: set[str] = set()
         self._root = root
         self._lead = ""
         self._received: set[str] = set()
         self._acknowledged: set[str] = set()
 
-    def begin_life(self) -> None:
-        """A child was started: the first that it does is to ask for the lead."""
+    def begin_process(self) -> None:
+        """Begin the first call of a new process, which creates the lead."""
         self.shadow.operator.creates.begin(REQUEST_ID, LEAD, INSTRUCTIONS, "scripted", "")
 
-    def hear(self, line: str) -> None:
-        """Take in one line."""
+    def add(self, line: str) -> None:
+        """Record one line of output."""
         operator = self.shadow.operator
         match line.split(" "):
             case ["ack", "create", request_id, agent_id]:
@@ -64,22 +64,22 @@ class DemoLedger:
                 self._acknowledged.add(message_id)
             case _:
                 return
-        self.facts.add(line)
+        self.lines.add(line)
 
     def read(self) -> RootSnapshot:
-        """Read the root, and judge it as it may be at any moment, no process at work."""
+        """Read the root while no process runs, and check it."""
         snapshot = self.shadow.read(files_of(self._root))
         self.shadow.check(snapshot, time.time_ns())
-        assert self._received <= set(snapshot.user.enqueued), "what the operator was told is gone"
+        assert self._received <= set(snapshot.user.enqueued), "a shown message is gone"
         return snapshot
 
     def settle(self) -> None:
-        """Read the root after a recovery, and resolve what was in flight."""
+        """Read the root after a recovery, and resolve the calls in flight."""
         self.shadow.settle(self.read(), time.time_ns())
 
     def check_done(self, snapshot: RootSnapshot, jobs: int) -> None:
-        """Every job was reported to USER exactly once, and USER has acknowledged all."""
-        told = [json.dumps(message.payload) for message in snapshot.user.enqueued.values()]
+        """Check that USER got each result exactly once and has acknowledged all of them."""
+        results = [json.dumps(message.payload) for message in snapshot.user.enqueued.values()]
         expected = [json.dumps(result(number)) for number in range(1, jobs + 1)]
-        assert sorted(told) == sorted(expected)
+        assert sorted(results) == sorted(expected)
         assert self._acknowledged <= set(snapshot.user.delivered) == set(snapshot.user.enqueued)

@@ -1,4 +1,4 @@
-"""A real child process that runs the demo, is killed with SIGKILL, and has told what it did."""
+"""A real child process that runs the demo, prints its progress and is killed with SIGKILL."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from tests.meta.source_tree import ROOT
 
 SECONDS = 60
-"""How long one child may live; it needs less than one."""
+"""Limit of one process; it needs less than one second."""
 
 
 class DemoProcess:
-    """``python -m system demo`` on ``root``; ``hear`` is given every line that it has written."""
+    """``python -m system demo`` on ``root``; ``on_line`` is called with every output line."""
 
-    def __init__(self, root: Path, jobs: int, framing: str, hear: Callable[[str], None]) -> None:
-        self._hear = hear
+    def __init__(self, root: Path, jobs: int, framing: str, on_line: Callable[[str], None]) -> None:
+        self._on_line = on_line
         self._errors = root.with_suffix(".stderr")
         arguments = ["demo", "--root", str(root), "--jobs", str(jobs), "--framing", framing]
         with self._errors.open("wb") as errors:
@@ -32,28 +32,31 @@ class DemoProcess:
                 text=True,
             )
 
-    def heard(self) -> Iterator[str]:
-        """Yield each line when it comes; ``hear`` has had it. It ends when the child does."""
+    def lines(self) -> Iterator[str]:
+        """Yield each line as soon as it is written, until the process ends."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            # Half a line was written by a child that was killed meanwhile: it has told nothing.
+            # A killed process may have written a part of a line, which proves nothing.
             if line.endswith("\n"):
-                self._hear(line[:-1])
+                self._on_line(line[:-1])
                 yield line[:-1]
 
     def kill(self, delay_seconds: float) -> bool:
-        """Kill it after a delay, and hear the rest; whether it had not ended before."""
+        """Kill the process after a delay and read its remaining lines.
+
+        Return whether it was killed before it ended by itself.
+        """
         try:
             self._process.wait(delay_seconds)
         except subprocess.TimeoutExpired:
             self._process.kill()
-        for _line in self.heard():
+        for _line in self.lines():
             pass
         return self._ended() == -signal.SIGKILL
 
     def finish(self) -> tuple[int, str]:
-        """Hear it to its end; return its exit code and what it has written to stderr."""
-        for _line in self.heard():
+        """Read all lines until the process ends; return its exit code and its stderr."""
+        for _line in self.lines():
             pass
         return self._ended(), self._errors.read_text("utf-8")
 

@@ -1,10 +1,9 @@
-"""Every recovery of a wreck that is crashed, and what the next one makes of it.
+"""Crashes of the recovery of a damaged root, compared with its uncrashed recovery.
 
-What an uncrashed recovery leaves is the measure. A crashed one that is recovered must leave
-**the same**: the same files, the same records, the same lines in the same order, but for what
-tells when a line was written (``ts``, ``durable``, timestamps of messages, ``downtime_ns``)
-and the epoch in the lock. What a power cut tore of the recovery's own lines may lie beside
-them, put aside.
+A crashed recovery that is recovered must leave the same files, records and lines, in the same
+order, as an uncrashed one. Times (``ts``, ``durable``, timestamps of messages, ``downtime_ns``)
+and the epoch in the lock may differ, and there may be more quarantine files: lines of the
+recovery itself that a power cut has torn.
 """
 
 from __future__ import annotations
@@ -37,23 +36,23 @@ from system.providers.scripted import ScriptedProvider
 from system.recovery.recovery import PASSES
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
-from tests.crash_tests.wreck import shadow, wreck
+from tests.crash_tests.damaged_root import damaged_root, shadow
 
 PASS_NAMES: Final = tuple(recover.__name__ for recover in PASSES)
 MOST_STATES: Final = 12
 NESTED_EVERY: Final = 24
-"""The recovery from every so many crashes is crashed again, at every operation."""
+"""Operations per recovery that is crashed again, at every operation of its own."""
 
 _WHEN: Final = frozenset(("timestamp", "downtime_ns"))
 
 
 class NotTheSame(Violation):
-    """Two recoveries of one disk have left different things."""
+    """Two recoveries of one disk have different results."""
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """What a recovery has left: on the disk, and in memory."""
+    """The result of a recovery, on the disk and in memory."""
 
     files: dict[str, bytes]
     agents: tuple[AgentView, ...]
@@ -64,7 +63,7 @@ class Recovered:
 
 
 def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recovered:
-    """Boot an image and recover it; judge what is there by the oracle's laws."""
+    """Boot an image and recover it; check the result by the oracle's laws."""
     world = World(simulated_host, PlainChoices(), image=image)
     host, sites = world.boot(), list[Site]()
     recovery = Runtime.recover(host, {"scripted": ScriptedProvider()}, Options(framing=framing))
@@ -80,16 +79,16 @@ def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recover
     finally:
         world.kill()
     files = {path[1:]: content for path, content in left.files().items()}
-    told = shadow()
-    seen = told.read(files)
-    told.settle(seen)
-    told.check_view(view, seen, idle=True)
+    oracle = shadow()
+    seen = oracle.read(files)
+    oracle.settle(seen)
+    oracle.check_view(view, seen, idle=True)
     user = tuple(message.message_id for message in view.user)
     return Recovered(files, view.agents, user, left, disk, tuple(sites))
 
 
 def same(recovered: Recovered) -> dict[str, object]:
-    """Return everything that a crash in a recovery must not change."""
+    """Return the part of a result that a crash in the recovery must not change."""
     files: dict[str, object] = dict(recovered.files)
     del files["runtime.lock"]
     for path, content in recovered.files.items():
@@ -97,13 +96,13 @@ def same(recovered: Recovered) -> dict[str, object]:
             files[path] = [_without_time(json.loads(line)) for line in content.splitlines()]
     aside = [content for path, content in recovered.files.items() if ".quarantine." in path]
     if len(set(aside)) < len(aside):
-        raise NotTheSame("one damage was put aside twice", aside=aside)
-    agents = {look.agent_id: look for look in recovered.agents}
+        raise NotTheSame("the same bytes were quarantined twice", aside=aside)
+    agents = {agent.agent_id: agent for agent in recovered.agents}
     return {**files, "agents": agents, "user": recovered.user}
 
 
 def _without_time(line: Any) -> Any:
-    """Return a line without what tells when it was written."""
+    """Return a line without the times in it."""
     data = {name: value for name, value in line["data"].items() if name not in _WHEN}
     if isinstance(data.get("payload"), dict):
         data["payload"] = {k: v for k, v in data["payload"].items() if k not in _WHEN}
@@ -112,21 +111,24 @@ def _without_time(line: Any) -> Any:
 
 @dataclass
 class Crashes:
-    """``violations``: the first of each pass. ``judged``: how many images came of each pass."""
+    """The crashes of one recovery.
+
+    ``violations`` holds the first failure of each pass, ``checked`` the number of crash images.
+    """
 
     framing: Framing
     coverage: Coverage = field(default_factory=Coverage)
-    judged: Counter[str] = field(default_factory=Counter)
+    checked: Counter[str] = field(default_factory=Counter)
     nested: Counter[str] = field(default_factory=Counter)
     violations: dict[str, Exception] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._measure = recover(wreck(), self.framing, watched=True)
+        self._measure = recover(damaged_root(), self.framing, watched=True)
         self._same = same(self._measure)
         self._known: set[object] = set()
 
     def at_every_operation(self) -> None:
-        """Crash the recovery of the wreck in each phase of each operation."""
+        """Crash the recovery of the root in each phase of each operation."""
         again: list[tuple[str, Image]] = []
         for number, site in enumerate(self._measure.sites, 1):
             name = pass_of(site)
@@ -135,7 +137,7 @@ class Crashes:
                 kill, cuts = disk.snapshot(), list(_cuts(StateSpace(disk.unsynced()), disk))
                 for kind, images in ((CrashKind.KILL, [kill]), (CrashKind.POWER_CUT, cuts)):
                     for image in images:
-                        self.judged[name] += self._judge(name, image)
+                        self.checked[name] += self._check(name, image)
                     self.coverage.hit(name, site, phase, kind)
                 if phase is Phase.AFTER and number % NESTED_EVERY == 0:
                     again += [(name, kill), (name, cuts[-1])]
@@ -143,7 +145,7 @@ class Crashes:
             self._crash_again(name, image)
 
     def _crashed(self, number: int, phase: Phase) -> Disk:
-        world = World(simulated_host, PlainChoices(), image=wreck())
+        world = World(simulated_host, PlainChoices(), image=damaged_root())
         host, disk = world.boot(), world.disk
         disk.interposer = counter = CrashCounter(disk, number, phase)
         options = Options(framing=self.framing)
@@ -155,8 +157,8 @@ class Crashes:
         world.kill()
         return disk
 
-    def _judge(self, name: str, image: Image, *, twice: bool = True) -> bool:
-        """Recover an image, perhaps twice; return False if an equal one was judged before."""
+    def _check(self, name: str, image: Image, *, twice: bool = True) -> bool:
+        """Recover an image, perhaps twice; return False if an equal one was checked before."""
         files = image.files()
         del files["/runtime.lock"]
         key = tuple(files.items())
@@ -165,14 +167,14 @@ class Crashes:
         self._known.add(key)
         try:
             first = recover(image, self.framing)
-            self._must_be_same(first)
+            self._require_same(first)
             if twice:
                 check_idempotent(first.files, recover(first.image, self.framing).files)
         except Exception as failure:  # noqa: BLE001 - the test of this pass raises it
             self.violations.setdefault(name, failure)
         return True
 
-    def _must_be_same(self, recovered: Recovered) -> None:
+    def _require_same(self, recovered: Recovered) -> None:
         found = same(recovered)
         changed = sorted(
             path for path in found.keys() | self._same.keys()
@@ -181,25 +183,25 @@ class Crashes:
         )  # fmt: skip
         if changed:
             raise NotTheSame(
-                "a crash in a recovery has changed what is left", paths=changed,
+                "a crash in a recovery has changed its result", paths=changed,
                 crashed=found.get(changed[0]), uncrashed=self._same.get(changed[0]),
             )  # fmt: skip
 
     def _crash_again(self, name: str, image: Image) -> None:
-        """Crash the recovery of a crashed recovery after every operation."""
+        """Crash the recovery of an image after every operation."""
         for nested in _images_of(recover(image, self.framing).disk):
-            self.nested[name] += self._judge(name, nested, twice=False)
+            self.nested[name] += self._check(name, nested, twice=False)
 
 
 def pass_of(site: Site) -> str:
-    """Return the name of the pass that an operation is done for."""
+    """Return the name of the pass that makes an operation."""
     return next(name for name in PASS_NAMES if site.is_for(f"Recovery.{name}"))
 
 
 def _cuts(space: StateSpace, disk: Disk) -> Iterator[Image]:
-    """Yield what a power cut may leave: everything while it is little, else what tells most.
+    """Yield the images of a power cut: all if they are few, else the representative ones.
 
-    The last one is that where nothing unsynced has survived.
+    In the last one no unsynced operation has survived.
     """
     states = list(islice(space.all(), MOST_STATES))
     if not space.complete:
@@ -212,7 +214,7 @@ def _cuts(space: StateSpace, disk: Disk) -> Iterator[Image]:
 
 
 def _images_of(disk: Disk) -> Iterator[Image]:
-    """Yield what a kill, and a power cut with nothing kept, leaves after each operation."""
+    """Yield the images of a kill and of a power cut with no survivors after each operation."""
     unsynced = Unsynced(disk.model, disk.image.platter, disk.image.unsynced)
     for number, operation in enumerate(disk.journal, 1):
         unsynced.advance(operation, number)

@@ -1,4 +1,4 @@
-"""The machines under Hypothesis: a class with rules for each, which the leaves stand on."""
+"""The targets under Hypothesis: a class with rules for each, from which the leaves derive."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def leaf_of(tag: str, model: str) -> type[TargetRules]:
     It has no source, so Hypothesis keeps its examples under its name.
     """
     namespace = {
-        "__doc__": "A leaf that nobody wrote down.",
+        "__doc__": "A leaf that is made at run time.",
         "campaign": Campaign(),
         "make_target": staticmethod(REGISTRY.target(tag).make_target),
         "model": model_named(model),

@@ -1,12 +1,15 @@
-"""H-4: crash recovery in six stages, from the top of this file to its end.
+"""Crash recovery in six stages, in the order of this file.
 
-1 generate a list of operations · 2 execute them with the real code · 3 crash after a random
-prefix of the disk's operations · 4 recover · 5 replay what was acknowledged on a shadow ·
-6 the recovered root holds all that was acknowledged, and beyond that only what was in flight.
+1. Generate a list of calls.
+2. Execute them with the real runtime.
+3. Crash it after a random prefix of the disk's operations.
+4. Recover.
+5. Replay the acknowledged calls on a shadow.
+6. The recovered root holds all acknowledged facts, and beyond them only facts in flight.
 
-A state is a set of facts: tuples that say which agent there is, which message stands in whose
-log, which was delivered, who has ended. Every operation has a number, which is in all that it
-makes, so no two operations make the same fact.
+A state is a set of facts, which are tuples: an agent exists, a message is in the log of an
+agent, a message is delivered, an agent has ended. The number of a call is part of its facts, so
+no two calls cause the same fact.
 """
 
 from __future__ import annotations
@@ -45,16 +48,16 @@ SLOTS = 2
 
 
 class Wish(NamedTuple):
-    """What is to be done, before anybody knows who there will be: places among the living."""
+    """A call whose agents are places in the list of the living ones, which is not known yet."""
 
-    what: str
-    who: int
-    whom: int
+    verb: str
+    agent: int
+    other: int
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """In which operation of the disk, counted round and round; how, and what is left."""
+    """A crash in operation ``operation``, modulo the number of all; ``survivors`` is a seed."""
 
     operation: int
     phase: Phase
@@ -64,29 +67,29 @@ class Crash:
 
 PLACES = integers(0, 4)
 WISHES: SearchStrategy[list[Wish]] = lists(
-    builds(Wish, sampled_from(("create", "send", "spawn", "tell", "terminate")), PLACES, PLACES),
+    builds(Wish, sampled_from(("create", "send", "spawn", "write", "terminate")), PLACES, PLACES),
     min_size=1,
     max_size=12,
 )
 CRASHES = builds(Crash, integers(0, 500), sampled_from(Phase), booleans(), integers(0, 255))
 
 
-class Operation(NamedTuple):
-    """What is done to the agent ``name``; ``other`` is whom that one spawns or tells."""
+class Call(NamedTuple):
+    """A call for the agent ``name``, which may spawn ``other`` or write to it."""
 
     number: int
-    what: str
+    verb: str
     name: str
     other: str = ""
 
     @property
     def payload(self) -> Any:
-        """What the agent is sent: a play for one who spawns or tells, a text for the others."""
-        match self.what:
+        """The payload of the message: a script for ``spawn`` and ``write``, else a text."""
+        match self.verb:
             case "spawn":
                 call = ["spawn_agent", {"name": self.other, "instructions": self.instructions}]
-            case "tell":
-                call = ["send_message", {"to": self.other, "payload": self.told}]
+            case "write":
+                call = ["send_message", {"to": self.other, "payload": self.text}]
             case _:
                 return f"letter {self.number}"
         return {"do": [call], "say": f"done {self.number}"}
@@ -96,38 +99,38 @@ class Operation(NamedTuple):
         return f"you are {self.other}"
 
     @property
-    def told(self) -> str:
-        return f"told in {self.number}"
+    def text(self) -> str:
+        return f"written in {self.number}"
 
 
-def operations_of(wishes: Sequence[Wish]) -> Iterator[Operation]:
-    """Turn wishes into operations that are possible, one after the other."""
+def calls_of(wishes: Sequence[Wish]) -> Iterator[Call]:
+    """Turn wishes into calls that are possible, one after the other."""
     shadow = Shadow()
     for number, wish in enumerate(wishes):
         living = list(shadow.parents)
-        if wish.what == "create" or not living:
-            operation = Operation(number, "create", f"root {number}")
+        if wish.verb == "create" or not living:
+            call = Call(number, "create", f"root {number}")
         else:
-            name = living[wish.who % len(living)]
+            name = living[wish.agent % len(living)]
             near = shadow.near(name)
-            match wish.what:
+            match wish.verb:
                 case "spawn":
-                    operation = Operation(number, "spawn", name, f"child {number}")
-                case "tell":
-                    operation = Operation(number, "tell", name, near[wish.whom % len(near)])
+                    call = Call(number, "spawn", name, f"child {number}")
+                case "write":
+                    call = Call(number, "write", name, near[wish.other % len(near)])
                 case "terminate" if not shadow.children(name):
-                    operation = Operation(number, "terminate", name)
+                    call = Call(number, "terminate", name)
                 case _:
-                    operation = Operation(number, "send", name)
-        shadow.happen(operation)
-        yield operation
+                    call = Call(number, "send", name)
+        shadow.happen(call)
+        yield call
 
 
 # -- 2 and 3: execute, and crash ---------------------------------------------------------
 
 
-class Life:
-    """The lifetimes of one root: the real runtime on a simulated disk."""
+class Root:
+    """One root over several lifetimes: the real runtime on a simulated disk."""
 
     def __init__(self, model: PersistenceModel, framing: Framing) -> None:
         self.world = World(simulated_host, PlainChoices(), model)
@@ -140,13 +143,13 @@ class Life:
         recover = Runtime.recover(host, {PROVIDER: self._provider}, self._options)
         self._runtime = self.world.loop.run_until_complete(recover)
 
-    def execute(self, operations: Sequence[Operation]) -> int:
-        """Do each until all is idle; return how many were done when it ended, or crashed."""
+    def execute(self, calls: Sequence[Call]) -> int:
+        """Make each call and run until idle; return the number of calls before a crash."""
         self._runtime.start()
         done = 0
         try:
-            for operation in operations:
-                self.world.loop.run_until_complete(self._perform(operation))
+            for call in calls:
+                self.world.loop.run_until_complete(self._perform(call))
                 self.world.loop.run_until_idle()
                 done += 1
         except (SimulatedCrash, PowerOff):
@@ -154,19 +157,19 @@ class Life:
         assert self._runtime.failures == []
         return done
 
-    async def _perform(self, operation: Operation) -> None:
-        runtime, name = self._runtime, operation.name
-        if operation.what == "create":
+    async def _perform(self, call: Call) -> None:
+        runtime, name = self._runtime, call.name
+        if call.verb == "create":
             await runtime.create_agent(name, provider=PROVIDER)
             return
-        ids = {look.name: look.agent_id for look in runtime.view().agents}
-        if operation.what == "terminate":
+        ids = {agent.name: agent.agent_id for agent in runtime.view().agents}
+        if call.verb == "terminate":
             await runtime.terminate(ids[name])
         else:
-            await runtime.send(ids[name], operation.payload)
+            await runtime.send(ids[name], call.payload)
 
     def end(self, crash: Crash) -> None:
-        """Let the process die, or the machine."""
+        """Kill the process, or cut the power."""
         if crash.is_power_cut:
             ordering = self.world.disk.unsynced().ordering
             self.world.cut_power(choose_survivors(SeededChoices(crash.survivors), ordering))
@@ -174,7 +177,7 @@ class Life:
             self.world.kill()
 
     def facts(self) -> set[Fact]:
-        """Return what the disk holds, read by the oracle's own reader."""
+        """Return the facts on the disk, as the oracle's own reader finds them."""
         files = self.world.disk.files()
         return facts_of(
             RootSnapshot.of_files({path[1:]: content for path, content in files.items()})
@@ -185,7 +188,7 @@ class Life:
 
 
 def facts_of(snapshot: RootSnapshot) -> set[Fact]:
-    """Return what the logs of a root say, but for what the runtime tells of its own accord."""
+    """Return the facts in the logs of a root, without the messages of the runtime itself."""
     facts: list[Fact] = []
     names = {USER: USER, **{key: f.agent.name for key, f in snapshot.agents.items() if f.agent}}
     for state in (*snapshot.agents.values(), snapshot.user):
@@ -202,7 +205,7 @@ def facts_of(snapshot: RootSnapshot) -> set[Fact]:
                 if message.message_id in state.delivered:
                     facts.append(("delivered", *letter))
     if len(facts) != len(set(facts)):
-        raise Duplicated("a fact is there twice", facts=sorted(facts))
+        raise Duplicated("a fact was recovered twice", facts=sorted(facts))
     return set(facts)
 
 
@@ -215,7 +218,7 @@ def _canonical(payload: Any) -> str:
 
 @dataclass(slots=True)
 class Shadow:
-    """What there must be: ``parents`` of the living by their names, and all ``facts``."""
+    """The expected state: the ``parents`` of the living agents by name, and all ``facts``."""
 
     parents: dict[str, str] = field(default_factory=dict)
     facts: set[Fact] = field(default_factory=set)
@@ -224,80 +227,80 @@ class Shadow:
         return [child for child, parent in self.parents.items() if parent == name]
 
     def near(self, name: str) -> list[str]:
-        """Return whom an agent may write to: parent or USER, children, siblings."""
+        """Return the agents that an agent may address: parent or USER, children, siblings."""
         parent = self.parents[name]
         siblings = [other for other in self.children(parent) if other != name] if parent else []
         return [parent or USER, *self.children(name), *siblings]
 
-    def happen(self, operation: Operation) -> None:
-        """Let an operation happen, with everything that follows from it."""
-        _, what, name, other = operation
-        if what == "create":
-            self._born(name, "")
-        elif what == "terminate":
+    def happen(self, call: Call) -> None:
+        """Apply a call with all its effects."""
+        _, verb, name, other = call
+        if verb == "create":
+            self._create(name, "")
+        elif verb == "terminate":
             del self.parents[name]
             self.facts.add(("ended", name))
         else:
-            self._delivered(USER, name, operation.payload)
-        if what == "spawn":
-            self._born(other, name)
-            self._delivered(name, other, operation.instructions)
-        elif what == "tell":
-            self._delivered(name, other, operation.told)
+            self._deliver(USER, name, call.payload)
+        if verb == "spawn":
+            self._create(other, name)
+            self._deliver(name, other, call.instructions)
+        elif verb == "write":
+            self._deliver(name, other, call.text)
 
-    def _born(self, name: str, parent: str) -> None:
+    def _create(self, name: str, parent: str) -> None:
         self.parents[name] = parent
         self.facts.add(("agent", name, parent))
 
-    def _delivered(self, sender: str, recipient: str, payload: Any) -> None:
+    def _deliver(self, sender: str, recipient: str, payload: Any) -> None:
         letter = (sender, recipient, _canonical(payload))
         self.facts.add(("enqueued", *letter))
         if recipient != USER:
-            # USER has seen a message when the operator says so, which nobody does here.
+            # Messages to USER are delivered when the operator acknowledges them.
             self.facts.add(("delivered", *letter))
 
 
-def replayed(operations: Sequence[Operation]) -> set[Fact]:
+def replayed(calls: Sequence[Call]) -> set[Fact]:
     shadow = Shadow()
-    for operation in operations:
-        shadow.happen(operation)
+    for call in calls:
+        shadow.happen(call)
     return shadow.facts
 
 
-# -- 6: the allowed subset ---------------------------------------------------------------
+# -- 6: compare --------------------------------------------------------------------------
 
 
 def check_allowed(recovered: set[Fact], acknowledged: set[Fact], in_flight: set[Fact]) -> None:
     """Raise unless acknowledged ⊆ recovered ⊆ acknowledged ∪ in flight."""
     if lost := acknowledged - recovered:
-        raise LostAck("acknowledged facts are gone", lost=sorted(lost))
+        raise LostAck("acknowledged facts are lost", lost=sorted(lost))
     if invented := recovered - acknowledged - in_flight:
-        raise Phantom("there are facts that nobody made", invented=sorted(invented))
+        raise Phantom("facts were recovered that no call has caused", invented=sorted(invented))
 
 
-# -- all six -----------------------------------------------------------------------------
+# -- all stages --------------------------------------------------------------------------
 
 
 def six_stages(
     wishes: Sequence[Wish], crash: Crash, model: PersistenceModel, framing: Framing
 ) -> None:
-    """Go through all of them; raise a ``Violation``."""
-    operations = list(operations_of(wishes))
+    """Go through all stages; raise a ``Violation``."""
+    calls = list(calls_of(wishes))
 
-    whole = Life(model, framing)
-    begun = whole.world.disk.operations
-    assert whole.execute(operations) == len(operations)
-    check_allowed(whole.facts(), replayed(operations), set())
-    taken = whole.world.disk.operations - begun
+    uncrashed = Root(model, framing)
+    begun = uncrashed.world.disk.operations
+    assert uncrashed.execute(calls) == len(calls)
+    check_allowed(uncrashed.facts(), replayed(calls), set())
+    taken = uncrashed.world.disk.operations - begun
 
-    crashed = Life(model, framing)
+    crashed = Root(model, framing)
     disk = crashed.world.disk
     disk.interposer = CrashCounter(disk, 1 + crash.operation % taken, crash.phase)
-    done = crashed.execute(operations)
+    done = crashed.execute(calls)
     crashed.end(crash)
 
     crashed.boot()
 
-    acknowledged = replayed(operations[:done])
-    in_flight = replayed(operations[: done + 1])
+    acknowledged = replayed(calls[:done])
+    in_flight = replayed(calls[: done + 1])
     check_allowed(crashed.facts(), acknowledged, in_flight)

@@ -1,6 +1,6 @@
-"""One root that is crashed at one exact operation, in every way that matters, and booted again.
+"""One root that is crashed at one exact operation, with every survivor set, and booted again.
 
-The providers outlive the crash: an agentic service, which keeps its conversations.
+Its provider is an agentic service, which keeps its conversations across the crash.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from system.storage.framing import Framing
 from system.storage.line import Line, decode_line
 
 MOST_SURVIVOR_SETS = 64
-"""Up to so many are all tried; beyond that everything is lost, or everything is kept."""
+"""If there are more, only the two extreme ones are tried: all operations lost, all kept."""
 
 
 class Stage:
-    """``runtime`` is the one of this lifetime; ``service`` is where all agents live."""
+    """One root; ``runtime`` belongs to the current lifetime, ``service`` to all of them."""
 
     def __init__(self, framing: Framing) -> None:
         self.world = World(simulated_host, PlainChoices())
@@ -54,7 +54,7 @@ class Stage:
         self.runtime = self.run(Runtime.recover(self.host, self.providers, self.options))
 
     def start(self) -> None:
-        """Let turns begin."""
+        """Start the turns."""
 
         async def begin() -> None:
             self.runtime.start()
@@ -62,32 +62,32 @@ class Stage:
         self.run(begin())
 
     def run(self, work: Any) -> Any:
-        """Let everything run until ``work`` is done, and return what it gives."""
+        """Run the loop until ``work`` is done; return its result."""
         return self.world.loop.run_until_complete(work)
 
     def settle(self) -> None:
-        """Let everything run that is ready; nothing was raised where nobody asked for it."""
+        """Run all ready tasks, and check that none of them has failed."""
         self.world.loop.advance(0)
         assert self.runtime.failures == []
         self.world.loop.raise_unhandled()
 
     def create(self, name: str = "Ada") -> str:
-        """Create a root; its request has the name of the agent."""
+        """Create a root agent; the id of its request is its name."""
         created = self.runtime.create_agent(name, provider="agentic", request_id=name)
         return str(self.run(created))
 
     def say(self, agent_id: str, *do: list[Any], message_id: str | None = None) -> str:
-        """Send a play, and let everybody finish."""
+        """Send a script, and run all ready tasks."""
         sent = str(self.run(self.runtime.send(agent_id, {"do": list(do)}, message_id)))
         self.settle()
         return sent
 
     def named(self, name: str) -> AgentView:
-        """Return what the view shows of the youngest agent of this name."""
-        return [look for look in self.runtime.view().agents if look.name == name][-1]
+        """Return the view of the newest agent of this name."""
+        return [agent for agent in self.runtime.view().agents if agent.name == name][-1]
 
     def lines(self, session_id: str) -> list[Line]:
-        """Return the lines of a session's log, as they stand on the disk."""
+        """Return the lines of a session's log on the disk."""
         path = f"/agents/{session_id}/events.jsonl"
         content = self.world.disk.snapshot().files()[path]
         return [decode_line(line, session_id, path) for line in content.split(b"\n")[:-1]]
@@ -101,7 +101,7 @@ class Stage:
         return [line.event for line in self.lines(session_id)]
 
     def sessions(self) -> list[str]:
-        """Return the names below ``agents``, empty directories among them."""
+        """Return the names in ``agents``, including empty directories."""
         return [path[8:] for path, _ in self.world.disk.snapshot().tree() if _is_session(path)]
 
 
@@ -110,26 +110,26 @@ def _is_session(path: str) -> bool:
 
 
 class Moment(NamedTuple):
-    """A crash in this phase of operation ``number`` of an act, from 1."""
+    """A crash in this phase of operation ``number``, from 1, of an act."""
 
     number: int
     phase: Phase
 
 
 Moments: TypeAlias = Callable[[Sequence[Operation]], Sequence[Moment]]
-"""Picks where to crash, from the operations of an act that nothing has crashed."""
+"""Chooses the moments from the operations of an uncrashed act."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """What is crashed: ``prepare`` happens whole, ``perform`` does not."""
+    """``prepare`` runs to its end; ``perform`` is crashed at each of ``moments``."""
 
     prepare: Callable[[Stage], object]
     perform: Callable[[Stage], object]
     moments: Moments
 
     def crashes(self, framing: Framing) -> Iterator[Stage]:
-        """Yield a stage for each moment, and each kind of crash in it, after its recovery."""
+        """Yield a recovered stage for each moment and each crash in it."""
         for moment in self.moments(self._operations(framing)):
             crashed = self._crashed(framing, moment)
             survivor_sets = _survivor_sets(crashed.world.disk)
@@ -176,16 +176,16 @@ def _survivor_sets(disk: Disk) -> list[SurvivorSet]:
 
 def writes(operations: Sequence[Operation], event: str) -> int:
     """Return the number of the first operation that writes a line of this event."""
-    said = f'"event":"{event}"'.encode()
+    member = f'"event":"{event}"'.encode()
     return next(
         number
         for number, operation in enumerate(operations, 1)
-        if isinstance(operation, Write) and said in operation.data
+        if isinstance(operation, Write) and member in operation.data
     )
 
 
 def renames(operations: Sequence[Operation], name: str) -> int:
-    """Return the number of the first operation that moves a file over ``name``."""
+    """Return the number of the first operation that renames a file to ``name``."""
     return next(
         number
         for number, operation in enumerate(operations, 1)
@@ -205,7 +205,7 @@ def barrier_after(operations: Sequence[Operation], number: int) -> int:
 def durable(operations: Sequence[Operation], event: str) -> int:
     """Return the number of the barrier that makes the first line of this event durable.
 
-    With the framing ``pending`` that is the barrier on the name of the entry.
+    With the framing ``pending`` that is the barrier on the directory of the entry.
     """
     written = writes(operations, event)
     barrier = barrier_after(operations, written)

@@ -1,6 +1,6 @@
-"""H-10: every sub-step of what the runtime does is a crash point that was really hit.
+"""Every sub-step of the runtime's work was crashed, in each phase, by a kill and a power cut.
 
-Those of the passes of recovery are in ``test_recovery_passes.py``.
+The sub-steps of recovery are in ``test_recovery_passes.py``.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ SCRIPT = (
     send(1, ["complete", {"result": "done"}]),
     RUN,
     create("Bob"),
-    # The pool has one slot: somebody has to go.
+    # The pool has one slot, so an agent is evicted.
     create("Cleo"),
     Action("suspend", {"agent": 2, "patience": 0}),
     send(2),
     Action("acknowledge", {"patience": 0}),
     Action("terminate", {"agent": 1, "patience": 0}),
 )
-"""Ada has a child, which completes; then there are more agents than slots."""
+"""Ada spawns a child, which completes; then there are more agents than slots."""
 
 
 @pytest.mark.parametrize("framing", list(Framing), ids=[f.value for f in Framing])
-def test_every_sub_step_was_crashed(framing: Framing, subtests: pytest.Subtests) -> None:
+def test_every_sub_step_is_crashed(framing: Framing, subtests: pytest.Subtests) -> None:
     coverage = Coverage()
     CrashEverywhere(framing, SCRIPT, coverage).run()
     log = of(f"log, {framing.value}", LOG[framing])
     for name, steps in {**WORK, "log": log}.items():
         with subtests.test(name):
             must_be_tried(steps, coverage)
-    with subtests.test("no site that the script meets was left out"):
+    with subtests.test("every site of the script is crashed"):
         assert [str(gap) for gap in coverage.gaps()] == []
         assert set(coverage.met) == {action.name for action in SCRIPT}

@@ -13,12 +13,12 @@ from tests.registry import REGISTRY
 
 SEEDS = (1, 7)
 STEPS = 30
-# Long enough for many agents: the order of a set has been seen to show only then.
+# Long enough for many agents: a dependence on the order of a set shows only then.
 WITH_AGENTS = {"lifecycle": 100, "runtime": 300, "runtime-pending": 300}
 
 
 def traces_of(tag: str, seed: int) -> list[list[str]]:
-    """Run a machine in two processes at once, which differ in the hashes of their strings."""
+    """Run a target in two processes at once, whose strings have different hashes."""
     steps = str(WITH_AGENTS.get(tag, STEPS))
     command = [sys.executable, "-m", "tests.crash_tests.trace_of", tag, str(seed), steps]
     processes = [
@@ -37,7 +37,7 @@ def traces_of(tag: str, seed: int) -> list[list[str]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("tag", REGISTRY.config.targets)
-def test_a_machine_does_the_same_in_two_processes(tag: str, seed: int) -> None:
+def test_a_target_behaves_the_same_in_two_processes(tag: str, seed: int) -> None:
     first, second = traces_of(tag, seed)
     assert first_divergence(first, second) is None
     # After every lifetime the whole disk is in the trace, and every task that ran.

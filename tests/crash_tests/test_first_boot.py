@@ -1,7 +1,7 @@
-"""A crash inside the very first boot, which the machines never see: they begin with a whole one.
+"""A crash inside the first boot of all, which a target run never makes: it begins after one.
 
-What that boot made is there after a kill, but not durable. Whoever takes it for durable
-because it exists loses, at the next power cut, all that was acknowledged on top of it (R18).
+The directories of that boot exist after a kill, but are not durable. A system that takes them
+for durable loses everything acknowledged in them at the next power cut.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def _booted(
     return target, crash_runner
 
 
-def _act_and_lose_what_is_pending(target: AnyTarget, crash_runner: CrashRunner) -> None:
-    """Let the first kind of action be acknowledged; keep nothing that no barrier covers."""
+def _act_and_lose_unsynced(target: AnyTarget, crash_runner: CrashRunner) -> None:
+    """Perform the first kind of action until it is acknowledged; lose all unsynced operations."""
     action = target.actions()[0]
     assert action.perform(action.propose(PlainChoices())) == "ack"
     world = crash_runner.world
@@ -53,7 +53,7 @@ def _act_and_lose_what_is_pending(target: AnyTarget, crash_runner: CrashRunner) 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
 @pytest.mark.parametrize("tag", CRASHED)
-def test_what_is_acknowledged_after_a_crashed_first_boot_survives(
+def test_acknowledged_action_after_a_crashed_first_boot_survives(
     tag: str, model: PersistenceModel
 ) -> None:
     make_target = REGISTRY.target(tag).make_target
@@ -61,7 +61,7 @@ def test_what_is_acknowledged_after_a_crashed_first_boot_survives(
     for operation in range(1, whole.world.disk.operations + 1):
         for kind in (CrashKind.KILL, CrashKind.POWER_CUT):
             crash = PlannedCrash(operation, Phase.AFTER, kind)
-            _act_and_lose_what_is_pending(*_booted(make_target, model, crash))
+            _act_and_lose_unsynced(*_booted(make_target, model, crash))
         torn = PlannedCrash(operation, Phase.DURING, CrashKind.POWER_CUT)
         survivors = SeededChoices(operation)
-        _act_and_lose_what_is_pending(*_booted(make_target, model, torn, survivors))
+        _act_and_lose_unsynced(*_booted(make_target, model, torn, survivors))

@@ -1,7 +1,7 @@
-"""F-1 … F-7: the seven injection points of the specification, each at its exact moment.
+"""The seven injection points (F-1 to F-7), each crashed at its exact moment.
 
-Each is crashed by a kill and by power cuts, with every survivor set that the moment has, in
-both framings. What must be found is written out.
+Each is crashed by a kill and by power cuts with every survivor set of the moment, in both
+framings. The expected results are written out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def nothing(_: Stage) -> None:
 
 
 def two_agents(stage: Stage) -> None:
-    """Ada, and her child Bob, who has done what he was born for."""
+    """Create Ada and her child Bob; Bob completes his first turn."""
     bob: JsonObject = {"name": "Bob", "instructions": "wait"}
     stage.say(stage.create(), ["spawn_agent", bob])
 
@@ -50,7 +50,7 @@ def after(operation: int) -> Moment:
 
 
 def crashes(act: Act, framing: Framing) -> Iterator[Stage]:
-    """The stages of an act: at least one moment, with a kill and a power cut."""
+    """Yield the stages of an act, which are at least two: a kill and a power cut."""
     crashed = 0
     for stage in act.crashes(framing):
         crashed += 1
@@ -58,22 +58,22 @@ def crashes(act: Act, framing: Framing) -> Iterator[Stage]:
     assert crashed >= 2, "no moment: nothing was crashed"
 
 
-# -- F-1, F-2, F-3: the birth of an agent ------------------------------------------------
+# -- F-1, F-2, F-3: the creation of an agent ---------------------------------------------
 
 
 def without_a_record(operations: Sequence[Operation]) -> Sequence[Moment]:
-    """From the provider's answer on, until the record gets its name."""
+    """From the provider's answer until the record is renamed."""
     return [before(number) for number in range(1, renames(operations, "session.json") + 1)]
 
 
 def with_a_record_only(operations: Sequence[Operation]) -> Sequence[Moment]:
-    """From the barrier on the record's name until the lines are written."""
+    """From the barrier on the record's directory until the lines are written."""
     recorded = barrier_after(operations, renames(operations, "session.json"))
     lines = writes(operations, "agent.created")
     return [after(number) for number in range(recorded, lines)]
 
 
-def born_and_not_told(operations: Sequence[Operation]) -> Sequence[Moment]:
+def created_and_not_acknowledged(operations: Sequence[Operation]) -> Sequence[Moment]:
     """From the barrier on the lines until the call returns."""
     created = durable(operations, "agent.created")
     return [after(number) for number in range(created, len(operations) + 1)]
@@ -101,16 +101,16 @@ def test_f_2_crash_after_the_record_and_before_agent_created_leaves_an_orphan_th
 
         ada = stage.create("Ada")
 
-        (look,) = stage.runtime.view().agents
-        assert (look.agent_id, look.name) == (ada, "Ada")
-        assert stage.sessions() == [look.session_id]
+        (agent,) = stage.runtime.view().agents
+        assert (agent.agent_id, agent.name) == (ada, "Ada")
+        assert stage.sessions() == [agent.session_id]
         stage.world.kill()
 
 
-def test_f_3_crash_after_agent_created_leaves_the_agent_and_the_same_request_makes_no_twin(
+def test_f_3_crash_after_agent_created_leaves_the_agent_and_the_same_request_makes_no_duplicate(
     framing: Framing,
 ) -> None:
-    for stage in crashes(Act(nothing, Stage.create, born_and_not_told), framing):
+    for stage in crashes(Act(nothing, Stage.create, created_and_not_acknowledged), framing):
         (found,) = stage.runtime.view().agents
         assert (found.name, found.alive, found.pending) == ("Ada", True, ())
         assert stage.runtime.report.leaks == []
@@ -129,7 +129,7 @@ def answered_and_not_logged(operations: Sequence[Operation]) -> Sequence[Moment]
     return [before(writes(operations, "turn.complete"))]
 
 
-def logged_and_not_told(operations: Sequence[Operation]) -> Sequence[Moment]:
+def logged_and_not_dispatched(operations: Sequence[Operation]) -> Sequence[Moment]:
     return [after(durable(operations, "turn.complete"))]
 
 
@@ -149,9 +149,9 @@ def test_f_4_crash_before_the_answer_is_logged_loses_the_turn_and_keeps_its_mess
         ada = stage.named("Ada")
         assert (ada.turns, ada.pending[0]) == ((), MESSAGE)
         assert stage.runtime.view().user == ()
-        # The service remembers a turn that never happened.
-        (ghost,) = stage.service.history("conversation-1")
-        assert MESSAGE in ghost.prompt
+        # The service remembers a turn that was not committed.
+        (lost,) = stage.service.history("conversation-1")
+        assert MESSAGE in lost.prompt
 
         stage.start()
         stage.settle()
@@ -160,7 +160,7 @@ def test_f_4_crash_before_the_answer_is_logged_loses_the_turn_and_keeps_its_mess
         assert (len(ada.turns), ada.pending) == (1, ())
         assert [message.payload for message in stage.runtime.view().user] == ["hello"]
         repeated, again = stage.service.history("conversation-1")
-        assert repeated == ghost
+        assert repeated == lost
         assert MESSAGE in again.prompt
         stage.world.kill()
 
@@ -172,7 +172,7 @@ def test_f_5_crash_after_the_answer_is_logged_and_before_the_reply_is_there_deli
         reply: JsonObject = {"to": "Ada", "payload": "the answer"}
         stage.say(stage.named("Bob").agent_id, ["send_message", reply], message_id=MESSAGE)
 
-    for stage in crashes(Act(two_agents, ask, logged_and_not_told), framing):
+    for stage in crashes(Act(two_agents, ask, logged_and_not_dispatched), framing):
         ada, bob = stage.named("Ada"), stage.named("Bob")
         assert (len(bob.turns), bob.pending) == (2, ())
         assert (len(ada.turns), len(ada.pending)) == (1, 1)
@@ -212,7 +212,7 @@ def test_f_6_crash_after_enqueueing_and_before_delivery_presents_the_message_aga
 
 
 def ended_and_not_retired(operations: Sequence[Operation]) -> Sequence[Moment]:
-    """From the barrier on the line until the record has its new name."""
+    """From the barrier on the line until the record is replaced."""
     ended = durable(operations, "agent.terminated")
     return [after(number) for number in range(ended, renames(operations, "session.json"))]
 
@@ -241,8 +241,8 @@ def test_f_7_crash_after_the_end_is_logged_leaves_no_agent_and_no_dangling_child
     for stage in crashes(Act(two_agents, end, moments), framing):
         ada, bob = stage.named("Ada"), stage.named("Bob")
         assert (ada.alive, bob.alive) == (True, False)
-        told = stage.data(ada.session_id, "message.enqueued")
-        assert [one["payload"] for one in told if one["kind"] == "response"] == responses
+        enqueued = stage.data(ada.session_id, "message.enqueued")
+        assert [data["payload"] for data in enqueued if data["kind"] == "response"] == responses
         assert stage.events(bob.session_id)[-1] == "agent.terminated"
         assert stage.events(bob.session_id).count("agent.terminated") == 1
         record = stage.world.disk.snapshot().files()[f"/agents/{bob.session_id}/session.json"]
@@ -253,5 +253,5 @@ def test_f_7_crash_after_the_end_is_logged_leaves_no_agent_and_no_dangling_child
 
         # A parent with a living child could not be ended.
         stage.run(stage.runtime.terminate(ada.agent_id))
-        assert not any(look.alive for look in stage.runtime.view().agents)
+        assert not any(agent.alive for agent in stage.runtime.view().agents)
         stage.world.kill()

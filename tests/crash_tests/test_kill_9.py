@@ -1,9 +1,9 @@
 """The runtime for real: a child process on a real file system, killed with SIGKILL 50 times.
 
-Twice 25 times, on a root each, so that two cores can share it. The moments come from a seed:
-so many lines that were not told before, and a small delay, some of them inside recovery.
-After each kill the runtime's oracle looks at the files, with what the child had told it;
-after some of them this process recovers the root as well.
+There are two roots with 25 kills each, so that two cores can share the work. A seed determines
+the moments of the kills: a number of new output lines and a small delay; some moments are inside
+a recovery. After each kill the oracle of the runtime checks the files against the output; after
+some of them this process recovers the root as well.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from tests.crash_tests.demo_process import DemoProcess
 
 KILLS = 25
 JOBS = 20
-KILLS_A_LOOK_AFTER_RECOVERY = 5
+KILLS_PER_RECOVERY = 5
 
 
-async def _recovered(root: Path) -> None:
-    """Recover a root, and let no turn run."""
+async def _recover(root: Path) -> None:
+    """Recover a root without running a turn."""
     runtime = await Runtime.recover(real_host(str(root)), {"scripted": ScriptedProvider()})
     await runtime.close()
 
 
-async def _at_rest(root: Path, ledger: DemoLedger) -> tuple[RuntimeView, RootSnapshot]:
-    """Let everything run that can, and look at it when nothing moves."""
+async def _idle(root: Path, ledger: DemoLedger) -> tuple[RuntimeView, RootSnapshot]:
+    """Run the runtime until it is idle; return its view and the snapshot of the files."""
     runtime = await Runtime.open(real_host(str(root)), {"scripted": ScriptedProvider()})
     await runtime.idle()
-    look = runtime.view(), ledger.read()
+    shown = runtime.view(), ledger.read()
     await runtime.close()
     assert runtime.failures == []
-    return look
+    return shown
 
 
-def _live_and_die(root: Path, ledger: DemoLedger, moments: Random, jobs: int) -> bool:
-    """Run one child until its moment has come; whether it was killed before its end."""
-    ledger.begin_life()
-    child = DemoProcess(root, jobs, moments.choice(("framed", "pending")), ledger.hear)
-    most_facts = len(ledger.facts) + moments.randrange(6)
+def _run_and_kill(root: Path, ledger: DemoLedger, moments: Random, jobs: int) -> bool:
+    """Run one process until its moment; return whether it was killed before it ended."""
+    ledger.begin_process()
+    child = DemoProcess(root, jobs, moments.choice(("framed", "pending")), ledger.add)
+    most_lines = len(ledger.lines) + moments.randrange(6)
     delay_seconds = moments.choice((0.0, 0.001, 0.005, 0.02)) * moments.random()
-    for _line in child.heard():
-        if len(ledger.facts) >= most_facts:
+    for _line in child.lines():
+        if len(ledger.lines) >= most_lines:
             break
     return child.kill(delay_seconds)
 
@@ -63,22 +63,22 @@ def test_a_demo_that_is_killed_again_and_again_does_every_job_exactly_once(
     root, moments, jobs = tmp_path / "root", Random(seed), JOBS
     ledger, kills = DemoLedger(root), 0
     while kills < KILLS:
-        if not _live_and_die(root, ledger, moments, jobs):
-            # It was done before its moment came: there must be something left to be killed at.
+        if not _run_and_kill(root, ledger, moments, jobs):
+            # It ended before its moment: more jobs keep the next one busy.
             jobs += JOBS
             continue
         kills += 1
         ledger.read()
-        if kills % KILLS_A_LOOK_AFTER_RECOVERY == 0:
-            run(_recovered(root))
+        if kills % KILLS_PER_RECOVERY == 0:
+            run(_recover(root))
             ledger.settle()
             first = files_of(root)
-            run(_recovered(root))
+            run(_recover(root))
             check_idempotent(first, files_of(root))
 
-    ledger.begin_life()
-    ended = DemoProcess(root, jobs, "framed", ledger.hear).finish()
-    view, snapshot = run(_at_rest(root, ledger))
+    ledger.begin_process()
+    ended = DemoProcess(root, jobs, "framed", ledger.add).finish()
+    view, snapshot = run(_idle(root, ledger))
 
     assert ended == (0, "")
     ledger.shadow.check_quiesced(view, snapshot, time.time_ns())

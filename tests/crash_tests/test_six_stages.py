@@ -1,4 +1,4 @@
-"""H-4: execute, crash after a random prefix, recover; what is there is what is allowed."""
+"""Execute, crash after a random prefix, recover: all facts found are allowed ones."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.crash_tests.six_stages import (
 
 @pytest.mark.parametrize("framing", Framing)
 @given(wishes=WISHES, crash=CRASHES)
-def test_recovered_is_acknowledged_and_at_most_what_was_in_flight(
+def test_recovered_facts_are_the_acknowledged_ones_and_some_in_flight(
     framing: Framing, wishes: Sequence[Wish], crash: Crash
 ) -> None:
     six_stages(wishes, crash, POSIX, framing)
 
 
-def test_the_allowed_subset_has_both_its_edges() -> None:
+def test_the_allowed_facts_have_both_bounds() -> None:
     old: set[Fact] = {("agent", "Ada", "")}
     new: set[Fact] = {*old, ("ended", "Ada")}
     nothing: set[Fact] = set()

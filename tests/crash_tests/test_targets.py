@@ -17,7 +17,7 @@ from tests.crash_tests.rules import (
 
 
 class AtomicFileLeaf(AtomicFileRules):
-    """A file replaced as a whole."""
+    """A file that is replaced atomically."""
 
 
 class FramedLogLeaf(FramedLogRules):
@@ -33,15 +33,15 @@ class SessionStoreLeaf(SessionStoreRules):
 
 
 class LifecycleLeaf(LifecycleRules):
-    """Agents that come, work and go; nothing crashes."""
+    """Agents that are created, work and end; nothing crashes."""
 
 
 class RuntimeLeaf(RuntimeRules):
-    """The whole runtime on a disk that promises only what POSIX does."""
+    """The whole runtime under the model ``posix``."""
 
 
 class RuntimeOnExt4Leaf(RuntimeOnExt4Rules):
-    """The whole runtime on ext4 as most people mount it."""
+    """The whole runtime on ext4 with its default options."""
 
 
 class RuntimeOnXfsLeaf(RuntimeOnXfsRules):

@@ -1,4 +1,4 @@
-"""H-4 under every persistence model, as long as the profile says."""
+"""The six stages under every persistence model, as long as the profile says."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.stress
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("framing", Framing)
 @given(wishes=WISHES, crash=CRASHES)
-def test_recovered_is_acknowledged_and_at_most_what_was_in_flight(
+def test_recovered_facts_are_the_acknowledged_ones_and_some_in_flight(
     framing: Framing, model: str, wishes: Sequence[Wish], crash: Crash
 ) -> None:
     six_stages(wishes, crash, MODELS[model], framing)

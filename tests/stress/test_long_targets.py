@@ -1,4 +1,4 @@
-"""Every machine under every persistence model, as long as the profile says."""
+"""Every target under every persistence model, as long as the profile says."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("tag", "model"), PAIRS)
-def test_a_machine_finds_nothing(tag: str, model: str) -> None:
+def test_no_violation_is_found(tag: str, model: str) -> None:
     run_state_machine_as_test(leaf_of(tag, model))

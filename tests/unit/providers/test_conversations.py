@@ -83,7 +83,7 @@ def test_a_lost_conversation_is_created_anew_from_the_log() -> None:
     service = SimulatedAgentService(ledger, brain)
     provider = AgenticProvider(service)
     lost = world.loop.run_until_complete(provider.create(OPENING)).identity()
-    ledger.faults.arm(ProviderFault.FORGOTTEN)
+    ledger.faults.arm(ProviderFault.CONVERSATION_LOST)
     for identity in (lost, lost, ""):
         with pytest.raises(ConversationLost):
             world.loop.run_until_complete(provider.restore(OPENING, identity, b""))
@@ -92,4 +92,4 @@ def test_a_lost_conversation_is_created_anew_from_the_log() -> None:
     again = world.loop.run_until_complete(provider.create(opening)).identity()
     assert again != lost
     assert service.history(again) == history
-    assert ledger.faults.fired[ProviderFault.FORGOTTEN] == 1
+    assert ledger.faults.fired[ProviderFault.CONVERSATION_LOST] == 1

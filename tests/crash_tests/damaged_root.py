@@ -1,9 +1,10 @@
-"""A root on which every pass of recovery has something to do, all of it durable.
+"""A damaged root on which every pass of recovery has work to do; all of its files are durable.
 
-Ada has spawned Dan, Eve and Finn, and promised Bob, of whom nothing is there, and Cleo, who is
-half there; her last turn is lost. Eve and Finn have completed, and nobody was told. Dan's
-record is missing. Gus has damage in the middle, and Jan a gap. Hal, Ida and Kai have
-pending entries to be replayed, stale and torn. One session never became an agent.
+Ada has spawned Dan, Eve and Finn. A later turn has spawned Bob, of which no file exists, and
+Cleo, of which only the record exists; her last turn was interrupted. Eve and Finn have
+completed, and their results were not dispatched. The record of Dan is missing. The log of Gus
+is damaged in the middle, and the log of Jan has a gap. Hal, Ida and Kai have pending entries:
+one to replay, one stale, one torn. One session has no agent.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def spawn(name: str) -> JsonObject:
     }  # fmt: skip
 
 
-def born(name: str) -> Events:
-    """The first lines of a root, or of a child of Ada with its first message."""
+def created(name: str) -> Events:
+    """Return the first lines of a root agent, or of a child of Ada with its first message."""
     root = name in ROOTS
     lines: Events = [
         (event.SESSION_CREATED, {
@@ -83,7 +84,7 @@ def of_ada() -> Events:
         message("to Eve", ADA, EVE, payload="too late"),
     ]
     return [
-        *born("Ada"),
+        *created("Ada"),
         enqueued("one", "USER", ADA, payload=1),
         started("first turn", "one"),
         completed("first turn", "one", spawned=children),
@@ -100,7 +101,7 @@ def of_ada() -> Events:
 
 
 def completing(name: str, **more: Json) -> Events:
-    """The lines of a child that completes in its first turn."""
+    """Return the lines of a child that completes in its first turn."""
     result = message(f"result of {name}", AGENT[name], ADA, "response", 42)
     bootstrap, turn_id = f"first of {name}", f"turn of {name}"
     turn = completed(turn_id, bootstrap, terminate=True, outbox=[result], **more)
@@ -116,18 +117,18 @@ def ended(name: str) -> tuple[str, JsonObject]:
 LOGS: Final[dict[str, Events]] = {
     "Ada": of_ada(),
     "Cleo": [],
-    "Dan": [*born("Dan"), started("turn of Dan", "first of Dan"),
+    "Dan": [*created("Dan"), started("turn of Dan", "first of Dan"),
             completed("turn of Dan", "first of Dan")],
-    "Eve": [*born("Eve"), enqueued("unseen", "USER", EVE, payload="in vain"),
+    "Eve": [*created("Eve"), enqueued("unseen", "USER", EVE, payload="in vain"),
             *completing("Eve", returned=["unseen"])],
-    "Finn": [*born("Finn"), *completing("Finn"), ended("Finn")],
-    "Gus": [*born("Gus"), enqueued("damaged", "USER", AGENT["Gus"]),
+    "Finn": [*created("Finn"), *completing("Finn"), ended("Finn")],
+    "Gus": [*created("Gus"), enqueued("damaged", "USER", AGENT["Gus"]),
             enqueued("kept", "USER", AGENT["Gus"])],
-    "Hal": born("Hal"),
-    "Ida": [*born("Ida"), enqueued("known", "USER", AGENT["Ida"])],
-    "Jan": born("Jan"),
-    "Kai": born("Kai"),
-    "orphan": born("Ada")[:1],
+    "Hal": created("Hal"),
+    "Ida": [*created("Ida"), enqueued("known", "USER", AGENT["Ida"])],
+    "Jan": created("Jan"),
+    "Kai": created("Kai"),
+    "orphan": created("Ada")[:1],
 }  # fmt: skip
 STATES: Final = {
     "Ada": SessionState.ACTIVE,
@@ -137,18 +138,18 @@ STATES: Final = {
     "Gus": None,
 }
 ENTRIES: Final = {"Hal": (3, "replayed"), "Ida": (3, "known"), "Jan": (5, "ahead")}
-"""Pending entries: the seq of their line, and its message."""
+"""The pending entries: the ``seq`` of the line, and its message."""
 
 SENT: Final = {
     "one": (ADA, 1), "two": (ADA, 2), "three": (ADA, 3), "unseen": (EVE, "in vain"),
     "replayed": (AGENT["Hal"], None), "known": (AGENT["Ida"], None),
     "ahead": (AGENT["Jan"], None), "damaged": (AGENT["Gus"], None), "kept": (AGENT["Gus"], None),
 }  # fmt: skip
-"""What the operator has sent."""
+"""The messages of the operator."""
 
 
 def files() -> dict[str, bytes]:
-    """Return the files of the wreck, beside ``root.json``, by their paths."""
+    """Return the files of the root except ``root.json``, by their paths."""
     found = {
         "root.json.tmp.0000000b": b"half",
         f"{record_of(SESSION['Ada'])}.tmp.0000000a": b"half",
@@ -179,39 +180,39 @@ def encoded(name: str, seq: int, event_name: str, data: JsonObject) -> bytes:
 
 
 @cache
-def wreck() -> Image:
-    """Return the disk as a machine finds it when the power is back."""
+def damaged_root() -> Image:
+    """Return the image of the disk at the next boot."""
     world = World(simulated_host, PlainChoices())
     host = world.boot()
     world.loop.run_until_complete(made(host))
-    handle = world.process
-    handle.mkdir("/agents")
+    process = world.process
+    process.mkdir("/agents")
     for name in SESSION.values():
         if name != SESSION["Bob"]:
-            handle.mkdir(f"/agents/{name}")
+            process.mkdir(f"/agents/{name}")
     for path, content in files().items():
-        descriptor = handle.open(f"/{path}", os.O_CREAT | os.O_WRONLY, 0o644)
-        handle.write(descriptor, content)
-        handle.close(descriptor)
+        descriptor = process.open(f"/{path}", os.O_CREAT | os.O_WRONLY, 0o644)
+        process.write(descriptor, content)
+        process.close(descriptor)
     image = world.disk.snapshot()
     world.kill()
     return Image.of_platter(image.cached, image.next_inode)
 
 
 async def made(host: Host) -> None:
-    """Make a root of what is empty."""
+    """Create an empty root."""
     await (await Runtime.recover(host, {})).close()
 
 
 def shadow() -> ShadowRuntime:
-    """Return the oracle that knows what was asked for, and what is damaged."""
-    told = ShadowRuntime()
+    """Return an oracle with the calls of the operator, in which damaged sessions are excused."""
+    oracle = ShadowRuntime()
     for name in ROOTS:
-        told.operator.creates.begin(name, name, "", "scripted", "")
-        told.operator.acknowledge_create(name, AGENT[name])
+        oracle.operator.creates.begin(name, name, "", "scripted", "")
+        oracle.operator.acknowledge_create(name, AGENT[name])
     for key, (agent_id, payload) in SENT.items():
-        told.operator.sends.begin(key, agent_id, payload)
-        told.operator.sends.acknowledge(key)
+        oracle.operator.sends.begin(key, agent_id, payload)
+        oracle.operator.sends.acknowledge(key)
     for name in DAMAGED:
-        told.excuse(SESSION[name])
-    return told
+        oracle.excuse(SESSION[name])
+    return oracle
