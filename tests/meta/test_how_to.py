@@ -95,8 +95,11 @@ def test_the_repaired_system_is_clean_under_crashes_and_faults(store: Path) -> N
 def test_a_hypothesis_machine_finds_the_bug_inside_a_rule(store: Path) -> None:
     write_files(store, "your-own-hypothesis-machine.md")
     machine = store / "tests" / "test_store_machine.py"
-    quick = "deadline=None, derandomize=True, database=None, phases=list(Phase)[:3]"
-    text = machine.read_text("utf-8").replace("deadline=None", quick)
+    quick = (
+        "max_examples=100, stateful_step_count=12, deadline=None, derandomize=True, "
+        "database=None, phases=list(Phase)[:3]"
+    )
+    text = machine.read_text("utf-8").replace("max_examples=300, deadline=None", quick)
     machine.write_text(text.replace("import settings,", "import Phase, settings,"), "utf-8")
     found = pytest_in(store)
     assert found.returncode == 1, found.stdout
