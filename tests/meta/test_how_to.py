@@ -96,7 +96,7 @@ def test_a_hypothesis_machine_finds_the_bug_inside_a_rule(store: Path) -> None:
     write_files(store, "your-own-hypothesis-machine.md")
     machine = store / "tests" / "test_store_machine.py"
     quick = (
-        "max_examples=100, stateful_step_count=12, deadline=None, derandomize=True, "
+        "max_examples=300, stateful_step_count=15, deadline=None, derandomize=True, "
         "database=None, phases=list(Phase)[:3]"
     )
     text = machine.read_text("utf-8").replace("max_examples=300, deadline=None", quick)
