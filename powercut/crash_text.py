@@ -1,4 +1,4 @@
-"""What a power cut lost, in words: the unsynced micro-operations by the paths they belong to."""
+"""The text of a power cut: the unsynced micro-operations that it lost, with their paths."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _INODE: Final = re.compile(r"inode (\d+)")
 def lost_lines(
     micros: Sequence[MicroOperation], survivors: SurvivorSet, names: Mapping[int, str]
 ) -> Iterator[str]:
-    """Yield a line for everything that was lost or torn; ``names`` gives paths by inode number."""
-    words = [_INODE.sub(lambda found: _name(found, names), str(micro)) for micro in micros]
+    """Yield a line for each lost or torn micro-operation; ``names`` are paths by inode number."""
+    texts = [_INODE.sub(lambda found: _name(found, names), str(micro)) for micro in micros]
     for index in survivors.lost:
         stale = ", its place shows stale bytes" if index in survivors.stale else ""
-        yield f"lost   {words[index]}{stale}"
+        yield f"lost   {texts[index]}{stale}"
     for index, kept in survivors.torn:
-        yield f"torn   {words[index]}: {kept} bytes survived"
+        yield f"torn   {texts[index]}: {kept} bytes survived"
     if micros and not (survivors.lost or survivors.torn):
         yield f"lost   nothing of {len(micros)} unsynced"
 

@@ -13,7 +13,7 @@ from typing import Final
 
 CONSTANTS: Final = "the examples of a derandomized profile depend on the modules imported"
 MUTATIONS: Final = "most examples are near copies of others"
-SHRINKER: Final = "failures are reduced by leaving out steps only"
+ENGINE: Final = "failures are reduced by leaving out steps only"
 DRIVER: Final = "state machines of targets cannot run"
 
 _NAMES: Final[Mapping[str, Sequence[str]]] = {
@@ -23,7 +23,7 @@ _NAMES: Final[Mapping[str, Sequence[str]]] = {
         "hypothesis.internal.constants_ast:Constants",
     ),
     MUTATIONS: ("hypothesis.internal.conjecture.engine:ConjectureRunner.generate_mutations_from",),
-    SHRINKER: (
+    ENGINE: (
         "hypothesis.internal.conjecture.data:ConjectureData.for_choices",
         "hypothesis.internal.conjecture.data:ConjectureResult",
         "hypothesis.internal.conjecture.engine:ConjectureRunner.cached_test_function",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_OBJECTS_OF_LIFETIMES: Final = 10_000
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 10_000
 """New objects between two collections; a lifetime of the agent runtime leaves some hundreds."""
 
 
@@ -38,7 +38,7 @@ def settled() -> Iterator[None]:
     thresholds = gc.get_threshold()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_OBJECTS_OF_LIFETIMES, *thresholds[1:])
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])
     try:
         yield
     finally:

@@ -19,9 +19,11 @@ def story(finding: Finding) -> str:
     """Return the page of a failed run."""
     run, failure = finding.run, finding.run.failure
     assert failure is not None
-    violation = isinstance(failure, Violation)
-    statement = failure.statement if isinstance(failure, Violation) else str(failure)
-    title = f"FAILED  {type(failure).__name__}{'' if violation else '  (not a violation: raised)'}"
+    title, statement = f"FAILED  {type(failure).__name__}", str(failure)
+    if isinstance(failure, Violation):
+        statement = failure.statement
+    else:
+        title += "  (raised by the system, no violation)"
     lines = [
         f"{title}  on {run.log.model}  fingerprint {finding.reproducer.fingerprint}",
         f"  {statement}",
@@ -35,7 +37,7 @@ def story(finding: Finding) -> str:
         width = max(map(len, failure.evidence), default=0)
         lines += [f"  {name:{width}}  {shown(value)}" for name, value in failure.evidence.items()]
         lines.append("")
-    lines.append(f"  replay  powercut replay {finding.path}")
+    lines += [f"  target  {run.log.target}", f"  replay  powercut replay {finding.path}"]
     return "\n".join(lines)
 
 

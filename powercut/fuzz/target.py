@@ -111,7 +111,7 @@ class Target(ABC, Generic[H]):
         return
 
     def before_step(self, choices: Choices) -> None:
-        """Choose, before each step, what the simulated machine itself needs: its schedule."""
+        """Choose, before each step, the schedule of the simulated machine."""
         del choices
 
     def quiesce(self) -> None:

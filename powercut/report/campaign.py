@@ -1,4 +1,4 @@
-"""What a campaign came to: its verdict, and all of it as plain data for ``--json``."""
+"""The result of a campaign: its verdict, and everything as plain data for ``--json``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from powercut.fuzz.tally import Reached, Tally
 
 
 class Outcome(StrEnum):
-    """The verdict on a campaign, in one word."""
+    """The verdict on a campaign."""
 
     CLEAN = "clean"
     VIOLATION = "violation"
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 
 class Goal(Enum):
-    """Which marks a campaign must reach: none, those that a minute reaches, or all."""
+    """The marks that a campaign must reach: none, those that one minute reaches, or all."""
 
     NONE = auto()
     USUAL = auto()
@@ -32,7 +32,7 @@ class Goal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CampaignReport:
-    """``findings`` are the failures, one of each kind; ``interrupted``: by the user."""
+    """The scores of a campaign, and one reduced failure of each violated property."""
 
     plan: Plan
     scores: Sequence[Score]
@@ -42,7 +42,7 @@ class CampaignReport:
 
     @property
     def outcome(self) -> Outcome:
-        """The verdict; being interrupted outweighs all, for then it is none."""
+        """The verdict; an interrupted campaign has no other one."""
         if self.interrupted:
             return Outcome.INTERRUPTED
         if any(score.failed for score in self.scores):
@@ -52,7 +52,7 @@ class CampaignReport:
         return Outcome.CLEAN
 
     def total(self) -> Tally:
-        """Return everything that the targets did, together."""
+        """Return the counts of all targets together."""
         tally = Tally()
         for score in self.scores:
             tally.add(score.tally)
@@ -64,7 +64,7 @@ class CampaignReport:
         marks = dict.fromkeys(mark for score in self.scores for mark in score.target.marks)
         return {
             "verdict": self.outcome.value,
-            "disk": self.plan.model.name,
+            "model": self.plan.model.name,
             "seed": self.plan.seed,
             **_counts(self.scores),
             "marks": _marks(total, tuple(marks)),
@@ -89,12 +89,12 @@ class CampaignReport:
 
 
 def never(score: Score) -> tuple[str, ...]:
-    """Return the marks that the target should have reached and did not."""
+    """Return the expected marks of the target that were not reached."""
     return score.tally.marks.never(score.target.marks)
 
 
 def missed(score: Score, goal: Goal) -> tuple[str, ...]:
-    """Return the marks that the target had to reach for this goal and did not."""
+    """Return the marks that this goal requires of the target and that were not reached."""
     match goal:
         case Goal.NONE:
             return ()
@@ -112,7 +112,7 @@ def points_of(scores: Iterable[Score]) -> Reached:
 
 
 def pairs_of(scores: Iterable[Score]) -> Reached:
-    """Return the pairs of what was running and a crash point, of all targets together."""
+    """Return the pairs of a running action and a crash point, of all targets together."""
     return _sum(score.tally.pairs for score in scores)
 
 

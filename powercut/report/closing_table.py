@@ -1,4 +1,4 @@
-"""The table that closes a campaign, and the few lines that belong to it."""
+"""The table at the end of a campaign, and the lines below it."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _HEADINGS = (
     "crash\npoints", "marks", "failed\nruns",
 )  # fmt: skip
 _WIDE = 100
-"""Columns of a console that has room for gaps, and for commas in numbers."""
+"""Columns of a console with room for gaps between columns and commas in numbers."""
 
 _VERDICTS = {
-    Outcome.CLEAN: "clean: nothing acknowledged was lost, nothing torn was shown",
+    Outcome.CLEAN: "clean: no violation was found",
     Outcome.VIOLATION: "a violation was found",
-    Outcome.GOAL_MISSED: "no violation, but the campaign has not seen all that it should",
-    Outcome.INTERRUPTED: "interrupted: this is what was done so far",
+    Outcome.GOAL_MISSED: "no violation was found, but required marks were not reached",
+    Outcome.INTERRUPTED: "interrupted: these are the results so far",
 }
 
 
 def print_closing(
     console: Console, report: CampaignReport, fuzzing_seconds: float, seconds: float
 ) -> None:
-    """Print the table, what was different, the marks never reached, the failures, the verdict.
+    """Print the table, the counts of different runs, missing marks, failures and the verdict.
 
-    ``seconds`` is all the time, shrinking included.
+    ``fuzzing_seconds`` are the seconds of the runs, ``seconds`` include the reductions.
     """
     console.print(_table(report, wide=console.width >= _WIDE))
-    for line in (*_honest_lines(report, fuzzing_seconds), *_lines(report, seconds)):
+    for line in (*_count_lines(report, fuzzing_seconds), *_lines(report, seconds)):
         console.print(line, soft_wrap=True)
 
 
@@ -54,7 +54,8 @@ def _table(report: CampaignReport, *, wide: bool) -> Table:
         box=box.SIMPLE_HEAD, show_footer=len(report.scores) > 1, padding=(0, int(wide)),
         pad_edge=False, collapse_padding=not wide,
     )  # fmt: skip
-    table.add_column("target", footer=next(footers), no_wrap=True)
+    # Only this column may be folded, so that no heading or number is cut off.
+    table.add_column("target", footer=next(footers), overflow="fold")
     for heading in _HEADINGS:
         table.add_column(
             heading, footer=next(footers), justify="right", no_wrap=True, vertical="bottom"
@@ -83,28 +84,28 @@ def _numbers(scores: Sequence[Score], *, wide: bool) -> list[str]:
     ]
 
 
-def _honest_lines(report: CampaignReport, fuzzing_seconds: float) -> Iterator[str]:
-    """Say how much of it all was different, and how fast it was."""
+def _count_lines(report: CampaignReport, fuzzing_seconds: float) -> Iterator[str]:
+    """Yield how many runs and crash images were different, and how fast they were."""
     total = report.total()
     images, pairs = total.images, pairs_of(report.scores)
     yield (
         f"distinct  {total.schedules} schedules in {total.runs:,} runs, {images} crash images in "
-        f"{images.added:,} crashes; the next image is new with a chance of "
+        f"{images.added:,} crashes; the next image is new with a probability of "
         f"{images.chance_of_new:.0%}"
     )
-    yield f"reached   {pairs.reached} of {pairs.total} pairs of what was running and a crash point"
+    yield f"reached   {pairs.reached} of {pairs.total} pairs of a running action and a crash point"
     yield f"speed     {total.crashes / fuzzing_seconds:,.0f} crashes and recoveries a second"
 
 
 def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
     for score in report.scores:
         for mark in never(score):
-            must = " (it had to be)" if mark in missed(score, report.goal) else ""
+            must = " (required)" if mark in missed(score, report.goal) else ""
             yield f"never reached  {score.target.tag}: {mark}{must}"
     for finding in report.findings:
         log = finding.run.log
         yield f"failed  {log.target}: {log.broken}  powercut replay {finding.path}"
     plan = report.plan
     yield (
-        f"{_VERDICTS[report.outcome]}  (disk {plan.model.name}, seed {plan.seed}, {seconds:.0f} s)"
+        f"{_VERDICTS[report.outcome]}  (model {plan.model.name}, seed {plan.seed}, {seconds:.0f} s)"
     )

@@ -1,4 +1,4 @@
-"""What an exploration came to, under each persistence model: as a table and as plain data."""
+"""The result of an exploration under each persistence model: as a table and as plain data."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def verdict_line(verdicts: Verdicts) -> str:
 
 
 def failure_lines(verdicts: Verdicts) -> Iterator[str]:
-    """Tell the first failure under the strongest model that has one, with its evidence."""
+    """Yield the first failure under the strongest model that has one, with its evidence."""
     for name, found in verdicts.items():
         if found.safe:
             continue
@@ -69,7 +69,7 @@ def failure_lines(verdicts: Verdicts) -> Iterator[str]:
 
 
 def plain_models(explored: Iterable[Verdicts]) -> dict[str, Json]:
-    """Return the verdict on each model, over all that was explored."""
+    """Return the verdict on each model over several explorations."""
     models: dict[str, list[Exploration]] = {}
     for verdicts in explored:
         for name, found in verdicts.items():

@@ -69,6 +69,8 @@ _STANDARD = {
     "PENDING",
     # The io API and the warnings module.
     "tell", "add_note", "__notes__",
+    # Hypothesis's engine.
+    "new_shrinker",
 }  # fmt: skip
 """Whole names that are given by other libraries."""
 

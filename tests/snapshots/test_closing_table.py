@@ -1,4 +1,4 @@
-"""What a person reads when a campaign is over."""
+"""The table and the lines at the end of a campaign."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ def tally(images: int, *reached: str) -> Tally:
     return found
 
 
-def printed(
+def page(
     *scores: Score, findings: tuple[Finding, ...] = (), interrupted: bool = False, width: int = 100
 ) -> str:
     plan = Plan((FILE, LOG), POSIX, 7, 30, examples=1234)
-    page = io.StringIO()
-    console = Console(file=page, width=width, markup=False, highlight=False)
+    output = io.StringIO()
+    console = Console(file=output, width=width, markup=False, highlight=False)
     report = CampaignReport(plan, scores, findings, interrupted)
     print_closing(console, report, 60.2, 61.4)
-    lines = (line.rstrip() for line in page.getvalue().splitlines())
+    lines = (line.rstrip() for line in output.getvalue().splitlines())
     return "\n".join(lines)
 
 
 def test_clean_campaign_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
     scores = (Score(FILE, tally(9000, *MARKS)), Score(LOG, tally(12000, KILLED)))
-    assert printed(*scores) == snapshot
+    assert page(*scores) == snapshot
 
 
 def test_campaign_of_one_target_has_no_sum(snapshot: SnapshotAssertion) -> None:
-    assert printed(Score(FILE, tally(10, *MARKS)), interrupted=True) == snapshot
+    assert page(Score(FILE, tally(10, *MARKS)), interrupted=True) == snapshot
 
 
 def test_campaign_with_a_failure_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
@@ -69,11 +69,16 @@ def test_campaign_with_a_failure_reads_as_it_did(snapshot: SnapshotAssertion) ->
     reproducer = Reproducer(run.log, "", {})
     path = Path(".powercut/failures") / f"{reproducer.fingerprint}.json"
     finding = Finding(run, reproducer, path)
-    assert printed(score, Score(LOG, tally(10, *MARKS)), findings=(finding,)) == snapshot
+    assert page(score, Score(LOG, tally(10, *MARKS)), findings=(finding,)) == snapshot
+
+
+def test_long_name_of_a_target_cuts_off_no_heading(snapshot: SnapshotAssertion) -> None:
+    target = TargetEntry("my_application.crash_tests.storage:StoreTarget", "", MARKS)
+    assert page(Score(target, tally(10, *MARKS)), width=80) == snapshot
 
 
 def test_narrow_terminal_gets_the_whole_table_too() -> None:
-    lines = printed(Score(FILE, tally(123456, *MARKS)), Score(LOG, tally(7, *MARKS)), width=80)
+    lines = page(Score(FILE, tally(123456, *MARKS)), Score(LOG, tally(7, *MARKS)), width=80)
     table = [line for line in lines.splitlines() if line.startswith((" atomic", " together"))]
     assert [line.split() for line in table] == [
         ["atomic-file", "1234", "37020", "6543", "13210", "2987", "~124995", "3/7", "3/3", "0"],

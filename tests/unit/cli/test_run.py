@@ -30,7 +30,7 @@ ALONE = ("-n", "1")
 SHAPE = {
     "schema": int,
     "verdict": str,
-    "disk": str,
+    "model": str,
     "seed": int,
     "runs": int,
     "steps": int,
@@ -260,7 +260,7 @@ def test_interrupted_campaign_reports_its_results_so_far(monkeypatch: pytest.Mon
     monkeypatch.setattr("powercut.cli.run.scores", _interrupted)
     result = powercut("run", "--json", "out.json")
     assert result.exit_code == ExitCode.INTERRUPTED
-    assert "interrupted: this is what was done so far" in result.stdout
+    assert "interrupted: these are the results so far" in result.stdout
     found = json.loads(Path("out.json").read_text("ascii"))
     assert (found["verdict"], found["runs"]) == ("interrupted", 2)
 
