@@ -1,4 +1,4 @@
-"""The crash engine: how its cost grows, and how many crash states it builds in a second."""
+"""The crash engine: the growth of its cost, and the crash states that it builds in a second."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _growth() -> Row:
 
 
 def _disk_of(size_bytes: int) -> Disk:
-    """Return a disk that holds a file of this size, durable, and a little that is unsynced."""
+    """Return a disk with a durable file of this size, and eight unsynced writes."""
     process = Process(Disk())
     descriptor = process.open("/data", os.O_CREAT | os.O_WRONLY)
     for offset in range(0, size_bytes, _MIB):
@@ -106,5 +106,5 @@ def _states() -> Row:
     seconds = min(seconds_of(run) for _ in range(3))
     return Row(
         "crash states / s", built / seconds, _OPERATIONS_GOAL, "/s", ">=", 1.0,
-        f"{built} states built, told apart, the distinct ones booted; beside the goal",
+        f"{built} states built and compared, the distinct ones booted; beside the goal",
     )  # fmt: skip

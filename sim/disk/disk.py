@@ -51,8 +51,8 @@ _new: Final = tuple.__new__
 class Disk:
     """A mounted file system, from a boot to the crash that ends it.
 
-    ``image`` is the disk at boot and is never changed. ``model`` decides what may survive a
-    power cut. ``now_ns`` returns the time of day in nanoseconds; by default it advances by
+    ``image`` is the disk at boot and is never changed. ``model`` is the persistence model of
+    power cuts. ``now_ns`` returns the time of day in nanoseconds; by default it advances by
     one microsecond at each call.
 
     ``interposer`` and ``descriptor_interposer`` may be set at any time; None observes and

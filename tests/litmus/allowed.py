@@ -1,7 +1,6 @@
-"""The litmus tests: bodies of a few calls, and for every model all that may be left of them.
+"""The litmus tests: bodies of a few calls, and the allowed outcomes under every model.
 
-The outcomes were written from the table of models, by hand, before the code was asked.
-``end`` holds the outcomes of a power cut after the last call returned.
+The outcomes were written by hand from the table of models, before the code ran.
 """
 
 from __future__ import annotations
@@ -16,7 +15,10 @@ from tests.litmus.body import Body
 
 @dataclass(frozen=True)
 class Litmus:
-    """``end``: by model names (several in one key), the outcomes, separated by bars."""
+    """``end`` has the outcomes of a power cut after the last call, separated by bars.
+
+    Its keys are names of models, several in one key.
+    """
 
     name: str
     setup: Body

@@ -1,8 +1,8 @@
-"""What a litmus test is made of: a few calls on a disk, and a way to write down what is left.
+"""The parts of a litmus test: a few calls on a disk, and a notation for outcomes.
 
-An outcome is one line: ``f=A2 t=-`` says that f holds two bytes ``A`` and that t is not
-there. Contents are runs: ``A5000``, ``0`` for NUL (``A2,02`` is two A and two NULs), ``S``
-for stale bytes; ``empty`` is a file without a byte. ``f=->g`` is a symbolic link.
+An outcome is one line: in ``f=A2 t=-`` the file f has two bytes ``A``, and there is no t.
+Contents are runs: ``A5000``, ``0`` for NUL (``A2,02`` is two A and two NULs), ``S`` for
+stale bytes; ``empty`` is a file of no bytes. ``f=->g`` is a symbolic link.
 """
 
 from __future__ import annotations
@@ -26,58 +26,66 @@ _LETTERS: Final = "ABCD"
 
 
 class Calls:
-    """The calls of a body, short enough to read at a glance; paths are below the root."""
+    """The calls of a body; paths are relative to the root."""
 
     def __init__(self, process: Process) -> None:
-        self._handle = process
+        self._process = process
 
     def create(self, *paths: str) -> None:
         for path in paths:
-            self._handle.close(self._handle.open(f"/{path}", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            self._process.close(
+                self._process.open(f"/{path}", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+            )
 
     def write(self, path: str, text: str, at: int = 0) -> None:
-        """Write ``text`` (runs, as in an outcome) at ``at``, creating the file if need be."""
-        descriptor = self._handle.open(f"/{path}", os.O_CREAT | os.O_WRONLY)
-        self._handle.pwrite(descriptor, content_of(text), at)
-        self._handle.close(descriptor)
+        """Write ``text`` (runs, as in an outcome) at byte ``at``, and create a missing file."""
+        descriptor = self._process.open(f"/{path}", os.O_CREAT | os.O_WRONLY)
+        self._process.pwrite(descriptor, content_of(text), at)
+        self._process.close(descriptor)
 
     def append(self, path: str, text: str) -> None:
-        descriptor = self._handle.open(f"/{path}", os.O_WRONLY | os.O_APPEND)
-        self._handle.write(descriptor, content_of(text))
-        self._handle.close(descriptor)
+        descriptor = self._process.open(f"/{path}", os.O_WRONLY | os.O_APPEND)
+        self._process.write(descriptor, content_of(text))
+        self._process.close(descriptor)
 
     def truncate(self, path: str, size: int) -> None:
-        descriptor = self._handle.open(f"/{path}", os.O_WRONLY)
-        self._handle.ftruncate(descriptor, size)
-        self._handle.close(descriptor)
+        descriptor = self._process.open(f"/{path}", os.O_WRONLY)
+        self._process.ftruncate(descriptor, size)
+        self._process.close(descriptor)
 
     def rename(self, path: str, to: str) -> None:
-        self._handle.rename(f"/{path}", f"/{to}")
+        self._process.rename(f"/{path}", f"/{to}")
 
     def link(self, path: str, to: str) -> None:
-        self._handle.link(f"/{path}", f"/{to}")
+        self._process.link(f"/{path}", f"/{to}")
 
     def unlink(self, path: str) -> None:
-        self._handle.unlink(f"/{path}")
+        self._process.unlink(f"/{path}")
 
     def mkdir(self, *paths: str) -> None:
         for path in paths:
-            self._handle.mkdir(f"/{path}")
+            self._process.mkdir(f"/{path}")
+
+    def rmdir(self, path: str) -> None:
+        self._process.rmdir(f"/{path}")
+
+    def chmod(self, path: str, mode: int) -> None:
+        self._process.chmod(f"/{path}", mode)
 
     def fsync(self, path: str = "") -> None:
         """Sync a file or a directory; without a path, the root directory."""
-        self._sync(path, self._handle.fsync)
+        self._sync(path, self._process.fsync)
 
     def fdatasync(self, path: str) -> None:
-        self._sync(path, self._handle.fdatasync)
+        self._sync(path, self._process.fdatasync)
 
     def _sync(self, path: str, barrier: Callable[[int], None]) -> None:
-        descriptor = self._handle.open(f"/{path}", os.O_RDONLY)
+        descriptor = self._process.open(f"/{path}", os.O_RDONLY)
         barrier(descriptor)
-        self._handle.close(descriptor)
+        self._process.close(descriptor)
 
     def sync(self) -> None:
-        self._handle.sync()
+        self._process.sync()
 
 
 def prepared(setup: Body) -> Image:
@@ -91,7 +99,7 @@ def prepared(setup: Body) -> Image:
 def outcomes(
     model: PersistenceModel, setup: Body, body: Body, *, anywhere: bool = False
 ) -> set[str]:
-    """Return every outcome of a power cut after ``body``, or, ``anywhere``, at any point of it."""
+    """Return every outcome of a power cut after ``body``, or at any point with ``anywhere``."""
     disk = Disk(prepared(setup), model)
     body(Calls(Process(disk)))
     names = sorted(_paths_ever(disk))
@@ -112,7 +120,7 @@ def _now(unsynced: Unsynced, next_inode: int, names: list[str]) -> set[str]:
 
 
 def _paths_ever(disk: Disk) -> set[str]:
-    """Return every path that the setup left or the body named, files only."""
+    """Return the path of every file that the setup left or the body named."""
     paths = {path for path, inode in disk.image.tree() if not inode.is_directory}
     for operation in disk.journal:
         named = {operation.path, getattr(operation, "to_path", "")}
@@ -122,7 +130,7 @@ def _paths_ever(disk: Disk) -> set[str]:
 
 
 def outcome_of(image: Image, names: list[str]) -> str:
-    """Write down what is left of these paths."""
+    """Return the outcome of these paths."""
     tree = dict(image.tree())
     return " ".join(f"{name[1:]}={_shown(tree.get(name))}" for name in names)
 
@@ -137,7 +145,7 @@ def _shown(inode: Inode | None) -> str:
 
 
 def runs_of(content: bytes) -> str:
-    """Write content as runs."""
+    """Return the runs of a content."""
     letters = (_letter(byte) for byte in content)
     return ",".join(f"{letter}{len(list(run))}" for letter, run in groupby(letters))
 
@@ -149,5 +157,5 @@ def _letter(byte: int) -> str:
 
 
 def content_of(text: str) -> bytes:
-    """Return the bytes that runs stand for."""
+    """Return the content of runs."""
     return b"".join(run[0].encode() * int(run[1:]) for run in text.split(","))

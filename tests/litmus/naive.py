@@ -1,8 +1,8 @@
-"""A power cut, enumerated naively: every subset of what is unsynced, kept if the table allows it.
+"""A power cut, enumerated naively: every subset of the pieces, kept if the table allows it.
 
-It is written from the table of persistence models and shares nothing with ``sim/disk`` but the
-journal, the names of the models and their answers. It is slow, and short enough to be
-checked by reading. What it says, ``StateSpace`` must say too, neither more nor less.
+This oracle is written from the table of persistence models. It shares nothing with
+``sim/disk`` but the journal and the models as data. It is slow, and short enough to be
+checked by reading. ``StateSpace`` must yield the same states, no more and no fewer.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from tests.litmus.naive_piece import Piece
 BLOCK, SECTOR = 4096, 512
 
 Tree = frozenset[tuple[str, int, int, bytes]]
-"""What a boot sees: path, inode number, mode, content (of a directory: nothing)."""
+"""A visible disk: path, inode number, mode, content (empty for a directory)."""
 
 
 @dataclass
 class Node:
-    """One inode on the platter; ``content`` may reach beyond ``size``, where nobody sees it."""
+    """One inode on the platter; ``content`` beyond ``size`` is not visible."""
 
     mode: int
     size: int = 0
@@ -58,7 +58,7 @@ Nodes = dict[int, Node]
 
 
 class NaiveDisk:
-    """A platter and what is unsynced above it, under ``model``."""
+    """A platter and the unsynced pieces above it, under ``model``."""
 
     def __init__(self, model: PersistenceModel, image: Image) -> None:
         self.model = model
@@ -71,7 +71,7 @@ class NaiveDisk:
     # -- the journal ---------------------------------------------------------------------
 
     def advance(self, operation: Operation, call: int) -> None:
-        """Take one operation into account."""
+        """Read one operation."""
         match operation:
             case Write():
                 self._write(operation, call)
@@ -84,7 +84,7 @@ class NaiveDisk:
             case Create(inode=inode, mode=mode, directory=directory, name=name):
                 is_directory = stat.S_ISDIR(mode)
                 self.unsynced.append(
-                    Piece(call, "born", inode, mode=mode, is_directory=is_directory)
+                    Piece(call, "create", inode, mode=mode, is_directory=is_directory)
                 )
                 if name:
                     self._name("link", call, inode, ((directory, name),))
@@ -102,16 +102,16 @@ class NaiveDisk:
         self, kind: str, call: int, inode: int, names: tuple[tuple[int, str], ...], *,
         over: bool = False,
     ) -> None:  # fmt: skip
-        born = [piece.is_directory for piece in self.unsynced if piece.kind == "born"
+        created = [piece.is_directory for piece in self.unsynced if piece.kind == "create"
                 and piece.inode == inode]  # fmt: skip
-        is_directory = born[0] if born else stat.S_ISDIR(self.nodes[inode].mode)
+        is_directory = created[0] if created else stat.S_ISDIR(self.nodes[inode].mode)
         directories = tuple(directory for directory, _ in names)
         self.unsynced.append(
             Piece(call, kind, inode, directories, names, is_directory=is_directory, over=over)
         )
 
     def _write(self, write: Write, call: int) -> None:
-        """Cut a call at blocks, and those at the unit; each block that grows the file says so."""
+        """Cut a call at blocks, and blocks at the unit; a block that grows the file has a size."""
         sequential, unit = self.model.sequential, self.model.unit_bytes
         start, end = write.offset, write.offset + len(write.data)
         while start < end:
@@ -140,9 +140,9 @@ class NaiveDisk:
     # -- must precede --------------------------------------------------------------------
 
     def meaning(self, first: int, then: int) -> bool:
-        """Whether ``then`` means nothing without ``first``, whatever the model orders."""
+        """Return whether ``then`` is meaningless without ``first``, under any model."""
         a, b = self.unsynced[first], self.unsynced[then]
-        if a.kind == "born":
+        if a.kind == "create":
             return a.inode == b.inode or a.inode in b.directories
         if a.inode == b.inode and a.kind == b.kind in ("size", "mode"):
             return True
@@ -158,7 +158,7 @@ class NaiveDisk:
         return False
 
     def _exposed(self, data: Piece, size: Piece) -> bool:
-        """Whether the model keeps back a size for this data, which it would show."""
+        """Return whether a size must wait for this data, which it would expose."""
         if (data.call, data.inode) != (size.call, size.inode):
             return False
         same_block = data.offset // BLOCK == (size.size - 1) // BLOCK
@@ -167,7 +167,7 @@ class NaiveDisk:
         return same_block and (waits is DataBeforeSize.ALWAYS or fresh)
 
     def _before_move(self, first: int, a: Piece, then: int, b: Piece) -> bool:
-        """Whether a rename waits for ``a``: for data, a directory, the rename of a directory."""
+        """Return whether a rename waits for ``a``: data, a directory, or the move of one."""
         waits = self.model.rename_over_waits if b.over else self.model.rename_new_waits
         if waits and a.inode == b.inode and a.kind in ("data", "size"):
             return True
@@ -177,7 +177,7 @@ class NaiveDisk:
         return old != new and first in self._names_of_new(new, then)
 
     def _names_of_new(self, directory: int, before: int) -> list[int]:
-        """Return what names this directory and those above it, up to one that has a name."""
+        """Return the names of a directory and of those above it, up to one that has a name."""
         way: list[int] = []
         for index in self._way_to(directory, before):
             moved = self.unsynced[index].inode
@@ -189,7 +189,7 @@ class NaiveDisk:
         return way
 
     def _way_to(self, directory: int, before: int) -> list[int]:
-        """Return what put this directory, and those above it, where they are."""
+        """Return the pieces that put a directory, and those above it, in their places."""
         way: list[int] = []
         while True:
             put = [
@@ -202,7 +202,7 @@ class NaiveDisk:
             directory = self.unsynced[put[-1]].directories[-1]
 
     def ordered(self, first: int, then: int) -> bool:
-        """Whether the model keeps these two in order, though each means something alone."""
+        """Return whether the model keeps in order two pieces that have a meaning alone."""
         if self.model.sequential:
             return True
         a, b = self.unsynced[first], self.unsynced[then]
@@ -244,7 +244,7 @@ class NaiveDisk:
         self.unsynced = [piece for piece in left if piece.data or piece.kind != "data"]
 
     def _less_cut(self, index: int, covered: set[int]) -> Piece:
-        """Return a piece without the data that a later, now durable truncation has cut off."""
+        """Return a piece without the data that a later, now durable truncation cut off."""
         piece = self.unsynced[index]
         if piece.kind != "data":
             return piece
@@ -265,7 +265,7 @@ class NaiveDisk:
         all_metadata = self.model.sync_metadata and not sync.data_only
         if all_metadata and self._is_metadata(piece):
             return True
-        if piece.kind in ("born", "data", "size"):
+        if piece.kind in ("create", "data", "size"):
             return own
         if piece.kind == "mode":
             return own and not sync.data_only
@@ -273,7 +273,7 @@ class NaiveDisk:
         return into or (own and self.model.sync_names and piece.kind != "unlink")
 
     def _same_name(self, first: int, then: int) -> bool:
-        """Whether both change one name: what is durable of it is not undone by what was before."""
+        """Return whether both change one name: an earlier change does not undo a durable one."""
         return not set(self.unsynced[first].names).isdisjoint(self.unsynced[then].names)
 
     # -- crashes -------------------------------------------------------------------------
@@ -283,11 +283,11 @@ class NaiveDisk:
         return {
             self.tree(pieces)
             for survived in self.survivor_sets()
-            for pieces in self._bent(survived)
+            for pieces in self._damaged(survived)
         }
 
     def survivor_sets(self) -> Iterator[frozenset[int]]:
-        """Yield every set of unsynced pieces that holds all that must precede its members."""
+        """Yield every set of pieces that contains the predecessors of its members."""
         count = len(self.unsynced)
         before = [
             {a for a in range(b) if self.meaning(a, b) or self.ordered(a, b)} for b in range(count)
@@ -297,8 +297,8 @@ class NaiveDisk:
             if all(before[index] <= survived for index in survived):
                 yield survived
 
-    def _bent(self, survived: frozenset[int]) -> Iterator[list[Piece]]:
-        """Yield what survived with every write torn in every way, and every stale slice."""
+    def _damaged(self, survived: frozenset[int]) -> Iterator[list[Piece]]:
+        """Yield the survivors with every write torn at every byte, and every stale slice."""
         ways: list[list[Piece | None]] = []
         for index, piece in enumerate(self.unsynced):
             if index in survived:
@@ -324,11 +324,12 @@ class NaiveDisk:
         cuts = [
             other for other in earlier if pieces[other].kind == "size" and not pieces[other].append
         ]
-        needed = {other for other in earlier if self.unsynced[other].kind == "born"} | {*cuts[-1:]}
+        created = [other for other in earlier if pieces[other].kind == "create"]
+        needed = {*created, *cuts[-1:]}
         return needed <= survived and (where is StaleBytes.ANYWHERE or piece.fresh)
 
     def tree(self, pieces: list[Piece]) -> Tree:
-        """Return what a boot sees after these pieces reached the platter, in order."""
+        """Return the visible disk after these pieces reached the platter, in order."""
         nodes = {
             number: replace(node, entries=dict(node.entries)) for number, node in self.nodes.items()
         }
@@ -338,7 +339,7 @@ class NaiveDisk:
 
 
 def _apply(piece: Piece, nodes: Nodes) -> None:
-    if piece.kind == "born":
+    if piece.kind == "create":
         nodes[piece.inode] = Node(piece.mode)
         return
     node = nodes[piece.inode]
@@ -377,7 +378,7 @@ def _walk(path: str, number: int, nodes: Nodes) -> Iterator[tuple[str, int, int,
 
 
 def tree_of(image: Image) -> Tree:
-    """Return what a boot from ``image`` sees."""
+    """Return the visible disk of an image."""
     return frozenset(
         (path, inode.number, inode.mode, b"" if inode.is_directory else inode.read(0, inode.size))
         for path, inode in image.tree()

@@ -1,4 +1,4 @@
-"""What an operation leaves on the disk, as the naive enumeration sees it."""
+"""Micro-operations of the naive enumeration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Piece:
-    """One micro-operation. ``kind`` is born, data, size, link, unlink, move or mode."""
+    """One micro-operation. ``kind`` is create, data, size, link, unlink, move or mode."""
 
     call: int
     kind: str

@@ -1,4 +1,4 @@
-"""Explored exhaustively, each litmus test shows exactly what its model allows: no more, no less."""
+"""Explored exhaustively, each litmus test has exactly the outcomes that its model allows."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 """The walk over crash states against a naive enumeration of every subset, on random programs.
 
-``StateSpace`` shares work between states, leaves out what nobody sees, and is asked by
-``explore`` only for what is new since the last operation. None of that may lose a state
-or invent one: ``naive.py`` builds every subset and keeps what the table allows.
+``StateSpace`` shares work between states and leaves out pieces that no program can observe,
+and ``explore`` builds only the states that are new since the last operation. None of that may
+lose a state or add one: ``naive.py`` builds every subset, and keeps those that the table of
+models allows.
 """
 
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
 
 import pytest
 from hypothesis import assume, example, given
@@ -25,71 +25,11 @@ from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
-from tests.litmus.body import Calls, prepared
 from tests.litmus.naive import NaiveDisk, Tree, tree_of
+from tests.litmus.programs import CALLS, PROGRAMS, SETUP, Program, run
 
-FILES = ("f", "g", "d/f", "e/g")
-DIRECTORIES = ("", "d", "e")
-NAMES = FILES
-MOST_PENDING = 8
+MOST_UNSYNCED = 8
 NEXT_INODE = 99
-
-Program = list[tuple[Any, ...]]
-
-_write = st.tuples(
-    st.just("write"),
-    st.sampled_from(FILES),
-    st.sampled_from(("A1", "B2", "C3")),
-    st.sampled_from((0, 1, 511, 4095)),
-)
-_append = st.tuples(st.just("append"), st.sampled_from(FILES), st.sampled_from(("B1", "C2")))
-_truncate = st.tuples(st.just("truncate"), st.sampled_from(FILES), st.sampled_from((0, 1, 4096)))
-_rename = st.tuples(st.just("rename"), st.sampled_from(NAMES), st.sampled_from(NAMES))
-_rename_directory = st.tuples(
-    st.just("rename"), st.sampled_from(("d", "e", "h")), st.sampled_from(("d", "e", "h", "e/h"))
-)
-_link = st.tuples(st.just("link"), st.sampled_from(NAMES), st.sampled_from(NAMES))
-_unlink = st.tuples(st.just("unlink"), st.sampled_from(NAMES))
-_mkdir = st.tuples(st.just("mkdir"), st.sampled_from(("e", "h", "d/e")))
-_rmdir = st.tuples(st.just("rmdir"), st.sampled_from(("e", "d/e")))
-_chmod = st.tuples(st.just("chmod"), st.sampled_from(FILES), st.sampled_from((0o600, 0o640)))
-_fsync = st.tuples(st.just("fsync"), st.sampled_from((*FILES, *DIRECTORIES)))
-_fdatasync = st.tuples(st.just("fdatasync"), st.sampled_from((*FILES, *DIRECTORIES)))
-
-_CALLS: st.SearchStrategy[tuple[Any, ...]] = (
-    _write | _append | _truncate | _rename | _rename_directory | _link | _unlink | _mkdir
-    | _rmdir | _chmod | _fsync | _fdatasync
-)  # fmt: skip
-PROGRAMS = st.lists(_CALLS, min_size=1, max_size=7)
-
-
-class _Calls(Calls):
-    """The calls of a litmus test, and two more."""
-
-    def rmdir(self, path: str) -> None:
-        self._handle.rmdir(f"/{path}")
-
-    def chmod(self, path: str, mode: int) -> None:
-        self._handle.chmod(f"/{path}", mode)
-
-
-def _setup(disk: Calls) -> None:
-    disk.mkdir("d")
-    disk.write("f", "A3")
-    disk.write("d/f", "A2")
-
-
-SETUP = prepared(_setup)
-
-
-def _run(program: Program, process: Process) -> None:
-    """Run a program, skipping the calls that the file system refuses."""
-    calls = _Calls(process)
-    for name, *arguments in program:
-        try:
-            getattr(calls, name)(*arguments)
-        except OSError:
-            continue
 
 
 def _trees(unsynced: Unsynced) -> set[Tree]:
@@ -104,19 +44,19 @@ def _trees(unsynced: Unsynced) -> set[Tree]:
 @example(
     program=[("write", "f", "C3", 0), ("truncate", "f", 1), ("fsync", "d"), ("truncate", "f", 9)]
 )
-# What a durable rename took away does not come back from before it: of a file, of a directory.
+# A name that a durable rename removed does not come back: of a file, of a directory.
 @example(program=[("mkdir", "e"), ("write", "e/g", "A1", 0), ("rename", "e/g", "f"), ("fsync", "")])
 @example(program=[("mkdir", "h"), ("rename", "h", "e"), ("rename", "f", "e/g"), ("fsync", "e")])
 def test_all_states_are_those_of_a_naive_enumeration(
     model: PersistenceModel, program: Program
 ) -> None:
     disk = Disk(SETUP)
-    _run(program, Process(disk))
+    run(program, Process(disk))
     unsynced, naive = Unsynced(model, SETUP.platter), NaiveDisk(model, SETUP)
     for number, operation in enumerate(disk.journal, 1):
         unsynced.advance(operation, number)
         naive.advance(operation, number)
-    assume(len(naive.unsynced) <= MOST_PENDING)
+    assume(len(naive.unsynced) <= MOST_UNSYNCED)
     assert _trees(unsynced) == naive.trees()
 
 
@@ -126,26 +66,27 @@ def test_all_states_are_those_of_a_naive_enumeration(
 @example(program=[("append", "f", "B1"), ("write", "f", "C3", 4095), ("fdatasync", "f")])
 @example(program=[("append", "f", "B1"), ("fsync", "d/f"), ("append", "d/f", "C2"), ("fsync", "")])
 @example(program=[("truncate", "f", 1), ("fsync", "f"), ("truncate", "f", 9)])
-def test_looking_at_what_is_pending_changes_nothing(
+def test_reading_the_unsynced_pieces_changes_nothing(
     model: PersistenceModel, program: Program
 ) -> None:
     disk = Disk(SETUP)
-    _run(program, Process(disk))
-    watched, unwatched = Unsynced(model, SETUP.platter), Unsynced(model, SETUP.platter)
+    run(program, Process(disk))
+    read, unread = Unsynced(model, SETUP.platter), Unsynced(model, SETUP.platter)
     for number, operation in enumerate(disk.journal, 1):
-        watched.advance(operation, number)
-        unwatched.advance(operation, number)
-        watched.ordering.creation(0)
-    assert unwatched.micros == watched.micros
-    assert unwatched.ordering.needs == watched.ordering.needs
-    assert unwatched.ordering.order == watched.ordering.order
-    assert unwatched.key == watched.key
+        read.advance(operation, number)
+        unread.advance(operation, number)
+        assert read.ordering.creation(0) is None
+    assert unread.micros == read.micros
+    assert unread.ordering.needs == read.ordering.needs
+    assert unread.ordering.order == read.ordering.order
+    assert unread.key == read.key
 
 
 # -- explore: every crash point, every acknowledgement, crashes inside recovery -------------
 
 Look = tuple[frozenset[tuple[str, str, int, bytes]], tuple[object, ...], tuple[object, ...]]
-"""What a check gets: the tree, with names of one inode told by the first of them; what is known."""
+"""The arguments of a check: the tree, with the first name of its inode for each path; the
+acknowledged values, and those in flight."""
 
 
 def _look(tree: Tree, known: Known) -> Look:
@@ -157,7 +98,7 @@ def _look(tree: Tree, known: Known) -> Look:
 
 
 class _Looks:
-    """A check that remembers each look, and then recovers as told."""
+    """A check that records its arguments, and then runs the recovery."""
 
     def __init__(self, recovery: Program) -> None:
         self.recovery = recovery
@@ -166,22 +107,22 @@ class _Looks:
     def __call__(self, process: Process, known: Known) -> None:
         tree = tree_of(process.disk.snapshot())
         self.seen.add(_look(tree, known))
-        _run(self.recovery, process)
+        run(self.recovery, process)
 
 
 def _workload(program: Program, process: Process, history: History) -> None:
-    """Run a program; an ``ack`` in it acknowledges, and is told by its number."""
+    """Run a program; the call ``ack`` in it acknowledges its own position."""
     for number, call in enumerate(program):
         if call == ("ack",):
             history(number)
         else:
-            _run([call], process)
+            run([call], process)
 
 
 def _brute_force(
     model: PersistenceModel, program: Program, recovery: Program, nested: int
 ) -> set[Look]:
-    """Look at every crash of a program, of its recovery, of the recovery from that..."""
+    """Return a look at every crash of a program, of its recovery, of the recovery from that..."""
     disk = Disk(SETUP, model)
     history = History(lambda: disk.operations)
     _workload(program, Process(disk), history)
@@ -200,7 +141,7 @@ def _crash(
     naive: NaiveDisk, journal: list[Operation], image: Image, known: list[Known],
     recovery: Program, nested: int, looks: set[Look],
 ) -> None:  # fmt: skip
-    """Crash right after ``journal``, which ran on ``image``; ``naive`` is this disk before it."""
+    """Crash after ``journal``, which ran on ``image``; ``naive`` is the disk before it."""
     for number, operation in enumerate(journal, 1):
         naive.advance(operation, number + 1000 * (9 - nested))
     looks |= {_look(tree, each) for tree in naive.trees() for each in known}
@@ -218,7 +159,7 @@ def _crash(
     }
     for crashed in (killed, *images.values()):
         second = Disk(crashed, naive.model)
-        _run(recovery, Process(second))
+        run(recovery, Process(second))
         for number in range(1, len(second.journal) + 1):
             before = deepcopy(naive) if crashed is killed else NaiveDisk(naive.model, crashed)
             _crash(before, second.journal[:number], crashed, known, recovery, nested - 1, looks)
@@ -238,21 +179,21 @@ def _explored(
 
 
 def _small(model: PersistenceModel, program: Program) -> bool:
-    """Whether brute force can take it."""
+    """Return whether the subsets are few enough to build them all."""
     disk = Disk(SETUP, model)
     _workload(program, Process(disk), History(lambda: disk.operations))
-    return len(disk.unsynced().micros) <= MOST_PENDING
+    return len(disk.unsynced().micros) <= MOST_UNSYNCED
 
 
 _ack = st.just(("ack",))
 
 
-# A kill may find a write across two pages half done; brute force does not know that.
+# A kill may interrupt a write between two pages, which the naive enumeration leaves out.
 def _is_whole(call: tuple[object, ...]) -> bool:
     return call[0] != "write" or call[3] != 4095 or call[2] == "A1"
 
 
-_WHOLE = _CALLS.filter(_is_whole)
+_WHOLE = CALLS.filter(_is_whole)
 _EXPLORED = st.lists(_WHOLE | _ack, min_size=1, max_size=5)
 _SHORT = st.lists(_WHOLE, min_size=1, max_size=3)
 _RECOVERIES = st.lists(_WHOLE, min_size=1, max_size=2)
@@ -260,7 +201,7 @@ _RECOVERIES = st.lists(_WHOLE, min_size=1, max_size=2)
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
 @given(program=_EXPLORED)
-# On btrfs, fsync of g makes its name durable, and not that f went before it came.
+# On btrfs, fsync of g makes its name durable, and not the earlier removal of f.
 @example(program=[("unlink", "f"), ("write", "g", "A1", 0), ("fsync", "g")])
 def test_explore_looks_at_every_crash_at_every_moment(
     model: PersistenceModel, program: Program
@@ -271,9 +212,9 @@ def test_explore_looks_at_every_crash_at_every_moment(
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
 @given(program=_SHORT, recovery=_RECOVERIES)
-# One disk is met after one crash and after two.
+# The same disk is reached after one crash and after two.
 @example(program=[("append", "f", "B1")], recovery=[("append", "f", "B1")])
-# What is unsynced when the process is killed shows in nothing but what comes later.
+# Two kills leave equal page caches, whose unsynced pieces differ.
 @example(program=[("rename", "f", "g"), ("rename", "g", "f")], recovery=[("append", "f", "B1")])
 def test_explore_looks_at_every_crash_inside_a_recovery(
     model: PersistenceModel, program: Program, recovery: Program

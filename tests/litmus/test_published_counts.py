@@ -1,7 +1,7 @@
-"""How many distinct outcomes a power cut at any point may leave, as Ferrite counted them.
+"""The numbers of distinct outcomes of a power cut at any point, as published by Ferrite.
 
-[Ferrite] Bornholt et al., ASPLOS'16, table 2 and section 5. Where our count differs, the
-test says why.
+[Ferrite] Bornholt et al., ASPLOS'16, table 2 and section 5. Where our number differs, the
+test gives the reason.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ def test_prefix_append_leaves_three_outcomes_in_sequence() -> None:
 
 
 def test_prefix_append_without_delayed_allocation_leaves_four() -> None:
-    """Ferrite counts 4 for ``ext4-nodelalloc``: data before size, page by page.
+    """Ferrite counts 4 for ``ext4-nodelalloc``, where data precedes the size, page by page.
 
-    Two appends cross one page boundary: before, after the first, its page filled, done.
+    The two appends cross one page boundary: nothing, the first, the page filled, both.
     """
     assert outcomes(replace(XFS, unit_bytes=BLOCK_BYTES), _a2509, _prefix_append) == {
         "f=A2509", "f=A2509,C13", "f=A2509,C13,B1574", "f=A2509,C13,B2500",
@@ -99,12 +99,12 @@ def test_prefix_append_without_delayed_allocation_leaves_four() -> None:
 
 
 def test_prefix_append_on_ext4_leaves_the_seven_of_ferrite_and_two_more() -> None:
-    """The tail block is written whole: as it was, with C, with C and B; the sizes come in order.
+    """The tail block is written whole: unchanged, with C, or with C and B. Sizes keep their order.
 
-    That makes 1 + 2 + 3 + 3 outcomes for the sizes 2509, 2522, 4096 and 5022. Ferrite
-    has 7, since there a new block waits for every earlier write of its file; kernels since
-    5.3 flush only the range that was allocated (``ext4_jbd2_inode_add_write``), so here
-    the tail may still be missing below it. The weaker promise is taken.
+    That makes 1 + 2 + 3 + 3 outcomes for the sizes 2509, 2522, 4096 and 5022. Ferrite counts
+    7, because its new block waits for every earlier write of the file. Kernels since 5.3 flush
+    only the allocated range (``ext4_jbd2_inode_add_write``), so the tail below it may be
+    missing. The model makes the weaker promise.
     """
     found = outcomes(ORDERED_BLOCKS, _a2509, _prefix_append, anywhere=True)
     assert "f=A2509,013" in found

@@ -1,8 +1,9 @@
-"""What real ext4, xfs and btrfs left on a recording block device (Linux 6.18), the model allows.
+"""A model allows every outcome that its file system showed on a real kernel, Linux 6.18.
 
-Each set was seen, by mounting crash images built from every write and flush that reached
-the device; a model may allow more, where a source says so, and never less. ``data=ordered``
-and ``data=writeback`` gave the same sets.
+Every write and flush that reached a block device was recorded. Crash images built from the
+recording were mounted, and their outcomes are the sets below. A model may allow more where a
+source gives a reason, and never less. ``data=ordered`` and ``data=writeback`` of ext4 gave
+the same sets.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ _RENAMED = "f=- f.t=- | f=empty f.t=- | f=B5000 f.t=-"
 _PREFIX = "f=A2509 | f=A2509,C13,B2500"
 _BOTH = "f=A1 g=- o=A1 | f=- g=A1 o=A1,B1"
 
-# body, setup, calls, what was seen on ext4, ext4 with data=journal, xfs, btrfs
+# name, setup, body, and the outcomes seen on ext4, ext4 with data=journal, xfs, btrfs
 SEEN: tuple[tuple[str, Body, Body, Sets], ...] = (
     ("create", _nothing, _create, (_CREATED, _CREATED_WHOLE, _CREATED, _CREATED_WHOLE)),
     ("create, fsync", _nothing, _create_fsync, (_CREATED_WHOLE,) * 4),
@@ -147,7 +148,7 @@ SEEN: tuple[tuple[str, Body, Body, Sets], ...] = (
     ),
 )  # fmt: skip
 
-# Each model, and which of the four it must allow; one that stands for any of them, all four.
+# The sets that each model must allow; posix stands for every file system.
 COLUMNS: tuple[tuple[PersistenceModel, tuple[int, ...]], ...] = (
     (EXT4_ORDERED, (0,)), (EXT4_WRITEBACK, (0,)), (EXT4_JOURNAL, (1,)), (XFS, (2,)), (BTRFS, (3,)),
     (POSIX, (0, 1, 2, 3)),
@@ -155,7 +156,7 @@ COLUMNS: tuple[tuple[PersistenceModel, tuple[int, ...]], ...] = (
 
 
 def _without_tears(model: PersistenceModel) -> PersistenceModel:
-    """Leave out torn and stale sectors: legal, too many, and in none of the sets."""
+    """Leave out torn and stale sectors: there are many, and they are in none of the sets."""
     return replace(model, torn_units=False, stale_bytes=StaleBytes.NOWHERE)
 
 

@@ -1,9 +1,9 @@
-"""A litmus test that cannot fail proves nothing: change any answer of a model, and one does.
+"""The litmus tests are sensitive: after a change of any field of a model, one of them fails.
 
-Left out are answers that another one already implies: a sequential model keeps everything
-in order (and a model of whole calls has to be one), and one that syncs all metadata syncs
-names; where data always comes before the size, nothing stale shows; a truncation is part of
-the metadata only where that has an order.
+Fields that another one implies are left out. A sequential model keeps everything in order,
+and a model of whole calls must be sequential; a model that syncs all metadata syncs names;
+where data always precedes the size, no stale bytes are visible; a truncation counts as
+metadata only where metadata have an order.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ CHANGES = [
     CHANGES,
     ids=[f"{model.name} {name} {value}" for model, name, value in CHANGES],
 )
-def test_a_changed_answer_is_noticed(model: PersistenceModel, name: str, value: object) -> None:
+def test_a_changed_field_fails_a_litmus_test(
+    model: PersistenceModel, name: str, value: object
+) -> None:
     changed = replace(model, **{name: value})  # type: ignore[arg-type] # any field by its name
     assert any(
         outcomes(changed, litmus.setup, litmus.body) != litmus.allowed(model.name)
@@ -81,7 +83,7 @@ def test_a_changed_answer_is_noticed(model: PersistenceModel, name: str, value: 
     )
 
 
-def test_strong_heuristics_are_noticed() -> None:
+def test_strong_heuristics_forbid_the_empty_file() -> None:
     changed = EXT4_ORDERED.with_strong_heuristics()
     replace_by_rename = next(litmus for litmus in LITMUS if litmus.name == "replace by rename")
     found = outcomes(changed, replace_by_rename.setup, replace_by_rename.body)

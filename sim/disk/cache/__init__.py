@@ -1,1 +1,1 @@
-"""The page cache: inodes, the journal of operations, locks."""
+"""The page cache: inodes, the operations that change them, locks, interposers."""

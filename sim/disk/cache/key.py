@@ -1,12 +1,14 @@
-"""Keys: one integer for a whole disk, kept up to date as pieces of it change.
+"""Keys: one integer for the visible state of a disk, updated as parts of it change.
 
-Two states of one disk with equal keys are the same to whoever reads it: same names for
-the same inodes, same contents, sizes, permissions and owners. Times are left out, and so
-is everything that no name leads to. A key is a sum over inodes, an inode's a mix of its
-fields and a sum over its blocks or entries, so a change costs what it touches. Only
-mixed parts are added up (a tuple's ``hash`` is too linear for that: two sizes that grow by
-the same amount cancel out), and they are 64 bits wide: among a million states the chance
-of one false match is 1 in 10^7. Keys do not depend on ``PYTHONHASHSEED``.
+Two states of one disk have equal keys if a program cannot distinguish them: the same names
+for the same inodes, with the same contents, sizes, permissions and owners. Times do not
+count, nor does an inode that no path leads to.
+
+A key is the sum of the keys of its inodes; the key of an inode is a hash of its fields and
+of a sum over its blocks or entries. So the cost of an update grows with the change. The
+terms are hashes of 64 bits (with the ``hash`` of a tuple, two sizes that grow by the same
+amount cancel out): among a million states the probability of one false match is 1 in 10^7.
+Keys do not depend on ``PYTHONHASHSEED``.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ _MASK: Final = (1 << 64) - 1
 
 
 def entry_key(name: str, number: int) -> int:
-    """Return what a directory entry adds to the ``content_key`` of its directory."""
+    """Return the share of an entry in the ``content_key`` of its directory."""
     return xxh3_64_intdigest(name.encode("utf-8", "surrogateescape"), number)
 
 
 def inode_key(inode: Inode) -> int:
-    """Return what an inode adds to the key of its disk; nothing, if it has no name."""
+    """Return the share of an inode in the key of its disk: 0 for an inode without a name."""
     if not inode.links:
         return 0
     content = inode.content_key
@@ -46,7 +48,7 @@ def key_of(inodes: Iterable[Inode]) -> int:
 
 
 def unreachable_key(inodes: Map[int, Inode], directories: Iterable[int]) -> int:
-    """Return what those of ``directories`` that no path leads to add to the key, with all below."""
+    """Return the share of those of ``directories`` that no path leads to, and of all below them."""
     total = 0
     counted: set[int] = set()
     names_lost: dict[int, int] = {}

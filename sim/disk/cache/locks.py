@@ -1,8 +1,8 @@
 """Advisory locks of one running disk: ``flock(2)``, and the record locks behind ``lockf(3)``.
 
-They hold nothing back but each other, belong to the page cache's lifetime and are never on
-the platter. ``flock`` belongs to an open file description and dies with it; a record lock
-belongs to a process and dies when the process closes *any* descriptor of that file.
+Locks conflict only with each other and end with the lifetime of the disk. The lock of
+``flock`` belongs to an open file description and ends with it. A record lock belongs to a
+process and ends when the process closes *any* descriptor of the file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RecordLock:
         return self.start < other.end and other.start < self.end
 
     def without(self, start: int, end: int) -> list[RecordLock]:
-        """Return what is left of this lock when the bytes ``start`` to ``end`` are given up."""
+        """Return the parts of this lock outside the bytes ``start`` to ``end``."""
         pieces = ((self.start, min(self.end, start)), (max(self.start, end), self.end))
         return [
             RecordLock(self.owner, self.exclusive, first, last)
@@ -43,7 +43,7 @@ class RecordLock:
 class LockTable:
     """All locks of one disk, by inode number. Owners are compared by identity.
 
-    ``used`` are the inodes on which anybody ever took one: of others there is nothing to forget.
+    ``used`` is the set of inodes that were ever locked.
     """
 
     def __init__(self) -> None:
@@ -52,9 +52,9 @@ class LockTable:
         self._records: dict[int, list[RecordLock]] = {}
 
     def flock(self, inode: int, owner: object, operation: int) -> None:
-        """Take, convert or give up the lock of one open file description.
+        """Take, convert or release the lock of one open file description.
 
-        A conversion that fails has lost the lock it had, as on Linux. Raises ``OSError``
+        A conversion that fails loses the previous lock, as on Linux. Raises ``OSError``
         (EWOULDBLOCK), or ``UnsupportedOperation`` where the real call would wait.
         """
         self.used.add(inode)
@@ -74,7 +74,7 @@ class LockTable:
         held.append((owner, exclusive))
 
     def lock_record(self, inode: int, wanted: RecordLock, *, waiting: bool) -> None:
-        """Take a record lock; it replaces what its owner held on the same bytes.
+        """Take a record lock, in place of any lock of its owner on the same bytes.
 
         Raises ``OSError`` (EAGAIN), or ``UnsupportedOperation`` where it would wait.
         """
@@ -84,16 +84,16 @@ class LockTable:
         self.unlock_record(inode, wanted)
         self._records[inode].append(wanted)
 
-    def unlock_record(self, inode: int, given_up: RecordLock) -> None:
-        """Give up what the owner holds of these bytes, shared or exclusive."""
+    def unlock_record(self, inode: int, released: RecordLock) -> None:
+        """Release the locks of an owner on these bytes, shared or exclusive."""
         kept: list[RecordLock] = []
         for lock in self._records.get(inode, []):
-            mine = lock.owner is given_up.owner
-            kept += lock.without(given_up.start, given_up.end) if mine else [lock]
+            own = lock.owner is released.owner
+            kept += lock.without(released.start, released.end) if own else [lock]
         self._records[inode] = kept
 
     def is_record_locked(self, inode: int, wanted: RecordLock) -> bool:
-        """Say whether somebody else's lock stands in the way of ``wanted``."""
+        """Return whether the lock of another owner conflicts with ``wanted``."""
         return any(
             lock.owner is not wanted.owner
             and lock.overlaps(wanted)
@@ -102,12 +102,12 @@ class LockTable:
         )
 
     def forget_description(self, inode: int, owner: object) -> None:
-        """The last descriptor of an open file description was closed."""
+        """Drop the lock of an open file description, whose last descriptor was closed."""
         if inode in self._whole:
             self._whole[inode] = [lock for lock in self._whole[inode] if lock[0] is not owner]
 
     def forget_process(self, inode: int, owner: object) -> None:
-        """A process closed a descriptor of this file: its record locks there are gone."""
+        """Drop the record locks of a process on a file, of which it closed a descriptor."""
         if inode in self._records:
             kept = [lock for lock in self._records[inode] if lock.owner is not owner]
             self._records[inode] = kept
@@ -116,7 +116,7 @@ class LockTable:
 def _conflict(call: str, *, waiting: bool) -> BaseException:
     if waiting:
         return UnsupportedOperation(
-            f"{call}: the lock is held by someone else, and waiting for it would never end "
-            "on the simulated disk; ask with LOCK_NB"
+            f"{call}: another owner holds the lock, and waiting for it would never end "
+            "on the simulated disk; use LOCK_NB"
         )
     return os_error(errno.EWOULDBLOCK)

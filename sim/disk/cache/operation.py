@@ -172,8 +172,8 @@ class SyncFailure(StrEnum):
 class FailedSync(NamedTuple):
     """A barrier that made nothing durable.
 
-    Under ``SyncFailure.BTRFS`` the page cache loses data as well; what is left of it depends
-    on the persistence model, so that is the business of ``Disk``.
+    Under ``SyncFailure.BTRFS`` the page cache loses data as well: ``Disk`` reduces the file to
+    its content on the platter, which depends on the persistence model.
     """
 
     path: str

@@ -1,1 +1,1 @@
-"""Persistence models, survivor sets and crash images."""
+"""Power cuts: journals, persistence models, unsynced pieces, survivor sets, images."""

@@ -1,7 +1,8 @@
-"""What a power cut leaves, chosen: patterns that break programs before sets that are random.
+"""The choice of a survivor set: patterns that break programs first, random sets last.
 
-Every range is fixed, whatever is unsynced, and a number too large wraps around. So a
-recorded power cut still means something after the program under test has changed a little.
+The ranges of the choices do not depend on the unsynced pieces, and a number too large for
+them wraps around. So a recorded power cut keeps its meaning after a small change of the
+program under test.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _NAMES: Final = (LinkName, MoveName, UnlinkName)
 
 
 class Pattern(IntEnum):
-    """Which unsynced micro-operations survive, the simplest first."""
+    """The pieces that survive, the simplest pattern first."""
 
     ALL = 0
     NONE = 1
@@ -48,7 +49,7 @@ _WITHOUT: Final[dict[Pattern, tuple[type[MicroOperation], ...]]] = {
 
 
 class Tear(IntEnum):
-    """Whether the last write that can be torn is, and after which byte."""
+    """The form in which the last write that can be torn survives."""
 
     WHOLE = 0
     ALL_BUT_ONE_BYTE = 1
@@ -57,7 +58,7 @@ class Tear(IntEnum):
 
 
 def choose_survivors(choices: Choices, ordering: Ordering) -> SurvivorSet:
-    """Choose a survivor set that the model allows; with nothing unsynced, ask nothing."""
+    """Choose a survivor set that the model allows; makes no choice if nothing is unsynced."""
     micros = ordering.micros
     if not micros:
         return SurvivorSet()
@@ -72,7 +73,7 @@ def choose_survivors(choices: Choices, ordering: Ordering) -> SurvivorSet:
 
 
 def _wanted(choices: Choices, ordering: Ordering) -> int:
-    """Return the survivors before the model has its say."""
+    """Return the survivors of a pattern, which the model may not allow."""
     count = len(ordering.micros)
     everything = (1 << count) - 1
     pattern = Pattern(choices.integer("survivors", 0, len(Pattern) - 1))
@@ -83,7 +84,7 @@ def _wanted(choices: Choices, ordering: Ordering) -> int:
     if pattern is Pattern.RANDOM:
         source = SeededChoices(choices.integer("seed", 0, _SEEDS))
         return source.integer("", 0, everything)
-    # The newest first: what a program relied on last is what it covered least.
+    # The newest piece first: the latest operations of a program have the fewest barriers.
     place = count - 1 - choices.integer("place", 0, _PLACES) % count
     if pattern is Pattern.PREFIX:
         return (1 << place) - 1

@@ -1,7 +1,7 @@
-"""An image: a whole disk that nobody runs, and that nothing can change.
+"""Images: whole disks at rest, which never change.
 
-A boot starts from one, a snapshot and every crash make one. Images share what they have
-in common, so a thousand of them cost what they differ in.
+A boot starts from an image; a snapshot and a crash return one. Images share their common
+parts, so the cost of a thousand images grows with their differences.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ CREATION_NS: Final = 1_700_000_000_000_000_000
 
 
 class Image(NamedTuple):
-    """A platter, what is unsynced above it, and the page cache that both make together.
+    """A platter, unsynced pieces above it, and the page cache (``cached``).
 
-    After a power cut, and on a disk that was cleanly unmounted, nothing is unsynced and
-    the page cache shows the platter.
+    After a power cut and after a clean unmount nothing is unsynced, and the page cache is
+    equal to the platter. After a kill the page cache is the platter with every piece.
     """
 
     platter: Inodes
@@ -34,7 +34,7 @@ class Image(NamedTuple):
 
     @classmethod
     def empty(cls) -> Image:
-        """Return a freshly made file system: a root directory and nothing else."""
+        """Return a new file system, which has an empty root directory."""
         root = Inode.new(ROOT, stat.S_IFDIR | 0o755, 0, 0, "", CREATION_NS)
         root.parent, root.links = ROOT, 2
         inodes = Map({ROOT: root})
@@ -42,11 +42,11 @@ class Image(NamedTuple):
 
     @classmethod
     def of_platter(cls, platter: Inodes, next_inode: int) -> Image:
-        """Return the disk that a machine finds when the power is back."""
+        """Return an image with nothing unsynced."""
         return cls(platter, (), platter, next_inode)
 
     def tree(self) -> Iterator[tuple[str, Inode]]:
-        """Yield every path and its inode as the next boot sees them, parents first, sorted."""
+        """Yield every path with its inode, parents first, sorted by name."""
         yield "/", self.cached[ROOT]
         yield from self._below("/", self.cached[ROOT])
 
@@ -58,7 +58,7 @@ class Image(NamedTuple):
                 yield from self._below(f"{path}{name}/", inode)
 
     def files(self) -> dict[str, bytes]:
-        """Return the content of every regular file by path, for looking at small disks."""
+        """Return the content of every regular file by path."""
         found: dict[str, bytes] = {}
         self._collect("/", self.cached[ROOT], found)
         return found
@@ -75,8 +75,9 @@ class Image(NamedTuple):
     def digest(self) -> str:
         """Return 32 hex digits that are equal exactly for equal trees.
 
-        It covers paths, kinds, permissions, owners, sizes, contents, link targets and
-        which names share an inode; not inode numbers and not times.
+        A tree is its paths with their types, permissions, owners, sizes, contents and texts
+        of links, and the sets of paths that share an inode. Times and inode numbers do not
+        count.
         """
         state = xxh3_128()
         first_seen: dict[int, str] = {}

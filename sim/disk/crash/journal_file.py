@@ -220,7 +220,7 @@ def _image(values: list[Any], next_inode: int) -> Image:
 
 
 def _inode(value: Any, entries: dict[int, dict[str, int]], where: str) -> Inode:
-    """Return an inode without a name; collect what is in a directory in ``entries``."""
+    """Return an inode without a name; add the names of a directory to ``entries``."""
     if not isinstance(value, list) or len(value) != len(_NUMBERS) + 1:
         raise _MalformedError(f"{where} is not an inode")
     *numbers, content = value

@@ -1,6 +1,7 @@
-"""Micro-operations: the pieces that an operation leaves unsynced until a barrier covers them.
+"""Micro-operations, pieces for short: the parts in which an operation reaches the platter.
 
-Each piece becomes durable or is lost by itself, within the limits of the persistence model.
+A piece is unsynced until a barrier covers it. In a power cut each piece survives or is lost
+by itself, within the limits of the persistence model.
 ``operation`` is the number of the operation that it comes from; operations of a lifetime
 before a kill have numbers of zero and below. ``number`` is the inode.
 """

@@ -1,13 +1,13 @@
-"""The persistence models: which unsynced operations may survive a power cut, as data.
+"""Persistence models: the promises of file systems about a power cut, as data.
 
-A model answers the rows of the table below and nothing else; ``ordering.py`` turns the
-answers into "must precede", ``unsynced.py`` into what a sync covers. The facts are from
-[ALICE] Pillai et al., OSDI'14 (table 1 and the appendix on file-system properties),
-[Ferrite] Bornholt et al., ASPLOS'16, the kernel's ``Documentation/filesystems/ext4``,
-and from crash images of Linux 6.18 (``tests/litmus/test_seen_on_linux.py``). Where they
-disagree the weaker promise is taken.
+``pieces.py`` cuts operations by the units of a model, ``ordering.py`` derives the relation
+"must survive before" from it, ``barrier.py`` the pieces that a sync covers. The facts come
+from [ALICE] Pillai et al., OSDI'14 (table 1 and the appendix on file-system properties),
+[Ferrite] Bornholt et al., ASPLOS'16, the kernel's ``Documentation/filesystems/ext4``, and
+crash images of Linux 6.18 (``tests/litmus/test_seen_on_linux.py``). Where two sources
+disagree, a model makes the weaker promise.
 
-The models form a lattice: every state that is legal under a stronger one is legal under
+The models form a lattice: every state that is legal under a stronger model is legal under
 a weaker one. ``scc`` < ``ext4-journal`` < ``ext4-ordered`` < ``ext4-writeback`` <
 ``posix``; ``xfs`` < ``posix``; ``btrfs`` < ``posix``.
 """
@@ -23,7 +23,7 @@ from sim.errors import HarnessError
 
 
 class DataBeforeSize(Enum):
-    """Whether the new size of an append waits for the data it exposes."""
+    """The appends whose new size waits for the data that it exposes."""
 
     ALWAYS = "always"
     NEW_BLOCKS = "newly allocated blocks"
@@ -31,7 +31,7 @@ class DataBeforeSize(Enum):
 
 
 class StaleBytes(Enum):
-    """Where an append whose data was lost may show what the block held before."""
+    """The places where an append without its data may show earlier bytes of the disk."""
 
     NOWHERE = "nowhere"
     NEW_BLOCKS = "newly allocated blocks"
@@ -39,7 +39,7 @@ class StaleBytes(Enum):
 
 
 class TruncateOrder(Enum):
-    """What a truncation keeps its order with."""
+    """The pieces that keep their order with a truncation."""
 
     METADATA = "all metadata, and later writes to its file"
     FILE = "later writes to its file"
@@ -47,7 +47,7 @@ class TruncateOrder(Enum):
 
 
 class DirectoryOrder(Enum):
-    """Which operations on directory entries keep their order."""
+    """The changes of directory entries that keep their order."""
 
     ALL = "all"
     SAME = "within one directory"
@@ -59,27 +59,27 @@ class PersistenceModel:
     """One file system's promises about a power cut.
 
     ``unit_bytes``
-        what of an overwrite reaches the platter whole or not at all, in bytes; 0 means
-        the whole call.
+        the unit in which an overwrite reaches the platter completely or not at all, in
+        bytes; 0 means the whole call.
     ``torn_units``
         even such a unit may survive as a prefix of its bytes.
     ``sequential``
-        everything reaches the platter in program order, a unit with the size it brings: a
-        survivor set is a prefix.
+        everything reaches the platter in program order, and a unit together with the size
+        that it needs: a survivor set is a prefix.
     ``data_before_size``, ``stale_bytes``
-        what an append whose data was lost may look like.
+        the content that an append without its data may show.
     ``directory_order``
-        which changes of directory entries keep their order; with ``ALL``, so do
-        truncations, attributes, and a later change of any size.
+        the changes of directory entries that keep their order; under ``ALL``, also
+        truncations, changes of attributes, and a later change of any size.
     ``rename_over_waits``, ``rename_new_waits``
         a rename over an existing name, or to a new one, waits for the data of the file
         it moves.
     ``sync_names``
-        fsync of a file makes the names it was given durable.
+        fsync of a file makes its names durable.
     ``sync_metadata``
-        fsync of a file makes all earlier metadata durable, of other files too.
+        fsync of a file makes all earlier metadata durable, of other files as well.
     ``truncate_order``
-        what a truncation keeps its order with.
+        the pieces that keep their order with a truncation.
     ``atomic_rename``
         a rename is one micro-operation; otherwise it is unlink, link, unlink.
     """
@@ -99,10 +99,10 @@ class PersistenceModel:
     atomic_rename: bool = True
 
     def with_strong_heuristics(self) -> PersistenceModel:
-        """Return this model, with a rename over a name that waits for the new file's data.
+        """Return this model, with a rename over a name that waits for the data of the file.
 
-        ext4's ``auto_da_alloc`` starts that flush, and in practice it comes first; no
-        document promises it.
+        ``auto_da_alloc`` of ext4 starts to write that data, and in practice it is written
+        first; no document promises it.
         """
         return replace(self, name=f"{self.name}+strong", rename_over_waits=True)
 
@@ -177,7 +177,7 @@ STRONGER_THAN: Final[tuple[tuple[PersistenceModel, PersistenceModel], ...]] = (
 
 
 def model_named(name: str) -> PersistenceModel:
-    """Return the model of this name; ``HarnessError`` names the known ones."""
+    """Return the model of this name; the ``HarnessError`` for any other name lists them."""
     try:
         return MODELS[name]
     except KeyError:

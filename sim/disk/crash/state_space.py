@@ -1,8 +1,9 @@
-"""All the disks that one power cut may leave: survivor sets, built and told apart.
+"""State spaces: all disks that one power cut may leave, each with its survivor set and key.
 
-The walk shares work: states that agree on the first micro-operations are built from one
-another, so a state costs about two micro-operations, not all of them. And it leaves out
-what nobody could see: what happened to the content of a file whose names are all lost.
+The walk through a space decides one piece after the other. States that agree on the first
+pieces share the work for them, so a state costs about two pieces instead of all. Pieces
+that no program could observe are not decided: the content of a file without a name, data
+beyond the end of a file.
 """
 
 from __future__ import annotations
@@ -31,30 +32,30 @@ _Pairs = tuple[tuple[int, int], ...]
 
 
 class _Torn(NamedTuple):
-    """Stands for all the pieces that may be left of a write, which is number ``place``."""
+    """The torn forms of write number ``place``, not yet listed."""
 
     place: int
     micro: WriteBlock
 
 
-class _Pieces(NamedTuple):
-    """The pieces of a torn write that nobody has taken yet, by their sizes."""
+class _TornSizes(NamedTuple):
+    """The torn forms of write number ``place`` that are still to be built, by their sizes."""
 
     place: int
     micro: WriteBlock
     sizes: list[int]
 
 
-# A state under construction: position in the walk, survivors, inodes, key, torn, stale, mark;
-# and what is still to be done to it, since most branches of a large walk are never taken.
-_Next = MicroOperation | _Torn | _Pieces | None
+# A state under construction: position in the walk, survivors, inodes, key, torn, stale, marked;
+# last the step that is still to be applied, because most branches of a large walk are not taken.
+_Next = MicroOperation | _Torn | _TornSizes | None
 _Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, _Next]
 
 REPRESENTATIVE_TEARS: Final = 3
 
 
 class State(NamedTuple):
-    """A platter after a power cut, what distinguishes it from others, and how it came about."""
+    """A platter after a power cut, its key, and the survivor set that leads to it."""
 
     inodes: Inodes
     key: int
@@ -62,9 +63,12 @@ class State(NamedTuple):
 
 
 class _Walk(NamedTuple):
-    """``sequence``: the order in which micro-operations are decided; from ``names`` on no
-    names are left, from ``sizes`` on no sizes; ``last_new``: the last that is ``since``.
-    ``stale``: for each, the stale bytes that its place may show.
+    """The plan of a walk.
+
+    ``sequence`` is the order in which the pieces are decided. From position ``names`` on all
+    names are decided, from ``sizes`` on all sizes. The pieces from index ``since`` on are new,
+    and ``last_new`` is the last position of one. ``stale`` has for each piece the stale bytes
+    that its place may show.
     """
 
     sequence: list[int]
@@ -78,8 +82,8 @@ class _Walk(NamedTuple):
 class StateSpace:
     """Every state that a power cut at this moment may leave, under the model of ``unsynced``.
 
-    It stays valid until ``unsynced`` advances. ``complete``: the last walk through ``all``
-    came to its end.
+    It is valid until ``unsynced`` advances. ``complete`` is whether the last walk through
+    ``all`` reached its end.
     """
 
     def __init__(self, unsynced: Unsynced) -> None:
@@ -88,17 +92,17 @@ class StateSpace:
         self.base = unsynced.platter
         self.base_key = unsynced.key
         self.complete = True
-        self._directories = tuple(self._suspects())
+        self._directories = tuple(self._detachable())
         self._chosen: dict[SurvivorSet, State] = {}
-        self._whole: list[tuple[Inodes, int]] = [(self.base, self.base_key)]
+        self._prefixes: list[tuple[Inodes, int]] = [(self.base, self.base_key)]
         self._ends: dict[int, int] = {}
         for micro in self.micros:
             if isinstance(micro, WriteBlock):
                 end = micro.offset + len(micro.data)
                 self._ends[micro.number] = max(end, self._ends.get(micro.number, 0))
 
-    def _suspects(self) -> Iterator[int]:
-        """Yield the directories that some survivor set may cut off from the root."""
+    def _detachable(self) -> Iterator[int]:
+        """Yield the directories to which some survivor set leaves no path."""
         for micro in self.micros:
             if isinstance(micro, CreateInode):
                 if micro.is_directory:
@@ -113,11 +117,11 @@ class StateSpace:
     # -- every state -------------------------------------------------------------------
 
     def all(self, since: int = 0, branches: int | None = None) -> Iterator[State]:
-        """Yield every state, plainest first; some twice, if nobody can tell them apart.
+        """Yield every state, the one without losses first; equal states may come twice.
 
-        With ``since``, only those that some micro-operation from that position on has
-        left its mark on: the others were there before it. With ``branches``, give up after
-        so many steps of the walk; ``complete`` tells.
+        With ``since``, yield only states in which a piece from that index on makes a
+        difference: without these pieces the others were there already. With ``branches``,
+        stop after that many steps; ``complete`` is False then.
         """
         walk, count = self._walk(since), len(self.micros)
         left = -1 if branches is None else branches
@@ -129,11 +133,11 @@ class StateSpace:
             if isinstance(piece, _Torn):
                 sizes = _tears(piece.micro, inodes)
                 if sizes:
-                    pieces = _Pieces(piece.place, piece.micro, sizes)
+                    pieces = _TornSizes(piece.place, piece.micro, sizes)
                     stack.append((position, survived, inodes, key, torn, stale, marked, pieces))
                 continue
-            if isinstance(piece, _Pieces):
-                # The longest comes first, and most of the others are never wanted.
+            if isinstance(piece, _TornSizes):
+                # The longest form comes first; most of the others are never taken.
                 place, micro, sizes = piece
                 size = sizes.pop()
                 if sizes:
@@ -154,19 +158,19 @@ class StateSpace:
         self.complete = not stack
 
     def _may_be_marked(self, walk: _Walk, position: int, inodes: Inodes) -> bool:
-        """Say whether something new is still to be decided that somebody could see."""
+        """Return whether a new piece is still to be decided that a program could observe."""
         if position > walk.last_new:
             return False
         if position != walk.sizes or walk.sizes == len(self.micros):
             return True
         new = (micro for micro in self.micros[walk.since :] if isinstance(micro, WriteBlock))
-        return any(_is_seen(micro, inodes.get(micro.number)) for micro in new)
+        return any(_is_visible(micro, inodes.get(micro.number)) for micro in new)
 
     def _ways(self, walk: _Walk, branch: _Branch) -> list[_Branch]:
-        """Return what may become of the next micro-operation, the plainest last.
+        """Return the fates of the next piece, survival last.
 
-        Where nobody could see it, there is one way: it is kept, if the model allows that,
-        since others may need it.
+        A piece that no program could observe has one fate: it survives if the model allows
+        that, because others may need it.
         """
         position, survived, inodes, key, torn, stale, marked, _ = branch
         index = walk.sequence[position]
@@ -199,15 +203,15 @@ class StateSpace:
     def _walk(self, since: int) -> _Walk:
         sequence, names, sizes = self._sequence()
         last_new = max((p for p, index in enumerate(sequence) if index >= since), default=-1)
-        stale = [self._staled(index) for index in range(len(sequence))]
+        stale = [self._stale_form(index) for index in range(len(sequence))]
         return _Walk(sequence, names, sizes, since, last_new, stale)
 
     def _sequence(self) -> tuple[list[int], int, int]:
-        """Return the order of the walk; from which position on no names are left, and no sizes.
+        """Return the order of the walk, and the positions where names and sizes are decided.
 
-        Where nothing forbids it, names are decided first, then sizes: what has no name, and
-        what lies beyond the end, needs no deciding. None of the three overwrites another, so
-        that changes no state.
+        If the model allows it, names come first, then sizes, then data: then the data of a
+        file without a name, and data beyond the end of a file, need no decision. Names, sizes
+        and data do not overwrite one another, so the order changes no state.
         """
         everything = list(range(len(self.micros)))
         count = len(everything)
@@ -224,7 +228,7 @@ class StateSpace:
         data = [i for i in everything if isinstance(self.micros[i], WriteBlock)]
         return names + sizes + data, len(names), len(names) + len(sizes)
 
-    def _staled(self, index: int) -> WriteBlock | None:
+    def _stale_form(self, index: int) -> WriteBlock | None:
         micro = self.micros[index]
         others = ~(1 << index)
         if isinstance(micro, WriteBlock) and can_be_stale(self.ordering, others, index):
@@ -239,7 +243,7 @@ class StateSpace:
         return State(inodes, key, survivors)
 
     def _trim(self, table: InodeTable) -> None:
-        """Cut off data that became durable before the size that would show it."""
+        """Drop data that became durable before the size that would show it."""
         for number, end in self._ends.items():
             inode = table.get(number)
             if inode is not None and inode.size < end and inode.blocks:
@@ -249,47 +253,47 @@ class StateSpace:
 
     def state_of(self, survivors: SurvivorSet) -> State:
         """Return the state of one survivor set; ``HarnessError`` if the model forbids it."""
-        # Those that tell most name some sets twice.
         state = self._chosen.get(survivors)
         if state is None:
             check_legal(self.ordering, survivors)
-            begin = survivors.first_hurt
-            table = InodeTable(*self._kept(begin))
+            begin = survivors.first_loss
+            table = InodeTable(*self._prefix(begin))
             for micro in survivors.applied(self.micros, begin):
                 micro.apply(table)
             state = self._chosen[survivors] = self._state(survivors, table)
         return state
 
-    def _kept(self, length: int) -> tuple[Inodes, int]:
-        """Return the platter, and its key, with so many micro-operations on it, all whole."""
-        whole = self._whole
-        for micro in self.micros[len(whole) - 1 : length]:
-            whole.append(_applied(micro, *whole[-1]))
-        return whole[length]
+    def _prefix(self, length: int) -> tuple[Inodes, int]:
+        """Return the platter with the first ``length`` pieces on it, and its key."""
+        prefixes = self._prefixes
+        for micro in self.micros[len(prefixes) - 1 : length]:
+            prefixes.append(_applied(micro, *prefixes[-1]))
+        return prefixes[length]
 
     def representative(self) -> Iterator[SurvivorSet]:
-        """Yield the survivor sets that find most bugs while there are too many for ``all``.
+        """Yield the survivor sets that find most bugs, for a space too large for ``all``.
 
-        Every prefix; every loss of one, of two, and of all but one; every lost write
-        showing stale bytes; and, where writes tear, each torn at its ends and its middle.
+        These are every prefix; every loss of one piece, of two, and of all but one; every
+        lost write with stale bytes; and, under a model that tears, each write torn at both
+        ends and in the middle. Some sets come twice.
         """
         count = len(self.micros)
         whole = (1 << count) - 1
         for length in range(count, -1, -1):
-            yield self._lossy((1 << length) - 1)
+            yield self._closed((1 << length) - 1)
         for index in range(count):
-            yield self._lossy(whole & ~(1 << index))
-            yield self._lossy(self.ordering.order[index] | 1 << index)
+            yield self._closed(whole & ~(1 << index))
+            yield self._closed(self.ordering.order[index] | 1 << index)
             yield from self._torn_ends(index)
         for first, second in combinations(range(count), 2):
-            yield self._lossy(whole & ~(1 << first) & ~(1 << second))
+            yield self._closed(whole & ~(1 << first) & ~(1 << second))
 
     def sampled(self, masks: Iterator[int]) -> Iterator[SurvivorSet]:
-        """Yield the legal survivor set nearest below each wanted one."""
+        """Yield for each mask the largest legal survivor set within it."""
         for mask in masks:
-            yield self._lossy(mask)
+            yield self._closed(mask)
 
-    def _lossy(self, wanted: int) -> SurvivorSet:
+    def _closed(self, wanted: int) -> SurvivorSet:
         return SurvivorSet.of_mask(closed(self.ordering, wanted), len(self.micros))
 
     def _torn_ends(self, index: int) -> Iterator[SurvivorSet]:
@@ -307,7 +311,7 @@ class StateSpace:
 
 
 def _repeats(micro: MicroOperation, inode: Inode | None) -> bool:
-    """Say whether a write writes what is there already."""
+    """Return whether a write stores the bytes that are there already."""
     return (
         isinstance(micro, WriteBlock)
         and inode is not None
@@ -316,19 +320,19 @@ def _repeats(micro: MicroOperation, inode: Inode | None) -> bool:
 
 
 def _tears(micro: WriteBlock, inodes: Inodes) -> list[int]:
-    """Return the sizes of the pieces that may be left of a write and can be told apart."""
+    """Return the sizes of those torn forms of a write that differ from one another."""
     old = inodes[micro.number].stored(micro.offset, len(micro.data))
     sizes = [place + 1 for place, byte in enumerate(micro.data) if byte != old[place]]
     return sizes[:-1]
 
 
-def _is_seen(micro: WriteBlock, inode: Inode | None) -> bool:
-    """Say whether the file has a name, and reaches as far as this write."""
+def _is_visible(micro: WriteBlock, inode: Inode | None) -> bool:
+    """Return whether the file has a name, and extends to this write."""
     return inode is not None and bool(inode.links) and micro.offset < inode.size
 
 
 def _is_hidden(micro: MicroOperation, inode: Inode | None) -> bool:
-    """Say whether these are bytes beyond the end of their file."""
+    """Return whether this is data beyond the end of its file."""
     return isinstance(micro, WriteBlock) and inode is not None and micro.offset >= inode.size
 
 

@@ -1,8 +1,7 @@
-"""Which unsynced micro-operations reached the platter when the power was cut.
+"""Survivor sets: the unsynced pieces that reached the platter before a power cut.
 
-A survivor set is written down by what is wrong with it, so that the plainest one, in
-which nothing was lost, is empty. Numbers are positions in the list of unsynced
-micro-operations at the crash, from 0.
+A survivor set is stored as its losses, so that the simplest one, without a loss, is empty.
+Numbers are indexes in the list of unsynced pieces at the power cut, from 0.
 """
 
 from __future__ import annotations
@@ -17,8 +16,10 @@ from sim.errors import HarnessError
 
 
 class SurvivorSet(NamedTuple):
-    """``lost``: what did not survive. ``torn``: pairs of a write and how many of its bytes
-    did. ``stale``: lost writes whose place shows what was there before it was allocated.
+    """The pieces that were ``lost``, and those that survived in another form.
+
+    ``torn``: pairs of a write and the number of its bytes that survived. ``stale``: those
+    lost writes in whose place the bytes from before the allocation are visible.
     """
 
     lost: tuple[int, ...] = ()
@@ -26,7 +27,7 @@ class SurvivorSet(NamedTuple):
     stale: tuple[int, ...] = ()
 
     def applied(self, micros: Sequence[MicroOperation], begin: int = 0) -> Iterator[MicroOperation]:
-        """Yield what happened to the platter, in order, from position ``begin`` on."""
+        """Yield the pieces as they reached the platter, in order, from index ``begin`` on."""
         if not (self.lost or self.torn):
             yield from micros[begin:]
             return
@@ -41,8 +42,8 @@ class SurvivorSet(NamedTuple):
                 yield micro
 
     @property
-    def first_hurt(self) -> int:
-        """Where the first is that did not survive whole; 0 if all of them did."""
+    def first_loss(self) -> int:
+        """The index of the first piece that is lost or torn; 0 if there is none."""
         return min((*self.lost, *[index for index, _ in self.torn]), default=0)
 
     @classmethod
@@ -53,7 +54,7 @@ class SurvivorSet(NamedTuple):
         torn: tuple[tuple[int, int], ...] = (),
         stale: tuple[int, ...] = (),
     ) -> SurvivorSet:
-        """Return the survivor set of ``count`` whose members are the bits of ``survived``."""
+        """Return the survivor set of ``count`` pieces whose bits are set in ``survived``."""
         if survived == (1 << count) - 1:
             return cls((), torn, stale)
         lost = tuple([index for index in range(count) if not survived >> index & 1])
@@ -68,7 +69,7 @@ class SurvivorSet(NamedTuple):
 
 
 def closed(ordering: Ordering, survived: int) -> int:
-    """Return ``survived`` less everything whose predecessors are not all in it."""
+    """Return ``survived`` without the pieces of which a predecessor is missing."""
     missing = ~survived
     for index, before in enumerate(ordering.order):
         if before & missing:
@@ -77,7 +78,10 @@ def closed(ordering: Ordering, survived: int) -> int:
 
 
 def can_tear(ordering: Ordering, survived: int, index: int) -> bool:
-    """Say whether a surviving write may be torn: the model tears, and nothing came after it."""
+    """Return whether a surviving write may be torn.
+
+    The model must tear, and no surviving piece may need the write.
+    """
     micro = ordering.micros[index]
     return (
         ordering.model.torn_units
@@ -92,9 +96,9 @@ def can_tear(ordering: Ordering, survived: int, index: int) -> bool:
 
 
 def can_be_stale(ordering: Ordering, survived: int, index: int) -> bool:
-    """Say whether a write that is not in ``survived`` may show what its place held before.
+    """Return whether the place of a lost write may show the bytes from before its allocation.
 
-    Its inode must be there, and a truncation that freed its place must have happened.
+    Its inode must have survived, and so must a truncation that freed the place.
     """
     micro = ordering.micros[index]
     if survived >> index & 1 or not isinstance(micro, WriteBlock):
@@ -112,17 +116,17 @@ def can_be_stale(ordering: Ordering, survived: int, index: int) -> bool:
 
 
 def check_legal(ordering: Ordering, survivors: SurvivorSet) -> None:
-    """Check a survivor set against the model; ``HarnessError`` names what it does not allow."""
+    """Raise ``HarnessError`` unless the model allows a survivor set."""
     lost, torn, stale = survivors
     if not (lost or torn or stale):
         return
     count = len(ordering.micros)
     named = [*lost, *[index for index, _ in torn], *stale]
     if min(named) < 0 or max(named) >= count:
-        raise HarnessError(f"survivor set {survivors} names more than {count} unsynced operations")
+        raise HarnessError(f"{survivors} has an index outside the {count} unsynced pieces")
     survived = survivors.mask(count)
     if closed(ordering, survived) != survived:
-        raise HarnessError(f"model {ordering.model.name} does not allow to lose {lost}")
+        raise HarnessError(f"model {ordering.model.name} does not allow the loss of {lost}")
     for index, kept in torn:
         micro = ordering.micros[index]
         tearable = survived >> index & 1 and can_tear(ordering, survived, index)

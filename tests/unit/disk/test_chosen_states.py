@@ -1,4 +1,4 @@
-"""The states that are chosen where there are too many: each is what a power cut would leave."""
+"""The representative states of a large space are states that a power cut would leave."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def _busy(model: str) -> Disk:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_chosen_state_is_what_a_power_cut_leaves(model: str) -> None:
+def test_a_chosen_state_equals_a_power_cut_with_its_survivors(model: str) -> None:
     disk = _busy(model)
     space = StateSpace(disk.unsynced())
     chosen = list(space.representative())
-    # Whatever was chosen before it.
+    # In both orders: a state must not depend on those built before it.
     for survivors in (*chosen, *reversed(chosen)):
         state = space.state_of(survivors)
         assert state.survivors == survivors
@@ -43,7 +43,7 @@ def test_a_chosen_state_is_what_a_power_cut_leaves(model: str) -> None:
         assert (state.key, state.survivors) == (alone.key, alone.survivors)
 
 
-def test_a_torn_write_is_hurt_as_a_lost_one_is() -> None:
-    assert SurvivorSet().first_hurt == 0
-    assert SurvivorSet(lost=(1, 3), torn=((2, 5),)).first_hurt == 1
-    assert SurvivorSet(lost=(3,), torn=((2, 5),)).first_hurt == 2
+def test_the_first_loss_may_be_a_torn_write() -> None:
+    assert SurvivorSet().first_loss == 0
+    assert SurvivorSet(lost=(1, 3), torn=((2, 5),)).first_loss == 1
+    assert SurvivorSet(lost=(3,), torn=((2, 5),)).first_loss == 2

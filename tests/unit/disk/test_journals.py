@@ -21,20 +21,14 @@ from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
-from tests.litmus.body import Calls
-from tests.litmus.test_lattice import PROGRAMS, SETUP
+from tests.litmus.programs import PROGRAMS, SETUP, Program, run
 
 FILE, DIRECTORY, LINK = 0o100644, 0o040755, 0o120777
 NOW = 1_700_000_000_000_000_000
 
 
-def run(program: list[tuple[str, ...]], disk: Disk) -> Disk:
-    calls = Calls(Process(disk))
-    for name, *arguments in program:
-        try:
-            getattr(calls, name)(*arguments)
-        except OSError:
-            continue
+def disk_after(program: Program, disk: Disk) -> Disk:
+    run(program, Process(disk))
     return disk
 
 
@@ -76,10 +70,10 @@ def busy_disk() -> Disk:
 @settings(max_examples=20)
 @given(program=PROGRAMS)
 def test_reading_a_journal_under_a_model_equals_running_under_it(
-    model: Any, program: list[tuple[str, ...]]
+    model: Any, program: Program
 ) -> None:
-    ran = run(program, Disk(SETUP, model))
-    read = Disk.from_journal(run(program, Disk(SETUP, SCC)).journal, model)
+    ran = disk_after(program, Disk(SETUP, model))
+    read = Disk.from_journal(disk_after(program, Disk(SETUP, SCC)).journal, model)
     assert everything(read.snapshot()) == everything(ran.snapshot())
     assert read.snapshot().unsynced == ran.snapshot().unsynced
     assert (read.next_inode, read.operations) == (ran.next_inode, ran.operations)
@@ -126,11 +120,11 @@ def test_every_operation_survives_a_file(tmp_path: Path) -> None:
 @settings(max_examples=30)
 @given(first=PROGRAMS, second=PROGRAMS)
 def test_journals_of_random_programs_survive_a_file(
-    first: list[tuple[str, ...]], second: list[tuple[str, ...]], tmp_path_factory: Any
+    first: Program, second: Program, tmp_path_factory: Any
 ) -> None:
-    disk = run(first, Disk(SETUP))
+    disk = disk_after(first, Disk(SETUP))
     survivors = SurvivorSet.of_mask(0, len(disk.unsynced().micros))
-    disk = run(second, Disk(disk.power_cut(survivors)))
+    disk = disk_after(second, Disk(disk.power_cut(survivors)))
     path = tmp_path_factory.mktemp("journals") / "journal"
     save_journal(disk.journal, path)
     loaded = load_journal(path)

@@ -67,7 +67,7 @@ def test_waiting_for_a_lock_is_refused(process: Process, name: str) -> None:
     taken = process.open("/a", os.O_CREAT | os.O_RDWR)
     wanted = other.open("/a", os.O_RDWR)
     getattr(FcntlModule(process), name)(taken, FcntlModule(process).LOCK_EX)
-    with pytest.raises(UnsupportedOperation, match=f"^{name}: .* ask with LOCK_NB$"):
+    with pytest.raises(UnsupportedOperation, match=f"^{name}: .* use LOCK_NB$"):
         getattr(FcntlModule(other), name)(wanted, FcntlModule(other).LOCK_EX)
 
 

@@ -1,0 +1,61 @@
+"""Random programs: up to seven calls on four files in three directories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from sim.disk.calls.process import Process
+from tests.litmus.body import Calls, prepared
+
+FILES = ("f", "g", "d/f", "e/g")
+DIRECTORIES = ("", "d", "e")
+
+Program = list[tuple[Any, ...]]
+
+_write = st.tuples(
+    st.just("write"),
+    st.sampled_from(FILES),
+    st.sampled_from(("A1", "B2", "C3")),
+    st.sampled_from((0, 1, 511, 4095)),
+)
+_append = st.tuples(st.just("append"), st.sampled_from(FILES), st.sampled_from(("B1", "C2")))
+_truncate = st.tuples(st.just("truncate"), st.sampled_from(FILES), st.sampled_from((0, 1, 4096)))
+_rename = st.tuples(st.just("rename"), st.sampled_from(FILES), st.sampled_from(FILES))
+_rename_directory = st.tuples(
+    st.just("rename"), st.sampled_from(("d", "e", "h")), st.sampled_from(("d", "e", "h", "e/h"))
+)
+_link = st.tuples(st.just("link"), st.sampled_from(FILES), st.sampled_from(FILES))
+_unlink = st.tuples(st.just("unlink"), st.sampled_from(FILES))
+_mkdir = st.tuples(st.just("mkdir"), st.sampled_from(("e", "h", "d/e")))
+_rmdir = st.tuples(st.just("rmdir"), st.sampled_from(("e", "d/e")))
+_chmod = st.tuples(st.just("chmod"), st.sampled_from(FILES), st.sampled_from((0o600, 0o640)))
+_fsync = st.tuples(st.just("fsync"), st.sampled_from((*FILES, *DIRECTORIES)))
+_fdatasync = st.tuples(st.just("fdatasync"), st.sampled_from((*FILES, *DIRECTORIES)))
+
+CALLS: st.SearchStrategy[tuple[Any, ...]] = (
+    _write | _append | _truncate | _rename | _rename_directory | _link | _unlink | _mkdir
+    | _rmdir | _chmod | _fsync | _fdatasync
+)  # fmt: skip
+PROGRAMS = st.lists(CALLS, min_size=1, max_size=7)
+
+
+def _setup(disk: Calls) -> None:
+    disk.mkdir("d")
+    disk.write("f", "A3")
+    disk.write("d/f", "A2")
+
+
+SETUP = prepared(_setup)
+
+
+def run(program: Program, process: Process) -> None:
+    """Run a program; a call that the file system refuses must leave no operation."""
+    disk, calls = process.disk, Calls(process)
+    for name, *arguments in program:
+        before = disk.operations
+        try:
+            getattr(calls, name)(*arguments)
+        except OSError:
+            assert disk.operations == before, (name, arguments)
