@@ -1,8 +1,8 @@
-"""The operator's calls that are under way: each goes on to its end, whatever its caller does.
+"""The operator's calls: each runs to its end, even when its caller is cancelled.
 
-A caller may be cancelled, or wait no longer than it likes (``asyncio.timeout``). Half a call
-would be nobody's: a line that is durable and that no memory has folded, a name that is kept
-for an agent that nobody creates. So a call is a task of its own, and ``close`` waits for it.
+A caller may be cancelled or time out (``asyncio.timeout``). An interrupted call would leave a
+durable line that was never applied, or a reserved name without an agent. So a call is a task
+of its own, and ``close`` waits for it.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ class OperatorCalls:
         self._under_way: dict[Task[Any], None] = {}
 
     def begin(self, call: Coroutine[Any, Any, T], name: str) -> Task[T]:
-        """Start a call; whoever waits for its end does so with ``shield``."""
+        """Start a call; callers await the task under ``shield``."""
         task = create_task(call, name=f"the operator's {name}")
         self._under_way[task] = None
         task.add_done_callback(self._ended)
         return task
 
     def others(self) -> list[Task[Any]]:
-        """Return the calls that are under way, but for the one that asks."""
+        """Return the calls that are under way, except that of the current task."""
         asking = current_task()
         return [call for call in self._under_way if call is not asking and not call.done()]
 
     def _ended(self, task: Task[Any]) -> None:
         del self._under_way[task]
-        # Its caller may have gone; asyncio would complain that nobody has asked what it raised.
+        # Its caller may have gone; asyncio logs exceptions that were never retrieved.
         if not task.cancelled():
             task.exception()
 
 
 class HasCalls(Protocol):
-    """What has methods that are calls of the operator."""
+    """An object some of whose methods are calls of the operator."""
 
     @property
     def calls(self) -> OperatorCalls:
-        """Those that are under way."""
+        """The calls that are under way."""
         ...
 
 
@@ -56,7 +56,7 @@ S = TypeVar("S", bound=HasCalls)
 def uncancellable(
     call: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Let a method go on to its end also when its caller gives it up."""
+    """Run a method to its end even when its caller is cancelled."""
 
     @wraps(call)
     async def begun(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:

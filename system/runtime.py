@@ -1,4 +1,4 @@
-"""The runtime: opens a root, recovers it, runs its agents, and is what the operator talks to.
+"""The runtime: opens a root, recovers it, runs its agents, and serves the operator.
 
     runtime = await Runtime.open(host, {"scripted": ScriptedProvider()})
     agent_id = await runtime.create_agent("Ada", instructions="Answer briefly.")
@@ -6,53 +6,50 @@
     await runtime.idle()
     await runtime.close()
 
-What a call returned is durable (S-01). A call that raises has changed nothing, except after
-``LogStopped`` and ``OSError``: then the next boot knows. A caller that does not wait for the
-end of a call (it is cancelled, or a timeout comes) does not stop it: the call goes on.
+The effect of a call is durable when the call returns. A call that raises has changed nothing,
+except after ``LogStopped`` and ``OSError``: then the next boot decides. Cancelling a caller, or
+a timeout, does not stop its call.
 """
 
 from __future__ import annotations
 
-from asyncio import Task, shield, wait
+from asyncio import wait
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from system.agents import event
-from system.agents.agent import Agent, Event, new_creation
+from system.agents.agent import Agent
+from system.agents.agent_log import terminated
+from system.agents.creation import Event
+from system.agents.dispatcher import Dispatcher
 from system.agents.history import OPERATOR
 from system.agents.message import USER, Message, MessageKind, check_payload
-from system.agents.multiplexer import Multiplexer, Pool
+from system.agents.multiplexer import Multiplexer
 from system.agents.orchestrator import SECOND_NS, Orchestrator
-from system.agents.tools import LONGEST_NAME
-from system.agents.tree import Node
+from system.agents.root_creation import RootCreation, check_texts
 from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
 from system.errors import (
     AgentStopped,
-    BadName,
     Closed,
     HasChildren,
-    MayBeThere,
-    NotPlainJson,
     StorageError,
-    StorageFull,
     UnknownAgent,
     UnknownMessage,
 )
 from system.operator_calls import OperatorCalls, uncancellable
-from system.ports import Conversation, Host, Json, JsonObject, Opening, Provider, ProviderError
+from system.ports import Host, Json, Provider
 from system.providers.bounded import bounded
-from system.recovery.recovery import Recovery
-from system.sessions.session import SessionState
+from system.recovery.recovery import recover
+from system.recovery.root_recovery import RootRecovery
 from system.sessions.session_store import SessionStore
 from system.storage.framing import Framing
 
 
 class Resume(Enum):
-    """Which agents with work to do are woken by a boot; the others wait for a new message."""
+    """The agents with pending messages that a boot wakes; the others wait for a new message."""
 
     ALL = "all"
     ROOTS = "roots"
@@ -61,10 +58,10 @@ class Resume(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``slots``: conversations open at a time, of each provider.
+    """``slots`` is the number of conversations that may be open, for each provider.
 
     ``turn_timeout_ns`` bounds the answer of a provider in one turn, ``provider_timeout_ns``
-    each other call of one, both in nanoseconds.
+    each other call of a provider, both in nanoseconds.
     """
 
     slots: int = 8
@@ -80,23 +77,19 @@ _DEFAULTS: Final = Options()
 class Runtime:
     """One lifetime of the runtime on one root.
 
-    ``report`` says what recovery found; ``calls`` are those of the operator that are under way.
+    ``report`` is that of recovery; ``calls`` are the operator's calls that are under way.
     """
 
-    def __init__(self, recovery: Recovery, turns: Turns, resume: Resume) -> None:
+    def __init__(self, recovery: RootRecovery, turns: Turns, resume: Resume) -> None:
         self.report = recovery.report
+        self.calls = OperatorCalls()
         self._host = recovery.host
         self._root = recovery.root
-        self._orchestrator = orchestrator = recovery.orchestrator
+        self._orchestrator = recovery.orchestrator
+        self._dispatcher = recovery.dispatcher
+        self._creation = RootCreation(recovery.orchestrator, self.calls)
         self._turns = turns
         self._resume = resume
-        self.calls = OperatorCalls()
-        self._creating: dict[str, Task[str]] = {}
-        self._by_request = {
-            facts.request_id: facts.agent_id
-            for agent in orchestrator.agents.values()
-            if (facts := agent.history.agent) is not None and facts.request_id is not None
-        }
 
     @classmethod
     async def recover(
@@ -109,9 +102,9 @@ class Runtime:
         patient = bounded(providers, host.clock, options.provider_timeout_ns)
         multiplexer = Multiplexer(patient, options.slots)
         orchestrator = Orchestrator(host, SessionStore(host), multiplexer, options.framing)
-        recovery = Recovery(orchestrator)
-        await recovery.run()
-        return cls(recovery, Turns(orchestrator, options.turn_timeout_ns), options.resume)
+        dispatcher = Dispatcher(orchestrator)
+        recovery = await recover(dispatcher)
+        return cls(recovery, Turns(dispatcher, options.turn_timeout_ns), options.resume)
 
     @classmethod
     async def open(
@@ -124,17 +117,17 @@ class Runtime:
 
     @property
     def failures(self) -> list[BaseException]:
-        """What was raised where nothing should be; empty as long as the runtime is right."""
+        """Exceptions of background tasks; empty unless the runtime has a bug."""
         return self._orchestrator.failures
 
     def start(self) -> None:
-        """Let the agents run that have something to do, as ``options.resume`` says."""
+        """Start the reminders, and wake the agents that ``options.resume`` selects."""
         orchestrator, resume = self._orchestrator, self._resume
         orchestrator.take_turns = self._turns.take
         for node in orchestrator.tree:
             agent = orchestrator.agents[node.agent_id]
             for reminder_id in list(agent.history.reminders):
-                orchestrator.remind(agent, reminder_id)
+                self._dispatcher.remind(agent, reminder_id)
             if resume is Resume.ALL or (resume is Resume.ROOTS and node.parent_id is None):
                 orchestrator.wake(agent)
 
@@ -150,93 +143,13 @@ class Runtime:
     ) -> str:
         """Create a root agent; it is durable when its id is returned.
 
-        The same ``request_id`` gives the same agent, also after a crash, and while the first
-        call with it is under way; what that one raises, this one does too. Raises
-        ``NameTaken``, ``MayBeThere``, ``BadName``, ``UnknownProvider``, ``NotPlainJson``,
+        The same ``request_id`` gives the same agent, also after a crash. While the first call
+        with it is under way, further ones share its result. Raises ``NameTaken``,
+        ``MayBeThere``, ``BadName``, ``UnknownProvider``, ``NotPlainJson``,
         ``PayloadTooLarge``, ``ProviderError``, ``StorageError`` or ``OSError``.
         """
-        orchestrator = self._open()
-        if not _is_name(name):
-            raise BadName(name, LONGEST_NAME)
-        _check_texts(instructions=instructions, provider=provider, model=model)
-        if request_id is not None:
-            _check_texts(request_id=request_id)
-        check_payload([name, instructions, model, request_id])
-        if request_id is not None and request_id in self._by_request:
-            return self._by_request[request_id]
-        if request_id is not None and request_id in self._creating:
-            return await shield(self._creating[request_id])
-        if request_id is not None and orchestrator.unserved:
-            raise MayBeThere(request_id, ", ".join(sorted(orchestrator.unserved)))
-        pool = orchestrator.multiplexer.pool(provider)
-        orchestrator.tree.reserve(name)
-        creation = self._create(pool, name, instructions, model, request_id)
-        creating = self.calls.begin(creation, "create_agent")
-        if request_id is not None:
-            self._creating[request_id] = creating
-        return await shield(creating)
-
-    async def _create(
-        self, pool: Pool, name: str, instructions: str, model: str, request_id: str | None
-    ) -> str:
-        orchestrator = self._orchestrator
-        try:
-            agent = await self._created(pool, name, instructions, model, request_id)
-        except (ProviderError, StorageFull, OSError):
-            orchestrator.tree.release(name)
-            if request_id is not None:
-                del self._creating[request_id]
-            raise
-        orchestrator.tree.add(Node(agent.agent_id, agent.session_id, name, None))
-        if request_id is not None:
-            self._by_request[request_id] = agent.agent_id
-            del self._creating[request_id]
-        return agent.agent_id
-
-    async def _created(
-        self, pool: Pool, name: str, instructions: str, model: str, request_id: str | None
-    ) -> Agent:
-        orchestrator, ids = self._orchestrator, self._host.ids
-        agent_id, session_id = ids.uuid_hex(), ids.uuid_hex()
-        conversation = await pool.create(Opening(session_id, model, instructions))
-        facts: JsonObject = {
-            "agent_id": agent_id,
-            "name": name,
-            "parent_session_id": None,
-            "instructions": instructions,
-            "request_id": request_id,
-        }
-        agent = orchestrator.new_agent(agent_id, session_id)
-        try:
-            identity = conversation.identity()
-            agent.creation = new_creation(
-                session_id, pool.name, model, identity, SessionState.ACTIVE, facts
-            )
-            await agent.tell()
-        except (ProviderError, StorageFull, OSError):
-            await self._not_created(pool, agent, conversation)
-            raise
-        except BaseException:
-            # Whether it exists, the next boot will know; until then its name is taken.
-            orchestrator.tree.add(Node(agent_id, session_id, name, None))
-            pool.give_up()
-            with suppress(ProviderError):
-                await conversation.stop()
-            raise
-        pool.adopt(agent, conversation)
-        return agent
-
-    async def _not_created(self, pool: Pool, agent: Agent, conversation: Conversation) -> None:
-        """Take back what a creation has made before the disk refused the rest."""
-        orchestrator = self._orchestrator
-        pool.give_up()
-        del orchestrator.agents[agent.agent_id]
-        with suppress(ProviderError):
-            await conversation.stop()
-        with suppress(OSError):
-            # What cannot be removed now is an orphan, and the next boot removes it.
-            agent.close()
-            await self._host.workers.run(lambda: orchestrator.store.remove(agent.session_id))
+        self._open()
+        return await self._creation.create(name, instructions, provider, model, request_id)
 
     @uncancellable
     async def send(self, agent_id: str, payload: Json, message_id: str | None = None) -> str:
@@ -247,48 +160,32 @@ class Runtime:
         """
         orchestrator = self._open()
         agent = self._living(agent_id)
-        check_payload(payload)
         if message_id is not None:
-            _check_texts(message_id=message_id)
+            check_texts(message_id=message_id)
             check_payload(message_id)
         key = message_id if message_id is not None else self._host.ids.uuid_hex()
-        message = Message(key, USER, agent_id, MessageKind.TEXT, payload, orchestrator.now())
-
-        def make() -> list[Event]:
-            if agent.history.ended:
-                raise UnknownAgent(agent_id, "it has ended")
-            if agent.history.knows(key):
-                return []
-            return [(event.MESSAGE_ENQUEUED, message.data())]
-
-        await agent.commit(make)
-        await orchestrator.wake_or_rest(agent)
+        message = Message.checked(self._host.clock, key, USER, agent_id, MessageKind.TEXT, payload)
+        await agent.log.receive(message)
+        await orchestrator.wake_or_park(agent)
         return key
 
     @uncancellable
     async def terminate(self, agent_id: str) -> None:
         """End an agent, between two of its turns; that is durable when this returns.
 
-        Senders of messages that it has not seen are told. Raises ``UnknownAgent``,
+        Senders of messages that it has not read get an error. Raises ``UnknownAgent``,
         ``HasChildren``, ``AgentStopped``, ``StorageError`` or ``OSError``.
         """
         orchestrator = self._open()
         agent = self._living(agent_id)
-        async with agent.turn:
+        async with agent.schedule.turn:
             self._living(agent_id)
             if children := orchestrator.tree.dependants(agent_id):
                 raise HasChildren(orchestrator.tree.names[agent_id], ", ".join(children))
-
-            def make() -> list[Event]:
-                returned: list[Json] = list(agent.history.pending)
-                ended: JsonObject = {
-                    "agent_id": agent_id, "reason": OPERATOR, "returned": returned,
-                }  # fmt: skip
-                return [(event.AGENT_TERMINATED, ended)]
-
-            await agent.commit(make)
+            pending = agent.history.pending
+            await agent.log.commit(lambda: [terminated(agent_id, OPERATOR, list(pending))])
             orchestrator.tree.end(agent_id)
-        await orchestrator.finish(agent)
+        await self._dispatcher.finish(agent)
 
     @uncancellable
     async def suspend(self, agent_id: str) -> None:
@@ -301,12 +198,12 @@ class Runtime:
         agent = self._living(agent_id)
         session = agent.history.session
         if session is None:
-            raise AgentStopped(agent.name(), agent.stopped or "it was never born")
+            raise AgentStopped(agent.name(), agent.log.stopped or "it was never created")
         await orchestrator.multiplexer.pool(session.provider).suspend(agent)
 
     @uncancellable
     async def acknowledge(self, message_id: str) -> None:
-        """Say that the operator has seen a message to USER; that is durable when this returns.
+        """Mark a message to USER as read by the operator; durable when this returns.
 
         Raises ``UnknownMessage``, ``StorageError`` or ``OSError``.
         """
@@ -319,29 +216,25 @@ class Runtime:
                 return []
             return [(event.MESSAGE_DELIVERED, {"message_id": message_id})]
 
-        await user.commit(make)
+        await user.log.commit(make)
 
     def is_taken(self, name: str) -> bool:
-        """Whether a name is not free: an agent has it, or is about to be born with it."""
+        """Whether a living agent has this name, or one that is being created."""
         return self._orchestrator.tree.is_taken(name)
 
     def view(self) -> RuntimeView:
-        """Return what there is at this moment: durable facts only."""
+        """Return the durable facts of this moment."""
         return view_of(self._orchestrator)
 
     async def idle(self) -> None:
-        """Return when no agent has anything to do; what only waits for a time does not count."""
-        while busy := [
-            task
-            for agent in self._orchestrator.agents.values()
-            for task in (agent.running, agent.retrying)
-            if task is not None
-        ]:
+        """Return when no agent takes a turn or retries; reminders that are not due do not count."""
+        agents = self._orchestrator.agents
+        while busy := [task for agent in agents.values() for task in agent.schedule.tasks()]:
             await wait(busy)
 
     @uncancellable
     async def close(self) -> None:
-        """Let the turns under way end, close every conversation, and free the lock.
+        """Wait for the turns under way, suspend every conversation, and free the lock.
 
         Raises ``StorageError`` or ``OSError`` when a record could not be written; everything
         is closed nevertheless, and the next boot repairs the record.
@@ -357,8 +250,7 @@ class Runtime:
                 refused += await pool.suspend_all()
         finally:
             for agent in orchestrator.agents.values():
-                with suppress(OSError):
-                    agent.close()
+                agent.log.close()
             self._root.close()
         if refused:
             raise refused[0]
@@ -377,18 +269,6 @@ class Runtime:
         return self._orchestrator.agents[agent_id]
 
 
-# Callers may have no type checker, and what is no text would come back from a log as one.
-
-
 def _is_text(value: object) -> bool:
+    """Whether a value is a str; callers may have no type checker."""
     return isinstance(value, str)
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value != USER
-
-
-def _check_texts(**values: object) -> None:
-    for place, value in values.items():
-        if not _is_text(value):
-            raise NotPlainJson(place, f"{value!r:.200} is not a text")

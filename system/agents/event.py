@@ -1,4 +1,4 @@
-"""The names of the lines in a session's log (S-10…S-19); their data is in ``docs/runtime.md``."""
+"""Events: the names of the lines in a session's log; ``docs/runtime.md`` has their data."""
 
 from __future__ import annotations
 

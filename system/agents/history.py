@@ -1,7 +1,7 @@
-"""The fold of one log: everything that a session is, from its lines alone.
+"""The state of one session, which is its log applied line by line.
 
-Pure: lines in, values out. The running session feeds it every line that it has written,
-recovery every line that it has found, so both always know the same.
+The running session applies every line that it has written, recovery every line that it has
+found, so both reach the same state. Nothing here does input or output.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import ClassVar, Final, NamedTuple
 
 from system.agents import event
 from system.agents.message import UNANSWERED, Message, MessageKind
-from system.ports import Exchange, Json, JsonObject
+from system.agents.outbox import strings
+from system.agents.turn_complete import Reminder, TurnComplete
+from system.ports import Exchange, JsonObject
 from system.storage.line import Line
 
 OPERATOR: Final = "operator"
@@ -21,7 +23,7 @@ COMPLETED: Final = "completed"
 
 
 class AgentFacts(NamedTuple):
-    """What ``agent.created`` says; ``parent_session_id`` is None for a root."""
+    """The data of ``agent.created``; ``parent_session_id`` is None for a root."""
 
     agent_id: str
     name: str
@@ -31,7 +33,7 @@ class AgentFacts(NamedTuple):
 
 
 class SessionFacts(NamedTuple):
-    """What ``session.created`` says."""
+    """The data of ``session.created``, without the identity."""
 
     provider: str
     model: str
@@ -40,7 +42,7 @@ class SessionFacts(NamedTuple):
 
 @dataclass(slots=True)
 class OpenTurn:
-    """What ``turn.start`` says; ``permitted``: it uses up a permit, for the gate is closed."""
+    """A turn that has begun; if ``permitted`` it uses up a permit, because the gate is closed."""
 
     prompt: str
     presented: Sequence[str]
@@ -50,24 +52,21 @@ class OpenTurn:
 class History:
     """The state of one session.
 
-    ``enqueued`` are the ids of all messages that it was ever given; ``pending`` are those to
-    be presented, in order, ``presentations`` how often each was; ``senders`` are the agents
-    that have said something of their own in them. ``open_turns`` have a
-    ``turn.start`` and no end. ``completed`` are the data of all
-    ``turn.complete`` lines: what was promised; ``completed_children`` are the agents whose
-    response is here. ``ended`` is empty while the agent lives.
-    ``unkept`` are messages of which their senders must be told that nobody will see them,
-    with the reason. ``ignored`` counts lines of unknown events; ``last_ts`` is the time of
-    the last line.
+    ``enqueued`` are the ids of all messages that the session ever received; ``pending`` are
+    those to be presented, in order, ``presentations`` how often each was. ``senders`` are the
+    agents that have sent it anything but a reply of the runtime. ``open_turns`` have a
+    ``turn.start`` and no end. ``completed`` are the turns read from the log, whose promises
+    recovery dispatches; ``completed_children`` are the agents whose response has arrived.
+    ``ended`` is empty while the agent lives. ``unreachable`` are messages that will never be
+    presented, with the reason; their senders get an error. ``ignored`` counts lines of unknown
+    events; ``last_ts`` is the time of the last line.
     """
 
     __slots__ = (
         "agent", "completed", "completed_children", "controls", "ended", "enqueued",
         "exchanges", "gated", "identity", "ignored", "last_ts", "metadata", "open_turns",
-        "pending", "permits",
-        "presentations", "reminders", "senders", "session", "subscriptions",
-        "termination_logged", "turns",
-        "unkept",
+        "pending", "permits", "presentations", "reminders", "senders", "session",
+        "subscriptions", "termination_logged", "turns", "unreachable",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -81,42 +80,67 @@ class History:
         self.open_turns: dict[str, OpenTurn] = {}
         self.turns: list[str] = []
         self.exchanges: list[Exchange] = []
-        self.completed: list[JsonObject] = []
+        self.completed: list[TurnComplete] = []
         self.completed_children: set[str] = set()
         self.controls: set[str] = set()
         self.subscriptions: dict[str, str] = {}
-        self.reminders: dict[str, tuple[int, Json]] = {}
+        self.reminders: dict[str, Reminder] = {}
         self.metadata: JsonObject = {}
         self.gated = False
         self.permits = 0
         self.ended = ""
         self.termination_logged = False
-        self.unkept: dict[str, tuple[Message, str]] = {}
+        self.unreachable: dict[str, tuple[Message, str]] = {}
         self.ignored = 0
         self.last_ts = ""
 
     @classmethod
     def from_lines(cls, lines: Iterable[Line]) -> History:
-        """Return the fold of all lines of a log."""
+        """Return the state after all lines of a log; raise as ``apply``."""
         history = cls()
         history.apply(lines)
         return history
 
     def apply(self, lines: Iterable[Line]) -> None:
-        """Take in the next lines; ``KeyError`` or ``ValueError`` if their data are not ours."""
-        folds = self._APPLY
+        """Apply the next lines; raise ``KeyError`` or ``ValueError`` for foreign data."""
+        apply = self._APPLY
         for _, self.last_ts, _, event_name, data, _ in lines:
-            if event_name in folds:
-                folds[event_name](self, data)
+            if event_name in apply:
+                apply[event_name](self, data)
             else:
                 self.ignored += 1
 
+    def apply_turn(self, turn: TurnComplete, ts: str) -> None:
+        """Apply a turn of this lifetime, which was committed at ``ts``.
+
+        Its promises are dispatched by the caller, so ``completed`` does not keep it.
+        """
+        begun = self.open_turns.pop(turn.turn_id, None)
+        self.last_ts = ts
+        self.turns.append(turn.turn_id)
+        self.exchanges.append(Exchange(begun.prompt if begun else "", turn.response))
+        for message_id in turn.presented:
+            self._settle(message_id)
+        self.identity = turn.identity
+        if turn.permitted:
+            self.permits = max(0, self.permits - 1)
+        self.metadata.update(turn.metadata)
+        self.subscriptions.update(turn.subscribed)
+        for subscription_id in turn.unsubscribed:
+            self.subscriptions.pop(subscription_id, None)
+        for reminder in turn.reminders:
+            self.reminders[reminder.reminder_id] = reminder
+        for reminder_id in turn.cancelled:
+            self.reminders.pop(reminder_id, None)
+        if turn.terminate:
+            self._end(COMPLETED, turn.returned)
+
     def knows(self, key: str) -> bool:
-        """Whether the line of this id (a message's, or a control's) is there."""
+        """Whether the line of this id (a message's, or a control's) is in the log."""
         return key in self.enqueued or key in self.controls
 
-    def give_up(self, turn_id: str, *, counts: bool) -> None:
-        """Forget a turn that began; unless it ``counts``, its messages were not presented by it."""
+    def abandon_turn(self, turn_id: str, *, counts: bool) -> None:
+        """Close a turn that has not completed; unless it ``counts``, it presented no message."""
         turn = self.open_turns.pop(turn_id, None)
         if turn is None or counts:
             return
@@ -148,10 +172,10 @@ class History:
     def _agent_terminated(self, data: JsonObject) -> None:
         self.termination_logged = True
         if not self.ended:
-            self._end(OPERATOR, data.get("returned"))
+            self._end(OPERATOR, strings(data.get("returned")))
 
     def _message_enqueued(self, data: JsonObject) -> None:
-        message = Message.of_data(data)
+        message = Message.from_data(data)
         self.enqueued.add(message.message_id)
         self.pending[message.message_id] = message
         if message.kind not in UNANSWERED:
@@ -160,56 +184,31 @@ class History:
             self.completed_children.add(message.sender)
         elif message.kind is MessageKind.REMINDER:
             self.reminders.pop(message.message_id, None)
-        elif message.kind is MessageKind.SYSTEM:
-            # The notice of a recovery. Another turn may have begun before it could be written.
-            for turn_id in _strings(_object(message.payload).get("lost_turns")):
-                self.give_up(turn_id, counts=True)
+        elif message.kind is MessageKind.SYSTEM and isinstance(message.payload, dict):
+            # A recovery notice. Another turn may have begun before the notice was written.
+            for turn_id in strings(message.payload.get("lost_turns")):
+                self.abandon_turn(turn_id, counts=True)
 
     def _message_delivered(self, data: JsonObject) -> None:
-        self._settled(str(data["message_id"]))
+        self._settle(str(data["message_id"]))
 
     def _message_dead(self, data: JsonObject) -> None:
         self._return(str(data["message_id"]), str(data["reason"]))
 
     def _turn_start(self, data: JsonObject) -> None:
-        presented = _strings(data["presented"])
+        presented = strings(data["presented"])
         permitted = self.gated and self.permits > 0
         self.open_turns[str(data["turn_id"])] = OpenTurn(str(data["prompt"]), presented, permitted)
         for message_id in presented:
             self.presentations[message_id] = self.presentations.get(message_id, 0) + 1
 
     def _turn_failed(self, data: JsonObject) -> None:
-        self.give_up(str(data["turn_id"]), counts="uncounted" not in data)
+        self.abandon_turn(str(data["turn_id"]), counts="uncounted" not in data)
 
     def _turn_complete(self, data: JsonObject) -> None:
-        turn_id = str(data["turn_id"])
-        begun = self.open_turns.pop(turn_id, None)
-        self.turns.append(turn_id)
-        self.exchanges.append(Exchange(begun.prompt if begun else "", str(data["response"])))
-        self.completed.append(data)
-        for message_id in _strings(data["presented"]):
-            self._settled(message_id)
-        provider = data["provider"]
-        if isinstance(provider, dict):
-            self.identity = str(provider["identity"])
-        if "permitted" in data:
-            self.permits = max(0, self.permits - 1)
-        if "metadata" in data:
-            self.metadata.update(_object(data["metadata"]))
-        self._waiting_for(data)
-        if data["terminate"]:
-            self._end(COMPLETED, data.get("returned"))
-
-    def _waiting_for(self, data: JsonObject) -> None:
-        for added in objects(data.get("subscribed")):
-            self.subscriptions[str(added["subscription_id"])] = str(added["target"])
-        for subscription_id in _strings(data.get("unsubscribed")):
-            self.subscriptions.pop(subscription_id, None)
-        for added in objects(data.get("reminders")):
-            due_ns = int(str(added["due_ns"]))
-            self.reminders[str(added["reminder_id"])] = (due_ns, added["payload"])
-        for reminder_id in _strings(data.get("cancelled")):
-            self.reminders.pop(reminder_id, None)
+        turn = TurnComplete.from_data(data)
+        self.completed.append(turn)
+        self.apply_turn(turn, self.last_ts)
 
     def _gate(self, data: JsonObject) -> None:
         self.gated = True
@@ -226,11 +225,11 @@ class History:
         self.permits += 1
         self.controls.add(str(data["control_id"]))
 
-    def _passed(self, _data: JsonObject) -> None:
-        """A line for people."""
+    def _no_effect(self, _data: JsonObject) -> None:
+        """Apply a line that is written for readers of the log only."""
 
-    def _settled(self, message_id: str) -> None:
-        # The line that brought it may be damaged; this one says that it was here.
+    def _settle(self, message_id: str) -> None:
+        # If the line that enqueued it was damaged, this line still proves that it arrived.
         self.enqueued.add(message_id)
         self.pending.pop(message_id, None)
         self.presentations.pop(message_id, None)
@@ -238,17 +237,16 @@ class History:
     def _return(self, message_id: str, reason: str) -> None:
         message = self.pending.get(message_id)
         if message is not None:
-            self.unkept[message_id] = message, reason
-        self._settled(message_id)
+            self.unreachable[message_id] = message, reason
+        self._settle(message_id)
 
-    def _end(self, how: str, returned: Json) -> None:
+    def _end(self, how: str, returned: Sequence[str]) -> None:
         self.ended = how
-        for message_id in _strings(returned):
-            # Whoever ended an agent that had not begun knows what it was to do.
-            if (
-                message_id in self.pending
-                and self.pending[message_id].kind is not MessageKind.BOOTSTRAP
-            ):
+        for message_id in returned:
+            # No error about a bootstrap: the parent, or the operator, has ended the child.
+            if message_id not in self.pending:
+                continue
+            if self.pending[message_id].kind is not MessageKind.BOOTSTRAP:
                 self._return(message_id, "the recipient has ended")
         self.pending.clear()
         self.subscriptions.clear()
@@ -269,20 +267,6 @@ class History:
             event.GATE: _gate,
             event.UNGATE: _ungate,
             event.PERMIT_TURN: _permit_turn,
-            event.SUSPEND_RESULT: _passed,
+            event.SUSPEND_RESULT: _no_effect,
         }
     )
-
-
-def _strings(value: Json) -> list[str]:
-    """Return a list of ids as it stands in a line; a list that is left out is empty."""
-    return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def objects(value: Json) -> list[JsonObject]:
-    """Return a list of objects as it stands in a line; a list that is left out is empty."""
-    return [_object(item) for item in value] if isinstance(value, list) else []

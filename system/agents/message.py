@@ -1,4 +1,4 @@
-"""Messages: what one agent, the operator or the runtime tells another."""
+"""Messages between agents, the operator and the runtime."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from system.errors import PayloadTooLarge
-from system.ports import Json, JsonObject
+from system.ports import Clock, Json, JsonObject
 from system.storage.codec import DEEPEST, canonical
+from system.storage.line import timestamp
 
 USER: Final = "USER"
-"""The operator: recipient of what roots tell their parent."""
+"""The operator: recipient of the messages that roots send to their parent."""
 RUNTIME: Final = "RUNTIME"
-"""The sender of what the runtime itself has to say."""
+"""Sender of the runtime's own messages."""
 
 MOST_PAYLOAD_BYTES: Final = 1 << 20
 _LEVELS_ABOVE: Final = 4
-"""In the deepest place of a line, a message of an outbox, a payload stands this deep."""
+"""Levels of nesting above a payload in a line, where it is deepest: in a message of an outbox."""
 
 
 class MessageKind(StrEnum):
-    """What a message is."""
+    """The purpose of a message; ``docs/runtime.md`` has the table."""
 
     TEXT = "text"
     POKE = "poke"
@@ -40,14 +41,14 @@ UNANSWERED: Final = frozenset(
 
 
 _KINDS: Final = {kind.value: kind for kind in MessageKind}
-_NOTHING: Final[JsonObject] = {}
-"""Never changed, as nothing of a message is."""
+_NO_METADATA: Final[JsonObject] = {}
+"""Shared by all messages without metadata; a message is never changed."""
 
 
 class Message(NamedTuple):
     """``sender`` and ``recipient`` are agent ids, ``USER`` or ``RUNTIME``.
 
-    ``timestamp`` is ISO 8601 in UTC, for people only; ``reply_to`` a message id.
+    ``timestamp`` is ISO 8601 in UTC, for display only; ``reply_to`` is a message id.
     """
 
     message_id: str
@@ -57,10 +58,10 @@ class Message(NamedTuple):
     payload: Json
     timestamp: str
     reply_to: str | None = None
-    metadata: JsonObject = _NOTHING
+    metadata: JsonObject = _NO_METADATA
 
     def data(self) -> JsonObject:
-        """Return the members of a ``message.enqueued`` line."""
+        """Return the data of a ``message.enqueued`` line."""
         return {
             "message_id": self.message_id,
             "sender": self.sender,
@@ -73,8 +74,8 @@ class Message(NamedTuple):
         }
 
     @classmethod
-    def of_data(cls, data: Mapping[str, Json]) -> Message:
-        """Read what ``data`` gave; ``KeyError`` or ``ValueError`` if it is none."""
+    def from_data(cls, data: Mapping[str, Json]) -> Message:
+        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` if it is none."""
         metadata, reply_to, kind = data["metadata"], data["reply_to"], str(data["kind"])
         if type(metadata) is not dict:
             raise ValueError(f"metadata={metadata!r} is no object")
@@ -89,22 +90,32 @@ class Message(NamedTuple):
             metadata,
         )
 
+    @classmethod
+    def checked(
+        cls, clock: Clock, message_id: str, sender: str, recipient: str, kind: MessageKind,
+        payload: Json, reply_to: str | None = None,
+    ) -> Message:  # fmt: skip
+        """Return a message of this moment; raise as ``check_payload`` for its payload."""
+        check_payload(payload)
+        now = timestamp(clock.wall_ns())
+        return cls(message_id, sender, recipient, kind, payload, now, reply_to)
 
-def error_about(message: Message, reason: str, timestamp: str) -> Message:
-    """Return what the sender of ``message`` is told when nobody will ever see it."""
+
+def error_about(message: Message, reason: str, now: str) -> Message:
+    """Return the error for the sender of a ``message`` that its recipient will never read."""
     return Message(
         f"{message.message_id}.error",
         message.recipient,
         message.sender,
         MessageKind.ERROR,
         {"reason": reason, "message_id": message.message_id},
-        timestamp,
+        now,
         reply_to=message.message_id,
     )
 
 
 def check_payload(payload: Json) -> None:
-    """Raise ``NotPlainJson`` or ``PayloadTooLarge`` for what no message can carry."""
+    """Raise ``NotPlainJson`` or ``PayloadTooLarge`` if no message can carry ``payload``."""
     size_bytes = len(canonical(payload, DEEPEST - _LEVELS_ABOVE))
     if size_bytes > MOST_PAYLOAD_BYTES:
         raise PayloadTooLarge(size_bytes, MOST_PAYLOAD_BYTES)
@@ -113,14 +124,14 @@ def check_payload(payload: Json) -> None:
 def prompt_of(messages: Iterable[Message], name_of: Mapping[str, str]) -> str:
     """Return the prompt that shows these messages: canonical JSON, a list of objects.
 
-    ``name_of`` gives the name of an agent by its id.
+    ``name_of`` maps agent ids to names.
     """
     shown: list[Json] = [shown_message(message, name_of) for message in messages]
     return canonical(shown).decode("ascii")
 
 
 def shown_message(message: Message, name_of: Mapping[str, str]) -> JsonObject:
-    """Return one message as an agent sees it."""
+    """Return one message as prompts and ``check_inbox`` show it."""
     return {
         "message_id": message.message_id,
         "sender": message.sender,

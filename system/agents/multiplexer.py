@@ -1,8 +1,8 @@
-"""The multiplexer: few conversations open at a time, many sessions (S-25).
+"""The multiplexer: many sessions, few conversations open at a time.
 
-Each provider has a pool of slots. A turn holds the slot of its session; nobody closes a
-slot that is held. When all slots are taken, the least recently used one that is idle is
-suspended; when all are held, whoever needs one waits.
+Each provider has a pool of slots. A turn holds the slot of its session, and a slot that is
+held is never closed. When all slots are taken, the least recently used idle one is suspended;
+when all are held, further turns wait.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Pool:
         self._slots: Final = slots
         # The least recently used one first.
         self._open: dict[str, Slot] = {}
-        # Slots that are kept free: for sessions whose conversation is being taken up, and for
-        # creations, whose session is not known yet.
+        # Slots that are reserved: for sessions whose conversation is being opened, and for
+        # creations, which have no session yet.
         self._entering: set[str] = set()
         self._creating = 0
         self._waiting: deque[Future[None]] = deque()
@@ -77,7 +77,7 @@ class Pool:
         return conversation
 
     async def create(self, opening: Opening) -> Conversation:
-        """Open a new conversation in a slot that is kept free for it; ``adopt`` or ``give_up``.
+        """Open a new conversation in a reserved slot; ``adopt`` or ``give_up`` must follow.
 
         Raises as ``hold``.
         """
@@ -91,24 +91,25 @@ class Pool:
             raise
 
     def adopt(self, agent: Agent, conversation: Conversation) -> None:
-        """Let a conversation that was created take its slot, idle."""
+        """Put a created conversation into its reserved slot, idle."""
         self._open[agent.session_id] = Slot(agent, conversation, held=False)
         self.give_up()
 
     def give_up(self) -> None:
-        """Free the slot that was kept for a creation."""
+        """Free the slot that was reserved for a creation."""
+        assert self._creating > 0
         self._creating -= 1
         self._wake()
 
     def release(self, agent: Agent) -> None:
-        """Give back what ``hold`` gave."""
+        """Give back the slot that ``hold`` took."""
         slot = self._open.get(agent.session_id)
         if slot is not None:
             slot.held = False
         self._wake()
 
     async def discard(self, agent: Agent) -> None:
-        """Close a held conversation without a word: it may remember what never happened."""
+        """Close a conversation without suspending it; it may remember a turn that failed."""
         slot = self._open.pop(agent.session_id, None)
         self._wake()
         if slot is not None:
@@ -116,7 +117,7 @@ class Pool:
                 await slot.conversation.stop()
 
     async def close(self, agent: Agent) -> None:
-        """Close the conversation of an agent that has ended, when nobody holds it."""
+        """Close the conversation of an agent that has ended, as soon as it is not held."""
         while (slot := self._open.get(agent.session_id)) is not None:
             if not slot.held:
                 await self.discard(agent)
@@ -124,9 +125,9 @@ class Pool:
             await self._wait()
 
     async def suspend(self, agent: Agent) -> None:
-        """Close the agent's conversation, if one is open, when nobody holds it.
+        """Close the agent's conversation, if one is open, as soon as it is not held.
 
-        Raises ``StorageError`` or ``OSError``; the conversation is then still open (R20).
+        Raises ``StorageError`` or ``OSError``; the conversation is then still open.
         """
         while True:
             slot = self._open.get(agent.session_id)
@@ -136,12 +137,13 @@ class Pool:
             if slot is None and agent.session_id not in self._entering:
                 break
             await self._wait()
-        if agent.alive and agent.record is not None and agent.record.state is SessionState.ACTIVE:
-            # It was dropped after a failed turn, without a word to the record.
-            await agent.save(SessionState.SUSPENDED, agent.record.provider_state_blob)
+        record = agent.log.record
+        if agent.alive and record is not None and record.state is SessionState.ACTIVE:
+            # The conversation was discarded after a failed turn, which leaves the record as it is.
+            await agent.log.save(SessionState.SUSPENDED, record.provider_state_blob)
 
     async def suspend_all(self) -> list[OSError | StorageError]:
-        """Close every conversation; return why records could not say so."""
+        """Close every conversation; return the errors of records that could not be written."""
         refused: list[OSError | StorageError] = []
         for slot in list(self._open.values()):
             try:
@@ -187,13 +189,16 @@ class Pool:
                 identity = slot.conversation.identity()
                 blob = await slot.conversation.suspend()
             state = ProviderState(identity, len(agent.history.turns), blob).encoded()
-            # Only when the record says so is the slot given up: hole R20.
-            await agent.save(SessionState.SUSPENDED, state)
+            # The slot is given up after the record is durable: else the next boot would not
+            # find the blob of this suspension.
+            await agent.log.save(SessionState.SUSPENDED, state)
             if agent.alive:
                 with suppress(OSError, StorageError, RuntimeRefused):
-                    await agent.note([(event.SUSPEND_RESULT, {"state_size": len(state)})])
-            # Nothing waits from here on, so that whoever makes room is the one who gets it.
-            await agent.rest()
+                    await agent.log.append_unsynced(
+                        [(event.SUSPEND_RESULT, {"state_size": len(state)})]
+                    )
+            # The slot is free without a further wait, so that the caller gets it.
+            await agent.log.park()
             del self._open[agent.session_id]
         finally:
             slot.held = False
@@ -210,12 +215,12 @@ class Pool:
             conversation = await self._provider.create(opening)
         identity = conversation.identity()
         try:
-            # Durable before anything is said to it: hole R17.
+            # The identity is durable before the first prompt, so that a crash cannot leak it.
             fresh = identity == state.identity and state.turns == len(opening.history)
             kept = state if fresh else ProviderState(identity)
-            await agent.save(SessionState.ACTIVE, kept.encoded())
+            await agent.log.save(SessionState.ACTIVE, kept.encoded())
             if restored or identity != agent.history.identity:
-                await agent.note([(event.SESSION_RESTORED, {
+                await agent.log.append_unsynced([(event.SESSION_RESTORED, {
                     "provider": self.name, "model": opening.model, "identity": identity,
                 })])  # fmt: skip
         except BaseException:
@@ -237,7 +242,7 @@ class Pool:
         try:
             await woken
         except BaseException:
-            # Its turn came while it was cancelled: the next one must not miss it.
+            # It may have been woken and cancelled at once: another one must get the slot.
             self._wake()
             raise
 
@@ -249,7 +254,7 @@ class Pool:
 
 
 class Multiplexer:
-    """The pools, by the name of their provider."""
+    """The pools by the name of their provider; ``pool`` makes one."""
 
     def __init__(
         self, providers: Mapping[str, Provider], slots: int, pool: type[Pool] = Pool
@@ -267,7 +272,7 @@ class Multiplexer:
 
 
 def opening_of(agent: Agent) -> Opening:
-    """Return what the agent's conversation is opened with: its log, and nothing else."""
+    """Return the opening of the agent's conversation, made from its log alone."""
     history = agent.history
     assert history.session is not None
     return Opening(
@@ -279,8 +284,8 @@ def opening_of(agent: Agent) -> Opening:
 
 
 def _state_of(agent: Agent) -> ProviderState:
-    """Return the newest identity that is known, and the record's blob if it belongs to it."""
-    kept = agent.record.provider_state_blob if agent.record is not None else b""
+    """Return the state in the record; without an identity there, that of the log is used."""
+    kept = agent.log.record.provider_state_blob if agent.log.record is not None else b""
     state = ProviderState.of_encoded(kept)
     if state.identity:
         return state

@@ -1,7 +1,7 @@
-"""What a session record keeps of its provider: its identity, and a blob with its date.
+"""The provider's part of a session record: the conversation's identity, and a blob.
 
-The blob only makes a restore faster. It counts when it was taken after exactly as many
-turns as the log has now (hole R15: an older one would take the conversation back).
+The blob only makes a restore faster. It is used if it was taken after exactly as many turns as
+the log has now; an older one would take the conversation back.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class ProviderState(NamedTuple):
     blob: bytes = b""
 
     def encoded(self) -> bytes:
-        """Return the bytes that stand in the record."""
+        """Return the bytes that the record stores."""
         blob = b64encode(self.blob).decode("ascii")
         return seal({"blob": blob, "identity": self.identity, "turns": self.turns})
 
     @classmethod
     def of_encoded(cls, encoded: bytes) -> ProviderState:
-        """Read what ``encoded`` gave; anything else is a state without identity and blob."""
+        """Decode the result of ``encoded``; other bytes give a state without identity and blob."""
         try:
             members = unseal(encoded)
         except BadSeal:

@@ -1,4 +1,4 @@
-"""Reminders: timers that are durable because each is a promise in its agent's log."""
+"""Timers of reminders. A reminder is durable because its agent's log promises it."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from typing import TypeAlias
 
 from system.agents.agent import Agent
 from system.agents.message import Message, MessageKind
-from system.ports import Host, Json
+from system.ports import Host
 from system.storage.line import timestamp
 
-RunBeside: TypeAlias = Callable[[Coroutine[None, None, None], str], Task[None]]
+StartTask: TypeAlias = Callable[[Coroutine[None, None, None], str], Task[None]]
 Deliver: TypeAlias = Callable[[Agent, Message], Coroutine[None, None, None]]
 
 
 class Reminders:
-    """The reminders of this boot whose time has not come.
+    """The timers of this boot.
 
-    Their due times are wall-clock times; within a boot the monotonic clock counts.
+    Due times are wall-clock times; within a boot the monotonic clock counts.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        # Those that are active, and, with their agents, those of them that are still asleep.
         self._tasks: dict[str, Task[None]] = {}
+        # The agents of those timers whose time has not come.
         self._sleeping: dict[str, Agent] = {}
 
     def start(
-        self, agent: Agent, reminder_id: str, run_beside: RunBeside, deliver: Deliver
+        self, agent: Agent, reminder_id: str, start_task: StartTask, deliver: Deliver
     ) -> None:
-        """Start the timer of a reminder, if it is still active; ``deliver`` brings it then.
+        """Start the timer of a reminder, if it is still active; it calls ``deliver`` when due.
 
-        Only the timer holds the two calls: a runtime that is dropped is gone at once, and
-        leaves nothing to be collected.
+        Only the timer holds the two callables, so a runtime that is dropped leaves no
+        reference cycle.
         """
         reminder = agent.history.reminders.get(reminder_id)
         if reminder is None:
             return
-        delay_ns = max(0, reminder[0] - self._host.clock.wall_ns())
+        delay_ns = max(0, reminder.due_ns - self._host.clock.wall_ns())
         work = self._remind(agent, reminder_id, delay_ns, deliver)
-        self._tasks[reminder_id] = run_beside(work, f"remind {agent.name()}")
+        self._tasks[reminder_id] = start_task(work, f"remind {agent.name()}")
         self._sleeping[reminder_id] = agent
 
     def stop(self) -> None:
-        """Cancel those that are asleep; the next boot starts them again."""
+        """Cancel the timers whose time has not come; the next boot starts them again."""
         for reminder_id in self._sleeping:
             self._tasks[reminder_id].cancel()
 
-    def forget(self, agent: Agent) -> None:
-        """Cancel the timers of an agent that its log does not wait for any more."""
+    def drop_cancelled(self, agent: Agent) -> None:
+        """Cancel the timers of reminders that are no longer active in the agent's log."""
         for reminder_id, owner in self._sleeping.items():
             if owner is agent and reminder_id not in agent.history.reminders:
                 self._tasks[reminder_id].cancel()
 
     def tasks(self) -> list[Task[None]]:
-        """Return the timers, and those that are on their way."""
+        """Return the tasks of all timers, of those too that deliver at this moment."""
         return list(self._tasks.values())
 
     async def _remind(
@@ -66,13 +66,12 @@ class Reminders:
             del self._sleeping[reminder_id]
             reminder = agent.history.reminders.get(reminder_id)
             if reminder is not None:
-                await deliver(agent, self._message(agent, reminder_id, reminder[1]))
+                now = timestamp(self._host.clock.wall_ns())
+                own = agent.agent_id
+                await deliver(
+                    agent,
+                    Message(reminder_id, own, own, MessageKind.REMINDER, reminder.payload, now),
+                )
         finally:
             self._sleeping.pop(reminder_id, None)
             del self._tasks[reminder_id]
-
-    def _message(self, agent: Agent, reminder_id: str, payload: Json) -> Message:
-        now = timestamp(self._host.clock.wall_ns())
-        return Message(
-            reminder_id, agent.agent_id, agent.agent_id, MessageKind.REMINDER, payload, now
-        )

@@ -1,4 +1,4 @@
-"""The tree of agents: who is whose parent, who may address whom, which names are in use. Pure."""
+"""The tree of agents: parents and children, addresses, and the names in use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Node:
     """One agent; ``parent_id`` is None for a root. ``children`` are the living ones, oldest first.
 
     ``hidden`` are the names of children that may live, but cannot be read in this lifetime.
-    An agent that has ended keeps its place, for the sake of those who still name it.
+    An agent that has ended keeps its node, because messages may still name it.
     """
 
     agent_id: str
@@ -27,7 +27,7 @@ class Node:
 
 
 class Tree:
-    """All agents by id, in the order in which they were placed."""
+    """All agents by id, parents before their children. ``names`` maps agent ids to names."""
 
     __slots__ = ("_by_name", "_reserved", "names", "nodes")
 
@@ -41,7 +41,9 @@ class Tree:
         return iter(self.nodes.values())
 
     def add(self, node: Node) -> None:
-        """Place an agent below its parent, which is there; its name is no longer reserved."""
+        """Add an agent below its parent, which was added before; its name is not reserved now."""
+        assert node.agent_id not in self.nodes
+        assert node.parent_id is None or node.parent_id in self.nodes
         self.nodes[node.agent_id] = node
         self.names[node.agent_id] = node.name
         self._reserved.discard(node.name)
@@ -53,8 +55,9 @@ class Tree:
             self.nodes[node.parent_id].children.append(node.agent_id)
 
     def end(self, agent_id: str) -> None:
-        """Take an agent out of its parent's children, and free its name."""
+        """Remove an agent from its parent's children, and free its name."""
         node = self.nodes[agent_id]
+        assert node.alive
         node.alive = False
         if self._by_name.get(node.name) == agent_id:
             del self._by_name[node.name]
@@ -62,7 +65,7 @@ class Tree:
             self.nodes[node.parent_id].children.remove(agent_id)
 
     def hide(self, parent_id: str, name: str) -> None:
-        """Note that ``parent_id`` has a child that cannot be read; its name stays its own."""
+        """Record that ``parent_id`` has a child that cannot be read; the name stays in use."""
         self.nodes[parent_id].hidden.append(name)
         self._reserved.add(name)
 
@@ -72,7 +75,7 @@ class Tree:
         return [*(self.names[child] for child in node.children), *node.hidden]
 
     def reserve(self, name: str) -> None:
-        """Keep a name for an agent to be created; ``NameTaken`` if somebody has it."""
+        """Keep a name for an agent that is to be created; raise ``NameTaken`` if it is in use."""
         if self.is_taken(name):
             raise NameTaken(name)
         self._reserved.add(name)
@@ -82,7 +85,7 @@ class Tree:
         return name in self._by_name or name in self._reserved
 
     def release(self, name: str) -> None:
-        """Give back a reserved name of which nothing came."""
+        """End the reservation of a name."""
         self._reserved.discard(name)
 
     def siblings(self, agent_id: str) -> list[str]:
@@ -93,9 +96,9 @@ class Tree:
         return [other for other in self.nodes[parent_id].children if other != agent_id]
 
     def address(self, agent_id: str, to: str) -> str | None:
-        """Return the id of what agent ``agent_id`` calls ``to`` (a name or an id).
+        """Return the id of the agent that ``agent_id`` addresses as ``to``, a name or an id.
 
-        None if that is not its parent, its child or its sibling, or does not live.
+        None if that is not its parent, its child or its sibling, or has ended.
         """
         node = self.nodes[agent_id]
         if node.parent_id is None and to == USER:

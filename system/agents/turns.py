@@ -1,7 +1,7 @@
-"""Turns: present what is pending, ask the provider, commit one line, apply it.
+"""Turns: present the pending messages, call the provider, commit one line, dispatch it.
 
 Turns of one agent follow one another, those of different agents overlap. Until the line is
-durable nothing of the turn has happened, so whatever fails before it is simply repeated.
+durable nothing of the turn has happened, so a turn that fails before that is repeated.
 """
 
 from __future__ import annotations
@@ -11,80 +11,76 @@ from collections.abc import Sequence
 from typing import Final
 
 from system.agents import event
-from system.agents.agent import Agent, Event
+from system.agents.agent import Agent
+from system.agents.creation import Event
+from system.agents.dispatcher import Dispatcher
 from system.agents.message import Message, prompt_of
 from system.agents.multiplexer import Pool
-from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS, Orchestrator
+from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS
 from system.agents.tools import TurnTools
-from system.errors import (
-    LineTooLarge,
-    NotPlainJson,
-    RuntimeRefused,
-    StorageError,
-)
+from system.agents.turn_complete import TurnComplete
+from system.errors import LineTooLarge, NotPlainJson, RuntimeRefused, StorageError
 from system.ports import Conversation, Json, JsonObject, ProviderError
 from system.providers.bounded import was_cancelled
 from system.storage.line import LARGEST_BYTES
 
 MOST_PROMPT_BYTES: Final = LARGEST_BYTES // 4
-"""A prompt stands as a text in a line, which may double it."""
+"""A prompt is a text in a line, where escapes may double its size."""
 
 MOST_PRESENTATIONS: Final = 5
-"""How often a message is shown to an agent whose turns all fail, before it is put aside."""
+"""After so many failed turns a message is dead."""
 
 
 class TurnFailed(Exception):
-    """The turn did not happen; ``reason`` says why."""
+    """The turn did not happen; the message is the reason, and its prompt was presented."""
 
 
 class Turns:
-    """Takes turns for agents; ``turn_timeout_ns`` bounds one call of a provider.
+    """Takes the turns of agents; ``turn_timeout_ns`` bounds one answer of a provider.
 
-    ``tools`` makes what an agent may call in a turn.
+    ``tools`` makes the tools of one turn.
     """
 
     def __init__(
         self,
-        orchestrator: Orchestrator,
+        dispatcher: Dispatcher,
         turn_timeout_ns: int,
         tools: type[TurnTools] = TurnTools,
     ) -> None:
-        self._orchestrator = orchestrator
+        self._orchestrator = dispatcher.orchestrator
+        self._dispatcher = dispatcher
         self._timeout_ns = turn_timeout_ns
         self._tools = tools
 
     async def take(self, agent: Agent) -> None:
-        """Let the agent run as long as it has something to do."""
-        clock = self._orchestrator.host.clock
+        """Take turns as long as the agent is runnable; pause after each one that fails."""
+        orchestrator, schedule = self._orchestrator, agent.schedule
         pause_ns = SECOND_NS
-        while agent.runnable and not self._orchestrator.closing:
+        while not orchestrator.closing:
             try:
-                async with agent.turn:
+                async with schedule.turn:
+                    if not agent.runnable:
+                        return
                     await self._take_one(agent)
             except (TurnFailed, ProviderError, OSError, StorageError) as failure:
-                agent.trouble = str(failure)
-                await agent.rest()
-                if not (agent.stopped or self._orchestrator.closing):
-                    agent.pausing = True
-                    try:
-                        await clock.sleep(pause_ns)
-                    finally:
-                        agent.pausing = False
+                schedule.trouble = str(failure)
+                await agent.log.park()
+                if not (agent.log.stopped or orchestrator.closing):
+                    await schedule.turns.pause(orchestrator.host.clock, pause_ns)
                 pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)
             except RuntimeRefused:
-                await agent.rest()
+                await agent.log.park()
                 return
             else:
-                agent.trouble = ""
+                schedule.trouble = ""
                 pause_ns = SECOND_NS
 
     async def _take_one(self, agent: Agent) -> None:
-        orchestrator = self._orchestrator
-        await self._dead_letters(agent)
-        if not agent.runnable:
+        session, dispatcher = agent.history.session, self._dispatcher
+        if await self._return_dead_letters(agent) and not agent.runnable:
             return
-        assert agent.history.session is not None
-        pool = orchestrator.multiplexer.pool(agent.history.session.provider)
+        assert session is not None, "an agent without a session is stopped"
+        pool = self._orchestrator.multiplexer.pool(session.provider)
         conversation = await pool.hold(agent)
         try:
             turn = await self._turn(agent, pool, conversation)
@@ -92,70 +88,73 @@ class Turns:
             pool.release(agent)
         if turn is None:
             return
-        # Only recovery needs to look back at what was promised.
-        agent.history.completed.clear()
-        if turn["terminate"]:
-            orchestrator.tree.end(agent.agent_id)
-        await orchestrator.keep(agent, turn)
-        if turn["terminate"]:
-            await orchestrator.finish(agent)
+        if turn.terminate:
+            self._orchestrator.tree.end(agent.agent_id)
+        await dispatcher.dispatch_turn(agent, turn)
+        if turn.terminate:
+            await dispatcher.finish(agent)
 
-    async def _dead_letters(self, agent: Agent) -> None:
-        presentations = agent.history.presentations
+    async def _return_dead_letters(self, agent: Agent) -> bool:
+        """Give up messages that were presented too often; return whether there were any.
+
+        Their senders get an error.
+        """
+        history = agent.history
         dead = [
             message_id
-            for message_id in agent.history.pending
-            if presentations.get(message_id, 0) >= MOST_PRESENTATIONS
+            for message_id in history.pending
+            if history.presentations.get(message_id, 0) >= MOST_PRESENTATIONS
         ]
         if dead:
             reason = f"it was presented {MOST_PRESENTATIONS} times, and no turn came to its end"
-            await agent.commit(
+            await agent.log.commit(
                 lambda: [
                     (event.MESSAGE_DEAD, {"message_id": message_id, "reason": reason})
                     for message_id in dead
                 ]
             )
-        await self._orchestrator.return_dead(agent)
+        if history.unreachable:
+            self._dispatcher.enqueue_errors(agent)
+            await self._dispatcher.dispatch()
+        return bool(dead)
 
     async def _turn(
         self, agent: Agent, pool: Pool, conversation: Conversation
-    ) -> JsonObject | None:
-        """Return the data of the line that the turn has become; None if there was nothing to do."""
-        orchestrator, history = self._orchestrator, agent.history
-        shown = list(history.pending.values())
+    ) -> TurnComplete | None:
+        """Return the committed turn; None if the agent is not runnable any more."""
+        orchestrator = self._orchestrator
+        shown = list(agent.history.pending.values())
         if not agent.runnable or orchestrator.closing:
             return None
         turn_id = orchestrator.host.ids.uuid_hex()
         while len(prompt := prompt_of(shown, orchestrator.tree.names)) > MOST_PROMPT_BYTES:
             # The others are shown in a later turn; one message alone always fits.
             del shown[len(shown) // 2 :]
-        await agent.note([_turn_start(turn_id, prompt, shown)])
+        await agent.log.append_unsynced([_turn_start(turn_id, prompt, shown)])
         tools = self._tools(orchestrator, agent, [message.message_id for message in shown])
         try:
             response = await self._answer(conversation, prompt, turn_id, tools)
-            turn = await self._commit(
-                agent, pool.name, _identity_of(conversation), turn_id, response, tools
-            )
+            identity = _identity_of(conversation)
+            return await self._commit(agent, pool.name, identity, turn_id, response, tools)
         except (Exception, CancelledError) as failure:
-            if not agent.stopped:
+            # After a failed barrier the line may be durable: its names stay reserved.
+            if not agent.log.stopped:
                 tools.give_up()
-            # Else the line may be durable: what it promises is kept free until the next boot.
             # The conversation may remember a turn that never happened.
             await pool.discard(agent)
-            await self._note_failure(agent, turn_id, failure)
+            await self._record_failure(agent, turn_id, failure)
             raise
-        return turn
 
-    async def _note_failure(self, agent: Agent, turn_id: str, failure: BaseException) -> None:
-        """Note that a turn has not happened; whose fault it was is in the line."""
+    async def _record_failure(self, agent: Agent, turn_id: str, failure: BaseException) -> None:
+        """Write that a turn has failed, and whether its messages count as presented."""
         counts = isinstance(failure, TurnFailed)
         data: JsonObject = {"turn_id": turn_id, "reason": str(failure)}
         if not counts:
             data["uncounted"] = True
         try:
-            await agent.note([(event.TURN_FAILED, data)])
+            await agent.log.append_unsynced([(event.TURN_FAILED, data)])
         except (OSError, StorageError, RuntimeRefused):
-            agent.history.give_up(turn_id, counts=counts)
+            agent.history.abandon_turn(turn_id, counts=counts)
 
     async def _answer(
         self, conversation: Conversation, prompt: str, turn_id: str, tools: TurnTools
@@ -165,7 +164,7 @@ class Turns:
                 parts: list[str] = []
                 part: object
                 async for part in conversation.send(prompt, turn_id, tools):
-                    # Providers are adapters to somebody else's service: what comes is looked at.
+                    # Providers are adapters to foreign services: their types are checked.
                     if not isinstance(part, str):
                         raise TurnFailed(f"the provider's answer is not text: {part!r}")
                     parts.append(part)
@@ -176,43 +175,20 @@ class Turns:
         except (Exception, CancelledError) as error:
             if was_cancelled(error):
                 raise
-            # A mistake of the provider: to the turn it is like any other answer that is none.
+            # A bug of the provider has the effect of an unusable answer.
             raise TurnFailed(f"the provider failed: {error!r}") from error
         finally:
-            tools.finish()
+            tools.is_over = True
         return "".join(parts)
 
     async def _commit(
         self, agent: Agent, provider: str, identity: str, turn_id: str, response: str,
         tools: TurnTools,
-    ) -> JsonObject:  # fmt: skip
-        effects, history = tools.effects, agent.history
-        line: JsonObject = {}
-
-        def make() -> Sequence[Event]:
-            ends = effects.completion is not None
-            returned = [key for key in history.pending if key not in effects.presented]
-            by: JsonObject = {"name": provider, "identity": identity}
-            permitted = history.open_turns[turn_id].permitted
-            line.update(
-                effects.line(turn_id, response, by, returned if ends else [], permitted=permitted)
-            )
-            return [(event.TURN_COMPLETE, line)]
-
-        notes: list[Event] = [
-            (event.MESSAGE_DELIVERED, {"message_id": message_id})
-            for message_id in effects.presented
-        ]
-        if effects.completion is not None:
-            ended: JsonObject = {
-                "agent_id": agent.agent_id, "reason": "completed", "returned": list[Json](),
-            }  # fmt: skip
-            notes.append((event.AGENT_TERMINATED, ended))
+    ) -> TurnComplete:  # fmt: skip
         try:
-            await agent.commit_and_note(make, notes)
+            return await agent.log.commit_turn(tools.draft, turn_id, response, provider, identity)
         except (NotPlainJson, LineTooLarge) as error:
-            raise TurnFailed(f"what the provider answered cannot be kept: {error}") from error
-        return line
+            raise TurnFailed(f"the provider's answer cannot be kept: {error}") from error
 
 
 def _identity_of(conversation: Conversation) -> str:

@@ -1,4 +1,4 @@
-"""What the runtime shows of itself: durable facts only, as they are at this moment."""
+"""The view of a runtime: the durable facts of this moment."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from system.ports import JsonObject
 class AgentView(NamedTuple):
     """One agent. ``turns`` are the ids of its committed turns, ``pending`` of its messages.
 
-    ``stopped`` says why it takes nothing more until the next boot, or is empty. ``trouble``
-    says why its last turn has not happened, and is empty when it has; the turn is tried again.
+    ``stopped`` is the reason why its log takes nothing more until the next boot, or empty.
+    ``trouble`` is the reason why its last turn failed, or empty; the turn is tried again.
     """
 
     agent_id: str
@@ -34,11 +34,11 @@ class AgentView(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeView:
-    """All agents in the order in which they were placed, and the messages to the operator.
+    """All agents, parents before children, and the messages to the operator.
 
-    ``user_stopped`` says why nothing more reaches the operator until the next boot, or is empty.
-    ``unborn`` are the names of those whose birth a failed barrier has stopped: whether they
-    exist, the next boot will know.
+    ``user_stopped`` is the reason why no message reaches the operator until the next boot, or
+    empty. ``in_doubt`` are the names of agents whose creation met a failed barrier: the next
+    boot decides whether they exist.
     """
 
     agents: tuple[AgentView, ...]
@@ -48,23 +48,24 @@ class RuntimeView:
 
 
 def view_of(orchestrator: Orchestrator) -> RuntimeView:
-    """Return what there is now; an agent that is still being born is not there."""
+    """Return the view of this moment; an agent that is still being created is left out."""
     shown, in_doubt = [], []
     for node in orchestrator.tree:
         agent = orchestrator.agents[node.agent_id]
         history = agent.history
         if history.agent is None:
-            if agent.stopped:
+            if agent.log.stopped:
                 in_doubt.append(node.name)
             continue
         shown.append(
             AgentView(
                 node.agent_id, node.session_id, node.name, node.parent_id, agent.alive,
                 tuple(history.turns), tuple(history.pending), history.gated, history.permits,
-                dict(history.metadata), agent.stopped, agent.trouble, agent.running is not None,
+                dict(history.metadata), agent.log.stopped, agent.schedule.trouble,
+                agent.schedule.turns.task is not None,
             )
         )  # fmt: skip
     user = orchestrator.user
     return RuntimeView(
-        tuple(shown), tuple(user.history.pending.values()), user.stopped, tuple(in_doubt)
+        tuple(shown), tuple(user.history.pending.values()), user.log.stopped, tuple(in_doubt)
     )

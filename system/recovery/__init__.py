@@ -1,1 +1,1 @@
-"""Recovery of a runtime's root after a crash."""
+"""Recovery of a root after a crash: one file a pass, listed in ``recovery.py``."""

@@ -1,4 +1,4 @@
-"""In which order agents are placed in the tree: parents before their children. Pure."""
+"""The order in which agents are placed in the tree: parents before their children."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from system.agents.history import History
 
 
 class Placement(NamedTuple):
-    """``parent_id`` is an agent id, None for a root; ``detached``: its parent cannot be found."""
+    """``parent_id`` is an agent id, None for a root; ``detached``: its parent is missing."""
 
     session_id: str
     parent_id: str | None
@@ -19,8 +19,8 @@ class Placement(NamedTuple):
 def parents_first(histories: Mapping[str, History]) -> Iterator[Placement]:
     """Yield every agent of ``histories`` (by session id), roots first, children after parents.
 
-    Whose parent is not among them, or whose ancestors form a circle, counts as a root: its
-    work is accepted, and somebody must answer for it (S-43, S-44).
+    An agent whose parent is not among them, or whose ancestors form a circle, counts as a
+    root: its work was accepted and must go on.
     """
     children: dict[str, list[str]] = {}
     roots: list[Placement] = []

@@ -1,10 +1,10 @@
-"""What a recovery has found and done: everything that is not there any more is told here."""
+"""The report of a recovery: everything that it found, repaired, removed or lost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from system.sessions.store_report import SessionProblem
+from system.sessions.session_problem import SessionProblem
 from system.storage.log_report import Damage
 
 
@@ -13,18 +13,17 @@ class RecoveryReport:
     """``epoch`` counts the boots of this root.
 
     ``sessions``, ``living`` and ``lines`` are counts; ``unknown_lines`` are those of events
-    that this version does not know. ``torn_bytes`` were cut off the ends of logs: lines
-    that nobody was told of. ``damaged`` are bytes put aside; ``missing`` are
-    first and last numbers of lines that are gone, by session. ``problems`` are sessions
-    that are not served, or whose record had to be written anew. ``detached`` are sessions
-    whose parent cannot be found; they count as roots. ``vanished`` are agents that have said
-    something to others and of which no session is left. ``orphans`` are sessions that never
-    became agents and were removed. ``swept`` are temporary files. ``suspended`` are
-    sessions that the last lifetime had open. ``ended`` are agents whose end was
-    finished, ``redone`` counts lines that other logs were owed, and ``unkept`` those of
-    them that the disk has refused so far. ``lost_turns`` are turns
-    that were under way, by agent. ``leaks`` are conversations that a provider keeps and no
-    session knows, each as ``provider: identity``.
+    that this version does not know. ``torn_bytes`` were cut off the ends of logs: lines that
+    were never acknowledged. ``damaged`` are bytes put aside; ``missing`` are first and last
+    numbers of lines that are gone, by session. ``problems`` are sessions that are not served,
+    or whose record had to be written anew. ``detached`` are sessions without a parent that
+    can be found; they count as roots. ``vanished`` are agents that have sent messages and of
+    which no session is left. ``orphans`` are sessions that never became agents and were
+    removed. ``swept`` are temporary files. ``suspended`` are sessions whose record said
+    ACTIVE. ``ended`` are agents whose end was finished. ``redone`` counts the lines that
+    promises demanded in other logs, and ``undispatched`` those of them that the disk has
+    refused so far. ``lost_turns`` are turns that a crash interrupted, by agent. ``leaks`` are
+    conversations that a provider keeps for no known session, each as ``provider: identity``.
     """
 
     epoch: int = 0
@@ -34,7 +33,7 @@ class RecoveryReport:
     unknown_lines: int = 0
     torn_bytes: int = 0
     redone: int = 0
-    unkept: int = 0
+    undispatched: int = 0
     damaged: list[Damage] = field(default_factory=list)
     missing: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     problems: list[SessionProblem] = field(default_factory=list)

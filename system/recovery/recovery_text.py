@@ -1,4 +1,4 @@
-"""A recovery report in words: one line for what there is, one for each thing that was put right."""
+"""The text of a recovery report: a line of counts, then one line for each finding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from system.agents.orchestrator import USER_SESSION
 from system.errors import NewerFormat
 from system.recovery.recovery_report import RecoveryReport
-from system.sessions.store_report import Problem, SessionProblem
+from system.sessions.session_problem import Problem, SessionProblem
 
 _WRITTEN_AGAIN: Final = "it was written again"
 _OUTCOMES: Final[Mapping[Problem, str]] = MappingProxyType(
@@ -19,7 +19,7 @@ _OUTCOMES: Final[Mapping[Problem, str]] = MappingProxyType(
         Problem.LOG_NEWER: NewerFormat.cure,
     }
 )
-"""What a recovery makes of a problem, or leaves to its reader."""
+"""What recovery did about a problem, or what the reader has to do."""
 
 
 def recovery_text(report: RecoveryReport) -> Iterator[str]:
@@ -29,8 +29,8 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         f"lines={report.lines}"
     )
     counted = (
-        ("promised lines that were still owed", report.redone),
-        ("of them refused by the disk so far", report.unkept),
+        ("promised lines that were missing in other logs", report.redone),
+        ("of them refused by the disk so far", report.undispatched),
         ("conversations that had been open, suspended", len(report.suspended)),
         ("turns that were under way, to be run again", sum(map(len, report.lost_turns.values()))),
         ("agents whose end was finished", len(report.ended)),
@@ -39,9 +39,9 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         ("sessions that never became agents, removed", len(report.orphans)),
         ("temporary files, removed", len(report.swept)),
     )
-    for words, count in counted:
+    for label, count in counted:
         if count:
-            yield f"  {words}: {count}"
+            yield f"  {label}: {count}"
     for damage in report.damaged:
         yield (
             f"  {damage.path}: {damage.size_bytes} damaged bytes at offset {damage.offset} "
@@ -56,16 +56,16 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
 
 
 def losses_text(report: RecoveryReport) -> Iterator[str]:
-    """Yield what keeps an agent from its work: it is not served, or has lost lines."""
-    for told in report.problems:
-        if _OUTCOMES.get(told.problem) != _WRITTEN_AGAIN:
-            yield _problem(told)
+    """Yield the lines about agents that are not served, or have lost lines."""
+    for problem in report.problems:
+        if _OUTCOMES.get(problem.problem) != _WRITTEN_AGAIN:
+            yield _problem(problem)
     yield from _vanished(report)
     yield from _missing(report)
 
 
 def spans_text(spans: Iterable[tuple[int, int]]) -> str:
-    """Return firsts and lasts in words: ``3, 5 to 8``."""
+    """Return firsts and lasts as text: ``3, 5 to 8``."""
     return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)
 
 
@@ -75,18 +75,18 @@ def _missing(report: RecoveryReport) -> Iterator[str]:
         yield f"{whose}: lines are missing: {spans_text(gaps)}"
 
 
-def _problem(told: SessionProblem) -> str:
-    problem = "it had no record" if told.problem is Problem.NO_RECORD else told.problem.value
-    where = f" in {told.quarantine}" if told.quarantine else ""
-    outcome = f"; {_OUTCOMES[told.problem]}" if told.problem in _OUTCOMES else ""
-    return f"session {told.session_id}: {problem}{where}{outcome} ({told.detail})"
+def _problem(found: SessionProblem) -> str:
+    problem = "it had no record" if found.problem is Problem.NO_RECORD else found.problem.value
+    where = f" in {found.quarantine}" if found.quarantine else ""
+    outcome = f"; {_OUTCOMES[found.problem]}" if found.problem in _OUTCOMES else ""
+    return f"session {found.session_id}: {problem}{where}{outcome} ({found.detail})"
 
 
 def _vanished(report: RecoveryReport) -> Iterator[str]:
     for agent_id in report.vanished:
-        yield f"agent {agent_id}: it has said something, and nothing of its session is left"
+        yield f"agent {agent_id}: it has sent messages, and nothing of its session is left"
 
 
 def _leaks(report: RecoveryReport) -> Iterator[str]:
     for leak in report.leaks:
-        yield f"a conversation is kept that no session knows: {leak}"
+        yield f"a provider keeps a conversation that no session has: {leak}"

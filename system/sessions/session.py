@@ -1,6 +1,6 @@
-"""The record of one session: who runs it, in which state it is, where its provider stood.
+"""The record of one session: its provider, its state, and the provider's own data.
 
-It is a hint and a fast path; the session's log is the truth (S-02, S-20, Y1).
+The record is a hint and makes a boot faster; where record and log differ, the log is right.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ VERSION: Final = 1
 
 
 class SessionState(StrEnum):
-    """The life of a session."""
+    """The states of a session record."""
 
     ACTIVE = "ACTIVE"
-    """A provider's conversation is open; a crash ends that."""
+    """A conversation is open; a crash closes it."""
     SUSPENDED = "SUSPENDED"
-    """No conversation is open; it can be taken up again."""
+    """No conversation is open; a turn restores it."""
     TERMINATED = "TERMINATED"
-    """Over for good."""
+    """The agent has ended."""
 
 
 _MEMBERS: Final = {"model", "provider_name", "provider_state_blob", "session_id", "state", "v"}
@@ -40,7 +40,7 @@ _NEXT: Final = {
 
 
 class SessionRecord(NamedTuple):
-    """What stands in ``session.json``; ``session_id`` is 32 hex digits."""
+    """The content of ``session.json``; ``session_id`` is 32 hex digits."""
 
     session_id: str
     provider_name: str
@@ -62,7 +62,7 @@ class SessionRecord(NamedTuple):
 
 
 def encode_record(record: SessionRecord) -> bytes:
-    """Return the bytes of ``session.json``; ``NotPlainJson`` for a text that is none."""
+    """Return the bytes of ``session.json``; raise ``NotPlainJson`` for a text with surrogates."""
     return (
         seal(
             {
@@ -79,7 +79,7 @@ def encode_record(record: SessionRecord) -> bytes:
 
 
 def decode_record(encoded: bytes, session_id: str, path: str) -> SessionRecord:
-    """Return the record in the bytes of ``path``, which must be that of this session.
+    """Return the record in the bytes of ``path``, which must belong to this session.
 
     Raises ``RecordDamaged`` or ``NewerFormat``; both name ``path``.
     """
@@ -92,7 +92,7 @@ def decode_record(encoded: bytes, session_id: str, path: str) -> SessionRecord:
 
 
 def _from_members(members: JsonObject, session_id: str, path: str) -> SessionRecord:
-    """Raises ``ValueError`` when it is no record: a bad seal, a bad state, bad base64."""
+    """Decode a record; raise ``ValueError`` for members, a state or base64 that are wrong."""
     version = members.get("v")
     if isinstance(version, int) and version > VERSION:
         raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")

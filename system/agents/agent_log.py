@@ -1,0 +1,299 @@
+"""The durable part of one agent: its event log and its session record.
+
+Every line of the agent's log is written here, one append after the other, and applied to the
+agent's history once it is written. Lines that other logs promise wait in a queue; all that
+wait are written behind one barrier, and stay queued when the disk refuses them.
+"""
+
+from __future__ import annotations
+
+from asyncio import Lock
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from system.agents import event
+from system.agents.creation import Creation, Event
+from system.agents.history import COMPLETED, History
+from system.agents.message import Message, MessageKind
+from system.agents.turn_complete import TurnComplete, TurnDraft
+from system.errors import AgentStopped, LogStopped, StorageError, UnknownAgent
+from system.ports import Host, Json, JsonObject
+from system.sessions.session import SessionRecord, SessionState
+from system.sessions.session_store import SessionStore
+from system.storage.event_log import EventLog
+from system.storage.framing import Framing
+from system.storage.line import Line
+
+
+class QueuedLine(NamedTuple):
+    """A line that is due in a log once; the log has it when its history knows ``key``."""
+
+    key: str
+    event: str
+    data: JsonObject
+
+    @classmethod
+    def of_message(cls, message: Message) -> QueuedLine:
+        """Return the line that enqueues ``message``."""
+        return cls(message.message_id, event.MESSAGE_ENQUEUED, message.data())
+
+
+class AgentLog:
+    """The log state of one agent.
+
+    ``log`` is None until the agent is created, ``record`` while there is no session record.
+    ``creation`` is set until the first lines are durable, ``queue`` holds lines by key.
+    ``stopped`` says why nothing is written until the next boot, or is empty. A
+    ``foreign_record`` is of a newer version and is never replaced. ``lock`` is held during an
+    append.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        store: SessionStore | None,
+        agent_id: str,
+        session_id: str,
+        path: str,
+        framing: Framing,
+        history: History,
+    ) -> None:
+        self.history: Final = history
+        self.log: EventLog | None = None
+        self.record: SessionRecord | None = None
+        self.creation: Creation | None = None
+        self.queue: dict[str, QueuedLine] = {}
+        self.stopped = ""
+        self.foreign_record = False
+        self.lock: Final = Lock()
+        self._saving: Final = Lock()
+        self._host = host
+        self._store = store
+        self._agent_id = agent_id
+        self._session_id = session_id
+        self._path = path
+        self._framing = framing
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether lines, or the creation of the agent, are due."""
+        return bool(self.queue or self.creation)
+
+    def stop(self, reason: str) -> None:
+        """Write nothing more until the next boot; the first reason is kept."""
+        assert reason
+        self.stopped = self.stopped or reason
+
+    # -- lines ---------------------------------------------------------------------------
+
+    async def commit(self, make: Callable[[], Sequence[Event]]) -> None:
+        """Append the lines that ``make``, called with the lock held, returns; durably.
+
+        Raises what ``make`` and ``EventLog.append_all`` raise, and ``AgentStopped``; after
+        ``LogStopped`` the agent is stopped.
+        """
+        async with self.lock:
+            events = make()
+            self._open()
+            if events:
+                await self._append(events)
+
+    async def receive(self, message: Message) -> None:
+        """Append a message of the operator durably, unless the log has it.
+
+        Raises ``UnknownAgent`` if the agent has ended, and as ``commit``.
+        """
+        async with self.lock:
+            if self.history.ended:
+                raise UnknownAgent(self._agent_id, "it has ended")
+            self._open()
+            if message.message_id not in self.history.enqueued:
+                await self._append([(event.MESSAGE_ENQUEUED, message.data())])
+
+    async def commit_turn(
+        self, draft: TurnDraft, turn_id: str, response: str, provider: str, identity: str
+    ) -> TurnComplete:
+        """Append the line of a turn durably; return it. Raises as ``commit``.
+
+        Then the lines that follow from it are written without a barrier; if the disk refuses
+        them, they are left out.
+        """
+        async with self.lock:
+            history = self.history
+            permitted = history.open_turns[turn_id].permitted
+            turn = draft.complete(
+                turn_id, response, provider, identity, list(history.pending), permitted=permitted
+            )
+            lines = await self._write([(event.TURN_COMPLETE, turn.data())])
+            history.apply_turn(turn, lines[0].ts)
+            following: list[Event] = [
+                (event.MESSAGE_DELIVERED, {"message_id": message_id})
+                for message_id in turn.presented
+            ]
+            if turn.terminate:
+                following.append(terminated(self._agent_id, COMPLETED))
+            with suppress(OSError, StorageError):
+                self._append_unsynced(following)
+            return turn
+
+    async def append_unsynced(self, events: Sequence[Event]) -> None:
+        """Append lines without a barrier; raises as ``commit``."""
+        async with self.lock:
+            self._append_unsynced(events)
+
+    async def _append(self, events: Sequence[Event]) -> None:
+        self.history.apply(await self._write(events))
+
+    async def _write(self, events: Sequence[Event]) -> list[Line]:
+        log = self._open()
+        try:
+            return await self._host.workers.run(lambda: log.append_all(events))
+        except LogStopped as stopped:
+            self.stop(stopped.reason)
+            raise
+
+    def _append_unsynced(self, events: Sequence[Event]) -> None:
+        try:
+            self.history.apply(self._open().note(events))
+        except LogStopped as stopped:
+            self.stop(stopped.reason)
+            raise
+
+    def _open(self) -> EventLog:
+        if self.stopped or self.log is None:
+            raise self._refusal()
+        return self.log
+
+    def _refusal(self) -> AgentStopped:
+        facts = self.history.agent
+        name = facts.name if facts is not None else self._agent_id
+        return AgentStopped(name, self.stopped or "it was never created")
+
+    # -- the queue -----------------------------------------------------------------------
+
+    def enqueue(self, line: QueuedLine) -> bool:
+        """Queue a line unless the log has it; return whether anything is due."""
+        if not self.history.knows(line.key):
+            self.queue.setdefault(line.key, line)
+        return self.is_behind
+
+    async def write_queue(self) -> None:
+        """Append everything that is queued, durably; create the agent first if need be.
+
+        Raises as ``commit``, and ``UnknownAgent`` if the agent has ended; then everything
+        stays queued.
+        """
+        async with self.lock:
+            if self.history.ended:
+                raise UnknownAgent(self._agent_id, "it has ended")
+            if self.stopped:
+                raise self._refusal()
+            # A turn that was committed while this waited for the lock may have cancelled some.
+            for line in [line for line in self.queue.values() if self._is_cancelled(line)]:
+                del self.queue[line.key]
+            due = list(self.queue.values())
+            if self.creation is not None:
+                await self._create(self.creation, due)
+            elif due:
+                await self._append([(line.event, line.data) for line in due])
+            for line in due:
+                del self.queue[line.key]
+
+    def _is_cancelled(self, line: QueuedLine) -> bool:
+        """Whether it is a reminder or a notice that the agent has cancelled."""
+        match line.data.get("kind"):
+            case MessageKind.REMINDER:
+                return line.key not in self.history.reminders
+            case MessageKind.NOTICE:
+                return line.key.removesuffix(".notice") not in self.history.subscriptions
+            case _:
+                return False
+
+    async def _create(self, creation: Creation, due: Sequence[QueuedLine]) -> None:
+        record, history = creation.record, self.history
+        if self.record is None:
+            assert self._store is not None
+            store = self._store
+            await self._host.workers.run(lambda: store.add(record))
+            self.record = record
+        if self.log is None:
+            self.log = log = await self._host.workers.run(self._open_log)
+            # Lines of an interrupted creation.
+            history.apply(log.recovered)
+            log.recovered = ()
+        logged = (history.session is not None, history.agent is not None)
+        lines = [
+            line for line, is_logged in zip(creation.lines, logged, strict=True) if not is_logged
+        ]
+        lines += [(line.event, line.data) for line in due if not history.knows(line.key)]
+        if lines:
+            await self._append(lines)
+        self.creation = None
+
+    def _open_log(self) -> EventLog:
+        return EventLog.open(self._host, self._path, self._session_id, self._framing)
+
+    # -- the record ----------------------------------------------------------------------
+
+    async def save(self, state: SessionState, provider_state_blob: bytes) -> None:
+        """Replace the record by one in ``state``, durably, unless it says the same.
+
+        Raises ``IllegalTransition``, ``StorageFull`` or ``OSError``.
+        """
+        async with self._saving:
+            before, store, facts = self.record, self._store, self.history.session
+            assert store is not None
+            if before is None:
+                if self.foreign_record or facts is None:
+                    return
+                # The disk has refused it so far.
+                after = SessionRecord(
+                    self._session_id, facts.provider, facts.model, state, provider_state_blob
+                )
+            elif before.state is state and before.provider_state_blob == provider_state_blob:
+                return
+            else:
+                after = before.moved_to(state, provider_state_blob)
+                if before.state is not state:
+                    after.check_follows(before, store.path_of(self._session_id))
+            await self._host.workers.run(lambda: store.replace(after))
+            self.record = after
+
+    # -- the descriptor ------------------------------------------------------------------
+
+    async def park(self) -> None:
+        """Make all lines durable and give back the log's descriptor until the next append.
+
+        A barrier that fails stops the agent. The log of an agent that has ended, or is
+        stopped, is only closed: nothing depends on its unsynced lines, and recovery writes
+        the lost ones again.
+        """
+        async with self.lock:
+            log = self.log
+            if log is None:
+                return
+            if self.stopped or self.history.ended:
+                self.close()
+                return
+            try:
+                if log.is_durable:
+                    log.rest()
+                else:
+                    await self._host.workers.run(log.rest)
+            except LogStopped as stopped:
+                self.stop(stopped.reason)
+
+    def close(self) -> None:
+        """Close the log; a failure to do so loses nothing."""
+        if self.log is not None:
+            with suppress(OSError):
+                self.log.close()
+
+
+def terminated(agent_id: str, reason: str, returned: Sequence[str] = ()) -> Event:
+    """Return the line of an agent's end; ``returned`` are ids of messages it did not read."""
+    data: JsonObject = {
+        "agent_id": agent_id, "reason": reason, "returned": list[Json](returned),
+    }  # fmt: skip
+    return event.AGENT_TERMINATED, data

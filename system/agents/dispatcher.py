@@ -1,0 +1,245 @@
+"""Dispatch: bringing the promises of committed turns to the logs that they concern.
+
+A promise becomes a line in the recipient's log, under an id that the log has once. Dispatching
+it again, after a crash in between, therefore changes nothing; the normal course and recovery
+run the same code.
+"""
+
+from __future__ import annotations
+
+from asyncio import gather
+from collections.abc import Sequence
+from contextlib import suppress
+
+from system.agents import event
+from system.agents.agent import Agent
+from system.agents.agent_log import QueuedLine
+from system.agents.creation import new_creation
+from system.agents.message import UNANSWERED, USER, Message, MessageKind, error_about
+from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS, Orchestrator
+from system.agents.outbox import Control, Outbox, Spawn
+from system.agents.tree import Node
+from system.agents.turn_complete import TurnComplete
+from system.errors import RuntimeRefused, StorageError, UnknownAgent
+from system.ports import Json, JsonObject
+from system.sessions.session import SessionState
+
+
+class Dispatcher:
+    """Queues the lines that promises demand, then writes them: ``enqueue_…``, ``dispatch``."""
+
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        self.orchestrator = orchestrator
+        self.agents = orchestrator.agents
+        # Agents in whose queues something was put since the last dispatch.
+        self._due: dict[str, Agent] = {}
+
+    async def dispatch_turn(self, agent: Agent, turn: TurnComplete) -> None:
+        """Dispatch everything that a turn of ``agent`` promises, and start its reminders."""
+        self.enqueue_outbox(agent, turn.outbox)
+        self.enqueue_notices(agent, [added.subscription_id for added in turn.subscribed])
+        await self.dispatch()
+        for reminder in turn.reminders:
+            self.remind(agent, reminder.reminder_id)
+        if turn.cancelled:
+            self.orchestrator.reminders.drop_cancelled(agent)
+
+    async def finish(self, agent: Agent) -> None:
+        """Dispatch the consequences of an agent's end, which its log has."""
+        assert agent.history.ended
+        self.enqueue_errors(agent)
+        self.orchestrator.reminders.drop_cancelled(agent)
+        for other in self.agents.values():
+            subscriptions = other.history.subscriptions
+            self.enqueue_notices(
+                other, [key for key, target in subscriptions.items() if target == agent.agent_id]
+            )
+        await self.dispatch()
+        with suppress(OSError, StorageError):
+            # If the disk refuses it now, the next boot does it.
+            await self.retire(agent)
+
+    async def retire(self, agent: Agent) -> None:
+        """Close conversation and log of an agent that has ended; its record says TERMINATED.
+
+        Raises ``StorageError`` or ``OSError``; the next boot then does it.
+        """
+        await agent.log.park()
+        agent.history.exchanges.clear()
+        record = agent.log.record
+        if record is None or record.state is SessionState.TERMINATED:
+            return
+        pool = self.orchestrator.multiplexer.pools.get(record.provider_name)
+        if pool is not None:
+            await pool.close(agent)
+        await agent.log.save(SessionState.TERMINATED, record.provider_state_blob)
+
+    def remind(self, agent: Agent, reminder_id: str) -> None:
+        """Start the timer of a reminder, if it is still active."""
+        if not self.orchestrator.closing:
+            reminders = self.orchestrator.reminders
+            reminders.start(agent, reminder_id, self.orchestrator.task, self.deliver)
+
+    async def deliver(self, agent: Agent, message: Message) -> None:
+        """Write a message that the agent's own log promises, a reminder, into its inbox."""
+        self.enqueue(agent, QueuedLine.of_message(message))
+        await self.dispatch()
+
+    # -- queueing ------------------------------------------------------------------------
+
+    def enqueue(self, agent: Agent, line: QueuedLine) -> None:
+        """Queue a line for the log of ``agent``, unless it is there."""
+        if agent.log.enqueue(line):
+            self._due[agent.agent_id] = agent
+
+    def enqueue_outbox(self, agent: Agent, outbox: Outbox) -> None:
+        """Queue the lines that a turn of ``agent`` promises to others."""
+        assert not outbox.foreign
+        for spawn in outbox.spawned:
+            self._enqueue_child(agent, spawn)
+        for control in outbox.controls:
+            self._enqueue_control(agent, control)
+        for message in outbox.messages:
+            self._enqueue_message(message)
+
+    def enqueue_errors(self, agent: Agent) -> None:
+        """Queue an error for the sender of each message that ``agent`` will never read."""
+        for message, reason in agent.history.unreachable.values():
+            self._enqueue_error(message, reason)
+
+    def enqueue_notices(self, subscriber: Agent, subscription_ids: Sequence[str]) -> None:
+        """Queue the notices of those subscriptions whose target has ended."""
+        history = subscriber.history
+        if history.ended:
+            return
+        for subscription_id in subscription_ids:
+            target = self.agents.get(history.subscriptions.get(subscription_id, ""))
+            if target is None or not target.history.ended:
+                continue
+            payload: Json = {
+                "event": "terminated", "agent_id": target.agent_id, "name": target.name(),
+            }  # fmt: skip
+            notice = Message(
+                f"{subscription_id}.notice", target.agent_id, subscriber.agent_id,
+                MessageKind.NOTICE, payload, self.orchestrator.now(),
+            )  # fmt: skip
+            self.enqueue(subscriber, QueuedLine.of_message(notice))
+
+    def _enqueue_message(self, message: Message) -> None:
+        recipient = self.agents.get(message.recipient)
+        # Without a recipient, it is not served in this lifetime; a later one dispatches this.
+        if recipient is None or message.message_id in recipient.history.enqueued:
+            return
+        if recipient.history.ended:
+            self._enqueue_error(message, "the recipient has ended")
+        else:
+            self.enqueue(recipient, QueuedLine.of_message(message))
+
+    def _enqueue_error(self, message: Message, reason: str) -> None:
+        sender = self.agents.get(message.sender)
+        if sender is None or sender.history.ended or message.kind in UNANSWERED:
+            return
+        error = error_about(message, reason, self.orchestrator.now())
+        self.enqueue(sender, QueuedLine.of_message(error))
+
+    def _enqueue_control(self, agent: Agent, control: Control) -> None:
+        target = self.agents.get(control.target)
+        if target is not None and not target.history.ended:
+            data: JsonObject = {"control_id": control.control_id, "by": agent.agent_id}
+            self.enqueue(target, QueuedLine(control.control_id, control.event, data))
+
+    def _enqueue_child(self, parent: Agent, spawn: Spawn) -> None:
+        orchestrator = self.orchestrator
+        child = self.agents.get(spawn.agent_id)
+        if child is None:
+            if spawn.session_id in orchestrator.lost:
+                return
+            if spawn.session_id in orchestrator.unserved:
+                if spawn.agent_id not in parent.history.completed_children:
+                    orchestrator.tree.hide(parent.agent_id, spawn.name)
+                return
+            child = self._new_child(parent, spawn)
+        if child.history.ended:
+            return
+        bootstrap = Message(
+            spawn.bootstrap_id, parent.agent_id, spawn.agent_id, MessageKind.BOOTSTRAP,
+            spawn.instructions, orchestrator.now(),
+        )  # fmt: skip
+        self.enqueue(child, QueuedLine.of_message(bootstrap))
+
+    def _new_child(self, parent: Agent, spawn: Spawn) -> Agent:
+        child = self.orchestrator.new_agent(spawn.agent_id, spawn.session_id)
+        facts: JsonObject = {
+            "agent_id": spawn.agent_id,
+            "name": spawn.name,
+            "parent_session_id": parent.session_id,
+            "instructions": spawn.instructions,
+            "request_id": None,
+        }
+        child.log.creation = new_creation(
+            spawn.session_id, spawn.provider, spawn.model, "", SessionState.SUSPENDED, facts
+        )
+        node = Node(spawn.agent_id, spawn.session_id, spawn.name, parent.agent_id)
+        self.orchestrator.tree.add(node)
+        return child
+
+    # -- writing -------------------------------------------------------------------------
+
+    async def dispatch(self) -> None:
+        """Write everything that was queued: one barrier for each log, all logs side by side."""
+        due, self._due = list(self._due.values()), {}
+        if len(due) == 1:
+            await self._write(due[0])
+        elif due:
+            await gather(*(self._write(agent) for agent in due))
+
+    async def _write(self, agent: Agent) -> None:
+        try:
+            await agent.log.write_queue()
+        except (OSError, StorageError) as refused:
+            agent.schedule.trouble = str(refused)
+            self._retry_later(agent)
+        except UnknownAgent:
+            await self._bounce(agent)
+        except RuntimeRefused:
+            # It is stopped: the next boot dispatches the promise.
+            return
+        else:
+            await self.orchestrator.wake_or_park(agent)
+
+    async def _bounce(self, agent: Agent) -> None:
+        """Answer the messages in the queue of an agent that has ended with errors."""
+        assert agent.agent_id != USER
+        queue, agent.log.queue = agent.log.queue, {}
+        for line in queue.values():
+            if line.event == event.MESSAGE_ENQUEUED:
+                message = Message.from_data(line.data)
+                if message.kind is not MessageKind.BOOTSTRAP:
+                    self._enqueue_error(message, "the recipient has ended")
+        await self.dispatch()
+
+    def _retry_later(self, agent: Agent) -> None:
+        retry = agent.schedule.retry
+        if retry.task is None and not agent.log.stopped and not self.orchestrator.closing:
+            retry.begin(self.orchestrator.task(self._retry(agent), f"dispatch {agent.name()}"))
+
+    async def _retry(self, agent: Agent) -> None:
+        log, schedule = agent.log, agent.schedule
+        pause_ns = SECOND_NS
+        try:
+            while log.is_behind and not log.stopped and agent.alive:
+                await schedule.retry.pause(self.orchestrator.host.clock, pause_ns)
+                pause_ns = min(2 * pause_ns, LONGEST_PAUSE_NS)
+                try:
+                    await log.write_queue()
+                except (OSError, StorageError, RuntimeRefused) as refused:
+                    schedule.trouble = str(refused)
+                else:
+                    schedule.trouble = ""
+                if self.orchestrator.closing:
+                    return
+        finally:
+            schedule.retry.end()
+        if not agent.alive:
+            await self._bounce(agent)
+        await self.orchestrator.wake_or_park(agent)

@@ -1,0 +1,119 @@
+"""The outbox of a turn: everything that the turn, once committed, promises to other logs.
+
+``dispatcher.py`` brings it there. Messages, children and controls are promised under ids, so
+that dispatching them again, after a crash in between, changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
+
+from system.agents import event
+from system.agents.message import Message
+from system.ports import Json, JsonObject
+
+T = TypeVar("T")
+
+_CONTROL_EVENTS: Final = {
+    "gate": event.GATE,
+    "ungate": event.UNGATE,
+    "permit_turn": event.PERMIT_TURN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """A promised child; ``bootstrap_id`` is the id of its first message."""
+
+    agent_id: str
+    session_id: str
+    name: str
+    instructions: str
+    provider: str
+    model: str
+    bootstrap_id: str
+
+    def data(self) -> JsonObject:
+        """Return the object in the turn's line."""
+        return {
+            "agent_id": self.agent_id,
+            "session_id": self.session_id,
+            "name": self.name,
+            "instructions": self.instructions,
+            "provider": self.provider,
+            "model": self.model,
+            "bootstrap_id": self.bootstrap_id,
+        }
+
+    @classmethod
+    def from_data(cls, data: JsonObject) -> Spawn:
+        """Decode the result of ``data``; raise ``KeyError`` if a member is missing."""
+        return cls(**{name: str(data[name]) for name in cls.__slots__})
+
+
+class Control(NamedTuple):
+    """A promised line about the turns of a child; ``op`` is the name of the tool."""
+
+    control_id: str
+    target: str
+    op: str
+
+    @property
+    def event(self) -> str:
+        """The event of the promised line."""
+        return _CONTROL_EVENTS[self.op]
+
+    def data(self) -> JsonObject:
+        """Return the object in the turn's line."""
+        return {"control_id": self.control_id, "target": self.target, "op": self.op}
+
+    @classmethod
+    def from_data(cls, data: JsonObject) -> Control:
+        """Decode the result of ``data``; raise ``KeyError`` for one of another version."""
+        op = str(data["op"])
+        _CONTROL_EVENTS[op]
+        return cls(str(data["control_id"]), str(data["target"]), op)
+
+
+class Outbox(NamedTuple):
+    """The promises of one turn.
+
+    ``foreign`` says why the promises cannot be kept by this version, or is empty. Then
+    nothing of them is dispatched, but ``spawned`` still names the sessions that they promise,
+    so that these are not taken for orphans.
+    """
+
+    messages: tuple[Message, ...] = ()
+    spawned: tuple[Spawn, ...] = ()
+    controls: tuple[Control, ...] = ()
+    foreign: str = ""
+
+    @classmethod
+    def from_data(cls, data: JsonObject) -> Outbox:
+        """Decode the promises in the data of a ``turn.complete`` line."""
+        spawned = objects(data.get("spawned"))
+        try:
+            if "spawned" not in data:
+                raise KeyError("spawned")
+            return cls(
+                tuple([Message.from_data(message) for message in objects(data["outbox"])]),
+                tuple([Spawn.from_data(spawn) for spawn in spawned]),
+                tuple([Control.from_data(control) for control in objects(data.get("controls"))]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            blank: JsonObject = dict.fromkeys(Spawn.__slots__, "")
+            named = [Spawn.from_data({**blank, **spawn}) for spawn in spawned]
+            return cls(spawned=tuple(named), foreign=repr(error))
+
+
+def objects(value: Json) -> list[JsonObject]:
+    """Return a list of objects in a line; a list that is left out is empty."""
+    if not value or not isinstance(value, list):
+        return []
+    return [item if isinstance(item, dict) else {} for item in value]
+
+
+def strings(value: Json) -> list[str]:
+    """Return a list of ids in a line; a list that is left out is empty."""
+    return [str(item) for item in value] if isinstance(value, list) else []

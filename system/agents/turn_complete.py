@@ -1,0 +1,148 @@
+"""``turn.complete``: the line that commits a turn, as a value.
+
+A turn collects its effects in a ``TurnDraft``. The draft becomes one ``TurnComplete``, which is
+encoded into the line and then applied to the history and dispatched; recovery decodes the
+same value from the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from system.agents.message import Message
+from system.agents.outbox import Control, Outbox, Spawn, objects, strings
+from system.ports import Json, JsonObject
+
+
+class Reminder(NamedTuple):
+    """A message to the agent itself; ``due_ns`` is a wall-clock time in nanoseconds."""
+
+    reminder_id: str
+    due_ns: int
+    payload: Json
+
+
+class Subscription(NamedTuple):
+    """A request for one notice when the agent ``target`` (an id) ends."""
+
+    subscription_id: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnComplete:
+    """Everything that a committed turn did; the table of lines in ``docs/runtime.md``.
+
+    ``identity`` is the provider's name for the conversation; ``returned`` are messages that
+    were pending, and not presented, when the turn ended the agent.
+    """
+
+    turn_id: str
+    presented: Sequence[str]
+    response: str
+    provider: str
+    identity: str
+    outbox: Outbox
+    terminate: bool = False
+    subscribed: Sequence[Subscription] = ()
+    unsubscribed: Sequence[str] = ()
+    reminders: Sequence[Reminder] = ()
+    cancelled: Sequence[str] = ()
+    metadata: JsonObject = field(default_factory=dict)
+    returned: Sequence[str] = ()
+    permitted: bool = False
+
+    def data(self) -> JsonObject:
+        """Return the data of the line."""
+        outbox = self.outbox
+        assert not outbox.foreign, "a turn of another version is never written again"
+        data: JsonObject = {
+            "turn_id": self.turn_id,
+            "trigger_id": None,
+            "presented": list[Json](self.presented),
+            "response": self.response,
+            "provider": {"name": self.provider, "identity": self.identity},
+            "outbox": [message.data() for message in outbox.messages],
+            "spawned": [spawn.data() for spawn in outbox.spawned],
+            "terminate": self.terminate,
+        }
+        optional: JsonObject = {
+            "controls": [control.data() for control in outbox.controls],
+            "subscribed": [dict(subscribed._asdict()) for subscribed in self.subscribed],
+            "unsubscribed": list[Json](self.unsubscribed),
+            "reminders": [dict(reminder._asdict()) for reminder in self.reminders],
+            "cancelled": list[Json](self.cancelled),
+            "metadata": self.metadata,
+            "returned": list[Json](self.returned),
+            "permitted": self.permitted,
+        }
+        data.update({name: value for name, value in optional.items() if value})
+        return data
+
+    @classmethod
+    def from_data(cls, data: JsonObject) -> TurnComplete:
+        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` if it is none.
+
+        Promises of another version are no error: ``outbox.foreign`` describes them.
+        """
+        provider, metadata = data["provider"], data.get("metadata")
+        by = provider if isinstance(provider, dict) else {}
+        return cls(
+            str(data["turn_id"]),
+            strings(data["presented"]),
+            str(data["response"]),
+            str(by.get("name", "")),
+            str(by["identity"]),
+            Outbox.from_data(data),
+            bool(data["terminate"]),
+            [
+                Subscription(str(item["subscription_id"]), str(item["target"]))
+                for item in objects(data.get("subscribed"))
+            ],
+            strings(data.get("unsubscribed")),
+            [
+                Reminder(str(item["reminder_id"]), int(str(item["due_ns"])), item["payload"])
+                for item in objects(data.get("reminders"))
+            ],
+            strings(data.get("cancelled")),
+            metadata if isinstance(metadata, dict) else {},
+            strings(data.get("returned")),
+            "permitted" in data,
+        )
+
+
+@dataclass(slots=True)
+class TurnDraft:
+    """The effects of a turn that is under way; ``completion`` is the result of ``complete``.
+
+    ``presented`` are the ids of the messages shown so far. ``spawned`` is by agent id.
+    """
+
+    presented: list[str]
+    outbox: list[Message] = field(default_factory=list)
+    spawned: dict[str, Spawn] = field(default_factory=dict)
+    controls: list[Control] = field(default_factory=list)
+    subscribed: list[Subscription] = field(default_factory=list)
+    unsubscribed: list[str] = field(default_factory=list)
+    reminders: list[Reminder] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    metadata: JsonObject = field(default_factory=dict)
+    completion: Message | None = None
+
+    def complete(
+        self, turn_id: str, response: str, provider: str, identity: str, pending: Sequence[str],
+        *, permitted: bool,
+    ) -> TurnComplete:  # fmt: skip
+        """Return the turn; ``pending`` are the ids of the messages that wait when it ends."""
+        messages, returned = self.outbox, list[str]()
+        if self.completion is not None:
+            messages = [*messages, self.completion]
+            returned = [key for key in pending if key not in self.presented]
+        outbox = Outbox(tuple(messages), tuple(self.spawned.values()), tuple(self.controls))
+        return TurnComplete(
+            turn_id, self.presented, response, provider, identity, outbox,
+            self.completion is not None, self.subscribed, self.unsubscribed, self.reminders,
+            self.cancelled, self.metadata, returned, permitted,
+        )  # fmt: skip

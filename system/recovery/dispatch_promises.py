@@ -1,0 +1,77 @@
+"""Pass 6: dispatch every promise that the logs hold, and finish interrupted ends."""
+
+from __future__ import annotations
+
+from system.agents.agent import Agent
+from system.agents.agent_log import terminated
+from system.agents.provider_state import ProviderState
+from system.errors import RuntimeRefused, StorageError
+from system.recovery.root_recovery import RootRecovery
+from system.sessions.session import SessionRecord, SessionState
+from system.sessions.session_problem import Problem
+
+
+async def dispatch_promises(recovery: RootRecovery) -> None:
+    """Write the lines that are missing in other logs, then let each log and record agree."""
+    dispatcher = recovery.dispatcher
+    agents = recovery.agents()
+    for agent in agents:
+        _enqueue_promises(recovery, agent)
+        dispatcher.enqueue_errors(agent)
+        dispatcher.enqueue_notices(agent, list(agent.history.subscriptions))
+    recovery.report.redone = count_due(recovery)
+    await dispatcher.dispatch()
+    for agent in agents:
+        await _repair(recovery, agent)
+
+
+def _enqueue_promises(recovery: RootRecovery, agent: Agent) -> None:
+    for turn in agent.history.completed:
+        if turn.outbox.foreign:
+            reason = f"a turn promises what this version does not know: {turn.outbox.foreign}"
+            agent.log.stop(reason)
+            recovery.report_problem(agent.session_id, Problem.LOG_NEWER, reason)
+            break
+        recovery.dispatcher.enqueue_outbox(agent, turn.outbox)
+    agent.history.completed.clear()
+
+
+def count_due(recovery: RootRecovery) -> int:
+    """Count the lines, and the creations, that are queued."""
+    logs = [agent.log for agent in recovery.orchestrator.agents.values()]
+    return sum(len(log.queue) + (log.creation is not None) for log in logs)
+
+
+async def _repair(recovery: RootRecovery, agent: Agent) -> None:
+    """Complete log and record of an agent; the next boot does what the disk refuses now."""
+    history, log = agent.history, agent.log
+    try:
+        if log.record is None:
+            await _write_record(recovery, agent)
+        if history.ended and not history.termination_logged:
+            await log.commit(lambda: [terminated(agent.agent_id, history.ended)])
+            recovery.report.ended.append(agent.agent_id)
+        if history.ended:
+            await recovery.dispatcher.retire(agent)
+    except (OSError, StorageError) as error:
+        detail = f"it could not be repaired ({error})"
+        recovery.report_problem(agent.session_id, Problem.FAILED, detail)
+    except RuntimeRefused as refused:
+        recovery.report_problem(agent.session_id, Problem.LOG_DAMAGED, str(refused))
+
+
+async def _write_record(recovery: RootRecovery, agent: Agent) -> None:
+    problem = recovery.record_problems.get(agent.session_id)
+    facts = agent.history.session
+    if problem is not None and problem.problem is Problem.NEWER:
+        agent.log.foreign_record = True
+        recovery.report.problems.append(problem)
+    if facts is None or agent.log.foreign_record:
+        return
+    state = SessionState.TERMINATED if agent.history.ended else SessionState.SUSPENDED
+    blob = ProviderState(agent.history.identity).encoded()
+    record = SessionRecord(agent.session_id, facts.provider, facts.model, state, blob)
+    await recovery.host.workers.run(lambda: recovery.store.replace(record))
+    agent.log.record = record
+    if problem is not None:
+        recovery.report.problems.append(problem)

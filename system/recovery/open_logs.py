@@ -1,0 +1,77 @@
+"""Pass 3: open every log; cut torn ends, put damage aside."""
+
+from __future__ import annotations
+
+from asyncio import gather
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from system.agents.orchestrator import USER_SESSION
+from system.errors import NewerFormat, StorageError
+from system.recovery.root_recovery import RootRecovery
+from system.sessions.session_problem import Problem
+from system.storage.event_log import EventLog
+from system.storage.path import name_of
+
+SESSIONS_A_CALL: Final = 8
+"""Logs that one worker settles in a row; with many sessions, several workers share them."""
+
+_Examined: TypeAlias = "tuple[str, Callable[[], EventLog]]"
+
+
+async def open_logs(recovery: RootRecovery) -> None:
+    """Open the log of USER and those of all sessions that have one.
+
+    Raises as ``EventLog.open`` for the log of USER; a session whose log cannot be opened is
+    reported.
+    """
+    orchestrator, workers = recovery.orchestrator, recovery.host.workers
+    recovery.logs[USER_SESSION] = EventLog.open(
+        recovery.host, orchestrator.log_path(USER_SESSION), USER_SESSION, orchestrator.framing
+    )
+    if len(recovery.sessions) <= SESSIONS_A_CALL:
+        await workers.run(lambda: _settle(recovery, _examine(recovery)))
+        return
+    # Examining needs a processor, settling waits for the disk.
+    examined = await workers.run(lambda: _examine(recovery))
+    await gather(
+        *(
+            _settle_beside(recovery, examined[start : start + SESSIONS_A_CALL])
+            for start in range(0, len(examined), SESSIONS_A_CALL)
+        )
+    )
+
+
+def _examine(recovery: RootRecovery) -> list[_Examined]:
+    examined = []
+    orchestrator = recovery.orchestrator
+    for session_id, names in recovery.sessions.items():
+        path = orchestrator.log_path(session_id)
+        if name_of(path) not in names:
+            continue
+        try:
+            settle = EventLog.read(recovery.host, path, session_id, orchestrator.framing, names)
+        except (StorageError, OSError) as error:
+            _report(recovery, session_id, error)
+        else:
+            examined.append((session_id, settle))
+    return examined
+
+
+async def _settle_beside(recovery: RootRecovery, examined: Sequence[_Examined]) -> None:
+    await recovery.host.workers.run(lambda: _settle(recovery, examined))
+
+
+def _settle(recovery: RootRecovery, examined: Sequence[_Examined]) -> None:
+    for session_id, settle in examined:
+        try:
+            recovery.logs[session_id] = settle()
+        except (StorageError, OSError) as error:
+            _report(recovery, session_id, error)
+
+
+def _report(recovery: RootRecovery, session_id: str, error: StorageError | OSError) -> None:
+    if isinstance(error, NewerFormat):
+        recovery.report_problem(session_id, Problem.LOG_NEWER, error.reason)
+    else:
+        recovery.report_problem(session_id, Problem.FAILED, str(error))

@@ -1,0 +1,103 @@
+"""Pass 5: place the agents in the tree, parents first; remove sessions that are no agents."""
+
+from __future__ import annotations
+
+from system.agents.history import History, SessionFacts
+from system.agents.message import RUNTIME, USER
+from system.agents.orchestrator import USER_SESSION
+from system.agents.tree import Node
+from system.recovery.orphans import SessionEvidence, SessionIndex, Verdict, is_damaged
+from system.recovery.parents_first import Placement, parents_first
+from system.recovery.root_recovery import RootRecovery
+from system.sessions.session import SessionState
+from system.sessions.session_problem import Problem
+
+
+def place_agents(recovery: RootRecovery) -> None:
+    """Make an agent of every history; a session that cannot be one is removed or reported."""
+    orchestrator = recovery.orchestrator
+    user = orchestrator.new_agent(USER, USER_SESSION, recovery.histories.pop(USER_SESSION))
+    user.log.log = recovery.logs[USER_SESSION]
+    index = SessionIndex({USER_SESSION: user.history, **recovery.histories})
+    for session_id in index.promised:
+        if session_id not in recovery.histories and session_id not in orchestrator.unserved:
+            _judge_missing(recovery, session_id, index)
+    for session_id, history in list(recovery.histories.items()):
+        if history.agent is None:
+            _judge(recovery, session_id, history, index)
+    for placement in parents_first(recovery.histories):
+        _place(recovery, placement)
+    if not (orchestrator.unserved or orchestrator.lost):
+        recovery.report.vanished = sorted(index.senders - {RUNTIME, *orchestrator.agents})
+
+
+def _judge(recovery: RootRecovery, session_id: str, history: History, index: SessionIndex) -> None:
+    """Decide on a session without ``agent.created``."""
+    log, problem = recovery.logs.get(session_id), recovery.record_problems.get(session_id)
+    evidence = SessionEvidence(
+        history,
+        log is not None and is_damaged(log.report),
+        recovery.records.get(session_id),
+        problem is not None and problem.problem is not Problem.NO_RECORD,
+    )
+    verdict = index.verdict_on(session_id, evidence)
+    if verdict is Verdict.NAMED:
+        history.agent = index.promised[session_id]
+        return
+    del recovery.histories[session_id]
+    recovery.records.pop(session_id, None)
+    if log is not None:
+        recovery.close_log(session_id)
+    if verdict is Verdict.LOST:
+        recovery.orchestrator.lost.add(session_id)
+        detail = "it does not say which agent it is"
+        recovery.report_problem(session_id, Problem.LOG_DAMAGED, detail)
+    elif verdict is Verdict.ORPHAN:
+        _remove(recovery, session_id)
+
+
+def _judge_missing(recovery: RootRecovery, session_id: str, index: SessionIndex) -> None:
+    """Decide on a promised session without a directory: it is created later, or lost."""
+    nothing = SessionEvidence(History(), log_is_damaged=False, record=None, record_is_damaged=False)
+    if index.verdict_on(session_id, nothing) is Verdict.LOST:
+        recovery.orchestrator.lost.add(session_id)
+        recovery.report_problem(session_id, Problem.LOG_DAMAGED, "nothing of it is left")
+
+
+def _remove(recovery: RootRecovery, session_id: str) -> None:
+    try:
+        recovery.store.remove(session_id)
+    except OSError as error:
+        detail = f"an orphan could not be removed ({error})"
+        recovery.report_problem(session_id, Problem.FAILED, detail)
+    else:
+        recovery.report.orphans.append(session_id)
+
+
+def _place(recovery: RootRecovery, placement: Placement) -> None:
+    session_id = placement.session_id
+    orchestrator, history = recovery.orchestrator, recovery.histories[session_id]
+    facts = history.agent
+    assert facts is not None
+    if placement.detached:
+        recovery.report.detached.append(session_id)
+    if (duplicate := orchestrator.agents.get(facts.agent_id)) is not None:
+        owner = duplicate.session_id
+        detail = f"it says that it is agent {facts.agent_id}, which is session {owner}"
+        recovery.report_problem(session_id, Problem.LOG_DAMAGED, detail)
+        recovery.close_log(session_id)
+        orchestrator.unserved.add(session_id)
+        return
+    agent = orchestrator.new_agent(facts.agent_id, session_id, history)
+    agent.log.log = recovery.logs[session_id]
+    agent.log.record = record = recovery.records.get(session_id)
+    if history.session is None:
+        if record is not None:
+            history.session = SessionFacts(record.provider_name, record.model, facts.instructions)
+        else:
+            agent.log.stop("neither its log nor its record says which provider it has")
+    if agent.alive and record is not None and record.state is SessionState.TERMINATED:
+        # Only damage makes this; an agent that has ended is not run again.
+        agent.log.stop("its record says that it has ended, its log does not")
+    node = Node(facts.agent_id, session_id, facts.name, placement.parent_id, alive=agent.alive)
+    orchestrator.tree.add(node)

@@ -1,0 +1,45 @@
+"""The state that the passes of one recovery share."""
+
+from __future__ import annotations
+
+from system.agents.agent import Agent
+from system.agents.dispatcher import Dispatcher
+from system.agents.history import History
+from system.recovery.recovery_report import RecoveryReport
+from system.root import Root
+from system.sessions.session import SessionRecord
+from system.sessions.session_problem import Problem, SessionProblem
+from system.storage.event_log import EventLog
+
+
+class RootRecovery:
+    """One recovery of one root; the passes fill it in from top to bottom.
+
+    ``sessions`` has the file names of each session by id; ``logs``, ``histories`` and
+    ``records`` are those that could be read, ``record_problems`` says why a record could not.
+    """
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self.dispatcher = dispatcher
+        self.orchestrator = dispatcher.orchestrator
+        self.host = self.orchestrator.host
+        self.store = self.orchestrator.store
+        self.report = RecoveryReport()
+        self.root: Root
+        self.sessions: dict[str, list[str]] = {}
+        self.logs: dict[str, EventLog] = {}
+        self.histories: dict[str, History] = {}
+        self.records: dict[str, SessionRecord] = {}
+        self.record_problems: dict[str, SessionProblem] = {}
+
+    def report_problem(self, session_id: str, problem: Problem, detail: str) -> None:
+        """Add a problem of a session to the report."""
+        self.report.problems.append(SessionProblem(session_id, problem, detail))
+
+    def close_log(self, session_id: str) -> None:
+        """Close the log of a session that is not served."""
+        self.logs.pop(session_id).close()
+
+    def agents(self) -> list[Agent]:
+        """Return the agents in the tree, parents before children; USER is not among them."""
+        return [self.orchestrator.agents[node.agent_id] for node in self.orchestrator.tree]
