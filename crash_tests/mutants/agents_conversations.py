@@ -28,13 +28,13 @@ class LateIdentities(Pool):
 
     async def _opened(self, agent: Agent) -> Conversation:
         opening = opening_of(agent)
-        kept = agent.record.provider_state_blob if agent.record is not None else b""
+        kept = agent.log.record.provider_state_blob if agent.log.record is not None else b""
         if opening.history:
             identity = json.loads(kept)["identity"]
             conversation = await self._provider.restore(opening, identity, b"")
         else:
             conversation = await self._provider.create(opening)
-        await agent.save(SessionState.ACTIVE, kept)
+        await agent.log.save(SessionState.ACTIVE, kept)
         return conversation
 
 
@@ -48,7 +48,7 @@ class HastyPool(Pool):
         with suppress(ProviderError):
             blob = await conversation.suspend()
         state = ProviderState(conversation.identity(), len(agent.history.turns), blob)
-        await agent.save(SessionState.SUSPENDED, state.encoded())
+        await agent.log.save(SessionState.SUSPENDED, state.encoded())
         with suppress(ProviderError):
             await conversation.stop()
 

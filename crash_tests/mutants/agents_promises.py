@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 
 from crash_tests.mutants.runtime_parts import RuntimeParts
 from oracles.runtime.violations import (
@@ -14,100 +12,91 @@ from oracles.runtime.violations import (
     UnfinishedTermination,
 )
 from oracles.violation import InvalidState, LostAck, OutOfSync, Starved, TornRecord
-from system.agents.agent import Agent, Owed
-from system.agents.effects import Spawn
+from system.agents.agent import Agent
+from system.agents.agent_log import QueuedLine
+from system.agents.dispatcher import Dispatcher
 from system.agents.message import UNANSWERED, USER, Message
-from system.agents.orchestrator import Orchestrator
+from system.agents.outbox import Outbox, Spawn
 from system.errors import StorageError
-from system.ports import Json, JsonObject, ProviderError
+from system.ports import ProviderError
 
 
-class UnloggedFirstMessages(Orchestrator):
-    """R5: a message to a child of the same turn finds no log yet, and nobody says so."""
+class UnloggedFirstMessages(Dispatcher):
+    """R5: a message to a child of the same turn finds no log yet, and is dropped."""
 
-    def promise(self, agent: Agent, turn: JsonObject, touched: dict[str, Agent]) -> None:
-        born = {child["agent_id"] for child in _objects(turn["spawned"])}
-        logged: list[Json] = [
-            message for message in _objects(turn["outbox"]) if message["recipient"] not in born
-        ]
-        super().promise(agent, {**turn, "outbox": logged}, touched)
+    def enqueue_outbox(self, agent: Agent, outbox: Outbox) -> None:
+        new = {spawn.agent_id for spawn in outbox.spawned}
+        logged = tuple(message for message in outbox.messages if message.recipient not in new)
+        super().enqueue_outbox(agent, outbox._replace(messages=logged))
 
 
-class BareSystemMessages(Orchestrator):
-    """R6: what the runtime itself has to say is logged without its time and its reference."""
+class BareSystemMessages(Dispatcher):
+    """R6: the runtime's own messages are logged without their time and their reference."""
 
-    def owe(self, agent: Agent, items: Iterable[Owed]) -> bool:
-        return super().owe(agent, [_bare(item) for item in items])
+    def enqueue(self, agent: Agent, line: QueuedLine) -> None:
+        if line.data.get("kind") in UNANSWERED:
+            bare = {**line.data, "timestamp": "", "reply_to": None, "metadata": {}}
+            line = line._replace(data=bare)
+        super().enqueue(agent, line)
 
 
-class VolatileUser(Orchestrator):
+class VolatileUser(Dispatcher):
     """R10: messages to USER are kept in memory alone."""
 
-    def _owe_message(self, data: JsonObject, touched: dict[str, Agent]) -> None:
-        if data["recipient"] != USER:
-            super()._owe_message(data, touched)
-        elif self.take_turns is not None:
-            message = Message.of_data(data)
-            self.user.history.pending[message.message_id] = message
+    def _enqueue_message(self, message: Message) -> None:
+        if message.recipient != USER:
+            super()._enqueue_message(message)
+        elif self.orchestrator.take_turns is not None:
+            self.orchestrator.user.history.pending[message.message_id] = message
 
 
-class ForgottenBootstraps(Orchestrator):
+class ForgottenBootstraps(Dispatcher):
     """R13: a child's first message is in memory alone until its conversation is open."""
 
-    def _spawned(self, parent: Agent, spawn: Spawn, touched: dict[str, Agent]) -> None:
+    def _enqueue_child(self, parent: Agent, spawn: Spawn) -> None:
         if spawn.agent_id not in self.agents:
-            super()._spawned(parent, spawn, touched)
+            super()._enqueue_child(parent, spawn)
 
-    async def _told(self, agent: Agent) -> None:
-        if agent.creation is None:
-            await super()._told(agent)
+    async def _write(self, agent: Agent) -> None:
+        if agent.log.creation is None:
+            await super()._write(agent)
             return
-        later, agent.owed = agent.owed, {}
-        await super()._told(agent)
-        self.task(self._bootstrap(agent, later), f"bootstrap {agent.name()}")
+        later, agent.log.queue = agent.log.queue, {}
+        await super()._write(agent)
+        self.orchestrator.task(self._bootstrap(agent, later), f"bootstrap {agent.name()}")
 
-    async def _bootstrap(self, child: Agent, owed: dict[str, Owed]) -> None:
+    async def _bootstrap(self, child: Agent, later: dict[str, QueuedLine]) -> None:
         if child.history.session is not None:
-            pool = self.multiplexer.pool(child.history.session.provider)
+            pool = self.orchestrator.multiplexer.pool(child.history.session.provider)
             with suppress(ProviderError, StorageError, OSError):
                 await pool.hold(child)
                 pool.release(child)
-        child.owed = {**owed, **child.owed}
-        await super()._told(child)
+        child.log.queue = {**later, **child.log.queue}
+        await super()._write(child)
 
 
-class EndlessSessions(Orchestrator):
+class EndlessSessions(Dispatcher):
     """R21: the record of an agent that has ended says SUSPENDED for ever."""
 
     async def retire(self, agent: Agent) -> None:
         """Do nothing."""
 
 
-message_to_new_child_is_lost = RuntimeParts(orchestrator=UnloggedFirstMessages).mutant(
+message_to_new_child_is_lost = RuntimeParts(dispatcher=UnloggedFirstMessages).mutant(
     "a message to a child of the same turn is not logged", LostMessage, EffectsMismatch
 )
-system_messages_are_bare = RuntimeParts(orchestrator=BareSystemMessages).mutant(
+system_messages_are_bare = RuntimeParts(dispatcher=BareSystemMessages).mutant(
     "the runtime's own messages lose their time and reference", TornRecord
 )
-messages_to_user_are_volatile = RuntimeParts(orchestrator=VolatileUser).mutant(
+messages_to_user_are_volatile = RuntimeParts(dispatcher=VolatileUser).mutant(
     "messages to USER are volatile", LostAck, LostMessage
 )
-bootstrap_is_volatile = RuntimeParts(orchestrator=ForgottenBootstraps).mutant(
+bootstrap_is_volatile = RuntimeParts(dispatcher=ForgottenBootstraps).mutant(
     "a child's first message is volatile", LostSpawn, LostMessage, Starved
 )
-ended_sessions_stay_suspended = RuntimeParts(orchestrator=EndlessSessions).mutant(
+ended_sessions_stay_suspended = RuntimeParts(dispatcher=EndlessSessions).mutant(
     "the record of an agent that has ended stays as it was",
     OutOfSync,
     UnfinishedTermination,
     InvalidState,
 )
-
-
-def _bare(item: Owed) -> Owed:
-    if item.data.get("kind") not in UNANSWERED:
-        return item
-    return replace(item, data={**item.data, "timestamp": "", "reply_to": None, "metadata": {}})
-
-
-def _objects(value: Json) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 from crash_tests.mutants.runtime_parts import RuntimeParts
 from oracles.runtime.violations import (
@@ -16,10 +16,11 @@ from oracles.runtime.violations import (
     UnpresentedDelivery,
 )
 from oracles.violation import Phantom
-from system.agents import event
-from system.agents.agent import Agent, Owed
-from system.agents.orchestrator import Orchestrator
+from system.agents.agent import Agent
+from system.agents.agent_log import QueuedLine
+from system.agents.dispatcher import Dispatcher
 from system.agents.tools import TurnTools
+from system.agents.turn_complete import TurnComplete
 from system.agents.turns import TurnFailed, Turns
 from system.ports import Conversation, Json, JsonObject
 
@@ -30,8 +31,8 @@ class DrainingTurns(Turns):
     async def _commit(
         self, agent: Agent, provider: str, identity: str, turn_id: str, response: str,
         tools: TurnTools,
-    ) -> JsonObject:  # fmt: skip
-        tools.effects.presented = list(agent.history.pending)
+    ) -> TurnComplete:  # fmt: skip
+        tools.draft.presented = list(agent.history.pending)
         return await super()._commit(agent, provider, identity, turn_id, response, tools)
 
 
@@ -53,30 +54,26 @@ class SpawnlessTurns(Turns):
     async def _commit(
         self, agent: Agent, provider: str, identity: str, turn_id: str, response: str,
         tools: TurnTools,
-    ) -> JsonObject:  # fmt: skip
-        spawned, tools.effects.spawned = tools.effects.spawned, {}
+    ) -> TurnComplete:  # fmt: skip
+        spawned, tools.draft.spawned = tools.draft.spawned, {}
         try:
             turn = await super()._commit(agent, provider, identity, turn_id, response, tools)
         finally:
-            tools.effects.spawned = spawned
-        return {**turn, "spawned": [spawn.data() for spawn in spawned.values()]}
+            tools.draft.spawned = spawned
+        return replace(turn, outbox=turn.outbox._replace(spawned=tuple(spawned.values())))
 
 
 class HastyTools(TurnTools):
     """R12: ``complete`` delivers the response at once; the agent ends when the turn does."""
 
-    def __init__(self, around: Orchestrator, agent: Agent, presented: Sequence[str]) -> None:
-        super().__init__(around, agent, presented)
-        self._orchestrator = around
-
     def _called(self, name: str, arguments: Json) -> JsonObject:
         result = super()._called(name, arguments)
-        response = self.effects.completion
+        response = self.draft.completion
         if name == "complete" and response is not None:
+            dispatcher = Dispatcher(self._orchestrator)
             parent = self._orchestrator.agents[response.recipient]
-            line = Owed(response.message_id, event.MESSAGE_ENQUEUED, response.data())
-            self._orchestrator.owe(parent, [line])
-            self._orchestrator.task(self._orchestrator.tell([parent]), "respond")
+            dispatcher.enqueue(parent, QueuedLine.of_message(response))
+            self._orchestrator.task(dispatcher.dispatch(), "respond")
         return result
 
 

@@ -1,32 +1,33 @@
-"""The parts of a runtime by their classes, so that a mutant can replace one of them."""
+"""The parts of a runtime, so that a mutant can replace one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from crash_tests.targets.runtime import RuntimeTarget
 from powercut.fuzz.mutant import Mutant
+from system.agents.dispatcher import Dispatcher
 from system.agents.multiplexer import Multiplexer, Pool
 from system.agents.orchestrator import Orchestrator
 from system.agents.tools import TurnTools
 from system.agents.turns import Turns
 from system.ports import Host, Provider
 from system.providers.bounded import bounded
-from system.recovery.recovery import Recovery
+from system.recovery.recovery import PASSES, Pass, recover
 from system.runtime import Options, Runtime
 from system.sessions.session_store import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeParts:
-    """The classes of the parts; those of the system where nothing else is said."""
+    """The parts; by default those of the system."""
 
     store: type[SessionStore] = SessionStore
     pool: type[Pool] = Pool
-    orchestrator: type[Orchestrator] = Orchestrator
-    recovery: type[Recovery] = Recovery
+    dispatcher: type[Dispatcher] = Dispatcher
+    passes: Sequence[Pass] = PASSES
     turns: type[Turns] = Turns
     tools: type[TurnTools] = TurnTools
 
@@ -36,10 +37,10 @@ class RuntimeParts:
         """Recover a runtime that is made of these parts, as ``Runtime.recover`` does."""
         patient = bounded(providers, host.clock, options.provider_timeout_ns)
         multiplexer = Multiplexer(patient, options.slots, self.pool)
-        orchestrator = self.orchestrator(host, self.store(host), multiplexer, options.framing)
-        recovery = self.recovery(orchestrator)
-        await recovery.run()
-        turns = self.turns(orchestrator, options.turn_timeout_ns, self.tools)
+        orchestrator = Orchestrator(host, self.store(host), multiplexer, options.framing)
+        dispatcher = self.dispatcher(orchestrator)
+        recovery = await recover(dispatcher, self.passes)
+        turns = self.turns(dispatcher, options.turn_timeout_ns, self.tools)
         return Runtime(recovery, turns, options.resume)
 
     def mutant(self, title: str, *properties: type[Exception]) -> Mutant:

@@ -21,6 +21,8 @@ from oracles.violation import Starved
 from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
+from sim.world import World
+from system.agents.dispatcher import Dispatcher
 from system.agents.message import USER
 from system.agents.multiplexer import Multiplexer
 from system.agents.orchestrator import Orchestrator
@@ -29,7 +31,7 @@ from system.agents.view import AgentView
 from system.errors import HasChildren, NameTaken
 from system.ports import Host, Json, JsonObject, Tools
 from system.providers.agentic import AgenticProvider
-from system.recovery.recovery import Recovery
+from system.recovery.recovery import recover
 from system.runtime import Options, Resume, Runtime
 from system.sessions.session_store import SessionStore
 
@@ -86,9 +88,9 @@ class LifecycleTarget(AgentsTarget):
         options = Options()
         multiplexer = Multiplexer({PROVIDER: self._provider}, SLOTS)
         self._orchestrator = Orchestrator(host, SessionStore(host), multiplexer, options.framing)
-        recovery = Recovery(self._orchestrator)
-        self._world.loop.run_until_complete(recovery.run())
-        turns = Turns(self._orchestrator, options.turn_timeout_ns)
+        dispatcher = Dispatcher(self._orchestrator)
+        recovery = self._world.loop.run_until_complete(recover(dispatcher))
+        turns = Turns(dispatcher, options.turn_timeout_ns)
         self._runtime = Runtime(recovery, turns, Resume.ALL)
 
     def check_recovered(self) -> None:
@@ -209,7 +211,7 @@ class LifecycleTarget(AgentsTarget):
         at_work += [
             f"a lock of {agent.name()}"
             for agent in orchestrator.agents.values()
-            if agent.turn.locked() or agent.lock.locked() or agent.owed or agent.creation
+            if agent.schedule.turn.locked() or agent.log.lock.locked() or agent.log.is_behind
         ]
         return Registries(
             handlers={agent.agent_id: agent.session_id for agent in agents},

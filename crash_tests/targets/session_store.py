@@ -1,10 +1,11 @@
-"""The session store under crashes and faults: create, move to another state, load, scan."""
+"""The session records under crashes and faults: create, move to another state, load."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
 
 from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
 from oracles.marks import (
@@ -19,39 +20,44 @@ from oracles.violation import FalseAlarm, Garbage, NotContained
 from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
+from sim.world import World
+from system.agents.agent import Agent
+from system.agents.creation import new_creation
+from system.agents.dispatcher import Dispatcher
+from system.agents.multiplexer import Multiplexer
+from system.agents.orchestrator import Orchestrator
+from system.agents.tree import Node
 from system.errors import StorageError
-from system.ports import Host
+from system.ports import Host, JsonObject
+from system.recovery.recovery import recover
+from system.recovery.root_recovery import RootRecovery
 from system.sessions.session import SessionRecord, SessionState
+from system.sessions.session_problem import Problem
 from system.sessions.session_store import SessionStore
-from system.sessions.store_report import Problem, StoreReport
+from system.storage.framing import Framing
+
+T = TypeVar("T")
 
 AGENTS: Final = "agents"
 MOST_SESSIONS: Final = 4
 ROT: Final = "read */session.json rot:0"
 
-_KNOWN: Final = re.compile(r"session\.json(\.quarantine\.\d+)?")
+_KNOWN: Final = re.compile(r"events\.jsonl|session\.json(\.quarantine\.\d+)?")
 _NEXT: Final = {SessionState.ACTIVE: SessionState.SUSPENDED}
 
 
-class Store(Protocol):
-    """What the machine needs of a store; ``SessionStore`` and its planted holes have it."""
-
-    def create(
-        self, provider_name: str, model: str, provider_state_blob: bytes = b""
-    ) -> SessionRecord: ...
-    def save(self, record: SessionRecord) -> None: ...
-    def load(self, session_id: str) -> SessionRecord: ...
-    def scan(self) -> StoreReport: ...
-    def recover(self) -> StoreReport: ...
-
-
-MakeStore = Callable[[Host], Store]
+MakeStore = Callable[[Host], SessionStore]
 
 
 class SessionStoreTarget(SystemTarget):
-    """One store and its shadow. The field ``model`` of a record names its creation."""
+    """The records of one root and their shadow. The field ``model`` names a creation.
+
+    Sessions are created and recovered by the runtime's own code, without a provider and without
+    turns.
+    """
 
     fault_rules = (ROT,)
+    changed_by_boot = frozenset(("/runtime.lock",))
     expected_marks: Sequence[str] = (*COMMON_MARKS, ACTIVE_SUSPENDED, QUARANTINED)
 
     def __init__(self, tag: str, make_store: MakeStore) -> None:
@@ -61,12 +67,15 @@ class SessionStoreTarget(SystemTarget):
         self._ids: list[str] = []
         self._created = 0
         self._debris = False
-        self._host: Host
-        self._store: Store
-        self._report: StoreReport
+        self._world: World[Host]
+        self._recovery: RootRecovery
+
+    def attach(self, world: World[Host]) -> None:
+        """Learn the world."""
+        self._world = world
 
     def actions(self) -> Sequence[ActionKind]:
-        """Return create, move, load and scan."""
+        """Return create, move and load."""
         return (
             ActionKind(
                 "create", 3, self._create, self._propose_create,
@@ -74,27 +83,43 @@ class SessionStoreTarget(SystemTarget):
             ),
             ActionKind("move", 5, self._move, self._propose_move, self._has_sessions),
             ActionKind("load", 1, self._load, self._propose_load, self._has_sessions),
-            ActionKind("scan", 1, self._scan),
         )  # fmt: skip
 
     def recover(self, host: Host) -> None:
-        """Recover the store."""
-        self._host = host
-        self._store = self._make_store(host)
-        self._report = self._contained(self._store.recover)
+        """Run the runtime's recovery; a damaged record must not stop it."""
+        store = self._make_store(host)
+        orchestrator = Orchestrator(host, store, Multiplexer({}, 1), Framing.FRAMED)
+        failure: StorageError
+        try:
+            self._recovery = self._run(recover(Dispatcher(orchestrator)))
+        except StorageError as raised:
+            failure = raised
+        else:
+            return
+        if self.fault_plan != ROT:
+            raise failure
+        raise NotContained("one damaged record stops the whole store", raised=repr(failure))
 
     def check_recovered(self) -> None:
-        """Look at everything that recovery has reported, and at the files."""
-        report = self._report
+        """Compare the recovered records with the shadow, and judge the files."""
+        report = self._recovery.report
         self._debris = bool(self.fault_plan)
         doubtful = self._shadow.in_flight
-        happened = self._shadow.settle(_all_stored(report), self._unreadable(report))
-        self._ids = [record.session_id for record in report.records]
+        unreported = self._unreported()
+        records = [
+            record
+            for agent in self._recovery.agents()
+            if (record := agent.log.record) is not None
+            and record.session_id not in unreported
+            and not self._shadow.is_excused(record.session_id)
+        ]
+        happened = self._shadow.settle([_stored(record) for record in records], unreported)
+        self._ids = [record.session_id for record in records]
         if doubtful:
             self.marks.reach(IN_FLIGHT_KEPT if happened else IN_FLIGHT_LOST)
         if report.suspended:
             self.marks.reach(ACTIVE_SUSPENDED)
-        if report.swept:
+        if any(path.startswith(AGENTS) for path in report.swept):
             self.marks.reach(STALE_TEMPORARY_SWEPT)
         if not self.fault_plan:
             self._judge_files()
@@ -110,12 +135,29 @@ class SessionStoreTarget(SystemTarget):
         blob = str(self._created).encode()
         self._shadow.begin(key, StoredContent(provider, SessionState.ACTIVE, blob))
         try:
-            record = self._store.create(provider, key, blob)
+            agent = self._run(self._new_session(provider, key, blob))
         except (OSError, StorageError) as refused:
             return self._refused(refused)
-        self._shadow.acknowledge(key, record.session_id)
-        self._ids.append(record.session_id)
+        self._shadow.acknowledge(key, agent.session_id)
+        self._ids.append(agent.session_id)
         return "ack"
+
+    async def _new_session(self, provider: str, model: str, blob: bytes) -> Agent:
+        orchestrator = self._recovery.orchestrator
+        ids = orchestrator.host.ids
+        agent = orchestrator.new_agent(ids.uuid_hex(), ids.uuid_hex())
+        facts: JsonObject = {
+            "agent_id": agent.agent_id, "name": model, "parent_session_id": None,
+            "instructions": "", "request_id": None,
+        }  # fmt: skip
+        state = SessionState.ACTIVE
+        creation = new_creation(agent.session_id, provider, model, "", state, facts)
+        record = SessionRecord(agent.session_id, provider, model, state, blob)
+        agent.log.creation = replace(creation, record=record)
+        await agent.log.write_queue()
+        node = Node(agent.agent_id, agent.session_id, model, None)
+        orchestrator.tree.add(node)
+        return agent
 
     def _propose_move(self, choices: Choices) -> Arguments:
         return {
@@ -125,8 +167,9 @@ class SessionStoreTarget(SystemTarget):
         }
 
     def _move(self, arguments: Arguments) -> str:
+        session_id = self._id_of(arguments)
         try:
-            before = self._store.load(self._id_of(arguments))
+            before = self._store.load(session_id)
         except (OSError, StorageError) as refused:
             return self._refused(refused)
         self._shadow.check_one(_stored(before))
@@ -140,7 +183,7 @@ class SessionStoreTarget(SystemTarget):
         )
         self._shadow.begin(after.model, _stored(after).content)
         try:
-            self._store.save(after)
+            self._run(self._agent(session_id).log.save(after.state, after.provider_state_blob))
         except (OSError, StorageError) as refused:
             return self._refused(refused)
         self._shadow.acknowledge(after.model, after.session_id)
@@ -157,14 +200,6 @@ class SessionStoreTarget(SystemTarget):
         self._shadow.check_one(_stored(record))
         return str(record.state)
 
-    def _scan(self, _arguments: Arguments) -> str:
-        try:
-            report = self._contained(self._store.scan)
-        except (OSError, StorageError) as refused:
-            return self._refused(refused)
-        self._shadow.check(_all_stored(report), self._unreadable(report))
-        return f"{len(report.records)} sessions"
-
     # -- looking -----------------------------------------------------------------------
 
     def _refused(self, refused: OSError | StorageError) -> str:
@@ -173,40 +208,33 @@ class SessionStoreTarget(SystemTarget):
         self._debris = True
         return f"refused: {refused}"
 
-    def _contained(self, run: Callable[[], StoreReport]) -> StoreReport:
-        """Let the store look at all its records; a damaged one must not stop it (R8)."""
-        failure: StorageError
-        try:
-            return run()
-        except StorageError as raised:
-            failure = raised
-        if self.fault_plan != ROT:
-            raise failure
-        raise NotContained("one damaged record stops the whole store", raised=repr(failure))
+    def _unreported(self) -> set[str]:
+        """Judge the problems in the report; return the ids whose record is not known now.
 
-    def _unreadable(self, report: StoreReport) -> set[str]:
-        """Judge what the store could not show; return the ids of which it knows no more."""
-        unreadable = set()
-        for problem in report.problems:
+        A record that could not be read is written anew, from the log: such a session is
+        excused from then on.
+        """
+        unreported = set()
+        agents = {agent.session_id: agent for agent in self._recovery.agents()}
+        for problem in self._recovery.report.problems:
             identity = problem.session_id
-            no_record = problem.problem is Problem.NO_RECORD
             if self._shadow.is_excused(identity):
                 continue
-            if problem.problem is not Problem.FAILED and self.fault_plan == ROT:
+            if self.fault_plan:
+                record = agents[identity].log.record if identity in agents else None
+                if record is None or record.state is SessionState.ACTIVE:
+                    unreported.add(identity)
+                    continue
                 self._shadow.excuse(identity)
-                self._ids = [known for known in self._ids if known != identity]
-                self.marks.reach(QUARANTINED)
-            elif problem.problem is Problem.FAILED and self.fault_plan:
-                unreadable.add(identity)
-            elif no_record and self._debris and not self._shadow.knows(identity):
-                continue
-            else:
-                raise FalseAlarm("a record has a problem, and nothing was damaged", told=problem)
-        return unreadable
+                if problem.problem is Problem.DAMAGED:
+                    self.marks.reach(QUARANTINED)
+            elif not (self._debris and not self._shadow.knows(identity)):
+                raise FalseAlarm("a record has a problem, and nothing was damaged", found=problem)
+        return unreported
 
     def _judge_files(self) -> None:
         """Nothing is left beside the records but what was put aside."""
-        files = self._host.files
+        files = self._recovery.host.files
         if files.kind(AGENTS) is None:
             return
         for identity in files.listdir(AGENTS):
@@ -217,6 +245,17 @@ class SessionStoreTarget(SystemTarget):
                     "something is left that nothing will ever read",
                     directory=identity, names=names,
                 )  # fmt: skip
+
+    @property
+    def _store(self) -> SessionStore:
+        return self._recovery.store
+
+    def _agent(self, session_id: str) -> Agent:
+        agents = self._recovery.agents()
+        return next(agent for agent in agents if agent.session_id == session_id)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._world.loop.run_until_complete(work)
 
     def _has_sessions(self) -> bool:
         return bool(self._ids)
@@ -230,10 +269,6 @@ class SessionStoreTarget(SystemTarget):
 def _stored(record: SessionRecord) -> StoredSession:
     content = StoredContent(record.provider_name, record.state.value, record.provider_state_blob)
     return StoredSession(record.session_id, record.model, content)
-
-
-def _all_stored(report: StoreReport) -> list[StoredSession]:
-    return [_stored(record) for record in report.records]
 
 
 def session_store() -> SessionStoreTarget:

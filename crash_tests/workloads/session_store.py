@@ -1,4 +1,4 @@
-"""The session store: create, suspend, take up again, terminate; crash, recover, crash that."""
+"""The session store: add a record, replace it three times; crash, recover, crash that."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from oracles.history import History, Known
 from oracles.violation import InvalidState, LostAck, Phantom, TornRecord
 from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
-from system.sessions.session import SessionState
+from system.sessions.session import SessionRecord, SessionState
 from system.sessions.session_store import SessionStore
 
+SESSION: Final = "5e" * 16
 _MOVES: Final = (SessionState.SUSPENDED, SessionState.ACTIVE, SessionState.TERMINATED)
 
 
 class Saved(NamedTuple):
-    """What a record said when it was saved."""
+    """State and blob of a record."""
 
     state: SessionState
     blob: bytes
@@ -27,45 +28,44 @@ def _living(disk: Process, ack: History) -> None:
     store = SessionStore(host_of(disk))
     blob = b"turn 0"
     ack.attempt(Saved(SessionState.ACTIVE, blob))
-    record = store.create("scripted", "model-1", blob)
+    record = SessionRecord(SESSION, "scripted", "model-1", SessionState.ACTIVE, blob)
+    store.add(record)
     ack(Saved(SessionState.ACTIVE, blob))
     for turn, state in enumerate(_MOVES, 1):
         blob = b"turn %d" % turn
         record = record.moved_to(state, blob)
         ack.attempt(Saved(state, blob))
-        store.save(record)
+        store.replace(record)
         ack(Saved(state, blob))
 
 
 def _recovering(disk: Process, known: Known) -> None:
-    report = SessionStore(host_of(disk)).recover()
-    if report.problems:
-        raise InvalidState("recovery reports damage that no crash can do", report=report)
-    if len(report.records) > 1:
-        raise Phantom("one creation has made two sessions", sessions=report.records)
+    host = host_of(disk)
+    store = SessionStore(host)
+    sweep = store.sweep()
+    found = [store.examine(session_id) for session_id in sweep.sessions]
+    for session_id in sweep.sessions:
+        host.files.sync_dir(store.directory_of(session_id))
+    records = [record for record in found if isinstance(record, SessionRecord)]
+    if sweep.problems or len(records) < len(found):
+        raise InvalidState("recovery reports damage that no crash can do", found=found)
+    if len(records) > 1:
+        raise Phantom("one creation has made two sessions", sessions=records)
     latest = known.acknowledged[-1:]
-    allowed = [_recovered(value) for value in (*latest, *known.in_flight)]
-    if not report.records:
+    allowed = [*latest, *known.in_flight]
+    if not records:
         if latest:
             raise LostAck("an acknowledged session is gone", allowed=allowed)
         return
-    record = report.records[0]
-    seen = Saved(record.state, record.provider_state_blob)
-    if seen not in allowed:
+    actual = Saved(records[0].state, records[0].provider_state_blob)
+    if actual not in allowed:
         raise TornRecord(
-            "the record is neither the old one nor the new", seen=seen, allowed=allowed
+            "the record is neither the old one nor the new", actual=actual, allowed=allowed
         )
 
 
-def _recovered(value: object) -> Saved:
-    """Return what recovery makes of a saved record: no conversation is open after a crash."""
-    assert isinstance(value, Saved)
-    active = value.state is SessionState.ACTIVE
-    return value._replace(state=SessionState.SUSPENDED) if active else value
-
-
 session_store = Workload(
-    "create a session and save it three times, recover, crash the recovery",
+    "add a record and replace it three times, recover, crash the recovery",
     _living,
     _recovering,
     limits=Limits(nested=1),

@@ -155,7 +155,7 @@ class AgentLog:
 
     def _append_unsynced(self, events: Sequence[Event]) -> None:
         try:
-            self.history.apply(self._open().note(events))
+            self.history.apply(self._open().append_unsynced(events))
         except LogStopped as stopped:
             self.stop(stopped.reason)
             raise
@@ -278,9 +278,9 @@ class AgentLog:
                 return
             try:
                 if log.is_durable:
-                    log.rest()
+                    log.park()
                 else:
-                    await self._host.workers.run(log.rest)
+                    await self._host.workers.run(log.park)
             except LogStopped as stopped:
                 self.stop(stopped.reason)
 

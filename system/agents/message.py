@@ -77,10 +77,11 @@ class Message(NamedTuple):
     def from_data(cls, data: Mapping[str, Json]) -> Message:
         """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` if it is none."""
         metadata, reply_to, kind = data["metadata"], data["reply_to"], str(data["kind"])
-        if type(metadata) is not dict:
-            raise ValueError(f"metadata={metadata!r} is no object")
+        message_id = data["message_id"]
+        if type(metadata) is not dict or type(message_id) is not str:
+            raise ValueError(f"message_id={message_id!r}, metadata={metadata!r}")
         return cls(
-            str(data["message_id"]),
+            message_id,
             str(data["sender"]),
             str(data["recipient"]),
             _KINDS.get(kind) or MessageKind(kind),

@@ -195,7 +195,7 @@ class Crashes:
 
 def pass_of(site: Site) -> str:
     """Return the name of the pass that makes an operation."""
-    return next(name for name in PASS_NAMES if site.is_for(f"Recovery.{name}"))
+    return next(name for name in PASS_NAMES if site.is_for(name))
 
 
 def _cuts(space: StateSpace, disk: Disk) -> Iterator[Image]:

@@ -53,8 +53,8 @@ CREATION: Final[Sequence[Piece]] = (
     ("cut the log", "Resize", ("_open_log", "_make_whole")),
     ("fsync of the log", "Sync", ("_open_log", "_make_whole")),
     ("fsync of the log's directory", DIRECTORY, ("_open_log", "_make_whole")),
-    ("write the first lines", "Write", ("Agent._create", "append_all", "LogFile.append")),
-    ("barrier on the first lines", "Sync", ("Agent._create", "LogFile.commit")),
+    ("write the first lines", "Write", ("AgentLog._create", "append_all", "LogFile.append")),
+    ("barrier on the first lines", "Sync", ("AgentLog._create", "LogFile.commit")),
 )
 LINE: Final[Sequence[Piece]] = (
     ("write the line", "Write", ("EventLog.append_all", "LogFile.append")),
@@ -80,19 +80,19 @@ def must_be_tried(steps: Sequence[SubStep], coverage: Coverage) -> None:
 
 WORK: Final[Mapping[str, Sequence[SubStep]]] = {
     "atomic write": of("atomic write", ATOMIC_WRITE),
-    "create": of("create", CREATION, "Runtime._created"),
-    "spawn": of("spawn", CREATION, "Orchestrator._told"),
+    "create": of("create", CREATION, "RootCreation._new_root"),
+    "spawn": of("spawn", CREATION, "Dispatcher._write"),
     "send": of("send", LINE, "Runtime.send"),
     "turn": [
-        SubStep("turn: log its start", "Write", ("Turns._turn", "Agent.note")),
+        SubStep("turn: log its start", "Write", ("Turns._turn", "AgentLog.append_unsynced")),
         *of("turn", LINE, "Turns._commit"),
         SubStep("turn: log the deliveries", "Write", ("Turns._commit", "EventLog.append_unsynced")),
-        *of("turn, its outbox", LINE, "Turns.take", "Orchestrator.keep"),
+        *of("turn, its outbox", LINE, "Turns.take", "Dispatcher.dispatch_turn"),
     ],
     "terminate": [
         *of("terminate", LINE, "Runtime.terminate"),
-        *of("terminate", RECORD, "Runtime.terminate", "Orchestrator.retire"),
-        *of("complete", RECORD, "Turns.take", "Orchestrator.retire"),
+        *of("terminate", RECORD, "Runtime.terminate", "Dispatcher.retire"),
+        *of("complete", RECORD, "Turns.take", "Dispatcher.retire"),
     ],
     "evict": [
         *of("evict", RECORD, "Pool._has_room", "Pool._evict"),
@@ -101,16 +101,16 @@ WORK: Final[Mapping[str, Sequence[SubStep]]] = {
 }
 
 PASSES: Final[Mapping[str, Sequence[Piece]]] = {
-    "lock": (
+    "lock_root": (
         ("sweep the root", "Unlink", ("sweep_temporaries",)),
         ("fsync of the root", DIRECTORY, ("Root.open",)),
         ("write the epoch", "Write", ("_next_epoch",)),
         ("fsync of the epoch", "Sync", ("_next_epoch",)),
     ),
-    "sweep": (
-        ("fsync of the directory of all", DIRECTORY, ("SessionStore.tidy",)),
-        ("remove a temporary file", "Unlink", ("SessionStore.tidy",)),
-        ("remove an empty directory", "Unlink directory", ("SessionStore.tidy",)),
+    "sweep_sessions": (
+        ("fsync of the directory of all", DIRECTORY, ("SessionStore.sweep",)),
+        ("remove a temporary file", "Unlink", ("SessionStore.sweep",)),
+        ("remove an empty directory", "Unlink directory", ("SessionStore.sweep",)),
     ),
     "open_logs": (
         *within("put damage aside", ATOMIC_WRITE, "put_aside"),
@@ -124,25 +124,25 @@ PASSES: Final[Mapping[str, Sequence[Piece]]] = {
         ("move a pending entry aside", "Rename", ("_dismiss", "move_aside")),
         ("fsync of where it was", DIRECTORY, ("_dismiss", "move_aside")),
     ),
-    "fold": (
+    "apply_logs": (
         ("move a damaged record aside", "Rename", ("examine", "move_aside")),
         ("fsync of where it was", DIRECTORY, ("examine", "move_aside")),
     ),
-    "place": (
+    "place_agents": (
         ("remove a file of an orphan", "Unlink", ("SessionStore.remove",)),
         ("remove its directory", "Unlink directory", ("SessionStore.remove",)),
         ("fsync of the directory of all", DIRECTORY, ("SessionStore.remove",)),
     ),
-    "redo": (
+    "dispatch_promises": (
         *within("a creation", CREATION),
-        *within("the outbox", LINE, "Agent.tell"),
+        *within("the outbox", LINE, "AgentLog.write_queue"),
         *within("a missing", RECORD, "_write_record"),
-        *within("an end", LINE, "_repair", "Agent.commit"),
+        *within("an end", LINE, "_repair", "AgentLog.commit"),
         *within("an end", RECORD, "retire"),
     ),
-    "reclaim": (),
-    "suspend": RECORD,
-    "notify": LINE,
-    "publish": (),
+    "check_database": (),
+    "suspend_sessions": RECORD,
+    "notify_agents": LINE,
+    "publish_report": (),
 }
 """By the name of the pass; those without a piece change nothing on the disk."""

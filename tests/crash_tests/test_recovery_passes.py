@@ -8,7 +8,7 @@ from system.storage.framing import Framing
 from tests.crash_tests.recovery_crashes import PASS_NAMES, Crashes
 from tests.crash_tests.sub_steps import PASSES, must_be_tried, of
 
-READERS = ("reclaim", "publish")
+READERS = ("check_database", "publish_report")
 """Passes that only read the disk."""
 
 
@@ -34,4 +34,4 @@ def _check_pass(name: str, crashes: Crashes) -> None:
         assert name not in crashes.coverage.met
     else:
         assert crashes.checked[name]
-    must_be_tried(of(name, PASSES[name], f"Recovery.{name}"), crashes.coverage)
+    must_be_tried(of(name, PASSES[name], name), crashes.coverage)

@@ -77,9 +77,9 @@ def test_what_a_worker_does_is_done_for_whoever_handed_it_over() -> None:
         store = SessionStore(host)
         record = SessionRecord("5" * 32, "scripted", "", SessionState.ACTIVE)
         made = Agent(host, store, "a", "5" * 32, "log", Framing.FRAMED, History())
-        made.record = record
+        made.log.record = record
         make_durable_directory(host.files, f"agents/{'5' * 32}")
-        await made.save(SessionState.SUSPENDED, b"")
+        await made.log.save(SessionState.SUSPENDED, b"")
 
     world.loop.run_until_complete(careful())
     assert not any(site.is_for("save") for site in watch.sites)
@@ -88,7 +88,7 @@ def test_what_a_worker_does_is_done_for_whoever_handed_it_over() -> None:
     world.kill()
     written = [site for site in watch.sites[before:] if site.is_for("write_atomic")]
     assert len(written) == 5
-    assert all(site.is_for("Agent.save") for site in written)
+    assert all(site.is_for("AgentLog.save") for site in written)
 
 
 def test_what_a_recovery_does_is_done_for_one_of_its_passes() -> None:
@@ -97,10 +97,8 @@ def test_what_a_recovery_does_is_done_for_one_of_its_passes() -> None:
     watch.main = recovery
     world.loop.run_until_complete(recovery)
     world.kill()
-    done = [
-        {name for name in PASS_NAMES if site.is_for(f"Recovery.{name}")} for site in watch.sites
-    ]
-    assert done == [{"lock"}] * 9 + [{"open_logs"}] * 7
+    done = [{name for name in PASS_NAMES if site.is_for(name)} for site in watch.sites]
+    assert done == [{"lock_root"}] * 9 + [{"open_logs"}] * 7
 
 
 def test_the_watch_lets_a_crash_behind_it_happen() -> None:

@@ -22,7 +22,7 @@ from system.host import real_host, run
 from system.ports import Json
 from system.runtime import Runtime
 from system.sessions.session import SessionState
-from system.sessions.store_report import Problem
+from system.sessions.session_problem import Problem
 from system.storage.codec import seal
 from system.storage.line import Line, encode_line
 from tests.meta.source_tree import ROOT

@@ -20,7 +20,7 @@ from system.host import real_host
 from system.recovery.recovery_report import RecoveryReport
 from system.recovery.recovery_text import recovery_text
 from system.root import Root
-from system.sessions.store_report import Problem, SessionProblem
+from system.sessions.session_problem import Problem, SessionProblem
 from system.storage.codec import seal
 from system.storage.log_report import Damage
 from tests.meta.source_tree import ROOT, run_python
@@ -275,7 +275,8 @@ def test_a_recovery_that_put_nothing_right_is_one_line() -> None:
 
 def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
     report = RecoveryReport(
-        epoch=2, sessions=1, living=1, lines=5, unknown_lines=4, torn_bytes=17, redone=3, unkept=2,
+        epoch=2, sessions=1, living=1, lines=5, unknown_lines=4, torn_bytes=17, redone=3,
+        undispatched=2,
         damaged=[Damage("agents/a/events.jsonl", 40, 9, "no seal", tail=False, quarantine="q")],
         missing={"a": ((3, 3), (5, 8)), "0" * 32: ((2, 2),)},
         problems=[
@@ -293,7 +294,7 @@ def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
 
     assert list(recovery_text(report)) == [
         "recovered epoch=2 sessions=1 living=1 lines=5",
-        "  promised lines that were still owed: 3",
+        "  promised lines that were missing in other logs: 3",
         "  of them refused by the disk so far: 2",
         "  conversations that had been open, suspended: 1",
         "  turns that were under way, to be run again: 3",
@@ -321,6 +322,6 @@ def test_everything_that_a_recovery_put_right_is_in_its_words() -> None:
             "start the newer version that has written it (v=9)"
         ),
         "  session c: its parent cannot be found; it counts as a root",
-        "  agent q: it has said something, and nothing of its session is left",
-        "  a conversation is kept that no session knows: agentic: k",
+        "  agent q: it has sent messages, and nothing of its session is left",
+        "  a provider keeps a conversation that no session has: agentic: k",
     ]

@@ -61,7 +61,7 @@ def put_a_directory_in_its_place(log: Path) -> None:
     [
         (damage_the_line_that_says_who_it_is, "too little of its log is left"),
         (empty, "too little of its log is left"),
-        (remove, "it has said something, and nothing of its session is left"),
+        (remove, "it has sent messages, and nothing of its session is left"),
         (put_a_newer_line_in, "start the newer version that has written it"),
         (put_a_directory_in_its_place, "it is no regular file"),
     ],

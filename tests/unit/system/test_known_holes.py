@@ -11,8 +11,8 @@ import pytest
 
 from system.errors import LogStopped, StorageFull
 from system.sessions.session import SessionRecord, SessionState, encode_record
+from system.sessions.session_problem import Problem, SessionProblem
 from system.sessions.session_store import SessionStore
-from system.sessions.store_report import Problem
 from system.storage.framing import Framing
 from system.storage.log_report import PendingVerdict
 from tests.unit.system.faulty_files import FaultyHost
@@ -86,10 +86,13 @@ def test_r8_one_unreadable_record_does_not_stop_the_others(here: FaultyHost, bad
     here.write(f"agents/{'a' * 32}/session.json", bad)
     here.write(f"agents/{'b' * 32}/session.json", encode_record(good))
 
-    report = SessionStore(here.host).recover()
+    store = SessionStore(here.host)
 
-    assert report.records == (good,)
-    assert [each.problem for each in report.problems] == [Problem.DAMAGED]
+    damaged = store.examine("a" * 32)
+
+    assert isinstance(damaged, SessionProblem)
+    assert damaged.problem is Problem.DAMAGED
+    assert store.examine("b" * 32) == good
 
 
 @both_framings
@@ -108,9 +111,9 @@ def test_r9_a_region_that_was_never_written_is_reported_and_contained(
 
 
 def test_r18_the_entry_of_a_new_session_in_its_parent_is_durable(here: FaultyHost) -> None:
-    SessionStore(here.host).create("scripted", "m")
+    SessionStore(here.host).add(SessionRecord("1" * 32, "scripted", "m", SessionState.ACTIVE))
 
-    made = here.files.calls.index(f"mkdir agents/{1:032x}")
+    made = here.files.calls.index(f"mkdir agents/{'1' * 32}")
     assert here.files.calls[made + 1] == "sync_dir agents"
 
 

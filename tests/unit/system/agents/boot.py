@@ -5,7 +5,7 @@ from __future__ import annotations
 from system.agents import event
 from system.ports import JsonObject
 from system.runtime import Runtime
-from system.sessions.store_report import Problem
+from system.sessions.session_problem import Problem
 from tests.unit.system.agents.room import ADA, Room
 
 END: tuple[str, JsonObject] = (

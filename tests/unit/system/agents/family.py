@@ -49,7 +49,7 @@ class Turn:
 
     def __init__(self, tools: TurnTools) -> None:
         self.tools = tools
-        self.effects = tools.effects
+        self.draft = tools.draft
         self._calls = 0
 
     def call(self, tool: str, /, **arguments: Json) -> JsonObject:
@@ -64,5 +64,5 @@ class Turn:
     def sent(self) -> list[tuple[str, str, Any]]:
         return [
             (message.recipient, message.kind.value, message.payload)
-            for message in self.effects.outbox
+            for message in self.draft.outbox
         ]

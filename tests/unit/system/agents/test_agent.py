@@ -8,7 +8,7 @@ import errno
 import pytest
 
 from system.agents import event
-from system.agents.agent import Owed
+from system.agents.agent_log import QueuedLine
 from system.errors import AgentStopped, IllegalTransition, LogStopped, UnknownAgent
 from system.sessions.session import SessionState
 from tests.unit.system.agents.room import ADA, BOB, ONE, Room, born, enqueued, message, record_of
@@ -20,8 +20,8 @@ def opened() -> tuple[Room, str]:
     return room, room.create("Ada")
 
 
-def owed(message_id: str) -> Owed:
-    return Owed(message_id, event.MESSAGE_ENQUEUED, message(message_id, BOB, ADA))
+def owed(message_id: str) -> QueuedLine:
+    return QueuedLine(message_id, event.MESSAGE_ENQUEUED, message(message_id, BOB, ADA))
 
 
 def test_an_agent_that_is_known_only_by_its_id_is_called_by_it(room: Room) -> None:
@@ -30,20 +30,20 @@ def test_an_agent_that_is_known_only_by_its_id_is_called_by_it(room: Room) -> No
     agent = room.runtime._orchestrator.new_agent(ADA, ONE)
 
     assert (agent.name(), agent.alive, agent.runnable) == (ADA, True, False)
-    agent.close()
+    agent.log.close()
 
 
 def test_everything_that_is_owed_goes_behind_one_barrier() -> None:
     room, ada = opened()
     agent = room.agent(ada)
-    agent.owed = {key: owed(key) for key in ("m1", "m2", "m3")}
+    agent.log.queue = {key: owed(key) for key in ("m1", "m2", "m3")}
     room.files.calls.clear()
 
-    room.run(agent.tell())
+    room.run(agent.log.write_queue())
 
     assert [call.split()[0] for call in room.files.calls] == ["append", "fdatasync"]
     assert list(agent.history.pending) == ["m1", "m2", "m3"]
-    assert agent.owed == {}
+    assert agent.log.queue == {}
 
 
 def test_what_is_owed_while_an_append_runs_waits_for_the_next_one() -> None:
@@ -51,13 +51,13 @@ def test_what_is_owed_while_an_append_runs_waits_for_the_next_one() -> None:
     agent = room.agent(ada)
 
     async def both() -> None:
-        agent.owed["m1"] = owed("m1")
-        first = asyncio.ensure_future(agent.tell())
+        agent.log.queue["m1"] = owed("m1")
+        first = asyncio.ensure_future(agent.log.write_queue())
         await asyncio.sleep(0)
-        agent.owed["m2"] = owed("m2")
+        agent.log.queue["m2"] = owed("m2")
         await first
-        assert list(agent.owed) == ["m2"]
-        await agent.tell()
+        assert list(agent.log.queue) == ["m2"]
+        await agent.log.write_queue()
 
     room.run(both())
 
@@ -67,14 +67,14 @@ def test_what_is_owed_while_an_append_runs_waits_for_the_next_one() -> None:
 def test_what_the_disk_refused_stays_owed() -> None:
     room, ada = opened()
     agent = room.agent(ada)
-    agent.owed["m"] = owed("m")
+    agent.log.queue["m"] = owed("m")
     room.files.fail("append", "events.jsonl", errno.EIO)
 
     with pytest.raises(OSError, match="Input/output error"):
-        room.run(agent.tell())
+        room.run(agent.log.write_queue())
 
-    assert list(agent.owed) == ["m"]
-    assert agent.stopped == ""
+    assert list(agent.log.queue) == ["m"]
+    assert agent.log.stopped == ""
 
 
 def test_an_agent_that_has_ended_or_stopped_is_told_nothing() -> None:
@@ -82,11 +82,12 @@ def test_an_agent_that_has_ended_or_stopped_is_told_nothing() -> None:
     agent = room.agent(ada)
     agent.history.ended = "operator"
     with pytest.raises(UnknownAgent):
-        room.run(agent.tell())
-    agent.stopped = "its barrier failed"
+        room.run(agent.log.write_queue())
+    agent.history.ended = ""
+    agent.log.stopped = "its barrier failed"
 
     with pytest.raises(AgentStopped):
-        room.run(agent.tell())
+        room.run(agent.log.write_queue())
 
 
 def test_a_note_whose_remains_cannot_be_removed_stops_the_agent() -> None:
@@ -98,19 +99,19 @@ def test_a_note_whose_remains_cannot_be_removed_stops_the_agent() -> None:
         fault.ending = "events.jsonl"
 
     with pytest.raises(LogStopped):
-        room.run(agent.note([(event.SUSPEND_RESULT, {"state_size": 0})]))
+        room.run(agent.log.append_unsynced([(event.SUSPEND_RESULT, {"state_size": 0})]))
 
-    assert "a partial line could not be removed" in agent.stopped
+    assert "a partial line could not be removed" in agent.log.stopped
 
 
 def test_the_log_of_an_agent_that_is_stopped_is_closed_as_it_is() -> None:
     room, ada = opened()
     agent = room.agent(ada)
-    room.run(agent.note([(event.SUSPEND_RESULT, {"state_size": 0})]))
-    agent.stopped = "its barrier failed"
+    room.run(agent.log.append_unsynced([(event.SUSPEND_RESULT, {"state_size": 0})]))
+    agent.log.stopped = "its barrier failed"
     room.files.calls.clear()
 
-    room.run(agent.rest())
+    room.run(agent.log.park())
 
     assert [call for call in room.files.calls if "sync" in call] == []
 
@@ -119,7 +120,7 @@ def test_lines_that_turn_out_to_be_there_already_cost_nothing() -> None:
     room, ada = opened()
     room.files.calls.clear()
 
-    room.run(room.agent(ada).commit(list))
+    room.run(room.agent(ada).log.commit(list))
 
     assert room.files.calls == []
 
@@ -127,10 +128,10 @@ def test_lines_that_turn_out_to_be_there_already_cost_nothing() -> None:
 def test_a_record_that_says_so_already_is_not_written() -> None:
     room, ada = opened()
     agent = room.agent(ada)
-    assert agent.record is not None
+    assert agent.log.record is not None
     room.files.calls.clear()
 
-    room.run(agent.save(SessionState.ACTIVE, agent.record.provider_state_blob))
+    room.run(agent.log.save(SessionState.ACTIVE, agent.log.record.provider_state_blob))
 
     assert room.files.calls == []
 
@@ -139,19 +140,19 @@ def test_a_record_of_the_same_state_may_get_another_blob() -> None:
     room, ada = opened()
     agent = room.agent(ada)
 
-    room.run(agent.save(SessionState.ACTIVE, b"new"))
+    room.run(agent.log.save(SessionState.ACTIVE, b"new"))
 
-    assert agent.record is not None
-    assert agent.record.provider_state_blob == b"new"
+    assert agent.log.record is not None
+    assert agent.log.record.provider_state_blob == b"new"
 
 
 def test_an_agent_that_has_ended_for_good_becomes_nothing_else() -> None:
     room, ada = opened()
     agent = room.agent(ada)
-    room.run(agent.save(SessionState.TERMINATED, b""))
+    room.run(agent.log.save(SessionState.TERMINATED, b""))
 
     with pytest.raises(IllegalTransition, match="it is TERMINATED and cannot become ACTIVE"):
-        room.run(agent.save(SessionState.ACTIVE, b""))
+        room.run(agent.log.save(SessionState.ACTIVE, b""))
 
 
 def test_a_record_that_the_disk_had_refused_is_written_with_the_next_state(room: Room) -> None:
@@ -160,7 +161,7 @@ def test_a_record_that_the_disk_had_refused_is_written_with_the_next_state(room:
     room.open(start=False)
     assert not room.exists(record_of(ONE))
 
-    room.run(room.agent(ADA).save(SessionState.ACTIVE, b"blob"))
+    room.run(room.agent(ADA).log.save(SessionState.ACTIVE, b"blob"))
 
     assert room.state(ONE) == "ACTIVE"
 
@@ -172,7 +173,7 @@ def test_two_states_of_one_record_are_written_one_after_the_other(room: Room) ->
 
     async def both() -> None:
         await asyncio.gather(
-            agent.save(SessionState.ACTIVE, b""), agent.save(SessionState.SUSPENDED, b"")
+            agent.log.save(SessionState.ACTIVE, b""), agent.log.save(SessionState.SUSPENDED, b"")
         )
 
     room.run(both())
@@ -184,9 +185,9 @@ def test_the_record_of_a_newer_version_is_left_as_it_is(room: Room) -> None:
     room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA)])
     room.open(start=False)
     agent = room.agent(ADA)
-    agent.record, agent.foreign_record = None, True
+    agent.log.record, agent.log.foreign_record = None, True
     before = room.read(record_of(ONE))
 
-    room.run(agent.save(SessionState.TERMINATED, b""))
+    room.run(agent.log.save(SessionState.TERMINATED, b""))
 
     assert room.read(record_of(ONE)) == before

@@ -8,7 +8,7 @@ import pytest
 
 from system.agents.provider_state import ProviderState
 from system.sessions.session import SessionState
-from system.sessions.store_report import Problem
+from system.sessions.session_problem import Problem
 from tests.unit.system.agents.boot import END, problems, recovered
 from tests.unit.system.agents.damage import remove, spoil
 from tests.unit.system.agents.fake_provider import play

@@ -198,7 +198,7 @@ def test_who_is_told_while_its_end_is_being_written_answers_all_the_same() -> No
     gate = asyncio.Event()
 
     async def hold() -> None:
-        async with agent.lock:
+        async with agent.log.lock:
             await gate.wait()
 
     holding = room.world.loop.create_task(hold())

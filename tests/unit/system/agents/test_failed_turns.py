@@ -86,8 +86,8 @@ def test_a_provider_that_does_not_answer_in_time_has_failed() -> None:
     ("piece", "reason"),
     [
         (7, "the provider's answer is not text"),
-        ("\ud800", "what the provider answered cannot be kept: "),
-        ("x" * (16 << 20), "what the provider answered cannot be kept: "),
+        ("\ud800", "the provider's answer cannot be kept: "),
+        ("x" * (16 << 20), "the provider's answer cannot be kept: "),
     ],
     ids=["no text", "lone surrogate", "too large"],
 )

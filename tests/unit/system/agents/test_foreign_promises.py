@@ -6,7 +6,7 @@ import pytest
 
 from system.agents import event
 from system.ports import JsonObject
-from system.sessions.store_report import Problem
+from system.sessions.session_problem import Problem
 from tests.unit.system.agents.boot import problems, recovered
 from tests.unit.system.agents.room import (
     ADA,

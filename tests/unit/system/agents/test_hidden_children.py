@@ -106,6 +106,6 @@ def test_a_child_whose_parent_cannot_be_read_cannot_complete(room: Room) -> None
     room.say(BOB, play(("complete", {"result": 1})))
 
     assert room.provider.results == [
-        {"error": "the parent of this agent cannot be read, and would not be told"}
+        {"error": "the parent of this agent cannot be read, and would not get its result"}
     ]
     assert room.named("Bob").alive

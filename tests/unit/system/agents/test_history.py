@@ -6,6 +6,7 @@ import pytest
 
 from system.agents import event
 from system.agents.history import AgentFacts, History, SessionFacts
+from system.agents.turn_complete import Reminder
 from system.ports import Exchange, Json, JsonObject
 from system.storage.line import Line
 from tests.unit.system.agents.room import (
@@ -96,7 +97,9 @@ def test_a_dead_message_is_one_of_which_its_sender_must_be_told() -> None:
     history = folded(said("m"), (event.MESSAGE_DEAD, {"message_id": "m", "reason": "poison"}))
 
     assert list(history.pending) == []
-    assert [(kept.message_id, why) for kept, why in history.unkept.values()] == [("m", "poison")]
+    assert [(kept.message_id, why) for kept, why in history.unreachable.values()] == [
+        ("m", "poison")
+    ]
 
 
 def test_every_start_of_a_turn_counts_as_a_presentation() -> None:
@@ -141,7 +144,7 @@ def test_a_completed_turn_keeps_what_it_promises_and_who_answered() -> None:
 
     history = folded(turn)
 
-    assert history.completed == [turn[1]]
+    assert [turn.data() for turn in history.completed] == [turn[1]]
     assert history.identity == "c9"
 
 
@@ -182,7 +185,7 @@ def test_a_reminder_is_active_until_it_is_cancelled_or_has_come() -> None:
 
     history = folded(*reminders)
 
-    assert history.reminders == {"r3": (3, "three")}
+    assert history.reminders == {"r3": Reminder("r3", 3, "three")}
     assert list(history.pending) == ["r1"]
 
 
@@ -248,7 +251,7 @@ def test_a_completing_turn_ends_the_agent_and_returns_what_it_names() -> None:
     assert history.ended == "completed"
     assert not history.termination_logged
     assert list(history.pending) == []
-    assert list(history.unkept) == ["late"]
+    assert list(history.unreachable) == ["late"]
 
 
 def test_an_end_by_the_operator_returns_everything_that_was_pending() -> None:
@@ -256,7 +259,7 @@ def test_an_end_by_the_operator_returns_everything_that_was_pending() -> None:
 
     assert history.ended == "operator"
     assert history.termination_logged
-    assert [(kept.message_id, why) for kept, why in history.unkept.values()] == [
+    assert [(kept.message_id, why) for kept, why in history.unreachable.values()] == [
         ("m", "the recipient has ended")
     ]
 
@@ -300,13 +303,14 @@ def test_members_that_should_be_lists_of_objects_and_are_not_promise_nothing() -
     assert (history.subscriptions, history.reminders, history.metadata) == ({}, {}, {})
 
 
-def test_a_provider_that_is_no_object_leaves_the_identity_alone() -> None:
-    history = folded(*born(ADA, "Ada", identity="c1"), completed("t", provider=None))
-
-    assert history.identity == "c1"
+def test_a_turn_whose_provider_is_no_object_is_of_another_version() -> None:
+    with pytest.raises(KeyError):
+        folded(*born(ADA, "Ada", identity="c1"), completed("t", provider=None))
 
 
 def test_a_spawn_is_kept_as_it_was_promised() -> None:
     child = spawned(BOB, "5" * 32, "Bob")
 
-    assert folded(completed("t", spawned=[child])).completed[0]["spawned"] == [child]
+    (turn,) = folded(completed("t", spawned=[child])).completed
+
+    assert [spawn.data() for spawn in turn.outbox.spawned] == [child]

@@ -19,7 +19,7 @@ def with_late_notice() -> tuple[Room, str, asyncio.Event]:
     room.provider.hooks["send"] = gate.wait
     room.files.fail("append", log_of(session_id), errno.ENOSPC)
     room.open()
-    assert room.runtime.report.unkept == 1
+    assert room.runtime.report.undispatched == 1
     room.settle(3)
     assert room.events(session_id)[-2:] == ["turn.start", "message.enqueued"]
     return room, ada, gate

@@ -28,13 +28,13 @@ def test_a_message_comes_back_from_its_data_with_every_member() -> None:
         "reply_to": "before",
         "metadata": {"tone": "kind"},
     }
-    assert Message.of_data(HELLO.data()) == HELLO
+    assert Message.from_data(HELLO.data()) == HELLO
 
 
 def test_a_message_that_answers_nothing_comes_back_so() -> None:
     alone = Message("m", "ada", "bob", MessageKind.POKE, None, "then")
 
-    assert Message.of_data(alone.data()) == alone
+    assert Message.from_data(alone.data()) == alone
 
 
 def test_an_error_goes_back_to_the_sender_in_the_name_of_who_was_not_reached() -> None:

@@ -18,9 +18,9 @@ def test_a_message_goes_to_the_parent_a_sibling_or_a_child(family: Family, to: s
     result = turn.call("send_message", to=to, payload="hello", reply_to="m")
 
     assert turn.sent() == [(family.id(to), "text", "hello")]
-    assert result == {"message_id": turn.effects.outbox[0].message_id}
-    assert turn.effects.outbox[0].reply_to == "m"
-    assert turn.effects.outbox[0].sender == family.id("Bob")
+    assert result == {"message_id": turn.draft.outbox[0].message_id}
+    assert turn.draft.outbox[0].reply_to == "m"
+    assert turn.draft.outbox[0].sender == family.id("Bob")
 
 
 def test_a_message_may_name_its_recipient_by_id(family: Family) -> None:
@@ -42,7 +42,7 @@ def test_a_message_to_anybody_else_is_refused(family: Family, to: str) -> None:
     turn = family.turn("Bob")
 
     assert turn.error("send_message", to=to, payload="hello") == f"{to!r} {NEAR}"
-    assert turn.effects.outbox == []
+    assert turn.draft.outbox == []
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_message_that_cannot_be_written_down_is_refused(
     turn = family.turn("Bob")
 
     assert turn.error("send_message", **arguments) == refusal
-    assert turn.effects.outbox == []
+    assert turn.draft.outbox == []
 
 
 def test_a_poke_has_no_payload(family: Family) -> None:
@@ -89,7 +89,7 @@ def test_a_broadcast_reaches_every_child_and_sibling_and_nobody_else(family: Fam
         (child, "text", "all"),
         (family.id("Eve"), "text", "all"),
     ]
-    assert result == {"message_ids": [message.message_id for message in turn.effects.outbox]}
+    assert result == {"message_ids": [message.message_id for message in turn.draft.outbox]}
 
 
 def test_a_broadcast_that_nobody_hears_is_refused_for_its_payload_all_the_same(
@@ -116,5 +116,5 @@ def test_the_inbox_shows_what_arrived_during_the_turn_once(family: Family, room:
             "payload": "second", "reply_to": None,
         }
     ]  # fmt: skip
-    assert turn.effects.presented == [first, second]
+    assert turn.draft.presented == [first, second]
     assert turn.call("check_inbox") == {"messages": []}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from system.sessions.session import SessionState
-from system.sessions.store_report import Problem
+from system.sessions.session_problem import Problem
 from tests.unit.system.agents.boot import problems, recovered
 from tests.unit.system.agents.room import (
     ADA,

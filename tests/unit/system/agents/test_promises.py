@@ -175,7 +175,7 @@ def test_a_promise_that_the_disk_refuses_is_told_and_kept_later(room: Room) -> N
 
     recovered(room)
 
-    assert room.runtime.report.unkept == 1
+    assert room.runtime.report.undispatched == 1
     assert room.to_user() == []
     room.settle(1)
     assert room.to_user() == [("text", "hello")]

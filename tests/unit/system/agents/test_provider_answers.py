@@ -154,7 +154,7 @@ def test_a_conversation_that_is_suspended_with_no_bytes_is_kept_without_a_blob(
 
 def kept(room: Room, agent_id: str) -> ProviderState:
     """What the record says of the conversation."""
-    record = room.agent(agent_id).record
+    record = room.agent(agent_id).log.record
     assert record is not None
     return ProviderState.of_encoded(record.provider_state_blob)
 

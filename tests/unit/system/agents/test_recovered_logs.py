@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from system.runtime import Options
-from system.sessions.store_report import Problem
+from system.sessions.session_problem import Problem
 from system.storage.codec import seal
 from system.storage.framing import Framing
 from system.storage.line import Line, encode_line

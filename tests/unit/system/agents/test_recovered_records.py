@@ -6,7 +6,7 @@ import errno
 
 from system.agents.provider_state import ProviderState
 from system.sessions.session import SessionState
-from system.sessions.store_report import Problem
+from system.sessions.session_problem import Problem
 from system.storage.codec import seal
 from tests.unit.system.agents.boot import END, problems, recovered
 from tests.unit.system.agents.room import (
@@ -25,7 +25,7 @@ def test_a_record_that_is_missing_is_written_from_the_log(room: Room) -> None:
     recovered(room)
 
     assert room.state(ONE) == "SUSPENDED"
-    kept = room.agent(ADA).record
+    kept = room.agent(ADA).log.record
     assert kept is not None
     assert ProviderState.of_encoded(kept.provider_state_blob) == ProviderState("c7")
     assert problems(room) == [(ONE, Problem.NO_RECORD)]
@@ -87,7 +87,7 @@ def test_a_session_that_was_active_is_suspended(room: Room) -> None:
 
     assert room.runtime.report.suspended == [ONE]
     assert room.state(ONE) == "SUSPENDED"
-    kept = room.agent(ADA).record
+    kept = room.agent(ADA).log.record
     assert kept is not None
     assert kept.provider_state_blob == blob
 
@@ -101,7 +101,7 @@ def test_the_record_keeps_no_blob_that_is_older_than_its_log(room: Room) -> None
 
     room.say(ADA, "hello")
 
-    kept = room.agent(ADA).record
+    kept = room.agent(ADA).log.record
     assert kept is not None
     assert ProviderState.of_encoded(kept.provider_state_blob) == ProviderState("c1")
     assert room.provider.blobs == [b""]

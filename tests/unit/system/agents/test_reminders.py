@@ -100,8 +100,8 @@ def test_a_reminder_that_is_cancelled_while_it_waits_for_its_log_never_comes() -
     cancel = play(("cancel_reminder", {"reminder_id": reminder_id}))
 
     async def hold_the_log_until_it_is_due() -> None:
-        await agent.lock.acquire()
-        room.world.loop.call_later(6, agent.lock.release)
+        await agent.log.lock.acquire()
+        room.world.loop.call_later(6, agent.log.lock.release)
 
     # The commit of the turn waits in front of the reminder.
     room.provider.hooks["sent"] = hold_the_log_until_it_is_due

@@ -53,7 +53,7 @@ def test_a_conversation_that_is_lost_is_created_from_the_log() -> None:
         if line.event == "session.restored"
     ]
     assert restored == ["c1"]
-    kept = room.agent(bob).record
+    kept = room.agent(bob).log.record
     assert kept is not None
     assert ProviderState.of_encoded(kept.provider_state_blob) == ProviderState("c1")
     room.calm()
@@ -68,7 +68,7 @@ def test_the_identity_of_a_conversation_is_durable_before_anything_is_said_to_it
     kim = room.named("Kim").agent_id
     room.reopen(start=False)
 
-    kept = room.agent(kim).record
+    kept = room.agent(kim).log.record
     assert kept is not None
     assert ProviderState.of_encoded(kept.provider_state_blob).identity == "c2"
     assert room.agent(kim).history.identity == "c2"

@@ -110,7 +110,7 @@ def test_an_agent_that_is_still_being_born_is_not_shown(room: Room) -> None:
 
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
     for call in (room.runtime.send(bob, "hello"), room.runtime.suspend(bob)):
-        with pytest.raises(AgentStopped, match="it was never born"):
+        with pytest.raises(AgentStopped, match="it was never created"):
             room.run(call)
 
 
@@ -120,7 +120,7 @@ def test_an_agent_that_is_gated_by_the_log_of_a_life_before_stays_so(room: Room)
     ada = room.create("Ada")
     control: JsonObject = {"control_id": "g", "by": "x"}
     permit: JsonObject = {"control_id": "p", "by": "x"}
-    room.run(room.agent(ada).commit(
+    room.run(room.agent(ada).log.commit(
         lambda: [(event.GATE, control), (event.PERMIT_TURN, permit)]
     ))  # fmt: skip
 

@@ -19,7 +19,7 @@ def test_a_suspension_keeps_a_blob_with_its_date_and_its_size_is_noted() -> None
 
     room.run(room.runtime.suspend(bob))
 
-    kept = room.agent(bob).record
+    kept = room.agent(bob).log.record
     assert kept is not None
     assert ProviderState.of_encoded(kept.provider_state_blob) == ProviderState(
         "c2", 1, b"blob of c2"
@@ -92,7 +92,7 @@ def test_a_suspension_that_the_provider_refuses_keeps_no_blob() -> None:
 
     room.run(room.runtime.suspend(bob))
 
-    kept = room.agent(bob).record
+    kept = room.agent(bob).log.record
     assert kept is not None
     assert ProviderState.of_encoded(kept.provider_state_blob) == ProviderState("c2")
     assert state(room, bob) == "SUSPENDED"

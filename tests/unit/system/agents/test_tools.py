@@ -19,7 +19,7 @@ def test_a_call_that_comes_twice_is_done_once_and_answered_twice(family: Family)
     other = tools.call("other", "send_message", arguments)
 
     assert again == first != other
-    assert len(tools.effects.outbox) == 2
+    assert len(tools.draft.outbox) == 2
 
 
 def test_a_refusal_that_comes_twice_stays_a_refusal(family: Family) -> None:

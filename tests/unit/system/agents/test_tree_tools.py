@@ -17,7 +17,7 @@ def test_a_spawned_child_inherits_what_is_not_said(family: Family) -> None:
 
     child = turn.call("spawn_agent", name="Kim")["agent_id"]
 
-    spawn = turn.effects.spawned[str(child)]
+    spawn = turn.draft.spawned[str(child)]
     assert (spawn.name, spawn.instructions, spawn.provider, spawn.model) == (
         "Kim", "", "scripted", "",
     )  # fmt: skip
@@ -28,7 +28,7 @@ def test_a_spawned_child_has_what_is_said(family: Family) -> None:
     turn = family.turn("Bob")
     turn.call("spawn_agent", name="Kim", instructions="sing", provider="scripted", model="small")
 
-    (spawn,) = turn.effects.spawned.values()
+    (spawn,) = turn.draft.spawned.values()
     assert (spawn.instructions, spawn.provider, spawn.model) == ("sing", "scripted", "small")
 
 
@@ -42,8 +42,8 @@ def test_a_spawned_child_can_be_addressed_in_the_same_turn(family: Family) -> No
     turn.call("subscribe", name="Kim")
 
     assert [to for to, _kind, _payload in turn.sent()] == [child, child]
-    assert [control["target"] for control in turn.effects.controls] == [child]
-    assert [added["target"] for added in turn.effects.subscribed] == [child]
+    assert [control.target for control in turn.draft.controls] == [child]
+    assert [added.target for added in turn.draft.subscribed] == [child]
     assert turn.error("inspect_agent", name="Kim") == "it cannot be inspected"
 
 
@@ -67,7 +67,7 @@ def test_a_spawn_that_cannot_be_is_refused(
     turn = family.turn("Bob")
 
     assert turn.error("spawn_agent", **arguments) == refusal
-    assert turn.effects.spawned == {}
+    assert turn.draft.spawned == {}
 
 
 def test_a_name_that_a_running_turn_has_promised_is_taken(family: Family) -> None:
@@ -131,7 +131,7 @@ def test_metadata_is_kept_under_its_key(family: Family) -> None:
     turn.call("set_agent_metadata", key="mood", value="sad")
     turn.call("set_agent_metadata", key="empty")
 
-    assert turn.effects.metadata == {"mood": "sad", "empty": None}
+    assert turn.draft.metadata == {"mood": "sad", "empty": None}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_metadata_that_cannot_be_written_down_is_refused(
     turn = family.turn("Eve")
 
     assert turn.error("set_agent_metadata", **arguments) == refusal
-    assert turn.effects.metadata == {}
+    assert turn.draft.metadata == {}
 
 
 def test_a_result_goes_to_the_parent(family: Family) -> None:
@@ -156,7 +156,7 @@ def test_a_result_goes_to_the_parent(family: Family) -> None:
 
     assert turn.call("complete", result=42) == {}
 
-    completion = turn.effects.completion
+    completion = turn.draft.completion
     assert completion is not None
     assert (completion.recipient, completion.kind.value, completion.payload) == (
         family.id("Ada"), "response", 42,
@@ -167,7 +167,7 @@ def test_the_result_of_a_root_goes_to_the_operator(family: Family) -> None:
     turn = family.turn("Rex")
     turn.call("complete")
 
-    completion = turn.effects.completion
+    completion = turn.draft.completion
     assert completion is not None
     assert (completion.recipient, completion.payload) == ("USER", None)
 
@@ -176,7 +176,7 @@ def test_an_agent_with_living_children_cannot_complete(family: Family) -> None:
     turn = family.turn("Bob")
 
     assert turn.error("complete") == "there are living children: Zoe"
-    assert turn.effects.completion is None
+    assert turn.draft.completion is None
 
 
 def test_an_agent_that_has_just_spawned_cannot_complete(family: Family) -> None:
@@ -218,8 +218,8 @@ def test_a_parent_controls_the_turns_of_its_children(family: Family, tool: str) 
 
     assert turn.call(tool, name="Bob") == {}
 
-    (control,) = turn.effects.controls
-    assert (control["target"], control["op"]) == (family.id("Bob"), tool)
+    (control,) = turn.draft.controls
+    assert (control.target, control.op) == (family.id("Bob"), tool)
 
 
 @pytest.mark.parametrize(
@@ -234,4 +234,4 @@ def test_nobody_controls_the_turns_of_others(family: Family, name: str, refusal:
     turn = family.turn("Bob")
 
     assert turn.error("gate", name=name) == refusal
-    assert turn.effects.controls == []
+    assert turn.draft.controls == []

@@ -189,7 +189,7 @@ def test_an_agent_that_is_gated_while_it_waits_for_a_slot_takes_no_turn() -> Non
     room.say(ada, "hello")
     waiting = room.say(bob, "hello")
     control: JsonObject = {"control_id": "c", "by": ada}
-    room.run(room.agent(bob).commit(lambda: [(event.GATE, control)]))
+    room.run(room.agent(bob).log.commit(lambda: [(event.GATE, control)]))
 
     gate.set()
     room.settle()
@@ -206,10 +206,10 @@ def test_an_agent_that_is_ended_while_it_waits_for_its_turn_takes_none() -> None
     held = asyncio.Event()
 
     async def hold() -> None:
-        async with room.agent(ada).turn:
+        async with room.agent(ada).schedule.turn:
             await held.wait()
             ended: JsonObject = {"agent_id": ada, "reason": "operator", "returned": []}
-            await room.agent(ada).commit(lambda: [(event.AGENT_TERMINATED, ended)])
+            await room.agent(ada).log.commit(lambda: [(event.AGENT_TERMINATED, ended)])
 
     task = room.world.loop.create_task(hold())
     room.settle(1)

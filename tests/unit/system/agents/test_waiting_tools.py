@@ -16,10 +16,10 @@ def test_a_reminder_is_due_after_its_delay(family: Family, room: Room) -> None:
 
     result = turn.call("remind_me", delay_ns=SECOND_NS, payload="tea")
 
-    (added,) = turn.effects.reminders
+    (added,) = turn.draft.reminders
     # The clock of the simulated world moves on by a microsecond whenever somebody looks.
-    assert added["due_ns"] == before_ns + SECOND_NS + 1_000
-    assert (added["reminder_id"], added["payload"]) == (result["reminder_id"], "tea")
+    assert added.due_ns == before_ns + SECOND_NS + 1_000
+    assert (added.reminder_id, added.payload) == (result["reminder_id"], "tea")
 
 
 @pytest.mark.parametrize("delay_ns", [-1, 1.5, True, "1", None])
@@ -31,14 +31,14 @@ def test_a_delay_is_a_whole_number_of_nanoseconds_from_now_on(
     refusal = turn.error("remind_me", delay_ns=delay_ns, payload=None)
 
     assert refusal == f"delay_ns={delay_ns!r} is not a number of nanoseconds"
-    assert turn.effects.reminders == []
+    assert turn.draft.reminders == []
 
 
 def test_a_reminder_whose_payload_cannot_be_written_down_is_refused(family: Family) -> None:
     turn = family.turn("Eve")
 
     assert "finite" in turn.error("remind_me", delay_ns=1, payload=float("nan"))
-    assert turn.effects.reminders == []
+    assert turn.draft.reminders == []
 
 
 def test_a_reminder_of_this_turn_or_of_an_earlier_one_is_cancelled_once(
@@ -52,7 +52,7 @@ def test_a_reminder_of_this_turn_or_of_an_earlier_one_is_cancelled_once(
     assert turn.call("cancel_reminder", reminder_id=earlier) == {}
     assert turn.call("cancel_reminder", reminder_id=own) == {}
 
-    assert turn.effects.cancelled == [earlier, own]
+    assert turn.draft.cancelled == [earlier, own]
     assert turn.error("cancel_reminder", reminder_id=own) == f"there is no reminder {own!r}"
     assert turn.error("cancel_reminder", reminder_id=7) == "reminder_id=7 is not a text"
 
@@ -68,7 +68,7 @@ def test_a_subscription_of_this_turn_or_of_an_earlier_one_is_given_up_once(
     assert turn.call("unsubscribe", subscription_id=earlier) == {}
     assert turn.call("unsubscribe", subscription_id=own) == {}
 
-    assert turn.effects.unsubscribed == [earlier, own]
+    assert turn.draft.unsubscribed == [earlier, own]
     assert turn.error("unsubscribe", subscription_id=own) == f"there is no subscription {own!r}"
     assert turn.error("unsubscribe") == "subscription_id=None is not a text"
 
