@@ -16,6 +16,7 @@ from system.agents.agent import Agent
 from system.agents.agent_log import QueuedLine
 from system.agents.dispatcher import Dispatcher
 from system.agents.message import UNANSWERED, USER, Message
+from system.agents.orchestrator import Orchestrator
 from system.agents.outbox import Outbox, Spawn
 from system.errors import StorageError
 from system.ports import ProviderError
@@ -51,27 +52,38 @@ class VolatileUser(Dispatcher):
 
 
 class ForgottenBootstraps(Dispatcher):
-    """R13: a child's first message is in memory alone until its conversation is open."""
+    """R13: a child's first messages are in memory alone until its conversation is open."""
+
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        super().__init__(orchestrator)
+        self._later: dict[str, list[QueuedLine]] = {}
 
     def _enqueue_child(self, parent: Agent, spawn: Spawn) -> None:
         if spawn.agent_id not in self.agents:
             super()._enqueue_child(parent, spawn)
 
-    async def _write(self, agent: Agent) -> None:
+    def enqueue(self, agent: Agent, line: QueuedLine) -> None:
         if agent.log.creation is None:
-            await super()._write(agent)
-            return
-        later, agent.log.queue = agent.log.queue, {}
-        await super()._write(agent)
-        self.orchestrator.task(self._bootstrap(agent, later), f"bootstrap {agent.name()}")
+            super().enqueue(agent, line)
+        else:
+            self._later.setdefault(agent.agent_id, []).append(line)
+            self._due[agent.agent_id] = agent
 
-    async def _bootstrap(self, child: Agent, later: dict[str, QueuedLine]) -> None:
+    async def _write(self, agent: Agent) -> None:
+        await super()._write(agent)
+        if agent.agent_id in self._later:
+            work = self._bootstrap(agent, self._later.pop(agent.agent_id))
+            self.orchestrator.task(work, f"bootstrap {agent.name()}")
+
+    async def _bootstrap(self, child: Agent, lines: list[QueuedLine]) -> None:
         if child.history.session is not None:
             pool = self.orchestrator.multiplexer.pool(child.history.session.provider)
             with suppress(ProviderError, StorageError, OSError):
-                await pool.hold(child)
-                pool.release(child)
-        child.log.queue = {**later, **child.log.queue}
+                async with child.schedule.turn:
+                    await pool.hold(child)
+                    pool.release(child)
+        for line in lines:
+            child.log.enqueue(line)
         await super()._write(child)
 
 

@@ -15,26 +15,21 @@ from system.sessions.session_store import SessionStore
 
 
 class IntolerantStore(SessionStore):
-    """A store in which a record that cannot be read stops everything."""
+    """R8: one unreadable record stops the recovery of all."""
 
     def examine(self, session_id: str) -> SessionRecord:
         return self.load(session_id)
 
 
-def _one_bad_record_stops_all(host: Host) -> SessionStore:
-    """R8: one unreadable record raises out of ``scan`` and ``recover``."""
-    return IntolerantStore(host)
-
-
-def _new_directory_has_no_barrier(host: Host) -> SessionStore:
-    """R18: the barrier is on the directory of the session, never on the one that holds it."""
-    holder = SessionStore(host).directory
-    return SessionStore(replace(host, files=ForgottenBarriers(host.files, holder.__eq__)))
+def _without_parent_barriers(host: Host) -> Host:
+    """R18: the barrier is on the directory of a session, never on its parent."""
+    parent = SessionStore(host).directory
+    return replace(host, files=ForgottenBarriers(host.files, parent.__eq__))
 
 
 one_bad_record_stops_all = Mutant(
     "one unreadable session record stops the recovery of all",
-    partial(SessionStoreTarget, "session-store", _one_bad_record_stops_all),
+    partial(SessionStoreTarget, "session-store", store=IntolerantStore),
     (
         NotContained,
         UnreadableAfterCrash,
@@ -42,7 +37,7 @@ one_bad_record_stops_all = Mutant(
 )
 new_directory_has_no_barrier = Mutant(
     "the entry of a new session's directory is never made durable",
-    partial(SessionStoreTarget, "session-store", _new_directory_has_no_barrier),
+    partial(SessionStoreTarget, "session-store", change_host=_without_parent_barriers),
     (
         LostAck,
         SilentEmpty,

@@ -46,9 +46,6 @@ _KNOWN: Final = re.compile(r"events\.jsonl|session\.json(\.quarantine\.\d+)?")
 _NEXT: Final = {SessionState.ACTIVE: SessionState.SUSPENDED}
 
 
-MakeStore = Callable[[Host], SessionStore]
-
-
 class SessionStoreTarget(SystemTarget):
     """The records of one root and their shadow. The field ``model`` names a creation.
 
@@ -60,9 +57,15 @@ class SessionStoreTarget(SystemTarget):
     changed_by_boot = frozenset(("/runtime.lock",))
     expected_marks: Sequence[str] = (*COMMON_MARKS, ACTIVE_SUSPENDED, QUARANTINED)
 
-    def __init__(self, tag: str, make_store: MakeStore) -> None:
+    def __init__(
+        self,
+        tag: str,
+        store: type[SessionStore] = SessionStore,
+        change_host: Callable[[Host], Host] | None = None,
+    ) -> None:
         self.tag = tag
-        self._make_store = make_store
+        self._store_class = store
+        self._change_host = change_host
         self._shadow = ShadowSessions()
         self._ids: list[str] = []
         self._created = 0
@@ -87,7 +90,9 @@ class SessionStoreTarget(SystemTarget):
 
     def recover(self, host: Host) -> None:
         """Run the runtime's recovery; a damaged record must not stop it."""
-        store = self._make_store(host)
+        if self._change_host is not None:
+            host = self._change_host(host)
+        store = self._store_class(host)
         orchestrator = Orchestrator(host, store, Multiplexer({}, 1), Framing.FRAMED)
         failure: StorageError
         try:
@@ -273,4 +278,4 @@ def _stored(record: SessionRecord) -> StoredSession:
 
 def session_store() -> SessionStoreTarget:
     """Return the system's own session store."""
-    return SessionStoreTarget("session-store", SessionStore)
+    return SessionStoreTarget("session-store")
