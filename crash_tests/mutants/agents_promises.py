@@ -11,7 +11,7 @@ from oracles.runtime.violations import (
     LostSpawn,
     UnfinishedTermination,
 )
-from oracles.violation import InvalidState, LostAck, OutOfSync, Starved, TornRecord
+from oracles.violation import InvalidState, LostAck, OutOfSync, Reordered, Starved, TornRecord
 from system.agents.agent import Agent
 from system.agents.agent_log import QueuedLine
 from system.agents.dispatcher import Dispatcher
@@ -63,26 +63,27 @@ class ForgottenBootstraps(Dispatcher):
             super()._enqueue_child(parent, spawn)
 
     def enqueue(self, agent: Agent, line: QueuedLine) -> None:
-        if agent.log.creation is None:
-            super().enqueue(agent, line)
-        else:
-            self._later.setdefault(agent.agent_id, []).append(line)
+        if agent.log.creation is not None:
+            self._later.setdefault(agent.agent_id, [])
+        if agent.agent_id in self._later:
+            self._later[agent.agent_id].append(line)
             self._due[agent.agent_id] = agent
+        else:
+            super().enqueue(agent, line)
 
     async def _write(self, agent: Agent) -> None:
         await super()._write(agent)
         if agent.agent_id in self._later:
-            work = self._bootstrap(agent, self._later.pop(agent.agent_id))
-            self.orchestrator.task(work, f"bootstrap {agent.name()}")
+            self.orchestrator.task(self._bootstrap(agent), f"bootstrap {agent.name()}")
 
-    async def _bootstrap(self, child: Agent, lines: list[QueuedLine]) -> None:
+    async def _bootstrap(self, child: Agent) -> None:
         if child.history.session is not None:
             pool = self.orchestrator.multiplexer.pool(child.history.session.provider)
             with suppress(ProviderError, StorageError, OSError):
                 async with child.schedule.turn:
                     await pool.hold(child)
                     pool.release(child)
-        for line in lines:
+        for line in self._later.pop(child.agent_id, ()):
             child.log.enqueue(line)
         await super()._write(child)
 
@@ -104,7 +105,7 @@ messages_to_user_are_volatile = RuntimeParts(dispatcher=VolatileUser).mutant(
     "messages to USER are volatile", LostAck, LostMessage
 )
 bootstrap_is_volatile = RuntimeParts(dispatcher=ForgottenBootstraps).mutant(
-    "a child's first message is volatile", LostSpawn, LostMessage, Starved
+    "a child's first message is volatile", LostSpawn, LostMessage, Reordered, Starved
 )
 ended_sessions_stay_suspended = RuntimeParts(dispatcher=EndlessSessions).mutant(
     "the record of an agent that has ended stays as it was",
