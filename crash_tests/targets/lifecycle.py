@@ -21,7 +21,6 @@ from oracles.violation import Starved
 from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
-from sim.world import World
 from system.agents.dispatcher import Dispatcher
 from system.agents.message import USER
 from system.agents.multiplexer import Multiplexer

@@ -184,7 +184,8 @@ class RuntimeTarget(AgentsTarget):
                 self.marks.reach(NESTED_CRASH_WITH_AGENTS)
             raise
         report = self._runtime.report
-        if self.fault_plan and (report.problems or report.undispatched or is_stopped(self._runtime)):
+        incomplete = report.problems or report.undispatched or is_stopped(self._runtime)
+        if self.fault_plan and incomplete:
             # A partial recovery is right under a fault, but only a complete one can be checked.
             raise OSError(EIO, "a fault has made the recovery incomplete")
 
