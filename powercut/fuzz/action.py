@@ -109,6 +109,7 @@ def weighted(choices: Choices, label: str, kinds: Sequence[ActionKind]) -> Actio
     """Choose one of ``kinds`` by weight; the first is the simplest."""
     if isinstance(choices, KindChoices):
         return choices.kind(label, kinds)
+    assert all(kind.weight > 0 for kind in kinds)
     number = choices.integer(label, 1, sum(kind.weight for kind in kinds))
     for kind in kinds:
         number -= kind.weight

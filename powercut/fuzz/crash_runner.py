@@ -226,6 +226,7 @@ class CrashRunner:
 
     def _recover(self, host: object) -> Exception | None:
         """Let the target recover; return its exception, unless that is the planned crash."""
+        assert self.world.alive
         try:
             failure = failure_of(lambda: self.target.recover(host))
         except (SimulatedCrash, PowerOff):

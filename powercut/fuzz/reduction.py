@@ -32,7 +32,7 @@ def reduced(failed: TargetRun, seconds: float = SECONDS) -> TargetRun:
     It takes about ``seconds`` of processor time: the trial during which they end is
     completed.
     """
-    assert failed.failure is not None
+    assert failed.failure is not None, "only a failed run can be reduced"
     deadline = time.process_time() + seconds
     run = without_steps(failed, deadline - seconds * (1 - _FIRST_PART))
     run = _simplified(run, deadline - seconds * _LAST_PART)

@@ -1,8 +1,7 @@
-"""Names, prompts and mails that look like the real thing, and text that hurts.
+"""Sample texts: realistic names, prompts and mails, and awkward texts that break programs.
 
-A text costs one choice, its place among the pools; each pool is made once by Faker, in a
-language of its own. Plain text stands first, so that shrinking ends at a name that a
-person can read.
+A text is one choice among four pools, which Faker makes once, each in another language. The
+plainest texts come first, so that reduction ends at a readable name.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from faker import Faker
 from sim.choices import Choices
 
 POOLS: Final = 4
-"""How many pools there are; the seed of a pool is below this number."""
+"""The number of pools; the seed of a pool is below it."""
 
 AWKWARD: Final = (
     "",
@@ -30,7 +29,7 @@ AWKWARD: Final = (
     '{"v":1,"seq":1,"event":"agent.created"}',
     "\ufeffbyte order mark, \ufffd, \U0010ffff",
 )
-"""Text that has broken parsers, terminals or file names somewhere before."""
+"""Texts that are known to break parsers, terminals or file names."""
 
 _LOCALES: Final = ("en_US", "de_DE", "ja_JP", "ru_RU")
 _LONG_CHARACTERS: Final = 5_000
@@ -54,11 +53,11 @@ def pool(seed: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _texts() -> tuple[str, ...]:
-    """Return the texts of all pools, the plain ones first."""
+    """Return the texts of all pools, the plainest first."""
     pools = [pool(seed) for seed in range(POOLS)]
     return tuple(dict.fromkeys(text for rank in zip(*pools, strict=True) for text in rank))
 
 
 def text(choices: Choices, label: str = "text") -> str:
-    """Return a name, a prompt, a mail, or something awkward, for one choice."""
+    """Choose a name, a prompt, a mail, or an awkward text."""
     return choices.pick(label, _texts())

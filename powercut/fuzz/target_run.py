@@ -30,6 +30,7 @@ from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget
 from sim.choices import Choices, Chosen, Diverged, PlainChoices, RecordingChoices, ReplayChoices
 from sim.disk.crash.persistence import POSIX, PersistenceModel
+from sim.errors import HarnessError
 from sim.loop.sandbox import SANDBOX
 from sim.trace import Trace
 from sim.world import World
@@ -93,6 +94,7 @@ class TargetRun:
         Raises a ``Violation``, or whatever else the target raises; ``Diverged`` if the action
         is not possible now, which only a replay can meet.
         """
+        assert self.failure is None, "a run ends with its first failure"
         proposal, self._proposal = self._proposal, None
         step = RecordedStep(action)
         if proposal is not None and proposal[0] is action:
@@ -243,5 +245,11 @@ class TargetRun:
 
 
 def _propose_among(choices: Choices, label: str, kinds: Sequence[ActionKind]) -> Action:
-    kind = weighted(choices, label, possible_now(kinds))
+    possible = possible_now(kinds)
+    if not possible:
+        raise HarnessError(
+            f"no action is possible; one of {', '.join(kind.name for kind in kinds)} must be "
+            "ready at any time"
+        )
+    kind = weighted(choices, label, possible)
     return Action(kind.name, kind.propose(choices))

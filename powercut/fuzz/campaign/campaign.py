@@ -103,6 +103,7 @@ class Score:
 
     def add(self, other: Score) -> None:
         """Add other runs of the same target."""
+        assert other.target.tag == self.target.tag
         self.tally.add(other.tally)
         self.failed += other.failed
         for broken, failing in other.failing.items():

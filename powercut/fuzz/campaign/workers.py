@@ -35,6 +35,7 @@ def work(function: Callable[[J], R], jobs: Iterable[J], processes: int) -> Gener
     Jobs are taken from ``jobs`` when a process is free. An exception of a job is raised here;
     then, and when the generator is closed early, the processes are terminated at once.
     """
+    assert processes > 0
     before = {child.pid for child in active_children()}
     executor = ProcessPoolExecutor(processes, get_context("spawn"), _start_worker)
     try:

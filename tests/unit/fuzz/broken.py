@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 from crash_tests.targets.atomic_file import AtomicFileTarget, atomic_file
 from oracles.violation import LostAck
@@ -99,6 +100,13 @@ class BootCounter(UnsyncedCounter):
         super().recover(host)
         increment(host, "/boots")
         host.sync()
+
+
+def never_ready() -> UnsyncedCounter:
+    target = UnsyncedCounter()
+    actions = [replace(kind, ready=lambda: False) for kind in target.actions()]
+    target.actions = lambda: actions  # type: ignore[method-assign]
+    return target
 
 
 sound = atomic_file

@@ -15,11 +15,12 @@ from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.run_log import RETURN
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_run import TargetRun
-from sim.choices import Diverged, PlainChoices, ReplayChoices, SeededChoices
+from sim.choices import Choices, Diverged, PlainChoices, ReplayChoices, SeededChoices
 from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
+from sim.errors import HarnessError
 from sim.trace import Trace
 from tests.registry import REGISTRY
-from tests.unit.fuzz.broken import in_place, sound, undurable, unsynced
+from tests.unit.fuzz.broken import in_place, never_ready, sound, undurable, unsynced
 
 WRITE: dict[str, Json] = {"name": "write", "arguments": {"text": "Megan"}}
 
@@ -32,6 +33,13 @@ def crash(
 
 def crashed(*crashes: dict[str, Json]) -> Action:
     return Action("crash_and_recover", {"action": WRITE, "crashes": list(crashes)})
+
+
+class Highest(Choices):
+    """Chooses the last kind of action: ``crash_and_recover``."""
+
+    def integer(self, label: str, low: int, high: int) -> int:
+        return high
 
 
 def seeded(make_target: MakeTarget, seed: int, model: PersistenceModel = POSIX) -> TargetRun:
@@ -127,6 +135,12 @@ def test_an_action_that_is_not_possible_diverges() -> None:
         run.perform(Action("fault_off", {}), PlainChoices())
     with pytest.raises(Diverged):
         run.perform(Action("send_mail", {}), PlainChoices())
+
+
+def test_target_without_a_possible_action_is_refused_in_one_sentence() -> None:
+    run = TargetRun(never_ready)
+    with pytest.raises(HarnessError, match=r"no action is possible; one of increment must be"):
+        run.propose(Highest())
 
 
 def test_recorded_choices_repeat_a_step() -> None:
