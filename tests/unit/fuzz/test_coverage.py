@@ -1,4 +1,4 @@
-"""Crash-point coverage: whose an operation is, and what nobody has crashed yet."""
+"""Crash-point coverage: the callers of an operation, and the crashes that are still missing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def words(watch: Watch) -> list[tuple[str, str]]:
     return [(site.operation, site.callers[0].function) for site in watch.sites]
 
 
-def test_an_operation_is_that_of_the_innermost_function_of_the_system() -> None:
+def test_first_caller_of_an_operation_is_the_innermost_function_of_the_program() -> None:
     _, host, watch = watched_boot()
     write_atomic(host.files, "f", b"content", host.ids)
     assert words(watch) == [
@@ -52,7 +52,7 @@ def test_an_operation_is_that_of_the_innermost_function_of_the_system() -> None:
     assert str(watch.sites[3]).startswith("Rename at system/storage/atomic_file.py:")
 
 
-def test_operations_on_directories_are_told_apart_from_those_on_files() -> None:
+def test_operations_on_directories_are_named_as_such() -> None:
     _, host, watch = watched_boot()
     make_durable_directory(host.files, "d")
     host.files.rmdir("d")
@@ -61,13 +61,13 @@ def test_operations_on_directories_are_told_apart_from_those_on_files() -> None:
     ]  # fmt: skip
 
 
-def test_what_no_line_of_the_system_does_has_no_callers() -> None:
+def test_operation_from_outside_of_the_program_has_no_callers() -> None:
     _, host, watch = watched_boot()
     host.files.open("f", OpenMode.CREATE).close()
     assert watch.sites == [Site("Create", ())]
 
 
-def test_what_a_worker_does_is_done_for_whoever_handed_it_over() -> None:
+def test_callers_of_a_worker_s_operation_include_the_coroutine_that_queued_it() -> None:
     world, host, watch = watched_boot()
 
     async def careful() -> None:
@@ -91,7 +91,7 @@ def test_what_a_worker_does_is_done_for_whoever_handed_it_over() -> None:
     assert all(site.is_for("AgentLog.save") for site in written)
 
 
-def test_what_a_recovery_does_is_done_for_one_of_its_passes() -> None:
+def test_callers_of_an_operation_of_recovery_include_one_of_its_passes() -> None:
     world, host, watch = watched_boot()
     recovery = Runtime.recover(host, {})
     watch.main = recovery
@@ -101,7 +101,7 @@ def test_what_a_recovery_does_is_done_for_one_of_its_passes() -> None:
     assert done == [{"lock_root"}] * 9 + [{"open_logs"}] * 7
 
 
-def test_the_watch_lets_a_crash_behind_it_happen() -> None:
+def test_watch_passes_a_crash_on() -> None:
     world = World(simulated_host, PlainChoices())
     host = world.boot()
     counter = CrashCounter(world.disk, 2, Phase.AFTER)
@@ -113,7 +113,7 @@ def test_the_watch_lets_a_crash_behind_it_happen() -> None:
     assert words(watch) == [("Create", "_create_temporary"), ("Write", "write_all")]
 
 
-def test_a_site_that_was_met_is_a_gap_until_every_crash_of_it_was_tried() -> None:
+def test_a_site_is_a_gap_until_it_was_crashed_in_every_way() -> None:
     coverage = Coverage()
     coverage.meet("send", WRITE)
     assert len(list(coverage.gaps())) == 6
@@ -127,7 +127,7 @@ def test_a_site_that_was_met_is_a_gap_until_every_crash_of_it_was_tried() -> Non
     assert len(list(coverage.gaps())) == 9
 
 
-def test_a_sub_step_names_the_crashes_that_are_missing() -> None:
+def test_a_sub_step_names_its_missing_crashes() -> None:
     coverage = Coverage()
     for phase in (Phase.BEFORE, Phase.DURING):
         for kind in CrashKind:
