@@ -30,7 +30,7 @@ class ProviderFault(Enum):
     """Calls of unknown tools with arguments that are not JSON, then text that is not UTF-8."""
     SLOW = "slow"
     """Minutes of virtual time pass before each piece."""
-    CONVERSATION_LOST = "forgotten"
+    CONVERSATION_LOST = "conversation-lost"
     """A service has deleted the conversation that is to be resumed."""
     REFUSED = "refused"
     """A conversation is not created."""
