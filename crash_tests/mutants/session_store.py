@@ -1,45 +1,52 @@
-"""Session stores that lose sessions: holes R8 and R18."""
+"""Mutants of the session store: recoveries and creations that lose sessions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-
-from crash_tests.mutants.careless_files import ForgottenBarriers
-from crash_tests.targets.session_store import SessionStoreTarget
 from oracles.violation import LostAck, NotContained, SilentEmpty, UnreadableAfterCrash
 from powercut.fuzz.mutant import Mutant
-from system.ports import Host
-from system.sessions.session import SessionRecord
-from system.sessions.session_store import SessionStore
-
-
-class IntolerantStore(SessionStore):
-    """R8: one unreadable record stops the recovery of all."""
-
-    def examine(self, session_id: str) -> SessionRecord:
-        return self.load(session_id)
-
-
-def _without_parent_barriers(host: Host) -> Host:
-    """R18: the barrier is on the directory of a session, never on its parent."""
-    parent = SessionStore(host).directory
-    return replace(host, files=ForgottenBarriers(host.files, parent.__eq__))
-
+from powercut.fuzz.source_patch import SourcePatch
 
 one_bad_record_stops_all = Mutant(
     "one unreadable session record stops the recovery of all",
-    partial(SessionStoreTarget, "session-store", store=IntolerantStore),
+    "session-store",
+    (NotContained, UnreadableAfterCrash),
     (
-        NotContained,
-        UnreadableAfterCrash,
+        SourcePatch(
+            "system.sessions.session_store",
+            """
+            except RecordDamaged as error:
+                return self._put_aside(session_id, error)
+            """,
+            """
+            except RecordDamaged:
+                raise
+            """,
+        ),
     ),
 )
+
 new_directory_has_no_barrier = Mutant(
     "the entry of a new session's directory is never made durable",
-    partial(SessionStoreTarget, "session-store", change_host=_without_parent_barriers),
+    "session-store",
+    (LostAck, SilentEmpty),
     (
-        LostAck,
-        SilentEmpty,
+        SourcePatch(
+            "system.sessions.session_store",
+            """
+            self._files.sync_dir(self.directory)
+            write_atomic(self._files, self.path_of(record.session_id), encoded, self._ids)
+            """,
+            """
+            write_atomic(self._files, self.path_of(record.session_id), encoded, self._ids)
+            """,
+        ),
+        SourcePatch(
+            "system.storage.log_recovery",
+            "make_durable_directory(files, directory)",
+            """
+            if files.kind(directory) is None:
+                make_durable_directory(files, directory)
+            """,
+        ),
     ),
 )
