@@ -1,9 +1,9 @@
-"""The session records under crashes and faults: create, move to another state, load."""
+"""The session records of a root under crashes and faults."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -47,9 +47,9 @@ _NEXT: Final = {SessionState.ACTIVE: SessionState.SUSPENDED}
 
 
 class SessionStoreTarget(SystemTarget):
-    """The records of one root and their shadow. The field ``model`` names a creation.
+    """The records of one root and their shadow; the field ``model`` identifies a creation.
 
-    Sessions are created and recovered by the runtime's own code, without a provider and without
+    Sessions are created, saved and recovered by the code of the runtime, without providers and
     turns.
     """
 
@@ -57,15 +57,8 @@ class SessionStoreTarget(SystemTarget):
     changed_by_boot = frozenset(("/runtime.lock",))
     expected_marks: Sequence[str] = (*COMMON_MARKS, ACTIVE_SUSPENDED, QUARANTINED)
 
-    def __init__(
-        self,
-        tag: str,
-        store: type[SessionStore] = SessionStore,
-        change_host: Callable[[Host], Host] | None = None,
-    ) -> None:
-        self.tag = tag
-        self._store_class = store
-        self._change_host = change_host
+    def __init__(self) -> None:
+        self.tag = "session-store"
         self._shadow = ShadowSessions()
         self._ids: list[str] = []
         self._created = 0
@@ -74,7 +67,7 @@ class SessionStoreTarget(SystemTarget):
         self._recovery: RootRecovery
 
     def attach(self, world: World[Host]) -> None:
-        """Learn the world."""
+        """Keep the world."""
         self._world = world
 
     def actions(self) -> Sequence[ActionKind]:
@@ -90,23 +83,17 @@ class SessionStoreTarget(SystemTarget):
 
     def recover(self, host: Host) -> None:
         """Run the runtime's recovery; a damaged record must not stop it."""
-        if self._change_host is not None:
-            host = self._change_host(host)
-        store = self._store_class(host)
+        store = SessionStore(host)
         orchestrator = Orchestrator(host, store, Multiplexer({}, 1), Framing.FRAMED)
-        failure: StorageError
         try:
             self._recovery = self._run(recover(Dispatcher(orchestrator)))
         except StorageError as raised:
-            failure = raised
-        else:
-            return
-        if self.fault_plan != ROT:
-            raise failure
-        raise NotContained("one damaged record stops the whole store", raised=repr(failure))
+            if self.fault_plan != ROT:
+                raise
+            raise NotContained("one damaged record stops all", raised=repr(raised)) from None
 
     def check_recovered(self) -> None:
-        """Compare the recovered records with the shadow, and judge the files."""
+        """Compare the recovered records with the shadow, and check the files."""
         report = self._recovery.report
         self._debris = bool(self.fault_plan)
         doubtful = self._shadow.in_flight
@@ -127,7 +114,7 @@ class SessionStoreTarget(SystemTarget):
         if any(path.startswith(AGENTS) for path in report.swept):
             self.marks.reach(STALE_TEMPORARY_SWEPT)
         if not self.fault_plan:
-            self._judge_files()
+            self._check_files()
 
     # -- actions -----------------------------------------------------------------------
 
@@ -205,7 +192,7 @@ class SessionStoreTarget(SystemTarget):
         self._shadow.check_one(_stored(record))
         return str(record.state)
 
-    # -- looking -----------------------------------------------------------------------
+    # -- checks ------------------------------------------------------------------------
 
     def _refused(self, refused: OSError | StorageError) -> str:
         if not self.fault_plan:
@@ -214,10 +201,10 @@ class SessionStoreTarget(SystemTarget):
         return f"refused: {refused}"
 
     def _unreported(self) -> set[str]:
-        """Judge the problems in the report; return the ids whose record is not known now.
+        """Check the problems in the report; return the sessions whose record is unknown now.
 
-        A record that could not be read is written anew, from the log: such a session is
-        excused from then on.
+        A record that could not be read is written anew from the log, without its blob. Such a
+        session is excused from then on.
         """
         unreported = set()
         agents = {agent.session_id: agent for agent in self._recovery.agents()}
@@ -237,8 +224,8 @@ class SessionStoreTarget(SystemTarget):
                 raise FalseAlarm("a record has a problem, and nothing was damaged", found=problem)
         return unreported
 
-    def _judge_files(self) -> None:
-        """Nothing is left beside the records but what was put aside."""
+    def _check_files(self) -> None:
+        """Check that each directory contains a record, a log and quarantine files only."""
         files = self._recovery.host.files
         if files.kind(AGENTS) is None:
             return
@@ -247,7 +234,7 @@ class SessionStoreTarget(SystemTarget):
             strange = [name for name in names if not _KNOWN.fullmatch(name)]
             if strange or not names:
                 raise Garbage(
-                    "something is left that nothing will ever read",
+                    "a file or directory is left that is never read",
                     directory=identity, names=names,
                 )  # fmt: skip
 
@@ -277,5 +264,5 @@ def _stored(record: SessionRecord) -> StoredSession:
 
 
 def session_store() -> SessionStoreTarget:
-    """Return the system's own session store."""
-    return SessionStoreTarget("session-store")
+    """Return a new target."""
+    return SessionStoreTarget()

@@ -24,8 +24,8 @@ class Saved(NamedTuple):
     blob: bytes
 
 
-def _living(disk: Process, ack: History) -> None:
-    store = SessionStore(host_of(disk))
+def _save(process: Process, ack: History) -> None:
+    store = SessionStore(host_of(process))
     blob = b"turn 0"
     ack.attempt(Saved(SessionState.ACTIVE, blob))
     record = SessionRecord(SESSION, "scripted", "model-1", SessionState.ACTIVE, blob)
@@ -39,8 +39,8 @@ def _living(disk: Process, ack: History) -> None:
         ack(Saved(state, blob))
 
 
-def _recovering(disk: Process, known: Known) -> None:
-    host = host_of(disk)
+def _check(process: Process, known: Known) -> None:
+    host = host_of(process)
     store = SessionStore(host)
     sweep = store.sweep()
     found = [store.examine(session_id) for session_id in sweep.sessions]
@@ -66,7 +66,7 @@ def _recovering(disk: Process, known: Known) -> None:
 
 session_store = Workload(
     "add a record and replace it three times, recover, crash the recovery",
-    _living,
-    _recovering,
+    _save,
+    _check,
     limits=Limits(nested=1),
 )

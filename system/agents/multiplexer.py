@@ -254,13 +254,11 @@ class Pool:
 
 
 class Multiplexer:
-    """The pools by the name of their provider; ``pool`` makes one."""
+    """The pools by the name of their provider."""
 
-    def __init__(
-        self, providers: Mapping[str, Provider], slots: int, pool: type[Pool] = Pool
-    ) -> None:
+    def __init__(self, providers: Mapping[str, Provider], slots: int) -> None:
         self.pools: Final = {
-            name: pool(name, provider, slots) for name, provider in providers.items()
+            name: Pool(name, provider, slots) for name, provider in providers.items()
         }
 
     def pool(self, provider_name: str) -> Pool:

@@ -36,21 +36,12 @@ class TurnFailed(Exception):
 
 
 class Turns:
-    """Takes the turns of agents; ``turn_timeout_ns`` bounds one answer of a provider.
+    """Takes the turns of agents; ``turn_timeout_ns`` bounds one answer of a provider."""
 
-    ``tools`` makes the tools of one turn.
-    """
-
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        turn_timeout_ns: int,
-        tools: type[TurnTools] = TurnTools,
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, turn_timeout_ns: int) -> None:
         self._orchestrator = dispatcher.orchestrator
         self._dispatcher = dispatcher
         self._timeout_ns = turn_timeout_ns
-        self._tools = tools
 
     async def take(self, agent: Agent) -> None:
         """Take turns as long as the agent is runnable; pause after each one that fails."""
@@ -131,7 +122,7 @@ class Turns:
             # The others are shown in a later turn; one message alone always fits.
             del shown[len(shown) // 2 :]
         await agent.log.append_unsynced([_turn_start(turn_id, prompt, shown)])
-        tools = self._tools(orchestrator, agent, [message.message_id for message in shown])
+        tools = TurnTools(orchestrator, agent, [message.message_id for message in shown])
         try:
             response = await self._answer(conversation, prompt, turn_id, tools)
             identity = _identity_of(conversation)

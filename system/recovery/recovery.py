@@ -43,14 +43,14 @@ PASSES: Final[Sequence[Pass]] = (
 """In their order; ``docs/runtime.md`` numbers them."""
 
 
-async def recover(dispatcher: Dispatcher, passes: Sequence[Pass] = PASSES) -> RootRecovery:
+async def recover(dispatcher: Dispatcher) -> RootRecovery:
     """Run the passes in their order, the first of which locks the root.
 
     Raises ``NotARoot``, ``RootInUse``, ``NewerFormat``, ``StorageFull`` or ``OSError`` when the
     root as a whole cannot be served; then its lock is free.
     """
     recovery = RootRecovery(dispatcher)
-    first, *others = passes
+    first, *others = PASSES
     await _run(first, recovery)
     collecting = gc.isenabled()
     # All objects of a recovery stay alive; collecting garbage would take a third of the time.
