@@ -84,12 +84,12 @@ def test_reading_the_unsynced_pieces_changes_nothing(
 
 # -- explore: every crash point, every acknowledgement, crashes inside recovery -------------
 
-Look = tuple[frozenset[tuple[str, str, int, bytes]], tuple[object, ...], tuple[object, ...]]
+Observation = tuple[frozenset[tuple[str, str, int, bytes]], tuple[object, ...], tuple[object, ...]]
 """The arguments of a check: the tree, with the first name of its inode for each path; the
 acknowledged values, and those in flight."""
 
 
-def _look(tree: Tree, known: Known) -> Look:
+def _observe(tree: Tree, known: Known) -> Observation:
     first: dict[int, str] = {}
     for path, number, _, _ in sorted(tree):
         first.setdefault(number, path)
@@ -97,16 +97,16 @@ def _look(tree: Tree, known: Known) -> Look:
     return named, known.acknowledged, known.in_flight
 
 
-class _Looks:
+class _Observations:
     """A check that records its arguments, and then runs the recovery."""
 
     def __init__(self, recovery: Program) -> None:
         self.recovery = recovery
-        self.seen: set[Look] = set()
+        self.seen: set[Observation] = set()
 
     def __call__(self, process: Process, known: Known) -> None:
         tree = tree_of(process.disk.snapshot())
-        self.seen.add(_look(tree, known))
+        self.seen.add(_observe(tree, known))
         run(self.recovery, process)
 
 
@@ -121,30 +121,30 @@ def _workload(program: Program, process: Process, history: History) -> None:
 
 def _brute_force(
     model: PersistenceModel, program: Program, recovery: Program, nested: int
-) -> set[Look]:
+) -> set[Observation]:
     """Return a look at every crash of a program, of its recovery, of the recovery from that..."""
     disk = Disk(SETUP, model)
     history = History(lambda: disk.operations)
     _workload(program, Process(disk), history)
-    looks: set[Look] = set()
+    observations: set[Observation] = set()
     for number in range(len(disk.journal) + 1):
         said = {history.entries_by(number, returned=True)}
         if number:
             said.add(history.entries_by(number, returned=False))
         known = [history.known(count) for count in sorted(said)]
         naive = NaiveDisk(model, SETUP)
-        _crash(naive, disk.journal[:number], SETUP, known, recovery, nested, looks)
-    return looks
+        _crash(naive, disk.journal[:number], SETUP, known, recovery, nested, observations)
+    return observations
 
 
 def _crash(
     naive: NaiveDisk, journal: list[Operation], image: Image, known: list[Known],
-    recovery: Program, nested: int, looks: set[Look],
+    recovery: Program, nested: int, observations: set[Observation],
 ) -> None:  # fmt: skip
     """Crash after ``journal``, which ran on ``image``; ``naive`` is the disk before it."""
     for number, operation in enumerate(journal, 1):
         naive.advance(operation, number + 1000 * (9 - nested))
-    looks |= {_look(tree, each) for tree in naive.trees() for each in known}
+    observations |= {_observe(tree, each) for tree in naive.trees() for each in known}
     if not nested:
         return
     unsynced = Unsynced(naive.model, image.platter, image.unsynced)
@@ -162,20 +162,26 @@ def _crash(
         run(recovery, Process(second))
         for number in range(1, len(second.journal) + 1):
             before = deepcopy(naive) if crashed is killed else NaiveDisk(naive.model, crashed)
-            _crash(before, second.journal[:number], crashed, known, recovery, nested - 1, looks)
+            _crash(
+                before, second.journal[:number], crashed, known, recovery, nested - 1, observations
+            )
 
 
 def _explored(
     model: PersistenceModel, program: Program, recovery: Program, nested: int
-) -> set[Look]:
-    looks = _Looks(recovery)
+) -> set[Observation]:
+    observations = _Observations(recovery)
     limits = Limits(states_per_point=10**9, nested=nested)
     result = explore(
-        lambda process, history: _workload(program, process, history), looks, model, limits, SETUP
+        lambda process, history: _workload(program, process, history),
+        observations,
+        model,
+        limits,
+        SETUP,
     )
     assert result.safe
     assert result.exhaustive
-    return looks.seen
+    return observations.seen
 
 
 def _small(model: PersistenceModel, program: Program) -> bool:
@@ -203,7 +209,7 @@ _RECOVERIES = st.lists(_WHOLE, min_size=1, max_size=2)
 @given(program=_EXPLORED)
 # On btrfs, fsync of g makes its name durable, and not the earlier removal of f.
 @example(program=[("unlink", "f"), ("write", "g", "A1", 0), ("fsync", "g")])
-def test_explore_looks_at_every_crash_at_every_moment(
+def test_explore_checks_every_crash_at_every_moment(
     model: PersistenceModel, program: Program
 ) -> None:
     assume(_small(model, program))
@@ -216,7 +222,7 @@ def test_explore_looks_at_every_crash_at_every_moment(
 @example(program=[("append", "f", "B1")], recovery=[("append", "f", "B1")])
 # Two kills leave equal page caches, whose unsynced pieces differ.
 @example(program=[("rename", "f", "g"), ("rename", "g", "f")], recovery=[("append", "f", "B1")])
-def test_explore_looks_at_every_crash_inside_a_recovery(
+def test_explore_checks_every_crash_inside_a_recovery(
     model: PersistenceModel, program: Program, recovery: Program
 ) -> None:
     assume(_small(model, [*program, *recovery]))

@@ -58,6 +58,6 @@ def test_keys_are_equal_exactly_for_equal_trees_and_inode_numbers(program: Progr
     visible: dict[int, tuple[str, tuple[int, ...]]] = {}
     for state in islice(StateSpace(unsynced).all(), MOST_STATES):
         image = Image.of_platter(state.inodes, 99)
-        look = (image.digest(), tuple(inode.number for _, inode in image.tree()))
-        assert visible.setdefault(state.key, look) == look
+        observe = (image.digest(), tuple(inode.number for _, inode in image.tree()))
+        assert visible.setdefault(state.key, observe) == observe
     assert len(set(visible.values())) == len(visible)

@@ -61,7 +61,7 @@ def test_operations_on_directories_are_named_as_such() -> None:
     ]  # fmt: skip
 
 
-def test_operation_from_outside_of_the_program_has_no_callers() -> None:
+def test_operation_of_other_code_has_no_callers() -> None:
     _, host, watch = watched_boot()
     host.files.open("f", OpenMode.CREATE).close()
     assert watch.sites == [Site("Create", ())]

@@ -36,8 +36,8 @@ from tests.unit.system.agents.room import (
     ONE,
     TWO,
     Room,
-    born,
     completed,
+    created,
     enqueued,
     log_of,
     message,
@@ -98,7 +98,7 @@ def test_a_directory_that_cannot_be_served_is_left_as_it_is(
 
 def test_a_root_with_a_database_is_refused_before_anything_of_it_is_touched(room: Room) -> None:
     turn = completed("t", outbox=[message("x", ADA, "USER")])
-    room.put_session(ONE, [*born(ADA, "Ada"), turn], SessionState.ACTIVE)
+    room.put_session(ONE, [*created(ADA, "Ada"), turn], SessionState.ACTIVE)
     room.write("state.db", b"rows")
     before = everything(room)
 
@@ -152,8 +152,8 @@ def test_a_root_that_another_process_has_open_is_refused_and_free_when_that_ends
 
 
 def two_agents(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m1", "USER", ADA)])
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), enqueued("m2", "USER", BOB)])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m1", "USER", ADA)])
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), enqueued("m2", "USER", BOB)])
 
 
 def test_a_damaged_record_is_quarantined_reported_and_written_again(room: Room) -> None:
@@ -171,7 +171,7 @@ def test_a_damaged_record_is_quarantined_reported_and_written_again(room: Room) 
 
 def test_a_log_with_damage_in_the_middle_costs_that_line_and_no_other(room: Room) -> None:
     two_agents(room)
-    extra = [*born(ADA, "Ada"), enqueued("m1", "USER", ADA), enqueued("m3", "USER", ADA)]
+    extra = [*created(ADA, "Ada"), enqueued("m1", "USER", ADA), enqueued("m3", "USER", ADA)]
     room.put_session(ONE, extra)
     room.write(log_of(ONE), flipped(room.read(log_of(ONE)), b'"m1"'))
 
@@ -197,7 +197,7 @@ def test_an_unknown_line_stays_in_its_session_and_is_reported(
     room: Room, event: str, data: dict[str, Json]
 ) -> None:
     two_agents(room)
-    room.put_session(ONE, [*born(ADA, "Ada"), (event, data)])
+    room.put_session(ONE, [*created(ADA, "Ada"), (event, data)])
     before = room.read(log_of(ONE))
 
     report = room.open(start=False).report
@@ -238,11 +238,13 @@ def test_a_directory_in_the_place_of_a_file_affects_its_session_only_and_is_repo
 def test_an_agent_whose_record_knows_of_an_end_that_its_log_has_lost_does_not_run(
     room: Room,
 ) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA)], SessionState.TERMINATED)
+    room.put_session(
+        ONE, [*created(ADA, "Ada"), enqueued("m", "USER", ADA)], SessionState.TERMINATED
+    )
 
     room.open()
     room.settle(60)
 
     assert room.provider.prompts == []
     assert room.named("Ada").stopped == "its record says that it has ended, its log does not"
-    room.calm()
+    room.check_no_failures()

@@ -1,4 +1,4 @@
-"""What the tests of recovery do and ask at a boot."""
+"""Helpers of the tests of recovery: a boot and its report."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ def recovered(room: Room) -> Runtime:
 
 
 def problems(room: Room) -> list[tuple[str, Problem]]:
-    return [(told.session_id, told.problem) for told in room.runtime.report.problems]
+    return [(reported.session_id, reported.problem) for reported in room.runtime.report.problems]

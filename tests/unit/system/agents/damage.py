@@ -1,4 +1,4 @@
-"""What a disk does to the sessions of the tests in this room, besides refusing them."""
+"""Damage to the sessions of the tests, as a disk may cause it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A provider for unit tests: performs plays, notes what it was asked, fails when it is told to."""
+"""A provider for unit tests: it performs scripts, records requests, and fails on demand."""
 
 from __future__ import annotations
 

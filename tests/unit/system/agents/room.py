@@ -36,7 +36,7 @@ LIVING: list[Room] = []
 
 
 class Room:
-    """``runtime`` is the one that runs; ``files`` can be told to fail."""
+    """``runtime`` is the one that runs; ``files`` can be made to fail."""
 
     def __init__(
         self, options: Options | None = None, providers: Mapping[str, Provider] | None = None
@@ -90,8 +90,8 @@ class Room:
         """Let everything run that is ready, or will be so many seconds from now."""
         self.world.loop.advance(seconds * SECOND_NS)
 
-    def calm(self) -> None:
-        """Nothing was raised where nobody asked for it."""
+    def check_no_failures(self) -> None:
+        """No background task has raised."""
         assert self.runtime.failures == []
         self.world.loop.raise_unhandled()
 
@@ -116,11 +116,11 @@ class Room:
         return [agent for agent in self.runtime.view().agents if agent.name == name][-1]
 
     def to_user(self) -> list[tuple[str, Json]]:
-        """Kind and payload of what the operator has to read."""
+        """Kind and payload of the messages to the operator."""
         return [(message.kind.value, message.payload) for message in self.runtime.view().user]
 
     def shown(self, turn: int = -1) -> list[tuple[str, Json]]:
-        """Kind and payload of what a turn was shown."""
+        """Kind and payload of the messages that a turn presented."""
         prompt = json.loads(self.provider.prompts[turn])
         return [(message["kind"], message["payload"]) for message in prompt]
 
@@ -165,7 +165,7 @@ class Room:
         state: SessionState | None = SessionState.SUSPENDED,
         blob: bytes = b"",
     ) -> None:
-        """Write what a lifetime before has left of a session; no record if ``state`` is None."""
+        """Write the files of a session from an earlier boot; no record if ``state`` is None."""
         if not self.exists("root.json"):
             self.run(_made(self.host))
         lines = [
@@ -197,7 +197,7 @@ def record_of(session_id: str) -> str:
     return f"agents/{session_id}/session.json"
 
 
-def born(agent_id: str, name: str, parent: str | None = None, identity: str = "") -> Events:
+def created(agent_id: str, name: str, parent: str | None = None, identity: str = "") -> Events:
     """The first two lines of a session; ``parent`` is a session id."""
     return [
         (event.SESSION_CREATED, {

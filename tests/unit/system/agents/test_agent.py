@@ -11,7 +11,7 @@ from system.agents import event
 from system.agents.agent_log import QueuedLine
 from system.errors import AgentStopped, IllegalTransition, LogStopped, UnknownAgent
 from system.sessions.session import SessionState
-from tests.unit.system.agents.room import ADA, BOB, ONE, Room, born, enqueued, message, record_of
+from tests.unit.system.agents.room import ADA, BOB, ONE, Room, created, enqueued, message, record_of
 
 
 def opened() -> tuple[Room, str]:
@@ -20,7 +20,7 @@ def opened() -> tuple[Room, str]:
     return room, room.create("Ada")
 
 
-def owed(message_id: str) -> QueuedLine:
+def outbox_lines(message_id: str) -> QueuedLine:
     return QueuedLine(message_id, event.MESSAGE_ENQUEUED, message(message_id, BOB, ADA))
 
 
@@ -33,10 +33,10 @@ def test_an_agent_that_is_known_only_by_its_id_is_called_by_it(room: Room) -> No
     agent.log.close()
 
 
-def test_everything_that_is_owed_goes_behind_one_barrier() -> None:
+def test_all_lines_of_the_outbox_share_one_barrier() -> None:
     room, ada = opened()
     agent = room.agent(ada)
-    agent.log.queue = {key: owed(key) for key in ("m1", "m2", "m3")}
+    agent.log.queue = {key: outbox_lines(key) for key in ("m1", "m2", "m3")}
     room.files.calls.clear()
 
     room.run(agent.log.write_queue())
@@ -46,15 +46,15 @@ def test_everything_that_is_owed_goes_behind_one_barrier() -> None:
     assert agent.log.queue == {}
 
 
-def test_what_is_owed_while_an_append_runs_waits_for_the_next_one() -> None:
+def test_a_line_that_is_enqueued_during_an_append_waits_for_the_next_one() -> None:
     room, ada = opened()
     agent = room.agent(ada)
 
     async def both() -> None:
-        agent.log.queue["m1"] = owed("m1")
+        agent.log.queue["m1"] = outbox_lines("m1")
         first = asyncio.ensure_future(agent.log.write_queue())
         await asyncio.sleep(0)
-        agent.log.queue["m2"] = owed("m2")
+        agent.log.queue["m2"] = outbox_lines("m2")
         await first
         assert list(agent.log.queue) == ["m2"]
         await agent.log.write_queue()
@@ -64,10 +64,10 @@ def test_what_is_owed_while_an_append_runs_waits_for_the_next_one() -> None:
     assert list(agent.history.pending) == ["m1", "m2"]
 
 
-def test_what_the_disk_refused_stays_owed() -> None:
+def test_a_refused_line_stays_in_the_outbox() -> None:
     room, ada = opened()
     agent = room.agent(ada)
-    agent.log.queue["m"] = owed("m")
+    agent.log.queue["m"] = outbox_lines("m")
     room.files.fail("append", "events.jsonl", errno.EIO)
 
     with pytest.raises(OSError, match="Input/output error"):
@@ -77,7 +77,7 @@ def test_what_the_disk_refused_stays_owed() -> None:
     assert agent.log.stopped == ""
 
 
-def test_an_agent_that_has_ended_or_stopped_is_told_nothing() -> None:
+def test_an_ended_or_stopped_agent_receives_nothing() -> None:
     room, ada = opened()
     agent = room.agent(ada)
     agent.history.ended = "operator"
@@ -90,7 +90,7 @@ def test_an_agent_that_has_ended_or_stopped_is_told_nothing() -> None:
         room.run(agent.log.write_queue())
 
 
-def test_a_note_whose_remains_cannot_be_removed_stops_the_agent() -> None:
+def test_an_unsynced_line_that_cannot_be_removed_stops_the_agent() -> None:
     room, ada = opened()
     agent = room.agent(ada)
     room.files.fail("append", "events.jsonl", errno.ENOSPC)
@@ -156,7 +156,7 @@ def test_an_agent_that_has_ended_for_good_becomes_nothing_else() -> None:
 
 
 def test_a_record_that_the_disk_had_refused_is_written_with_the_next_state(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA)], state=None)
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m", "USER", ADA)], state=None)
     room.files.fail("replace", record_of(ONE), errno.ENOSPC)
     room.open(start=False)
     assert not room.exists(record_of(ONE))
@@ -167,7 +167,7 @@ def test_a_record_that_the_disk_had_refused_is_written_with_the_next_state(room:
 
 
 def test_two_states_of_one_record_are_written_one_after_the_other(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"), SessionState.SUSPENDED)
+    room.put_session(ONE, created(ADA, "Ada"), SessionState.SUSPENDED)
     room.open(start=False)
     agent = room.agent(ADA)
 
@@ -182,7 +182,7 @@ def test_two_states_of_one_record_are_written_one_after_the_other(room: Room) ->
 
 
 def test_the_record_of_a_newer_version_is_left_as_it_is(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA)])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m", "USER", ADA)])
     room.open(start=False)
     agent = room.agent(ADA)
     agent.log.record, agent.log.foreign_record = None, True

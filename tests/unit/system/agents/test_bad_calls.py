@@ -1,6 +1,6 @@
 """Bad calls, of the operator and of agents: a typed error with the place and the cure.
 
-What a refused call leaves is compared byte for byte with what was there before.
+The files after a refused call are compared byte for byte with those before it.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def nested(levels: int) -> Json:
     ids=["nan", "key", "surrogate", "bytes", "deep", "digits", "large"],
 )
 def test_a_payload_that_cannot_be_kept_is_refused_and_nothing_is_written(
-    room: Room, payload: Json, error: type[Exception], told: str
+    room: Room, payload: Json, error: type[Exception], reported: str
 ) -> None:
     room.open()
     ada = room.create()
     before = everything(room)
 
     cure = LARGE_CURE if error is PayloadTooLarge else PLAIN_CURE
-    with pytest.raises(error, match=f"{told}; {cure}$"):
+    with pytest.raises(error, match=f"{reported}; {cure}$"):
         room.run(room.runtime.send(ada, payload))
 
     assert everything(room) == before
@@ -74,7 +74,7 @@ def test_a_refused_call_writes_nothing(room: Room) -> None:
     room.settle()
     runtime, before = room.runtime, everything(room)
 
-    for call, error, told in [
+    for call, error, reported in [
         (runtime.send("nobody", 1), UnknownAgent, "'nobody': no agent has this id; take the ids"),
         (runtime.send(eve, 1), UnknownAgent, "it has ended; take the ids from view"),
         (runtime.terminate("nobody"), UnknownAgent, "take the ids from view"),
@@ -91,11 +91,11 @@ def test_a_refused_call_writes_nothing(room: Room) -> None:
         (runtime.create_agent("Kim", provider="x"), UnknownProvider, "known are scripted"),
         (runtime.create_agent("Kim", "x" * (1 << 20)), PayloadTooLarge, LARGE_CURE),
     ]:
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=reported):
             room.run(call)
 
     assert everything(room) == before
-    room.calm()
+    room.check_no_failures()
 
 
 def test_what_is_no_text_where_a_text_belongs_is_refused_by_name(room: Room) -> None:
@@ -103,7 +103,7 @@ def test_what_is_no_text_where_a_text_belongs_is_refused_by_name(room: Room) -> 
     ada = room.create("Ada")
     runtime, before = cast("Any", room.runtime), everything(room)
 
-    for call, error, told in [
+    for call, error, reported in [
         (runtime.create_agent(5), BadName, "name=5 is no name for an agent; choose a text"),
         (runtime.create_agent(None), BadName, "name=None is no name .*; choose a text"),
         (runtime.create_agent(["a"]), BadName, r"name=\['a'\] is no name .*; choose a text"),
@@ -117,14 +117,14 @@ def test_what_is_no_text_where_a_text_belongs_is_refused_by_name(room: Room) -> 
         (runtime.terminate({}), UnknownAgent, "take the ids from view"),
         (runtime.acknowledge([]), UnknownMessage, "see view"),
     ]:
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=reported):
             room.run(call)
 
     assert everything(room) == before
-    room.calm()
+    room.check_no_failures()
 
 
-# -- what an agent may hand over ---------------------------------------------------------
+# -- arguments of an agent's tools ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_what_no_line_can_hold_is_refused_by_the_tool_and_the_turn_goes_on(
     assert list(room.provider.results[0]) == ["error"]
     assert len(room.named("Ada").turns) == 1
     room.settle(10)
-    room.calm()
+    room.check_no_failures()
 
 
 def test_more_than_one_prompt_can_hold_is_shown_in_several_turns(room: Room) -> None:
@@ -173,4 +173,4 @@ def test_more_than_one_prompt_can_hold_is_shown_in_several_turns(room: Room) -> 
         payload for turn in range(len(room.provider.prompts)) for _, payload in room.shown(turn)
     ]
     assert [str(payload).split()[0] for payload in shown] == [str(n) for n in range(20)]
-    room.calm()
+    room.check_no_failures()

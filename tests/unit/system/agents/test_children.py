@@ -13,7 +13,7 @@ from tests.unit.system.agents.family import parent_and_child
 
 
 @pytest.mark.parametrize("framing", list(Framing))
-def test_a_spawned_child_is_born_with_its_bootstrap_and_runs(framing: Framing) -> None:
+def test_a_spawned_child_is_created_with_its_bootstrap_and_runs(framing: Framing) -> None:
     room, ada, bob = parent_and_child(Options(framing=framing))
 
     lines = room.lines(room.session(bob))
@@ -27,7 +27,7 @@ def test_a_spawned_child_is_born_with_its_bootstrap_and_runs(framing: Framing) -
     }  # fmt: skip
     assert room.shown() == [("bootstrap", "work")]
     assert len(room.named("Bob").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_message_to_a_child_of_the_same_turn_comes_after_its_bootstrap() -> None:
@@ -42,7 +42,7 @@ def test_a_message_to_a_child_of_the_same_turn_comes_after_its_bootstrap() -> No
     assert room.shown() == [("bootstrap", "sing"), ("text", "hello")]
 
 
-def test_a_child_whose_birth_the_disk_refuses_is_born_later() -> None:
+def test_a_child_whose_creation_the_disk_refuses_is_created_later() -> None:
     room, ada, _ = parent_and_child()
     room.files.fail("mkdir", "", errno.ENOSPC)
 
@@ -51,10 +51,10 @@ def test_a_child_whose_birth_the_disk_refuses_is_born_later() -> None:
     room.settle(1)
 
     assert len(room.named("Kim").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
-def test_a_birth_that_was_half_done_is_finished() -> None:
+def test_an_unfinished_creation_is_finished() -> None:
     room, ada, _ = parent_and_child()
     # The record stands, the log does not.
     room.files.fail("fsync", "events.jsonl", errno.EIO)
@@ -66,4 +66,4 @@ def test_a_birth_that_was_half_done_is_finished() -> None:
         "session.created", "agent.created", "message.enqueued",
     ]  # fmt: skip
     assert len(room.named("Kim").turns) == 1
-    room.calm()
+    room.check_no_failures()

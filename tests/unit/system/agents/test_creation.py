@@ -62,7 +62,7 @@ def test_a_created_agent_is_shown_with_everything_it_has() -> None:
 
 
 def test_the_same_request_gives_the_same_agent_also_after_a_crash(room: Room) -> None:
-    # F-3: the agent is there, the caller was never told.
+    # F-3: the agent is there, the caller never got the answer.
     room.open()
     ada = room.create("Ada", request_id="r")
 
@@ -148,10 +148,10 @@ def test_a_creation_that_the_disk_has_no_room_for_leaves_nothing(
     assert not room.exists("agents") or room.host.files.listdir("agents") == []
     assert room.runtime.view().agents == ()
     room.create("Ada")
-    room.calm()
+    room.check_no_failures()
 
 
-def test_a_creation_whose_remains_cannot_be_removed_is_an_orphan_at_the_next_boot(
+def test_a_failed_creation_that_cannot_be_removed_is_an_orphan_at_the_next_boot(
     room: Room,
 ) -> None:
     room.open()
@@ -182,7 +182,7 @@ def test_a_creation_whose_barrier_failed_is_known_at_the_next_boot(room: Room) -
     assert [agent.name for agent in room.runtime.view().agents if agent.alive] in (
         ["Ada", "Bob"], ["Bob", "Ada"],
     )  # fmt: skip
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_creation_that_is_given_up_frees_its_slot() -> None:

@@ -1,4 +1,4 @@
-"""Damage costs the lines that it took: nobody is removed, born again, or told twice by it."""
+"""Damage of a session costs its damaged lines only: no agent is removed or created again."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.unit.system.agents.room import (
     THREE,
     TWO,
     Room,
-    born,
     completed,
+    created,
     enqueued,
     log_of,
     message,
@@ -35,32 +35,37 @@ WORK = enqueued("boot", ADA, BOB, "bootstrap")
 
 
 def put_parent(room: Room) -> None:
-    """Ada, who has spawned Bob in session TWO."""
-    room.put_session(ONE, [*born(ADA, "Ada"), PROMISE])
+    """Ada, after spawning Bob in session TWO."""
+    room.put_session(ONE, [*created(ADA, "Ada"), PROMISE])
 
 
-# -- the line that says who it is --------------------------------------------------------
+# -- the line that names the agent --------------------------------------------------------
 
 
 def test_a_child_whose_log_does_not_name_it_is_the_one_that_was_promised(room: Room) -> None:
     put_parent(room)
     worked = [WORK, started("s", "boot"), completed("s", "boot")]
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), *worked])
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), *worked])
     spoil(room, TWO, "agent.created")
 
     recovered(room)
 
     assert problems(room) == []
     assert room.runtime.report.missing == {TWO: ((2, 2),)}
-    look = room.named("Bob")
-    assert (look.agent_id, look.parent_id, look.turns, look.pending) == (BOB, ADA, ("s",), ())
+    observe = room.named("Bob")
+    assert (observe.agent_id, observe.parent_id, observe.turns, observe.pending) == (
+        BOB,
+        ADA,
+        ("s",),
+        (),
+    )
     assert "agent.created" not in room.events(TWO)
 
 
 def test_a_child_that_is_known_by_its_promise_is_still_the_parent_of_its_own(room: Room) -> None:
     put_parent(room)
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), WORK])
-    room.put_session(THREE, born(EVE, "Eve", TWO))
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), WORK])
+    room.put_session(THREE, created(EVE, "Eve", TWO))
     spoil(room, TWO, "agent.created")
 
     recovered(room)
@@ -71,7 +76,7 @@ def test_a_child_that_is_known_by_its_promise_is_still_the_parent_of_its_own(roo
 
 def test_a_child_that_is_known_by_its_promise_stays_ended(room: Room) -> None:
     put_parent(room)
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), END], SessionState.TERMINATED)
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), END], SessionState.TERMINATED)
     spoil(room, TWO, "agent.created")
 
     recovered(room)
@@ -85,10 +90,10 @@ def test_a_child_that_is_known_by_its_promise_stays_ended(room: Room) -> None:
 
 
 @pytest.mark.parametrize("left", [b"", bytes(3000), b"\xa5\n" * 1000, None])
-def test_a_child_that_has_lived_is_not_born_again(left: bytes | None, room: Room) -> None:
+def test_a_child_that_has_existed_is_not_created_again(left: bytes | None, room: Room) -> None:
     put_parent(room)
     blob = ProviderState("c", turns=3).encoded()
-    room.put_session(TWO, born(BOB, "Bob", ONE), SessionState.SUSPENDED, blob)
+    room.put_session(TWO, created(BOB, "Bob", ONE), SessionState.SUSPENDED, blob)
     if left is None:
         room.host.files.unlink(log_of(TWO))
     else:
@@ -97,24 +102,24 @@ def test_a_child_that_has_lived_is_not_born_again(left: bytes | None, room: Room
     recovered(room)
 
     assert problems(room) == [(TWO, Problem.LOG_DAMAGED)]
-    assert [look.name for look in room.runtime.view().agents] == ["Ada"]
-    # And it is kept, for as long as nobody repairs it.
+    assert [observe.name for observe in room.runtime.view().agents] == ["Ada"]
+    # And it is kept, until it is repaired.
     room.reopen(start=False)
     assert problems(room) == [(TWO, Problem.LOG_DAMAGED)]
 
 
-def test_a_child_whose_result_is_there_is_not_born_again(room: Room) -> None:
+def test_a_child_with_a_result_is_not_created_again(room: Room) -> None:
     result = enqueued("m", BOB, ADA, "response", "done")
-    room.put_session(ONE, [*born(ADA, "Ada"), PROMISE, result])
+    room.put_session(ONE, [*created(ADA, "Ada"), PROMISE, result])
     room.put_session(TWO, [])
 
     recovered(room)
 
     assert problems(room) == [(TWO, Problem.LOG_DAMAGED)]
-    assert [look.name for look in room.runtime.view().agents] == ["Ada"]
+    assert [observe.name for observe in room.runtime.view().agents] == ["Ada"]
 
 
-def test_a_child_whose_log_is_zeroed_after_a_reboot_is_not_born_again() -> None:
+def test_a_child_whose_log_is_zeroed_after_a_reboot_is_not_created_again() -> None:
     room, _ada, bob = parent_and_child()
     child = room.session(bob)
     room.reopen(start=False)
@@ -125,7 +130,7 @@ def test_a_child_whose_log_is_zeroed_after_a_reboot_is_not_born_again() -> None:
     recovered(room)
 
     assert problems(room) == [(child, Problem.LOG_DAMAGED)]
-    assert [look.name for look in room.runtime.view().agents] == ["Ada"]
+    assert [observe.name for observe in room.runtime.view().agents] == ["Ada"]
 
 
 def test_a_child_whose_directory_is_gone_does_not_complete_a_second_time(room: Room) -> None:
@@ -142,11 +147,11 @@ def test_a_child_whose_directory_is_gone_does_not_complete_a_second_time(room: R
 
     assert problems(room) == [(child, Problem.LOG_DAMAGED)]
     assert not room.exists(f"agents/{child}")
-    told = [line.data for line in room.lines(room.session(ada)) if "payload" in line.data]
-    assert [data["payload"] for data in told if data["kind"] == "response"] == ["done"]
+    reported = [line.data for line in room.lines(room.session(ada)) if "payload" in line.data]
+    assert [data["payload"] for data in reported if data["kind"] == "response"] == ["done"]
 
 
-def test_a_child_whose_directory_is_gone_and_that_has_said_nothing_is_born(room: Room) -> None:
+def test_a_child_without_a_directory_that_has_sent_nothing_is_created(room: Room) -> None:
     put_parent(room)
 
     recovered(room)
@@ -167,7 +172,7 @@ def test_the_parent_of_a_child_that_cannot_be_served_any_more_may_end(room: Room
 
 @pytest.mark.parametrize("left", [b"", bytes(3000), None])
 def test_a_root_that_has_lived_is_no_orphan(left: bytes | None, room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"), SessionState.SUSPENDED)
+    room.put_session(ONE, created(ADA, "Ada"), SessionState.SUSPENDED)
     if left is None:
         room.host.files.unlink(log_of(ONE))
     else:
@@ -184,20 +189,20 @@ def test_a_root_that_has_lived_is_no_orphan(left: bytes | None, room: Room) -> N
 
 
 def test_who_has_said_something_and_is_not_there_has_vanished(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", EVE, ADA)])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m", EVE, ADA)])
 
     assert recovered(room).report.vanished == [EVE]
 
 
 def test_the_operator_and_the_runtime_never_vanish(room: Room) -> None:
     said = [enqueued("m", "USER", ADA), enqueued("n", "RUNTIME", ADA, "system")]
-    room.put_session(ONE, [*born(ADA, "Ada"), *said])
+    room.put_session(ONE, [*created(ADA, "Ada"), *said])
 
     assert recovered(room).report.vanished == []
 
 
 def test_nobody_counts_as_vanished_as_long_as_a_session_cannot_be_read(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", EVE, ADA)])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m", EVE, ADA)])
     room.put_session(TWO, [], SessionState.TERMINATED)
 
     recovered(room)
@@ -207,8 +212,8 @@ def test_nobody_counts_as_vanished_as_long_as_a_session_cannot_be_read(room: Roo
 
 
 def test_of_two_sessions_that_say_they_are_one_agent_the_first_is_served(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
-    room.put_session(TWO, born(ADA, "Ada"))
+    room.put_session(ONE, created(ADA, "Ada"))
+    room.put_session(TWO, created(ADA, "Ada"))
     before = room.read(log_of(TWO))
 
     recovered(room)
@@ -218,16 +223,16 @@ def test_of_two_sessions_that_say_they_are_one_agent_the_first_is_served(room: R
     assert room.read(log_of(TWO)) == before
 
 
-# -- what was delivered ------------------------------------------------------------------
+# -- delivered messages ------------------------------------------------------------------
 
 
 def test_a_message_whose_line_is_damaged_after_its_delivery_is_not_shown_again(
     room: Room,
 ) -> None:
     turn = completed("t", outbox=[message("m", ADA, BOB, payload="pay 100")])
-    room.put_session(ONE, [*born(ADA, "Ada"), turn])
+    room.put_session(ONE, [*created(ADA, "Ada"), turn])
     paid = [enqueued("m", ADA, BOB, payload="pay 100"), started("s", "m"), completed("s", "m")]
-    room.put_session(TWO, [*born(BOB, "Bob"), *paid])
+    room.put_session(TWO, [*created(BOB, "Bob"), *paid])
     spoil(room, TWO, "message.enqueued")
 
     recovered(room)
@@ -242,7 +247,7 @@ def test_a_bootstrap_whose_line_is_damaged_after_its_delivery_is_not_shown_again
 ) -> None:
     put_parent(room)
     worked = [WORK, started("s", "boot"), completed("s", "boot")]
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), *worked])
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), *worked])
     spoil(room, TWO, "message.enqueued")
 
     recovered(room)
@@ -255,9 +260,9 @@ def test_a_bootstrap_whose_line_is_damaged_after_its_delivery_is_not_shown_again
 
 
 def test_an_end_that_cannot_be_finished_keeps_nobody_else_from_being_served(room: Room) -> None:
-    # Its record is gone, and the line that says who runs it: it is stopped.
-    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", terminate=True)], state=None)
-    room.put_session(TWO, born(BOB, "Bob"))
+    # Its record is gone, and the line that names its provider: it is stopped.
+    room.put_session(ONE, [*created(ADA, "Ada"), completed("t", terminate=True)], state=None)
+    room.put_session(TWO, created(BOB, "Bob"))
     spoil(room, ONE, "session.created")
 
     recovered(room)

@@ -34,7 +34,7 @@ def test_messages_of_several_turns_arrive_in_the_order_in_which_they_were_sent()
         if line.event == "message.enqueued"
     ]
     assert texts == ["work", "one", "two", "three"]
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_message_to_an_agent_that_ended_meanwhile_comes_back_as_an_error() -> None:
@@ -48,10 +48,10 @@ def test_a_message_to_an_agent_that_ended_meanwhile_comes_back_as_an_error() -> 
     room.settle()
 
     assert room.shown() == [error(sent(room))]
-    room.calm()
+    room.check_no_failures()
 
 
-def test_after_a_crash_nobody_is_told_of_a_message_that_was_read_before_its_reader_ended() -> None:
+def test_a_message_that_was_read_before_its_reader_ended_causes_no_error_after_a_crash() -> None:
     room, ada, bob = parent_and_child()
     room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
     room.run(room.runtime.terminate(bob))
@@ -62,10 +62,10 @@ def test_after_a_crash_nobody_is_told_of_a_message_that_was_read_before_its_read
     room.settle()
 
     assert room.events(room.session(ada)) == before
-    room.calm()
+    room.check_no_failures()
 
 
-def test_messages_that_an_ended_agent_never_saw_come_back_to_their_senders() -> None:
+def test_unpresented_messages_of_an_ended_agent_return_to_their_senders() -> None:
     room, ada, bob = parent_and_child()
     room.say(ada, play(("gate", {"name": "Bob"})))
     room.say(ada, play(("send_message", {"to": "Bob", "payload": "hello"})))
@@ -77,10 +77,10 @@ def test_messages_that_an_ended_agent_never_saw_come_back_to_their_senders() -> 
 
     assert room.to_user() == [error(by_user)]
     assert room.shown() == [error(by_ada)]
-    room.calm()
+    room.check_no_failures()
 
 
-def test_nobody_is_told_about_errors_notices_and_reminders_that_nobody_saw() -> None:
+def test_unpresented_errors_notices_and_reminders_cause_no_error_message() -> None:
     room, ada, bob = parent_and_child()
     room.say(ada, play(("gate", {"name": "Bob"}), ("spawn_agent", {"name": "Eve"})))
     eve = room.named("Eve").agent_id
@@ -98,10 +98,10 @@ def test_nobody_is_told_about_errors_notices_and_reminders_that_nobody_saw() -> 
 
     assert len(room.provider.prompts) == prompts
     assert room.to_user() == []
-    room.calm()
+    room.check_no_failures()
 
 
-def test_nobody_is_told_about_a_reminder_that_every_turn_has_failed_over() -> None:
+def test_a_reminder_over_which_every_turn_failed_causes_no_error_message() -> None:
     room, ada, _ = parent_and_child()
     room.say(ada, play(("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"})))
     room.provider.fail("sent", 5)
@@ -110,10 +110,10 @@ def test_nobody_is_told_about_a_reminder_that_every_turn_has_failed_over() -> No
 
     assert room.events(room.session(ada))[-1] == "message.dead"
     assert room.named("Ada").pending == ()
-    room.calm()
+    room.check_no_failures()
 
 
-def test_a_bootstrap_that_an_ended_child_never_saw_is_nobodys_error() -> None:
+def test_an_unpresented_bootstrap_of_an_ended_child_causes_no_error_message() -> None:
     room, ada, _ = parent_and_child()
     room.say(ada, play(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})))
     prompts = len(room.provider.prompts)
@@ -124,10 +124,10 @@ def test_a_bootstrap_that_an_ended_child_never_saw_is_nobodys_error() -> None:
 
     assert len(room.provider.prompts) == prompts
     assert room.to_user() == []
-    room.calm()
+    room.check_no_failures()
 
 
-def test_a_bootstrap_that_kills_its_agent_is_told_to_the_parent() -> None:
+def test_a_bootstrap_that_ends_its_agent_is_reported_to_the_parent() -> None:
     room, ada, _ = parent_and_child()
     count = 0
 
@@ -148,10 +148,10 @@ def test_a_bootstrap_that_kills_its_agent_is_told_to_the_parent() -> None:
     assert isinstance(payload, dict)
     assert payload["reason"] == "it was presented 5 times, and no turn came to its end"
     assert room.named("Kim").alive
-    room.calm()
+    room.check_no_failures()
 
 
-def test_an_owed_message_bounces_when_its_recipient_ends_before_it_can_be_told() -> None:
+def test_a_message_in_the_outbox_bounces_when_its_recipient_ends_first() -> None:
     room, ada, bob = parent_and_child()
     log = log_of(room.named("Bob").session_id)
     room.files.fail("append", log, errno.ENOSPC)
@@ -162,10 +162,10 @@ def test_an_owed_message_bounces_when_its_recipient_ends_before_it_can_be_told()
     room.settle(2)
 
     assert room.shown() == [error(message_id)]
-    room.calm()
+    room.check_no_failures()
 
 
-def test_an_owed_control_of_an_agent_that_has_ended_is_dropped() -> None:
+def test_a_control_in_the_outbox_of_an_ended_agent_is_dropped() -> None:
     room, ada, bob = parent_and_child()
     room.files.fail("append", log_of(room.named("Bob").session_id), errno.ENOSPC)
     room.say(ada, play(("gate", {"name": "Bob"})))
@@ -175,7 +175,7 @@ def test_an_owed_control_of_an_agent_that_has_ended_is_dropped() -> None:
     room.settle(2)
 
     assert len(room.provider.prompts) == prompts
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_control_of_a_child_that_has_ended_meanwhile_is_dropped() -> None:
@@ -189,10 +189,10 @@ def test_a_control_of_a_child_that_has_ended_meanwhile_is_dropped() -> None:
     room.settle()
 
     assert room.events(room.session(bob))[-1] == "agent.terminated"
-    room.calm()
+    room.check_no_failures()
 
 
-def test_who_is_told_while_its_end_is_being_written_answers_all_the_same() -> None:
+def test_an_agent_that_receives_a_message_while_its_end_is_written_answers_it() -> None:
     room, ada, bob = parent_and_child()
     agent = room.agent(bob)
     gate = asyncio.Event()
@@ -214,4 +214,4 @@ def test_who_is_told_while_its_end_is_being_written_answers_all_the_same() -> No
     room.settle()
 
     assert room.shown() == [error(message_id)]
-    room.calm()
+    room.check_no_failures()

@@ -39,7 +39,7 @@ def test_a_failed_turn_runs_again_after_a_second_in_a_conversation_taken_up_anew
 
     assert room.provider.asked[4:] == ["restore c1", "send c1", "sent c1"]
     assert room.named("Ada").pending == ()
-    room.calm()
+    room.check_no_failures()
 
 
 def test_the_pauses_double_up_to_a_minute() -> None:
@@ -59,7 +59,7 @@ def test_the_pauses_double_up_to_a_minute() -> None:
     assert moments == [1, 3, 7, 15, 31, 63, 123, 183, 243]
 
 
-def test_effects_of_a_failed_turn_are_forgotten_and_its_names_are_free() -> None:
+def test_effects_of_a_failed_turn_are_dropped_and_its_names_are_free() -> None:
     room, ada = opened()
     room.provider.fail("sent", 9)
     room.say(ada, play(("spawn_agent", {"name": "Bob"}), ("send_message", {"to": "USER"})))
@@ -101,7 +101,9 @@ def test_an_answer_that_cannot_be_kept_is_a_failure(piece: object, reason: str) 
     assert room.named("Ada").stopped == ""
 
 
-def test_a_message_that_five_turns_have_failed_over_is_dead_and_its_sender_is_told() -> None:
+def test_a_message_over_which_five_turns_failed_is_a_dead_letter_and_its_sender_is_informed() -> (
+    None
+):
     room, ada = opened()
     room.provider.fail("sent", 5)
     message_id = room.say(ada, "poison")
@@ -115,7 +117,7 @@ def test_a_message_that_five_turns_have_failed_over_is_dead_and_its_sender_is_to
     assert room.to_user() == [("error", {"reason": reason, "message_id": message_id})]
     assert room.named("Ada").pending == ()
     assert len(room.provider.prompts) == 5
-    room.calm()
+    room.check_no_failures()
 
 
 def test_the_other_messages_of_a_dead_one_are_shown_again() -> None:
@@ -163,7 +165,7 @@ def test_a_turn_that_the_disk_has_no_room_for_runs_again_and_counts_as_not_shown
 
     assert len(room.named("Ada").turns) == 1
     assert "message.dead" not in room.events(room.session(ada))
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_start_that_cannot_be_noted_asks_nobody() -> None:
@@ -211,7 +213,7 @@ def test_a_failed_barrier_stops_its_agent_and_nobody_else() -> None:
     room.settle(60)
     assert not room.named("Ada").running
     assert len(room.provider.prompts) == 2
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_name_that_may_have_been_promised_stays_taken_until_the_next_boot() -> None:
@@ -240,7 +242,7 @@ def test_a_failure_of_a_stopped_agent_is_not_written_down() -> None:
 
     assert room.events(room.session(ada)).count("turn.failed") == 0
     assert not room.named("Ada").running
-    room.calm()
+    room.check_no_failures()
 
 
 def test_what_keeps_an_agent_from_its_turn_is_shown_until_the_turn_has_happened() -> None:

@@ -1,4 +1,4 @@
-"""Turns of another version: what they promise cannot be kept, and nobody else is hindered."""
+"""Turns of another version: effects that cannot be dispatched, and no other session is affected."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.unit.system.agents.room import (
     ONE,
     TWO,
     Room,
-    born,
     completed,
+    created,
     enqueued,
     log_of,
     message,
@@ -38,8 +38,8 @@ LETTER: JsonObject = {"message_id": "m", "to": [BOB]}
 def test_a_turn_that_promises_what_nobody_here_knows_stops_its_agent_only(
     turn: JsonObject, room: Room
 ) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", **turn)])
-    room.put_session(TWO, born(BOB, "Bob"))
+    room.put_session(ONE, [*created(ADA, "Ada"), completed("t", **turn)])
+    room.put_session(TWO, created(BOB, "Bob"))
     before = room.read(log_of(ONE))
 
     recovered(room)
@@ -56,8 +56,8 @@ def test_a_turn_without_a_part_that_every_turn_has_stops_its_agent_only(
 ) -> None:
     name, turn = completed("t")
     del turn[missing]
-    room.put_session(ONE, [*born(ADA, "Ada"), (name, turn)])
-    room.put_session(TWO, born(BOB, "Bob"))
+    room.put_session(ONE, [*created(ADA, "Ada"), (name, turn)])
+    room.put_session(TWO, created(BOB, "Bob"))
 
     recovered(room)
 
@@ -73,8 +73,8 @@ def test_a_message_that_nobody_here_knows_stops_its_sender_and_spoils_no_other_l
     member: JsonObject, lives: bool, room: Room
 ) -> None:
     foreign: JsonObject = {**message("m", ADA, BOB), **member}
-    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", outbox=[foreign])])
-    room.put_session(TWO, [*born(BOB, "Bob"), *([] if lives else [ENDED])])
+    room.put_session(ONE, [*created(ADA, "Ada"), completed("t", outbox=[foreign])])
+    room.put_session(TWO, [*created(BOB, "Bob"), *([] if lives else [ENDED])])
     before = room.read(log_of(TWO))
 
     recovered(room)
@@ -88,11 +88,11 @@ def test_a_message_that_nobody_here_knows_stops_its_sender_and_spoils_no_other_l
 
 def test_an_agent_with_such_a_turn_runs_nothing_more(room: Room) -> None:
     turn = completed("t", controls=[{"control_id": "c"}])
-    room.put_session(ONE, [*born(ADA, "Ada"), turn, enqueued("m", "USER", ADA)])
+    room.put_session(ONE, [*created(ADA, "Ada"), turn, enqueued("m", "USER", ADA)])
 
     room.open()
     room.settle(10)
 
     assert room.provider.prompts == []
     assert room.named("Ada").pending == ("m",)
-    room.calm()
+    room.check_no_failures()

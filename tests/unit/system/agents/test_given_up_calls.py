@@ -30,7 +30,7 @@ def give_up(room: Room, work: Coroutine[Any, Any, object], steps: int) -> bool:
 
     ended = room.run(asked())
     room.settle()
-    room.calm()
+    room.check_no_failures()
     return ended
 
 
@@ -54,11 +54,11 @@ def test_an_agent_is_there_or_its_name_is_free(steps: int) -> None:
     give_up(room, room.runtime.create_agent("Ada", request_id="r"), steps)
     ada = room.run(room.runtime.create_agent("Ada", request_id="r"))
 
-    assert [look.agent_id for look in room.runtime.view().agents] == [ada]
+    assert [observe.agent_id for observe in room.runtime.view().agents] == [ada]
     with pytest.raises(NameTaken):
         room.create("Ada")
     room.reopen()
-    assert [look.agent_id for look in room.runtime.view().agents] == [ada]
+    assert [observe.agent_id for observe in room.runtime.view().agents] == [ada]
 
 
 @EVERY_STEP
@@ -66,8 +66,8 @@ def test_an_end_is_whole(steps: int) -> None:
     room, ada = opened()
 
     give_up(room, room.runtime.terminate(ada), steps)
-    look = room.runtime.view().agents[0]
-    if look.alive:
+    observe = room.runtime.view().agents[0]
+    if observe.alive:
         room.run(room.runtime.terminate(ada))
 
     assert room.events(room.session(ada)).count("agent.terminated") == 1
@@ -120,7 +120,7 @@ def test_one_request_that_the_disk_refuses_raises_for_both_who_asked_and_can_be_
     assert room.run(room.runtime.create_agent("Ada", request_id="r"))
 
 
-def test_a_request_whose_fate_is_unknown_says_so_again() -> None:
+def test_a_request_whose_outcome_is_unknown_reports_that_again() -> None:
     room = Room()
     room.open()
     room.files.fail("fdatasync", "events.jsonl", errno.EIO)

@@ -1,4 +1,4 @@
-"""Agents that cannot be read in this lifetime: who needs them to be told, or gone, must not end."""
+"""Agents that cannot be read in this boot: their parents must not end before them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.unit.system.agents.room import (
     ONE,
     TWO,
     Room,
-    born,
     completed,
+    created,
     enqueued,
     log_of,
     spawned,
@@ -26,8 +26,8 @@ from tests.unit.system.agents.room import (
 
 def put_parent_and_child(room: Room) -> None:
     promise = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
-    room.put_session(ONE, [*born(ADA, "Ada"), promise])
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), enqueued("boot", ADA, BOB, "bootstrap")])
+    room.put_session(ONE, [*created(ADA, "Ada"), promise])
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), enqueued("boot", ADA, BOB, "bootstrap")])
 
 
 def put_parent_and_unreadable_child(room: Room) -> None:
@@ -87,8 +87,8 @@ def test_a_child_that_can_be_read_again_stands_below_its_parent(room: Room) -> N
 def test_a_parent_may_end_whose_unreadable_child_has_completed(room: Room) -> None:
     promise = completed("t", spawned=[spawned(BOB, TWO, "Bob")])
     result = enqueued("m", BOB, ADA, "response", "done")
-    room.put_session(ONE, [*born(ADA, "Ada"), promise, result])
-    room.put_session(TWO, born(BOB, "Bob", ONE))
+    room.put_session(ONE, [*created(ADA, "Ada"), promise, result])
+    room.put_session(TWO, created(BOB, "Bob", ONE))
     room.files.fail("pread", log_of(TWO), errno.EIO)
     recovered(room)
     assert not room.runtime.is_taken("Bob")

@@ -15,8 +15,8 @@ from tests.unit.system.agents.room import (
     EVE,
     ONE,
     Events,
-    born,
     completed,
+    created,
     enqueued,
     message,
     spawned,
@@ -51,7 +51,7 @@ def test_an_empty_log_is_a_session_of_which_nothing_is_known() -> None:
 
 
 def test_the_first_lines_say_who_the_agent_is_and_who_runs_it() -> None:
-    history = folded(*born(ADA, "Ada", parent=ONE, identity="c1"))
+    history = folded(*created(ADA, "Ada", parent=ONE, identity="c1"))
 
     assert history.session == SessionFacts("scripted", "", "")
     assert history.agent == AgentFacts(ADA, "Ada", ONE, "", None)
@@ -73,7 +73,7 @@ def test_a_root_has_no_parent_and_may_have_a_request_id() -> None:
 def test_a_restored_session_has_a_new_identity() -> None:
     restored: JsonObject = {"provider": "scripted", "model": "", "identity": "c2"}
 
-    history = folded(*born(ADA, "Ada", identity="c1"), (event.SESSION_RESTORED, restored))
+    history = folded(*created(ADA, "Ada", identity="c1"), (event.SESSION_RESTORED, restored))
 
     assert history.identity == "c2"
 
@@ -93,7 +93,7 @@ def test_a_delivered_message_is_pending_no_more_and_still_known() -> None:
     assert history.knows("m")
 
 
-def test_a_dead_message_is_one_of_which_its_sender_must_be_told() -> None:
+def test_the_sender_of_a_dead_letter_must_be_informed() -> None:
     history = folded(said("m"), (event.MESSAGE_DEAD, {"message_id": "m", "reason": "poison"}))
 
     assert list(history.pending) == []
@@ -305,7 +305,7 @@ def test_members_that_should_be_lists_of_objects_and_are_not_promise_nothing() -
 
 def test_a_turn_whose_provider_is_no_object_is_of_another_version() -> None:
     with pytest.raises(KeyError):
-        folded(*born(ADA, "Ada", identity="c1"), completed("t", provider=None))
+        folded(*created(ADA, "Ada", identity="c1"), completed("t", provider=None))
 
 
 def test_a_spawn_is_kept_as_it_was_promised() -> None:

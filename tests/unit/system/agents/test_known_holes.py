@@ -1,6 +1,6 @@
 """The holes of `holes.md` that a runtime of agents must not have, each by its number.
 
-Every test goes through the hole's smallest schedule, or puts on a disk what it leaves there.
+Every test goes through the hole's smallest schedule, or writes the files that it leaves.
 Those of the storage stand in ``tests/unit/system/test_known_holes.py``.
 """
 
@@ -25,8 +25,8 @@ from tests.unit.system.agents.room import (
     TWO,
     Events,
     Room,
-    born,
     completed,
+    created,
     enqueued,
     message,
     record_of,
@@ -43,7 +43,7 @@ def spawning(*, outbox: tuple[Json, ...] = ()) -> Events:
     """The log of a parent whose turn has spawned Bob, and then the power failed."""
     child: Json = [spawned(BOB, TWO, "Bob")]
     turn = completed("t1", "m0", spawned=child, outbox=list(outbox))
-    return [*born(ADA, "Ada"), enqueued("m0", USER, ADA), started("t1", "m0"), turn]
+    return [*created(ADA, "Ada"), enqueued("m0", USER, ADA), started("t1", "m0"), turn]
 
 
 def test_hole_r4_a_message_that_arrives_during_a_turn_is_shown_before_it_is_delivered(
@@ -60,10 +60,10 @@ def test_hole_r4_a_message_that_arrives_during_a_turn_is_shown_before_it_is_deli
     assert [room.shown(turn) for turn in (0, 1)] == [[("text", "first")], [("text", "meanwhile")]]
     room.reopen()
     assert room.named("Ada").pending == ()
-    room.calm()
+    room.check_no_failures()
 
 
-@pytest.mark.parametrize("left", [None, born(BOB, "Bob", ONE)])
+@pytest.mark.parametrize("left", [None, created(BOB, "Bob", ONE)])
 def test_hole_r5_a_message_to_a_child_of_the_same_turn_survives(
     room: Room, left: Events | None
 ) -> None:
@@ -73,7 +73,7 @@ def test_hole_r5_a_message_to_a_child_of_the_same_turn_survives(
     room.open()
     room.settle()
     assert room.shown() == [("bootstrap", "work"), ("text", "hello")]
-    room.calm()
+    room.check_no_failures()
 
 
 def test_hole_r6_what_the_runtime_itself_says_is_whole_after_a_crash(room: Room) -> None:
@@ -85,18 +85,18 @@ def test_hole_r6_what_the_runtime_itself_says_is_whole_after_a_crash(room: Room)
     bob = room.named("Bob")
     room.run(room.runtime.terminate(bob.agent_id))
     room.reopen(start=False)
-    told = {
+    reported = {
         str(line.data["kind"]): line.data
         for line in room.lines(room.named("Ada").session_id)
         if line.event == event.MESSAGE_ENQUEUED
     }
     reason = "the recipient has ended"
-    assert told["error"]["payload"] == {"reason": reason, "message_id": unseen}
-    assert (told["error"]["reply_to"], told["error"]["sender"]) == (unseen, bob.agent_id)
-    assert told["notice"]["payload"] == {
+    assert reported["error"]["payload"] == {"reason": reason, "message_id": unseen}
+    assert (reported["error"]["reply_to"], reported["error"]["sender"]) == (unseen, bob.agent_id)
+    assert reported["notice"]["payload"] == {
         "event": "terminated", "agent_id": bob.agent_id, "name": "Bob",
     }  # fmt: skip
-    assert all(data["timestamp"] for data in told.values())
+    assert all(data["timestamp"] for data in reported.values())
 
 
 def test_hole_r6_a_permit_that_was_not_used_is_there_after_a_crash(room: Room) -> None:
@@ -110,7 +110,7 @@ def test_hole_r6_a_permit_that_was_not_used_is_there_after_a_crash(room: Room) -
     room.say(room.named("Bob").agent_id, "go")
     room.say(room.named("Bob").agent_id, "and again")
     assert (len(room.named("Bob").turns), room.named("Bob").permits) == (2, 0)
-    room.calm()
+    room.check_no_failures()
 
 
 def test_hole_r7_an_answer_that_breaks_off_is_no_completed_turn(room: Room) -> None:
@@ -126,7 +126,7 @@ def test_hole_r7_an_answer_that_breaks_off_is_no_completed_turn(room: Room) -> N
     room.settle()
     assert len(room.named("Ada").turns) == 1
     assert room.shown() == [("text", "question")]
-    room.calm()
+    room.check_no_failures()
 
 
 def test_hole_r10_a_message_to_the_operator_survives(room: Room) -> None:
@@ -151,17 +151,17 @@ def test_hole_r12_a_completion_is_answered_once_wherever_the_crash_comes(room: R
     assert room.to_user() == [("response", 42)]
     room.reopen()
     assert (room.to_user(), room.named("Ada").alive) == ([("response", 42)], False)
-    room.calm()
+    room.check_no_failures()
 
 
 def test_hole_r13_a_child_without_its_first_message_is_given_it_and_runs(room: Room) -> None:
     room.put_session(ONE, spawning())
-    room.put_session(TWO, born(BOB, "Bob", ONE))
+    room.put_session(TWO, created(BOB, "Bob", ONE))
     room.open()
     room.settle()
     assert room.shown() == [("bootstrap", "work")]
     assert len(room.named("Bob").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_hole_r15_a_stale_blob_is_not_trusted(room: Room) -> None:
@@ -175,7 +175,7 @@ def test_hole_r15_a_stale_blob_is_not_trusted(room: Room) -> None:
     room.say(ada, "four")
     assert room.provider.blobs == [b"blob of c1", b""]
     assert len(room.provider.openings[-1].history) == 3
-    room.calm()
+    room.check_no_failures()
 
 
 def test_hole_r16_a_child_that_a_turn_was_promised_exists(room: Room) -> None:
@@ -189,7 +189,7 @@ def test_hole_r16_a_child_that_a_turn_was_promised_exists(room: Room) -> None:
     bob = room.named("Bob")
     assert (bob.agent_id, bob.parent_id) == (room.provider.results[0]["agent_id"], ada)
     assert room.shown() == [("bootstrap", "work")]
-    room.calm()
+    room.check_no_failures()
 
 
 def test_hole_r17_a_conversation_is_taken_up_by_its_name_after_any_crash(room: Room) -> None:
@@ -207,7 +207,7 @@ def test_hole_r17_a_conversation_is_taken_up_by_its_name_after_any_crash(room: R
     assert sorted(set(restored)) == ["restore c1", "restore c2"]
     assert room.provider.kept == ["c1", "c2"]
     assert [len(room.named(name).turns) for name in ("Ada", "Bob")] == [2, 2]
-    room.calm()
+    room.check_no_failures()
 
 
 def test_hole_r20_a_slot_is_kept_until_the_record_says_that_it_is_free(room: Room) -> None:
@@ -223,7 +223,7 @@ def test_hole_r20_a_slot_is_kept_until_the_record_says_that_it_is_free(room: Roo
     room.run(room.runtime.suspend(ada))
     assert "stop c1" in room.provider.asked
     assert record_state(room) is SessionState.SUSPENDED
-    room.calm()
+    room.check_no_failures()
 
 
 def test_hole_r21_reminders_and_subscriptions_survive(room: Room) -> None:
@@ -237,27 +237,27 @@ def test_hole_r21_reminders_and_subscriptions_survive(room: Room) -> None:
     assert [kind for kind, _ in room.shown()] == ["notice"]
     room.settle(seconds=10)
     assert room.shown() == [("reminder", "now")]
-    room.calm()
+    room.check_no_failures()
 
 
 def test_hole_r21_the_record_of_an_agent_that_has_ended_says_so(room: Room) -> None:
     turn = completed("t1", "m0", terminate=True)
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m0", USER, ADA), turn])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m0", USER, ADA), turn])
     room.open()
     assert record_state(room) is SessionState.TERMINATED
 
 
 def test_hole_r21_a_log_without_a_record_that_is_nobodys_is_collected(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada")[:1], state=None)
+    room.put_session(ONE, created(ADA, "Ada")[:1], state=None)
     room.open()
     assert room.runtime.report.orphans == [ONE]
     assert not room.exists(f"agents/{ONE}")
 
 
 def test_hole_r22_one_agent_that_does_not_fit_stops_no_other(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
-    room.put_session(TWO, born(BOB, "Ada"))
-    room.put_session(THREE, born("c" * 32, "Cleo", "f" * 32))
+    room.put_session(ONE, created(ADA, "Ada"))
+    room.put_session(TWO, created(BOB, "Ada"))
+    room.put_session(THREE, created("c" * 32, "Cleo", "f" * 32))
     room.open()
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada", "Ada", "Cleo"]
     assert room.runtime.report.detached == [THREE]
@@ -270,7 +270,7 @@ def test_hole_r22_agents_wake_in_one_order_however_they_stand_on_the_disk() -> N
         for session_id in sessions:
             agent_id = session_id[::-1].replace("1", "a")
             first = enqueued(f"m{session_id[0]}", USER, agent_id, payload=session_id[0])
-            room.put_session(session_id, [*born(agent_id, f"agent {session_id[0]}"), first])
+            room.put_session(session_id, [*created(agent_id, f"agent {session_id[0]}"), first])
         room.open()
         room.settle()
         orders.append(room.provider.prompts)
@@ -279,6 +279,6 @@ def test_hole_r22_agents_wake_in_one_order_however_they_stand_on_the_disk() -> N
 
 
 def record_state(room: Room) -> SessionState:
-    """What the record of the only agent says."""
+    """The record of the only agent."""
     session_id = room.runtime.view().agents[0].session_id
     return room.runtime._orchestrator.store.load(session_id).state

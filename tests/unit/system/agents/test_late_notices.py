@@ -37,7 +37,7 @@ def test_the_turn_that_is_under_way_keeps_its_prompt() -> None:
     assert prompts == room.provider.prompts[-2:]
 
 
-def test_the_turn_that_is_under_way_is_told_if_it_is_lost_too() -> None:
+def test_a_running_turn_that_is_lost_too_is_reported() -> None:
     room, ada, _ = with_late_notice()
     room.kill()
     room.provider.hooks.clear()

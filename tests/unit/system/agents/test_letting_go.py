@@ -1,4 +1,4 @@
-"""What is given back when nobody needs it any more: descriptors, timers, slots, memory."""
+"""Resources are released after use: descriptors, timers, memory of ended agents."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_reminder_that_is_cancelled_leaves_no_timer() -> None:
     room.say(ada, play(("cancel_reminder", {"reminder_id": reminder_id})))
 
     assert timers(room) == 0
-    room.calm()
+    room.check_no_failures()
 
 
 def test_the_other_reminders_keep_their_timers() -> None:
@@ -96,4 +96,4 @@ def test_a_turn_that_waits_for_a_slot_does_not_begin_when_the_runtime_closes() -
 
     assert len(room.provider.prompts) == 1
     assert [len(room.named(name).pending) for name in ("Ada", "Bob", "Cleo")] == [0, 1, 1]
-    room.calm()
+    room.check_no_failures()

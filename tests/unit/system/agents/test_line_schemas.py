@@ -1,7 +1,4 @@
-"""S-04, S-05: the data of every event is what the table of docs/runtime.md says, and no more.
-
-Each line is provoked through the real runtime, and read as any outside tool would read it.
-"""
+"""The data of every event has the members in the table of docs/runtime.md, and no more."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 
-# -- what the page says ------------------------------------------------------------------
+# -- the page ------------------------------------------------------------------
 
 ROW: Final = re.compile(r"\| (?P<first>[^|]+) \| (?P<second>[^|]*) \| (?P<third>[^|]*)\|")
 WORDS: Final = re.compile(r"`(?P<members>[^`]+)`|\((?P<note>[^()]*)\)")
@@ -33,7 +30,7 @@ ONLY: Final = {"null": (None,), "true": (True,)}
 
 @dataclass
 class Member:
-    """One member, and what the page says about it in brackets."""
+    """One member, and the note in brackets behind it."""
 
     optional: bool = False
     note: str = ""
@@ -97,7 +94,7 @@ def table() -> dict[str, Members]:
 
 
 def payloads() -> dict[str, list[str]]:
-    """The members of the payload of every kind of message for which the page tells them."""
+    """The members of the payload of every kind of message for which the page lists them."""
     found = {row["first"].strip("`"): row["third"] for row in rows("Messages")}
     return {
         kind: re.findall(r'(?<!:)"(\w+)"', text.partition("{")[2].partition("}")[0])
@@ -105,7 +102,7 @@ def payloads() -> dict[str, list[str]]:
     }
 
 
-# -- what a member is --------------------------------------------------------------------
+# -- types of members --------------------------------------------------------------------
 
 Is = Callable[[Any], bool]
 
@@ -156,7 +153,7 @@ TYPES: Final[dict[str, Is]] = {
     "timestamp": MOMENT,
     "metadata": plain_object,
     "payload": anything,
-    # Nobody has asked for the child of an agent.
+    # The child of an agent has no request id.
     "request_id": lambda value: value is None or TEXT(value),
 }
 
@@ -349,11 +346,11 @@ def test_the_data_of_an_event_is_what_the_table_says(name: str) -> None:
     assert [mistake for data in found for mistake in mistakes(data, members)] == []
     # Each case of the table has been there: what is optional, what may be null, each value.
     assert {member for data in found for member in data} == set(members)
-    for member, told in members.items():
+    for member, reported in members.items():
         values = [data[member] for data in found if member in data]
-        assert all(value in values for value in told.values)
-        assert not told.nullable or None in values
-        assert told.values or not (told.nullable or told.nested) or any(values)
+        assert all(value in values for value in reported.values)
+        assert not reported.nullable or None in values
+        assert reported.values or not (reported.nullable or reported.nested) or any(values)
 
 
 @pytest.mark.parametrize("provoke", dict.fromkeys(PROVOKED.values()))
@@ -371,9 +368,9 @@ def test_every_line_has_the_members_of_a_line_and_data_that_the_table_knows(
 
 def test_there_is_a_message_of_every_kind_and_the_runtimes_own_carry_what_the_page_says() -> None:
     said = data_of(everything_said(), "message.enqueued")
-    told = payloads()
-    assert {one["kind"] for one in said} == set(told)
-    assert {kind for kind, members in told.items() if members} == {"error", "notice", "system"}
+    reported = payloads()
+    assert {one["kind"] for one in said} == set(reported)
+    assert {kind for kind, members in reported.items() if members} == {"error", "notice", "system"}
     for one in said:
-        if told[one["kind"]]:
-            assert sorted(one["payload"]) == sorted(told[one["kind"]])
+        if reported[one["kind"]]:
+            assert sorted(one["payload"]) == sorted(reported[one["kind"]])

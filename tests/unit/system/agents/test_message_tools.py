@@ -1,4 +1,4 @@
-"""The tools of messages: who can be addressed, and what arrives."""
+"""The tools of messages: permitted recipients, and delivery."""
 
 from __future__ import annotations
 

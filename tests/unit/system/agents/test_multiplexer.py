@@ -1,4 +1,4 @@
-"""Few conversations for many sessions: who makes room, who waits, who gets a slot."""
+"""Few conversations for many sessions: eviction, waiting, and the order of slots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_least_recently_used_conversation_makes_room() -> None:
         "send c2", "sent c2", "suspend c3", "stop c3", "restore c1", "send c1", "sent c1",
     ]  # fmt: skip
     assert [state(room, agent) for agent in (ada, bob, cleo)] == ["ACTIVE", "ACTIVE", "SUSPENDED"]
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_conversation_that_is_held_is_never_suspended() -> None:
@@ -44,7 +44,7 @@ def test_a_conversation_that_is_held_is_never_suspended() -> None:
 
     assert room.provider.asked[1:4] == ["sent c3", "suspend c3", "stop c3"]
     assert len(room.named("Bob").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_who_waits_for_a_slot_gets_it_in_the_order_of_coming() -> None:
@@ -59,7 +59,7 @@ def test_who_waits_for_a_slot_gets_it_in_the_order_of_coming() -> None:
 
     sent = [call for call in room.provider.asked if call.startswith("send ")]
     assert sent == ["send c3", "send c1", "send c2"]
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_creation_waits_for_a_slot_as_well() -> None:
@@ -108,7 +108,7 @@ def test_a_slot_in_which_a_conversation_is_being_taken_up_is_not_free() -> None:
     room.settle()
 
     assert [len(room.named(name).turns) for name in ("Ada", "Bob")] == [1, 1]
-    room.calm()
+    room.check_no_failures()
 
 
 def test_when_one_record_cannot_be_written_another_conversation_makes_room() -> None:
@@ -119,7 +119,7 @@ def test_when_one_record_cannot_be_written_another_conversation_makes_room() -> 
 
     assert [state(room, agent) for agent in (ada, bob, cleo)] == ["ACTIVE", "ACTIVE", "SUSPENDED"]
     assert len(room.named("Ada").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_when_no_record_can_be_written_the_turn_is_tried_again() -> None:
@@ -132,7 +132,7 @@ def test_when_no_record_can_be_written_the_turn_is_tried_again() -> None:
     room.settle(1)
 
     assert len(room.named("Ada").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_slot_is_free_again_after_a_creation_that_the_provider_refused() -> None:
@@ -161,7 +161,7 @@ def test_a_waiter_that_gives_up_lets_the_next_one_have_its_turn() -> None:
     room.settle()
 
     assert len(room.named("Ada").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_conversation_that_was_taken_while_another_failed_to_close_is_not_suspended() -> None:
@@ -183,7 +183,7 @@ def test_a_conversation_that_was_taken_while_another_failed_to_close_is_not_susp
     room.settle(1)
 
     assert [len(room.named(name).turns) for name in ("Ada", "Cleo")] == [1, 1]
-    room.calm()
+    room.check_no_failures()
 
 
 def test_every_provider_has_slots_of_its_own() -> None:

@@ -1,4 +1,4 @@
-"""Notices: who has asked is told once of an end."""
+"""Notices: each subscriber receives one when an agent ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.family import parent_and_child
 
 
-def test_a_subscriber_is_told_once_when_the_agent_ends() -> None:
+def test_a_subscriber_receives_one_notice_when_the_agent_ends() -> None:
     room, ada, bob = parent_and_child()
     room.say(ada, play(("subscribe", {"name": "Bob"})))
 
@@ -34,7 +34,7 @@ def test_a_subscription_to_who_ends_in_the_meantime_is_answered_at_once() -> Non
     assert [kind for kind, _payload in room.shown()] == ["notice"]
 
 
-def test_who_has_unsubscribed_is_not_told() -> None:
+def test_an_agent_that_has_unsubscribed_receives_no_notice() -> None:
     room, ada, bob = parent_and_child()
     room.say(ada, play(("subscribe", {"name": "Bob"})))
     subscription = room.provider.results[-1]["subscription_id"]

@@ -177,16 +177,16 @@ def test_nobody_cannot_be_ended_nor_suspended(room: Room, call: str) -> None:
 # -- the operator's messages -------------------------------------------------------------
 
 
-def told(room: Room, ada: str) -> str:
+def reported(room: Room, ada: str) -> str:
     room.say(ada, play(("send_message", {"to": "USER", "payload": "hello"})))
     return room.runtime.view().user[-1].message_id
 
 
 @BOTH
 def test_a_message_that_the_operator_has_seen_is_shown_no_more(framing: Framing) -> None:
-    # Hole R10: what was said to the operator was volatile.
+    # R10: messages to the operator were volatile.
     room, ada = opened(Options(framing=framing))
-    message_id = told(room, ada)
+    message_id = reported(room, ada)
     room.reopen()
     assert room.to_user() == [("text", "hello")]
 
@@ -199,7 +199,7 @@ def test_a_message_that_the_operator_has_seen_is_shown_no_more(framing: Framing)
 
 def test_an_acknowledgement_again_changes_nothing() -> None:
     room, ada = opened()
-    message_id = told(room, ada)
+    message_id = reported(room, ada)
     room.run(room.runtime.acknowledge(message_id))
     before = room.read("user/events.jsonl")
 

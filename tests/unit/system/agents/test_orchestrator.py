@@ -1,4 +1,4 @@
-"""Promises that cannot be kept at once: told again, or at the next boot."""
+"""Dispatch to other logs that cannot succeed at once: repeated, or left to the next boot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.unit.system.agents.family import parent_and_child
 USER_LOG = "user/events.jsonl"
 
 
-def test_what_the_disk_had_no_room_for_is_told_again_until_it_is_there() -> None:
+def test_a_dispatch_that_a_full_disk_refuses_is_repeated_until_it_succeeds() -> None:
     room, ada, _ = parent_and_child()
     room.files.fail("append", USER_LOG, errno.ENOSPC)
     room.files.fail("append", USER_LOG, errno.ENOSPC, nth=1)
@@ -23,10 +23,10 @@ def test_what_the_disk_had_no_room_for_is_told_again_until_it_is_there() -> None
     room.settle(2)
 
     assert room.to_user() == [("text", "hello")]
-    room.calm()
+    room.check_no_failures()
 
 
-def test_several_logs_are_told_side_by_side_and_one_refusal_hinders_no_other() -> None:
+def test_several_logs_are_written_concurrently_and_one_refusal_affects_no_other() -> None:
     room, ada, _ = parent_and_child()
     room.files.fail("append", USER_LOG, errno.ENOSPC)
 
@@ -40,7 +40,7 @@ def test_several_logs_are_told_side_by_side_and_one_refusal_hinders_no_other() -
     assert room.to_user() == [("text", "up")]
 
 
-def test_whoever_is_stopped_is_told_at_the_next_boot() -> None:
+def test_a_stopped_agent_receives_its_lines_at_the_next_boot() -> None:
     room, ada, _ = parent_and_child()
     room.files.fail("fdatasync", USER_LOG, errno.EIO)
     room.say(ada, play(("send_message", {"to": "USER", "payload": "one"})))
@@ -48,27 +48,27 @@ def test_whoever_is_stopped_is_told_at_the_next_boot() -> None:
     room.settle(60)
     assert room.to_user() == []
     assert "its barrier failed" in room.runtime.view().user_stopped
-    room.calm()
+    room.check_no_failures()
 
     room.reopen()
 
     assert room.to_user() == [("text", "one"), ("text", "two")]
 
 
-def test_an_agent_that_stops_while_it_is_told_again_is_left_to_the_next_boot() -> None:
+def test_an_agent_that_stops_during_a_repeated_dispatch_is_left_to_the_next_boot() -> None:
     room, ada, _ = parent_and_child()
     room.files.fail("append", USER_LOG, errno.ENOSPC)
     room.say(ada, play(("send_message", {"to": "USER", "payload": "one"})))
     room.files.fail("fdatasync", USER_LOG, errno.EIO)
 
     room.settle(60)
-    room.calm()
+    room.check_no_failures()
     room.reopen()
 
     assert room.to_user() == [("text", "one")]
 
 
-def test_a_runtime_that_closes_tells_nobody_again() -> None:
+def test_a_closing_runtime_repeats_no_dispatch() -> None:
     room, ada, _ = parent_and_child()
     room.files.fail("append", USER_LOG, errno.ENOSPC)
     room.say(ada, play(("send_message", {"to": "USER", "payload": "one"})))

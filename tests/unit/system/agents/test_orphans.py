@@ -1,4 +1,4 @@
-"""Pass 5: which sessions are agents, where each stands, and what is removed."""
+"""Which sessions are agents, their place in the tree, and which are removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.system.agents.room import (
     ONE,
     TWO,
     Room,
-    born,
+    created,
     enqueued,
     log_of,
     record_of,
@@ -21,7 +21,7 @@ from tests.unit.system.agents.room import (
 
 
 def test_a_session_that_never_became_an_agent_is_removed_and_its_name_is_free(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada")[:1], SessionState.ACTIVE)
+    room.put_session(ONE, created(ADA, "Ada")[:1], SessionState.ACTIVE)
 
     recovered(room)
 
@@ -50,7 +50,7 @@ def test_an_orphan_is_removed_durably(room: Room) -> None:
     assert room.files.calls[removed + 1] == "sync_dir agents"
 
 
-def test_an_orphan_that_cannot_be_removed_is_told(room: Room) -> None:
+def test_an_orphan_that_cannot_be_removed_is_reported(room: Room) -> None:
     room.put_session(ONE, [], SessionState.ACTIVE)
     room.files.fail("rmdir", ONE, errno.EIO)
 
@@ -70,7 +70,7 @@ def test_an_empty_directory_is_an_orphan_as_well(room: Room) -> None:
 
 
 def test_what_damage_has_left_of_a_session_is_kept(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA)])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m", "USER", ADA)])
     content = room.read(log_of(ONE))
     at = content.index(b"agent.created")
     room.write(log_of(ONE), content[:at] + b"?" + content[at + 1 :])
@@ -97,8 +97,8 @@ def test_a_damaged_record_without_an_agent_is_no_orphan(room: Room) -> None:
 
 
 def test_children_stand_below_their_parents_whatever_their_ids(room: Room) -> None:
-    room.put_session(ONE, born(BOB, "Bob", parent=TWO))
-    room.put_session(TWO, born(ADA, "Ada"))
+    room.put_session(ONE, created(BOB, "Bob", parent=TWO))
+    room.put_session(TWO, created(ADA, "Ada"))
 
     recovered(room)
 
@@ -106,8 +106,8 @@ def test_children_stand_below_their_parents_whatever_their_ids(room: Room) -> No
     assert shown == [("Ada", None), ("Bob", ADA)]
 
 
-def test_a_child_whose_parent_is_not_there_is_told_and_counts_as_a_root(room: Room) -> None:
-    room.put_session(ONE, born(BOB, "Bob", parent=TWO))
+def test_a_child_without_its_parent_is_reported_and_counts_as_a_root(room: Room) -> None:
+    room.put_session(ONE, created(BOB, "Bob", parent=TWO))
 
     recovered(room)
 
@@ -116,7 +116,7 @@ def test_a_child_whose_parent_is_not_there_is_told_and_counts_as_a_root(room: Ro
 
 
 def test_a_log_without_its_first_line_is_run_by_whom_the_record_names(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada")[1:])
+    room.put_session(ONE, created(ADA, "Ada")[1:])
 
     recovered(room)
 
@@ -126,7 +126,7 @@ def test_a_log_without_its_first_line_is_run_by_whom_the_record_names(room: Room
 
 
 def test_an_agent_of_whom_nothing_says_who_runs_it_is_stopped(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada")[1:], state=None)
+    room.put_session(ONE, created(ADA, "Ada")[1:], state=None)
 
     recovered(room)
 

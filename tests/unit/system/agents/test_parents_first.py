@@ -1,4 +1,4 @@
-"""The order in which agents are placed: parents first, and nobody is left out (S-42 to S-44)."""
+"""The order in which agents are placed: parents first, and none is left out."""
 
 from __future__ import annotations
 

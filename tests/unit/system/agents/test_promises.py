@@ -1,4 +1,4 @@
-"""Pass 6: what a turn had promised before the crash is done, once."""
+"""Pass 6: the outbox of a turn that was committed before the crash is dispatched."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.unit.system.agents.room import (
     ONE,
     TWO,
     Room,
-    born,
     completed,
+    created,
     enqueued,
     log_of,
     message,
@@ -29,7 +29,7 @@ from tests.unit.system.agents.room import (
 def test_a_message_that_a_turn_promised_is_delivered(room: Room) -> None:
     # F-5, and Y-open-3: B replied, A never got it.
     turn = completed("t", outbox=[message("x", ADA, "USER", payload="hello")])
-    room.put_session(ONE, [*born(ADA, "Ada"), turn])
+    room.put_session(ONE, [*created(ADA, "Ada"), turn])
 
     recovered(room)
 
@@ -42,8 +42,8 @@ def test_a_message_that_a_turn_promised_is_delivered(room: Room) -> None:
 
 def test_a_message_that_is_there_already_is_not_delivered_twice(room: Room) -> None:
     turn = completed("t", outbox=[message("x", ADA, BOB)])
-    room.put_session(ONE, [*born(ADA, "Ada"), turn])
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), enqueued("x", ADA, BOB)])
+    room.put_session(ONE, [*created(ADA, "Ada"), turn])
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), enqueued("x", ADA, BOB)])
 
     recovered(room)
 
@@ -52,8 +52,8 @@ def test_a_message_that_is_there_already_is_not_delivered_twice(room: Room) -> N
 
 def test_a_message_to_an_agent_that_has_ended_comes_back(room: Room) -> None:
     turn = completed("t", outbox=[message("x", ADA, BOB)])
-    room.put_session(ONE, [*born(ADA, "Ada"), turn])
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), END], SessionState.TERMINATED)
+    room.put_session(ONE, [*created(ADA, "Ada"), turn])
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), END], SessionState.TERMINATED)
 
     recovered(room)
 
@@ -62,8 +62,8 @@ def test_a_message_to_an_agent_that_has_ended_comes_back(room: Room) -> None:
 
 def test_a_message_to_a_session_that_cannot_be_read_waits_for_a_later_boot(room: Room) -> None:
     turn = completed("t", outbox=[message("x", ADA, BOB)])
-    room.put_session(ONE, [*born(ADA, "Ada"), turn])
-    room.put_session(TWO, born(BOB, "Bob", ONE))
+    room.put_session(ONE, [*created(ADA, "Ada"), turn])
+    room.put_session(TWO, created(BOB, "Bob", ONE))
     room.files.fail("pread", log_of(TWO), errno.EIO)
     recovered(room)
     assert room.named("Ada").pending == ()
@@ -80,10 +80,12 @@ def test_a_child_that_a_turn_promised_is_made_of_whatever_is_left(
 ) -> None:
     # R16, F-2 and F-3: the crash came somewhere in the birth.
     room = Room(Options(framing=framing))
-    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])])
+    room.put_session(
+        ONE, [*created(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])]
+    )
     if left != "nothing":
         lines = {"a record": 0, "a first line": 1, "both lines": 2}[left]
-        room.put_session(TWO, born(BOB, "Bob", ONE)[:lines])
+        room.put_session(TWO, created(BOB, "Bob", ONE)[:lines])
 
     recovered(room)
 
@@ -96,8 +98,10 @@ def test_a_child_that_a_turn_promised_is_made_of_whatever_is_left(
 
 def test_a_child_that_has_its_bootstrap_already_is_not_given_another(room: Room) -> None:
     # Damage took the line between.
-    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])])
-    room.put_session(TWO, [born(BOB, "Bob")[0], enqueued("boot", ADA, BOB, "bootstrap")])
+    room.put_session(
+        ONE, [*created(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])]
+    )
+    room.put_session(TWO, [created(BOB, "Bob")[0], enqueued("boot", ADA, BOB, "bootstrap")])
 
     recovered(room)
 
@@ -106,8 +110,10 @@ def test_a_child_that_has_its_bootstrap_already_is_not_given_another(room: Room)
 
 
 def test_a_promised_child_whose_session_cannot_be_read_is_not_made_twice(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])])
-    room.put_session(TWO, born(BOB, "Bob", ONE))
+    room.put_session(
+        ONE, [*created(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])]
+    )
+    room.put_session(TWO, created(BOB, "Bob", ONE))
     room.files.fail("pread", log_of(TWO), errno.EIO)
 
     recovered(room)
@@ -117,8 +123,10 @@ def test_a_promised_child_whose_session_cannot_be_read_is_not_made_twice(room: R
 
 
 def test_a_promised_child_that_has_ended_stays_ended(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])])
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), END], SessionState.TERMINATED)
+    room.put_session(
+        ONE, [*created(ADA, "Ada"), completed("t", spawned=[spawned(BOB, TWO, "Bob")])]
+    )
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), END], SessionState.TERMINATED)
 
     recovered(room)
 
@@ -128,8 +136,8 @@ def test_a_promised_child_that_has_ended_stays_ended(room: Room) -> None:
 
 def test_a_control_that_a_turn_promised_reaches_the_child(room: Room) -> None:
     control: JsonObject = {"control_id": "c", "target": BOB, "op": "gate"}
-    room.put_session(ONE, [*born(ADA, "Ada"), completed("t", controls=[control])])
-    room.put_session(TWO, born(BOB, "Bob", ONE))
+    room.put_session(ONE, [*created(ADA, "Ada"), completed("t", controls=[control])])
+    room.put_session(TWO, created(BOB, "Bob", ONE))
 
     recovered(room)
 
@@ -138,11 +146,11 @@ def test_a_control_that_a_turn_promised_reaches_the_child(room: Room) -> None:
 
 
 def test_a_completion_is_finished(room: Room) -> None:
-    # R12 and F-7: the turn's line is the end; what is missing follows.
+    # R12 and F-7: the turn's line is the end; missing lines follow.
     turn = completed(
         "t", terminate=True, returned=["m"], outbox=[message("r", ADA, "USER", "response", 42)]
     )
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA), turn])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m", "USER", ADA), turn])
 
     recovered(room)
 
@@ -158,19 +166,19 @@ def test_a_completion_is_finished(room: Room) -> None:
     assert len(room.to_user()) == 2
 
 
-def test_a_subscriber_is_told_of_an_end_that_came_before_the_crash(room: Room) -> None:
+def test_a_subscriber_receives_notice_of_an_end_before_the_crash(room: Room) -> None:
     turn = completed("t", subscribed=[{"subscription_id": "s", "target": BOB}])
-    room.put_session(ONE, [*born(ADA, "Ada"), turn])
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), END], SessionState.TERMINATED)
+    room.put_session(ONE, [*created(ADA, "Ada"), turn])
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), END], SessionState.TERMINATED)
 
     recovered(room)
 
     assert room.named("Ada").pending == ("s.notice",)
 
 
-def test_a_promise_that_the_disk_refuses_is_told_and_kept_later(room: Room) -> None:
+def test_a_dispatch_that_the_disk_refuses_is_reported_and_repeated_later(room: Room) -> None:
     turn = completed("t", outbox=[message("x", ADA, "USER", payload="hello")])
-    room.put_session(ONE, [*born(ADA, "Ada"), turn])
+    room.put_session(ONE, [*created(ADA, "Ada"), turn])
     room.files.fail("append", "user/events.jsonl", errno.ENOSPC)
 
     recovered(room)

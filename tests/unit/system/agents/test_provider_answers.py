@@ -78,7 +78,7 @@ def test_a_conversation_whose_identity_cannot_be_kept_leaves_name_and_slot_free(
     ada = room.create("Ada", request_id="r")
     room.say(ada, "hello")
     assert len(room.named("Ada").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 # -- a conversation that was good --------------------------------------------------------
@@ -119,7 +119,7 @@ def test_a_turn_whose_conversation_has_lost_its_identity_has_failed_and_is_repea
     room.settle(1)
 
     assert len(room.named("Ada").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 @IDENTITIES
@@ -132,7 +132,7 @@ def test_a_conversation_that_has_lost_its_identity_is_suspended_under_the_one_it
     room.run(room.runtime.close())
 
     assert kept(room, ada) == ProviderState("c1")
-    room.calm()
+    room.check_no_failures()
 
 
 @pytest.mark.parametrize("blob", ["text", None, 7])
@@ -149,17 +149,17 @@ def test_a_conversation_that_is_suspended_with_no_bytes_is_kept_without_a_blob(
 
     assert room.state(room.session(ada)) == "SUSPENDED"
     assert kept(room, ada) == ProviderState("c1")
-    room.calm()
+    room.check_no_failures()
 
 
 def kept(room: Room, agent_id: str) -> ProviderState:
-    """What the record says of the conversation."""
+    """The conversation in the record."""
     record = room.agent(agent_id).log.record
     assert record is not None
     return ProviderState.of_encoded(record.provider_state_blob)
 
 
-def test_a_conversation_that_loses_its_identity_at_birth_leaves_no_agent(
+def test_a_conversation_that_loses_its_identity_at_creation_leaves_no_agent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     room = Room(Options(slots=1))
@@ -175,4 +175,4 @@ def test_a_conversation_that_loses_its_identity_at_birth_leaves_no_agent(
             room.create("Ada")
 
     assert room.run(room.runtime.create_agent("Ada"))
-    assert [look.name for look in room.runtime.view().agents] == ["Ada"]
+    assert [observe.name for observe in room.runtime.view().agents] == ["Ada"]

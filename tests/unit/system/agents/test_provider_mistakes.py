@@ -1,7 +1,7 @@
 """Providers that are wrong: whatever they raise is a failure of one call of theirs.
 
 A ``CancelledError`` that nobody of the runtime has asked for is a mistake like any other.
-What they answer is looked at in ``test_provider_answers.py``.
+Their answers are tested in ``test_provider_answers.py``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_a_turn_in_which_the_provider_is_wrong_has_failed_and_is_repeated(
     room.settle(1)
 
     assert len(room.named("Ada").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_message_that_makes_the_provider_go_wrong_dies_as_any_other() -> None:
@@ -49,7 +49,7 @@ def test_a_message_that_makes_the_provider_go_wrong_dies_as_any_other() -> None:
 
     assert room.lines(room.session(ada))[-1].event == "message.dead"
     assert [kind for kind, _payload in room.to_user()] == ["error"]
-    room.calm()
+    room.check_no_failures()
 
 
 @MISTAKES
@@ -65,7 +65,7 @@ def test_a_conversation_that_cannot_be_taken_up_by_mistake_is_tried_again(
     room.settle(1)
 
     assert len(room.named("Ada").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 @MISTAKES
@@ -80,7 +80,7 @@ def test_a_creation_in_which_the_provider_is_wrong_leaves_the_name_free(
         room.create("Ada", request_id="r")
 
     assert room.create("Ada", request_id="r")
-    room.calm()
+    room.check_no_failures()
 
 
 @MISTAKES
@@ -94,7 +94,7 @@ def test_a_runtime_closes_whatever_a_conversation_raises(call: str, mistake: Bas
     room.run(room.runtime.close())
 
     assert [room.state(room.session(agent_id)) for agent_id in agents] == ["SUSPENDED"] * 2
-    room.calm()
+    room.check_no_failures()
 
 
 @MISTAKES
@@ -138,7 +138,7 @@ def test_a_provider_that_raises_before_it_can_be_waited_for_leaves_the_name_free
             room.create("Ada", request_id="r")
 
     assert room.create("Ada", request_id="r")
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_conversation_that_refuses_before_it_can_be_waited_for_is_tried_again(
@@ -154,7 +154,7 @@ def test_a_conversation_that_refuses_before_it_can_be_waited_for_is_tried_again(
     room.settle(1)
 
     assert len(room.named("Ada").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_list_of_names_that_is_refused_before_it_can_be_waited_for_does_not_stop_the_boot(
@@ -179,7 +179,7 @@ def test_a_runtime_closes_though_a_conversation_raises_before_it_can_be_waited_f
     room.run(room.runtime.close())
 
     assert room.state(room.session(ada)) == "SUSPENDED"
-    room.calm()
+    room.check_no_failures()
 
 
 def refuse(*_arguments: object) -> object:

@@ -1,4 +1,4 @@
-"""What a record keeps of its provider: there and back, and nothing of what is damaged."""
+"""The provider's state in a record: encoded, decoded, and refused when damaged."""
 
 from __future__ import annotations
 

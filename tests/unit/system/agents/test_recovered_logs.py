@@ -19,7 +19,7 @@ from tests.unit.system.agents.room import (
     ONE,
     TWO,
     Room,
-    born,
+    created,
     enqueued,
     log_of,
 )
@@ -28,7 +28,7 @@ from tests.unit.system.agents.room import (
 @pytest.mark.parametrize("framing", list(Framing))
 def test_a_torn_end_of_a_log_is_cut_and_counted(framing: Framing) -> None:
     room = Room(Options(framing=framing))
-    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(ONE, created(ADA, "Ada"))
     torn = encode_line(Line(3, NOW, ONE, "turn.start", {}), "")[:30]
     room.write(log_of(ONE), room.read(log_of(ONE)) + torn)
 
@@ -39,10 +39,10 @@ def test_a_torn_end_of_a_log_is_cut_and_counted(framing: Framing) -> None:
     assert room.events(ONE) == ["session.created", "agent.created"]
 
 
-def test_damage_in_the_middle_of_a_log_stays_in_its_session_and_is_told(room: Room) -> None:
-    lines = [*born(ADA, "Ada"), enqueued("m1", "USER", ADA), enqueued("m2", "USER", ADA)]
+def test_damage_in_the_middle_of_a_log_affects_its_session_only_and_is_reported(room: Room) -> None:
+    lines = [*created(ADA, "Ada"), enqueued("m1", "USER", ADA), enqueued("m2", "USER", ADA)]
     room.put_session(ONE, lines)
-    room.put_session(TWO, born(BOB, "Bob"))
+    room.put_session(TWO, created(BOB, "Bob"))
     content = room.read(log_of(ONE))
     at = content.index(b'"m1"')
     room.write(log_of(ONE), content[:at] + b"?" + content[at + 1 :])
@@ -61,7 +61,7 @@ def test_damage_in_the_middle_of_a_log_stays_in_its_session_and_is_told(room: Ro
 
 def test_many_logs_are_opened_whatever_their_number(room: Room) -> None:
     for number in range(1, 21):
-        room.put_session(f"{number:032x}", born(f"{number:032d}", f"agent {number}"))
+        room.put_session(f"{number:032x}", created(f"{number:032d}", f"agent {number}"))
 
     recovered(room)
 
@@ -72,8 +72,8 @@ def test_many_logs_are_opened_whatever_their_number(room: Room) -> None:
 
 
 def test_a_log_of_a_newer_format_is_left_alone_and_the_others_are_served(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
-    room.put_session(TWO, born(BOB, "Bob"))
+    room.put_session(ONE, created(ADA, "Ada"))
+    room.put_session(TWO, created(BOB, "Bob"))
     newer = seal({"v": 2}) + b"\n"
     room.write(log_of(ONE), newer)
 
@@ -85,8 +85,8 @@ def test_a_log_of_a_newer_format_is_left_alone_and_the_others_are_served(room: R
 
 
 def test_a_log_that_the_disk_cannot_read_is_left_to_the_next_boot(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
-    room.put_session(TWO, born(BOB, "Bob"))
+    room.put_session(ONE, created(ADA, "Ada"))
+    room.put_session(TWO, created(BOB, "Bob"))
     room.files.fail("pread", log_of(ONE), errno.EIO)
 
     recovered(room)
@@ -98,7 +98,7 @@ def test_a_log_that_the_disk_cannot_read_is_left_to_the_next_boot(room: Room) ->
 
 
 def test_a_session_whose_directory_cannot_be_tidied_is_left_to_the_next_boot(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(ONE, created(ADA, "Ada"))
     room.files.fail("sync_dir", f"agents/{ONE}", errno.EIO)
 
     recovered(room)
@@ -111,7 +111,7 @@ def test_a_session_whose_directory_cannot_be_tidied_is_left_to_the_next_boot(roo
 def test_a_log_of_the_operator_that_cannot_be_read_stops_the_boot_and_frees_the_lock(
     room: Room,
 ) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(ONE, created(ADA, "Ada"))
     room.files.fail("fsync", "user/events.jsonl", errno.EIO)
     with pytest.raises(OSError, match="Input/output error"):
         recovered(room)
@@ -120,7 +120,7 @@ def test_a_log_of_the_operator_that_cannot_be_read_stops_the_boot_and_frees_the_
 
 
 def test_events_that_nobody_knows_do_not_hinder_anybody(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), ("tool.call", {"name": "sing"})])
+    room.put_session(ONE, [*created(ADA, "Ada"), ("tool.call", {"name": "sing"})])
 
     assert recovered(room).report.unknown_lines == 1
 

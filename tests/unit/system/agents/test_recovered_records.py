@@ -13,14 +13,14 @@ from tests.unit.system.agents.room import (
     ADA,
     ONE,
     Room,
-    born,
     completed,
+    created,
     record_of,
 )
 
 
 def test_a_record_that_is_missing_is_written_from_the_log(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada", identity="c7"), state=None)
+    room.put_session(ONE, created(ADA, "Ada", identity="c7"), state=None)
 
     recovered(room)
 
@@ -34,7 +34,7 @@ def test_a_record_that_is_missing_is_written_from_the_log(room: Room) -> None:
 
 
 def test_a_record_that_is_damaged_is_put_aside_and_written_from_the_log(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(ONE, created(ADA, "Ada"))
     room.write(record_of(ONE), b"damaged")
 
     recovered(room)
@@ -47,7 +47,7 @@ def test_a_record_that_is_damaged_is_put_aside_and_written_from_the_log(room: Ro
 
 
 def test_the_missing_record_of_an_agent_that_has_ended_says_so(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), END], state=None)
+    room.put_session(ONE, [*created(ADA, "Ada"), END], state=None)
 
     recovered(room)
 
@@ -55,7 +55,7 @@ def test_the_missing_record_of_an_agent_that_has_ended_says_so(room: Room) -> No
 
 
 def test_a_record_of_a_newer_format_is_left_as_it_is_and_the_agent_is_served(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(ONE, created(ADA, "Ada"))
     newer = seal({"v": 2}) + b"\n"
     room.write(record_of(ONE), newer)
 
@@ -65,11 +65,13 @@ def test_a_record_of_a_newer_format_is_left_as_it_is_and_the_agent_is_served(roo
     assert room.read(record_of(ONE)) == newer
     assert problems(room) == [(ONE, Problem.NEWER)]
     assert len(room.named("Ada").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
-def test_a_record_that_the_disk_refuses_is_told_and_written_at_the_next_boot(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"), state=None)
+def test_a_record_that_the_disk_refuses_is_reported_and_written_at_the_next_boot(
+    room: Room,
+) -> None:
+    room.put_session(ONE, created(ADA, "Ada"), state=None)
     room.files.fail("replace", record_of(ONE), errno.EIO)
 
     recovered(room)
@@ -81,7 +83,7 @@ def test_a_record_that_the_disk_refuses_is_told_and_written_at_the_next_boot(roo
 
 def test_a_session_that_was_active_is_suspended(room: Room) -> None:
     blob = ProviderState("c1", 0, b"blob").encoded()
-    room.put_session(ONE, born(ADA, "Ada"), SessionState.ACTIVE, blob)
+    room.put_session(ONE, created(ADA, "Ada"), SessionState.ACTIVE, blob)
 
     recovered(room)
 
@@ -96,7 +98,7 @@ def test_the_record_keeps_no_blob_that_is_older_than_its_log(room: Room) -> None
     # Hole R15, in the record: the blob is of no turn, the log has one.
     room.provider.kept = ["c1"]
     blob = ProviderState("c1", 0, b"old").encoded()
-    room.put_session(ONE, [*born(ADA, "Ada"), completed("t")], SessionState.SUSPENDED, blob)
+    room.put_session(ONE, [*created(ADA, "Ada"), completed("t")], SessionState.SUSPENDED, blob)
     room.open()
 
     room.say(ADA, "hello")
@@ -107,8 +109,8 @@ def test_the_record_keeps_no_blob_that_is_older_than_its_log(room: Room) -> None
     assert room.provider.blobs == [b""]
 
 
-def test_a_record_that_cannot_be_brought_to_suspended_is_told(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"), SessionState.ACTIVE)
+def test_a_record_that_cannot_become_suspended_is_reported(room: Room) -> None:
+    room.put_session(ONE, created(ADA, "Ada"), SessionState.ACTIVE)
     room.files.fail("replace", record_of(ONE), errno.EIO)
 
     recovered(room)

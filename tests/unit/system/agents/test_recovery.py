@@ -1,4 +1,4 @@
-"""Recovery as a whole: of nothing, again, refused, broken off; and what it reports."""
+"""Recovery as a whole: of an empty root, repeated, refused, interrupted; and its report."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.unit.system.agents.room import (
     THREE,
     TWO,
     Room,
-    born,
     completed,
+    created,
     enqueued,
     log_of,
     message,
@@ -45,7 +45,7 @@ def test_an_empty_directory_is_a_root_with_nothing_in_it(room: Room) -> None:
 
 
 def test_a_second_recovery_changes_nothing_but_the_epoch(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA), started("t", "m")])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m", "USER", ADA), started("t", "m")])
     recovered(room)
     room.kill()
     paths = [log_of(ONE), record_of(ONE), "root.json", "user/events.jsonl"]
@@ -60,7 +60,7 @@ def test_a_second_recovery_changes_nothing_but_the_epoch(room: Room) -> None:
 
 
 def test_temporary_files_of_sessions_and_of_the_root_are_swept(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(ONE, created(ADA, "Ada"))
     left = [f"{record_of(ONE)}.tmp.0000000a", "root.json.tmp.0000000b"]
     for path in left:
         room.write(path, b"half")
@@ -75,7 +75,9 @@ def test_a_boot_that_fails_lets_nobody_write_after_it(room: Room) -> None:
     turn = completed(
         "t", spawned=[spawned(BOB, TWO, "Bob")], outbox=[message("x", ADA, "USER", payload="hello")]
     )
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m", "USER", ADA), started("s", "m"), turn])
+    room.put_session(
+        ONE, [*created(ADA, "Ada"), enqueued("m", "USER", ADA), started("s", "m"), turn]
+    )
     # The promise to USER is refused and would be kept later; then the boot itself breaks off.
     room.files.fail("append", "user/events.jsonl", errno.ENOSPC)
 
@@ -96,7 +98,7 @@ def test_a_boot_that_fails_lets_nobody_write_after_it(room: Room) -> None:
 
 
 def test_a_root_whose_database_schedules_work_is_refused_and_its_lock_is_free(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(ONE, created(ADA, "Ada"))
     room.write("state.db", b"")
     epoch = room.read("runtime.lock")
     with pytest.raises(NewerFormat, match="it schedules work that this version cannot do"):
@@ -110,7 +112,7 @@ def test_a_root_whose_database_schedules_work_is_refused_and_its_lock_is_free(ro
 def test_work_that_was_scheduled_just_before_the_lock_is_refused_as_well(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(ONE, created(ADA, "Ada"))
     locked = root._locked
 
     def late(files: FileSystem, names: Sequence[str]) -> File:
@@ -123,17 +125,17 @@ def test_work_that_was_scheduled_just_before_the_lock_is_refused_as_well(
 
 
 def test_no_log_is_made_where_one_was_lost(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
+    room.put_session(ONE, created(ADA, "Ada"))
     room.host.files.unlink(log_of(ONE))
 
-    assert [told.session_id for told in recovered(room).report.problems] == [ONE]
+    assert [reported.session_id for reported in recovered(room).report.problems] == [ONE]
     assert room.host.files.listdir(f"agents/{ONE}") == ["session.json"]
 
 
 def test_the_report_counts_what_there_is(room: Room) -> None:
-    room.put_session(ONE, born(ADA, "Ada"))
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), END], SessionState.TERMINATED)
-    room.put_session(THREE, born(EVE, "Eve", ONE))
+    room.put_session(ONE, created(ADA, "Ada"))
+    room.put_session(TWO, [*created(BOB, "Bob", ONE), END], SessionState.TERMINATED)
+    room.put_session(THREE, created(EVE, "Eve", ONE))
 
     report = recovered(room).report
 
@@ -142,9 +144,9 @@ def test_the_report_counts_what_there_is(room: Room) -> None:
 
 def test_conversations_that_no_session_knows_are_listed(room: Room) -> None:
     # F-1: the provider has created it, and nothing of it is on the disk.
-    room.put_session(ONE, born(ADA, "Ada", identity="known from the log"))
+    room.put_session(ONE, created(ADA, "Ada", identity="known from the log"))
     blob = ProviderState("known from the record").encoded()
-    room.put_session(TWO, born(BOB, "Bob"), SessionState.SUSPENDED, blob)
+    room.put_session(TWO, created(BOB, "Bob"), SessionState.SUSPENDED, blob)
     room.provider.kept = ["known from the log", "known from the record", "leaked"]
 
     assert recovered(room).report.leaks == ["scripted: leaked"]
@@ -156,7 +158,7 @@ def test_a_conversation_may_belong_to_a_session_that_cannot_be_read(room: Room) 
 
     report = recovered(room).report
 
-    assert [told.session_id for told in report.problems] == [ONE]
+    assert [reported.session_id for reported in report.problems] == [ONE]
     assert report.leaks == []
 
 

@@ -22,7 +22,7 @@ def test_a_reminder_comes_when_its_time_has_come() -> None:
 
     assert room.shown() == [("reminder", "tea")]
     assert room.lines(room.session(ada))[-4].data["message_id"] == reminder_id
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_reminder_of_the_life_before_comes_all_the_same_and_once() -> None:
@@ -60,7 +60,7 @@ def test_a_cancelled_reminder_never_comes() -> None:
     room.settle(10)
 
     assert len(room.provider.prompts) == prompts
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_reminder_that_is_cancelled_in_its_own_turn_never_comes() -> None:
@@ -80,7 +80,7 @@ def test_a_reminder_that_is_cancelled_in_its_own_turn_never_comes() -> None:
 
     assert room.named("Ada").pending == ()
     assert len(room.provider.prompts) == prompts
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_runtime_that_closes_waits_for_no_reminder() -> None:
@@ -111,4 +111,4 @@ def test_a_reminder_that_is_cancelled_while_it_waits_for_its_log_never_comes() -
     room.settle(10)
 
     assert len(room.provider.prompts) == prompts
-    room.calm()
+    room.check_no_failures()

@@ -56,7 +56,7 @@ def test_a_conversation_that_is_lost_is_created_from_the_log() -> None:
     kept = room.agent(bob).log.record
     assert kept is not None
     assert ProviderState.of_encoded(kept.provider_state_blob) == ProviderState("c1")
-    room.calm()
+    room.check_no_failures()
 
 
 def test_the_identity_of_a_conversation_is_durable_before_anything_is_said_to_it() -> None:
@@ -86,4 +86,4 @@ def test_a_conversation_whose_record_cannot_be_written_is_closed_again() -> None
     room.settle(1)
 
     assert len(room.named("Bob").turns) == 1
-    room.calm()
+    room.check_no_failures()

@@ -1,4 +1,4 @@
-"""Pass 9: who is told of lost turns, and who is woken."""
+"""Pass 9: notices of lost turns, and agents that run again."""
 
 from __future__ import annotations
 
@@ -14,25 +14,34 @@ from tests.unit.system.agents.room import (
     ONE,
     TWO,
     Room,
-    born,
     completed,
+    created,
     enqueued,
     message,
     started,
 )
 
 
-def test_an_agent_whose_turns_were_lost_is_told_once(room: Room) -> None:
-    lines = [*born(ADA, "Ada"), enqueued("m", "USER", ADA), started("t1", "m"), started("t2", "m")]
+def test_an_agent_whose_turns_were_lost_receives_one_notice(room: Room) -> None:
+    lines = [
+        *created(ADA, "Ada"),
+        enqueued("m", "USER", ADA),
+        started("t1", "m"),
+        started("t2", "m"),
+    ]
     room.put_session(ONE, lines)
     room.world.clock.advance(5_000_000_000)
 
     recovered(room)
 
     assert room.runtime.report.lost_turns == {ADA: ("t1", "t2")}
-    told = room.lines(ONE)[-1].data
-    assert (told["message_id"], told["sender"], told["kind"]) == ("t2.lost", "RUNTIME", "system")
-    payload = told["payload"]
+    reported = room.lines(ONE)[-1].data
+    assert (reported["message_id"], reported["sender"], reported["kind"]) == (
+        "t2.lost",
+        "RUNTIME",
+        "system",
+    )
+    payload = reported["payload"]
     assert isinstance(payload, dict)
     assert 5_000_000_000 <= int(str(payload.pop("downtime_ns"))) < 6_000_000_000
     assert payload == {"notice": "recovery", "v": 1, "lost_turns": ["t1", "t2"], "pending": 1}
@@ -43,18 +52,18 @@ def test_an_agent_whose_turns_were_lost_is_told_once(room: Room) -> None:
 
 def test_the_notice_of_a_recovery_counts_what_the_recovery_has_redelivered(room: Room) -> None:
     promised: JsonObject = message("m2", BOB, ADA)
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m1", "USER", ADA), started("t1", "m1")])
-    room.put_session(TWO, [*born(BOB, "Bob"), completed("t2", outbox=[promised])])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m1", "USER", ADA), started("t1", "m1")])
+    room.put_session(TWO, [*created(BOB, "Bob"), completed("t2", outbox=[promised])])
 
     recovered(room)
 
-    told = room.lines(ONE)[-1].data["payload"]
-    assert isinstance(told, dict)
-    assert (told["notice"], told["pending"]) == ("recovery", 2)
+    reported = room.lines(ONE)[-1].data["payload"]
+    assert isinstance(reported, dict)
+    assert (reported["notice"], reported["pending"]) == ("recovery", 2)
 
 
-def test_an_agent_that_has_ended_is_told_of_nothing(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), started("t"), END], SessionState.TERMINATED)
+def test_an_ended_agent_receives_no_notice_of_a_lost_turn(room: Room) -> None:
+    room.put_session(ONE, [*created(ADA, "Ada"), started("t"), END], SessionState.TERMINATED)
 
     recovered(room)
 
@@ -62,7 +71,7 @@ def test_an_agent_that_has_ended_is_told_of_nothing(room: Room) -> None:
 
 
 def test_a_clock_that_was_set_back_makes_no_downtime(room: Room) -> None:
-    room.put_session(ONE, [*born(ADA, "Ada"), started("t")])
+    room.put_session(ONE, [*created(ADA, "Ada"), started("t")])
     room.world.clock.step_wall(-3600 * 10**9)
 
     recovered(room)
@@ -78,8 +87,10 @@ def test_a_clock_that_was_set_back_makes_no_downtime(room: Room) -> None:
 )
 def test_a_boot_wakes_whom_the_policy_names(resume: Resume, shown: list[str]) -> None:
     room = Room(Options(resume=resume))
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m1", "USER", ADA, payload="to Ada")])
-    room.put_session(TWO, [*born(BOB, "Bob", ONE), enqueued("m2", "USER", BOB, payload="to Bob")])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m1", "USER", ADA, payload="to Ada")])
+    room.put_session(
+        TWO, [*created(BOB, "Bob", ONE), enqueued("m2", "USER", BOB, payload="to Bob")]
+    )
 
     room.open()
     room.settle()
@@ -89,7 +100,7 @@ def test_a_boot_wakes_whom_the_policy_names(resume: Resume, shown: list[str]) ->
 
 def test_an_agent_that_was_not_woken_runs_at_the_next_message() -> None:
     room = Room(Options(resume=Resume.NONE))
-    room.put_session(ONE, [*born(ADA, "Ada"), enqueued("m1", "USER", ADA, payload="old")])
+    room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m1", "USER", ADA, payload="old")])
     room.open()
 
     room.say(ADA, "new")

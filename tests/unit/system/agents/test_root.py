@@ -31,7 +31,7 @@ def test_an_empty_directory_becomes_a_root(here: FaultyHost) -> None:
     assert here.read("runtime.lock") == slot(1)
 
 
-def test_the_marker_is_durable_before_anything_else_is_told(here: FaultyHost) -> None:
+def test_the_marker_is_durable_before_anything_else_is_written(here: FaultyHost) -> None:
     opened(here)
 
     barriers = [call for call in here.files.calls if "sync" in call or "replace" in call]
@@ -150,7 +150,7 @@ def test_somebody_else_may_be_faster_with_the_lock(here: FaultyHost) -> None:
     assert opened(here).epoch == 1
 
 
-def test_a_full_disk_is_told_and_the_lock_is_free_again(here: FaultyHost) -> None:
+def test_a_full_disk_is_reported_and_the_lock_is_released(here: FaultyHost) -> None:
     here.files.fail("pwrite", "runtime.lock", errno.ENOSPC)
     with pytest.raises(StorageFull):
         opened(here)

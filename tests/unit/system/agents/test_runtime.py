@@ -101,7 +101,7 @@ def test_a_log_that_cannot_be_closed_does_not_keep_the_root_locked() -> None:
     assert room.named("Ada").alive
 
 
-def test_an_agent_that_is_still_being_born_is_not_shown(room: Room) -> None:
+def test_an_agent_that_is_being_created_is_not_shown(room: Room) -> None:
     room.open()
     ada = room.create("Ada")
     room.files.fail("mkdir", "", errno.ENOSPC)

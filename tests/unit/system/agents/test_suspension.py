@@ -1,4 +1,4 @@
-"""A conversation is suspended: what is kept of it, who waits, what a failure leaves."""
+"""Suspension of a conversation: its saved state, waiting for it, and failures."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_agent_that_ends_while_it_is_being_suspended_closes_once() -> None:
     assert room.provider.asked.count("stop c3") == 1
     assert state(room, cleo) == "TERMINATED"
     assert len(room.named("Ada").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_turn_waits_while_its_own_conversation_is_being_suspended() -> None:
@@ -146,7 +146,7 @@ def test_a_turn_waits_while_its_own_conversation_is_being_suspended() -> None:
 
     assert room.provider.asked[1:3] == ["stop c2", "restore c2"]
     assert len(room.named("Bob").turns) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_runtime_that_closes_suspends_every_conversation() -> None:

@@ -201,7 +201,7 @@ def test_a_result_that_cannot_be_written_down_completes_nothing(family: Family) 
         "unsubscribe", "gate", "ungate", "permit_turn",
     ],
 )  # fmt: skip
-def test_nothing_but_a_look_into_the_inbox_follows_a_completion(family: Family, tool: str) -> None:
+def test_only_check_inbox_may_follow_a_completion(family: Family, tool: str) -> None:
     turn = family.turn("Eve")
     turn.call("complete", result=1)
 

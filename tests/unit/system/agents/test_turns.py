@@ -1,4 +1,4 @@
-"""Turns: shown, answered, committed in one line, applied; and who may take one."""
+"""A turn: presented, answered, committed in one line, applied; and which agents may take one."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ def test_a_gated_child_takes_one_turn_for_each_permit() -> None:
 
 def test_a_gate_that_is_opened_before_a_permitted_turn_begins_leaves_it_nothing_to_use_up() -> None:
     """In whatever order the two lines reach the log; the turn may wait for it behind the other."""
-    told = {_ungated_at_once(seed) for seed in range(20)}
+    reported = {_ungated_at_once(seed) for seed in range(20)}
 
-    assert told == {("tool.ungate", False), ("turn.start", True)}
+    assert reported == {("tool.ungate", False), ("turn.start", True)}
 
 
 def _ungated_at_once(seed: int) -> tuple[str, bool]:
@@ -196,7 +196,7 @@ def test_an_agent_that_is_gated_while_it_waits_for_a_slot_takes_no_turn() -> Non
 
     assert room.named("Bob").pending == (waiting,)
     assert len(room.provider.prompts) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_an_agent_that_is_ended_while_it_waits_for_its_turn_takes_none() -> None:
@@ -218,7 +218,7 @@ def test_an_agent_that_is_ended_while_it_waits_for_its_turn_takes_none() -> None
     room.settle()
 
     assert len(room.provider.prompts) == 1
-    room.calm()
+    room.check_no_failures()
 
 
 def test_an_agent_whose_provider_is_not_there_waits_quietly() -> None:
@@ -231,7 +231,7 @@ def test_an_agent_whose_provider_is_not_there_waits_quietly() -> None:
 
     assert room.named("Ada").pending == (message_id,)
     assert not room.named("Ada").running
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_turn_that_ends_its_agent_is_its_last() -> None:
@@ -256,7 +256,7 @@ def test_a_turn_that_ends_its_agent_is_its_last() -> None:
     assert len(room.provider.prompts) == 1
     assert not room.named("Ada").alive
     assert room.state(room.session(ada)) == "TERMINATED"
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_runtime_that_closes_begins_no_other_turn() -> None:

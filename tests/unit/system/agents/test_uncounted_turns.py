@@ -53,7 +53,7 @@ def test_a_message_that_the_disk_had_no_room_for_is_not_dead_at_the_next_boot() 
     assert "message.dead" not in room.events(room.session(ada))
 
 
-def test_a_turn_that_the_disk_refused_is_told_as_lost_by_nobody() -> None:
+def test_a_turn_that_the_disk_refused_is_not_reported_as_lost() -> None:
     room, ada = opened()
     refuse_commits(room, ada)
     message_id = room.say(ada, "hello")

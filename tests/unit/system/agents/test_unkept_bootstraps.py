@@ -12,8 +12,8 @@ from tests.unit.system.agents.room import (
     ONE,
     TWO,
     Room,
-    born,
     completed,
+    created,
     log_of,
     message,
     spawned,
@@ -21,10 +21,10 @@ from tests.unit.system.agents.room import (
 
 
 def put_child_without_bootstrap(room: Room, *outbox: JsonObject) -> None:
-    """Bob has been born; the disk has had no room for what he was to be told, and will not."""
+    """Bob was created; the disk had no room for the line to him, and will not have any."""
     turn = completed("t", spawned=[spawned(BOB, TWO, "Bob")], outbox=list(outbox))
-    room.put_session(ONE, [*born(ADA, "Ada"), turn])
-    room.put_session(TWO, born(BOB, "Bob", ONE))
+    room.put_session(ONE, [*created(ADA, "Ada"), turn])
+    room.put_session(TWO, created(BOB, "Bob", ONE))
     room.files.fail("append", log_of(TWO), errno.ENOSPC)
     recovered(room)
 
@@ -36,7 +36,7 @@ def test_a_bootstrap_that_comes_too_late_is_no_error(room: Room) -> None:
     room.settle(5)
 
     assert room.named("Ada").pending == ()
-    room.calm()
+    room.check_no_failures()
 
 
 def test_a_message_that_comes_too_late_is_one(room: Room) -> None:
@@ -46,4 +46,4 @@ def test_a_message_that_comes_too_late_is_one(room: Room) -> None:
     room.settle(5)
 
     assert room.named("Ada").pending == ("m.error",)
-    room.calm()
+    room.check_no_failures()

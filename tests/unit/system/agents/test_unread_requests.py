@@ -1,4 +1,4 @@
-"""Requests whose agent may stand in a session that cannot be read: nobody is made twice."""
+"""Requests about a session that cannot be read: no agent is created twice."""
 
 from __future__ import annotations
 

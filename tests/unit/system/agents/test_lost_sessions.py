@@ -1,4 +1,4 @@
-"""Sessions that do not say which agent they are: what the others know of them decides."""
+"""Sessions whose log does not name an agent: the lines of other sessions decide."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.unit.system.agents.room import (
     THREE,
     TWO,
     Events,
-    born,
     completed,
+    created,
     enqueued,
     spawned,
 )
@@ -39,7 +39,7 @@ def record(state: SessionState, turns: int = 0) -> SessionRecord:
     return SessionRecord(TWO, "scripted", "", state, blob)
 
 
-def remains(
+def orphans(
     events: Events | None = None,
     *,
     damaged: bool = False,
@@ -49,59 +49,61 @@ def remains(
     return SessionEvidence(folded(events or []), damaged, found, record_is_damaged)
 
 
-def fate(what: SessionEvidence, ada: Events, eve: Events | None = None) -> Verdict:
-    """The fate of session TWO when Ada, and perhaps Eve, has these lines besides her birth."""
-    histories = {ONE: folded([*born(ADA, "Ada"), *ada]), TWO: what.history}
+def verdict(what: SessionEvidence, ada: Events, eve: Events | None = None) -> Verdict:
+    """The verdict on session TWO beside these lines of Ada, and of Eve."""
+    histories = {ONE: folded([*created(ADA, "Ada"), *ada]), TWO: what.history}
     if eve is not None:
         histories[THREE] = folded(eve)
     return SessionIndex(histories).verdict_on(TWO, what)
 
 
-# -- what a crash leaves -----------------------------------------------------------------
+# -- files after a crash -----------------------------------------------------------------
 
 
 def test_what_nobody_knows_is_an_orphan() -> None:
-    assert fate(remains(), []) is Verdict.ORPHAN
+    assert verdict(orphans(), []) is Verdict.ORPHAN
 
 
 def test_a_root_whose_creation_came_no_further_than_its_record_is_an_orphan() -> None:
-    assert fate(remains(found=record(SessionState.ACTIVE)), []) is Verdict.ORPHAN
+    assert verdict(orphans(found=record(SessionState.ACTIVE)), []) is Verdict.ORPHAN
 
 
 def test_a_promised_child_of_which_nothing_is_there_is_unborn() -> None:
-    assert fate(remains(), [PROMISE]) is Verdict.UNCREATED
+    assert verdict(orphans(), [PROMISE]) is Verdict.UNCREATED
 
 
 def test_a_promised_child_with_its_first_line_and_its_first_record_is_unborn() -> None:
-    at_birth = SessionRecord(TWO, "scripted", "", SessionState.SUSPENDED)
+    at_creation = SessionRecord(TWO, "scripted", "", SessionState.SUSPENDED)
 
-    assert fate(remains(born(BOB, "Bob")[:1], found=at_birth), [PROMISE]) is Verdict.UNCREATED
+    assert (
+        verdict(orphans(created(BOB, "Bob")[:1], found=at_creation), [PROMISE]) is Verdict.UNCREATED
+    )
 
 
 # -- what damage leaves ------------------------------------------------------------------
 
 
 def test_the_promise_names_a_child_whose_log_is_damaged() -> None:
-    assert fate(remains(born(BOB, "Bob")[:1], damaged=True), [PROMISE]) is Verdict.NAMED
+    assert verdict(orphans(created(BOB, "Bob")[:1], damaged=True), [PROMISE]) is Verdict.NAMED
 
 
 def test_the_promise_has_the_facts_of_the_child() -> None:
-    witnesses = SessionIndex({ONE: folded([*born(ADA, "Ada"), PROMISE])})
+    evidence = SessionIndex({ONE: folded([*created(ADA, "Ada"), PROMISE])})
 
-    assert witnesses.promised == {TWO: AgentFacts(BOB, "Bob", ONE, "work", None)}
+    assert evidence.promised == {TWO: AgentFacts(BOB, "Bob", ONE, "work", None)}
 
 
 def test_a_damaged_log_that_no_promise_names_is_kept() -> None:
-    assert fate(remains(born(BOB, "Bob")[:1], damaged=True), []) is Verdict.LOST
+    assert verdict(orphans(created(BOB, "Bob")[:1], damaged=True), []) is Verdict.LOST
 
 
 def test_a_damaged_log_without_its_first_line_is_kept() -> None:
-    assert fate(remains(damaged=True), [PROMISE]) is Verdict.LOST
+    assert verdict(orphans(damaged=True), [PROMISE]) is Verdict.LOST
 
 
 @pytest.mark.parametrize("ada", [[], [PROMISE]], ids=["nobody's", "promised"])
 def test_a_session_whose_record_is_damaged_is_kept(ada: Events) -> None:
-    assert fate(remains(record_is_damaged=True), ada) is Verdict.LOST
+    assert verdict(orphans(record_is_damaged=True), ada) is Verdict.LOST
 
 
 # -- traces of a life --------------------------------------------------------------------
@@ -109,33 +111,35 @@ def test_a_session_whose_record_is_damaged_is_kept(ada: Events) -> None:
 
 @pytest.mark.parametrize("ada", [[], [PROMISE]], ids=["nobody's", "promised"])
 def test_who_has_a_child_has_stood_as_an_agent(ada: Events) -> None:
-    assert fate(remains(), ada, eve=born(EVE, "Eve", parent=TWO)) is Verdict.LOST
+    assert verdict(orphans(), ada, eve=created(EVE, "Eve", parent=TWO)) is Verdict.LOST
 
 
 @pytest.mark.parametrize("kind", ["text", "poke", "response", "bootstrap"])
 def test_who_has_said_something_has_stood_as_an_agent(kind: str) -> None:
-    assert fate(remains(), [PROMISE, enqueued("m", BOB, ADA, kind)]) is Verdict.LOST
+    assert verdict(orphans(), [PROMISE, enqueued("m", BOB, ADA, kind)]) is Verdict.LOST
 
 
 @pytest.mark.parametrize("kind", ["error", "notice"])
 def test_what_the_runtime_says_in_the_name_of_an_agent_is_no_trace_of_it(kind: str) -> None:
-    assert fate(remains(), [PROMISE, enqueued("m", BOB, ADA, kind)]) is Verdict.UNCREATED
+    assert verdict(orphans(), [PROMISE, enqueued("m", BOB, ADA, kind)]) is Verdict.UNCREATED
 
 
 @pytest.mark.parametrize("state", [SessionState.ACTIVE, SessionState.TERMINATED])
 def test_a_child_whose_record_has_moved_on_has_stood_as_an_agent(state: SessionState) -> None:
-    assert fate(remains(found=record(state)), [PROMISE]) is Verdict.LOST
+    assert verdict(orphans(found=record(state)), [PROMISE]) is Verdict.LOST
 
 
 @pytest.mark.parametrize("state", [SessionState.SUSPENDED, SessionState.TERMINATED])
 def test_a_root_whose_record_has_moved_on_has_stood_as_an_agent(state: SessionState) -> None:
-    assert fate(remains(found=record(state)), []) is Verdict.LOST
+    assert verdict(orphans(found=record(state)), []) is Verdict.LOST
 
 
 def test_a_record_that_counts_turns_is_that_of_an_agent() -> None:
-    assert fate(remains(found=record(SessionState.SUSPENDED, turns=3)), [PROMISE]) is Verdict.LOST
+    assert (
+        verdict(orphans(found=record(SessionState.SUSPENDED, turns=3)), [PROMISE]) is Verdict.LOST
+    )
 
 
 def test_a_child_that_has_had_a_conversation_has_stood_as_an_agent() -> None:
     # Its first conversation is of its first turn; a boot wrote the state back to SUSPENDED.
-    assert fate(remains(found=record(SessionState.SUSPENDED)), [PROMISE]) is Verdict.LOST
+    assert verdict(orphans(found=record(SessionState.SUSPENDED)), [PROMISE]) is Verdict.LOST
