@@ -39,7 +39,7 @@ def nested(levels: int) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("payload", "error", "told"),
+    ("payload", "error", "reported"),
     [
         ([1, float("nan")], NotPlainJson, r"value\[1\]: nan is not a finite number"),
         ({"a": {1: 2}}, NotPlainJson, r"value\['a'\]: the key 1 is not a str"),
