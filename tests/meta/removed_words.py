@@ -24,7 +24,6 @@ REMOVED = {
     "fate": "verdict",
     "fence": "sandbox",
     "fold": "session state, apply",
-    "forgotten": "lost, by the anomaly's name",
     "handle": "process",
     "handles": "processes",
     "ill": "inject",
