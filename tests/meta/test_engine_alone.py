@@ -28,7 +28,7 @@ OWN_TESTS = (
     "tests/unit/disk",
     "tests/unit/explorer",
     "tests/unit/faults",
-    "tests/unit/fuzz",
+    *(f"tests/unit/fuzz/test_{name}.py" for name in ("memory", "sample_texts", "tally")),
     "tests/unit/loop",
     "tests/unit/sqlite",
     "tests/unit/world",

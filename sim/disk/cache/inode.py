@@ -201,17 +201,17 @@ class Inode:
         if not size:
             self.blocks = NO_BLOCKS
             return
-        keep, rest = divmod(size, BLOCK_BYTES)
+        keep, tail_bytes = divmod(size, BLOCK_BYTES)
         blocks = self.blocks
-        first_gone = keep + 1 if rest else keep
+        first_gone = keep + 1 if tail_bytes else keep
         gone = [index for index in blocks if index >= first_gone]
         if gone:
             with blocks.mutate() as editing:
                 for index in gone:
                     del editing[index]
                 blocks = editing.finish()
-        if rest and len(blocks.get(keep, b"")) > rest:
-            blocks = blocks.set(keep, blocks[keep][:rest])
+        if tail_bytes and len(blocks.get(keep, b"")) > tail_bytes:
+            blocks = blocks.set(keep, blocks[keep][:tail_bytes])
         self.blocks = blocks
 
 
