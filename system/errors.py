@@ -1,7 +1,7 @@
-"""What can go wrong with durable data, beyond a plain ``OSError``.
+"""The errors of durable data, beyond a plain ``OSError``.
 
-Each docstring is the user's help: the cause, then the cure; each message says what is wrong
-with what, and what to do. An ``OSError`` that is not translated here passes through as the
+Each docstring is the user's help: the cause, then the cure. Each message names the file, the
+reason and the remedy. An ``OSError`` that is not translated here passes through as the
 host gave it.
 """
 
@@ -32,7 +32,7 @@ class BadSeal(ValueError):
     """Bytes that should be one sealed JSON object are not; the message says why.
 
     Cause: a crash cut or tore them, or the disk changed them since.
-    Cure: none is needed from a user; recovery reports what it met, with path and place.
+    Cure: none is needed from a user; recovery reports them with path and offset.
     """
 
 
@@ -48,7 +48,7 @@ class StorageError(Exception):
 
 
 class StorageFull(StorageError):
-    """There is no room for what was to be written; nothing of it was kept.
+    """The disk has no room for the data; nothing of it was kept.
 
     Cause: the disk or the quota is full.
     Cure: make room and repeat the call; everything acknowledged before is intact.
@@ -57,8 +57,8 @@ class StorageFull(StorageError):
     cure = "make room and repeat the call"
 
 
-class _Told:
-    """Written out: a generator that is a context manager takes four times as long."""
+class _RaisingStorageFull:
+    """A class, because a generator as a context manager takes four times as long."""
 
     __slots__ = ("_path",)
 
@@ -80,7 +80,7 @@ class _Told:
 
 def raising_storage_full(path: str) -> AbstractContextManager[None]:
     """Raise ``StorageFull`` about ``path`` for an ``OSError`` that means it."""
-    return _Told(path)
+    return _RaisingStorageFull(path)
 
 
 class LineTooLarge(StorageError):
@@ -97,15 +97,15 @@ class LogStopped(StorageError):
     """The log takes no more lines; whether the last one was kept is not known.
 
     Cause: a barrier failed, or a partial line could not be removed. The kernel may have
-    dropped what it could not write, so repeating the call would prove nothing.
-    Cure: look after the disk, close the log and open it again; recovery says what is there.
+    dropped the pages that it could not write, so repeating the call would prove nothing.
+    Cure: look after the disk, close the log and open it again; recovery reports its content.
     """
 
     cure = "see to the disk, close the log and open it again"
 
 
 class LogDamaged(StorageError):
-    """A line that was good when the log was opened is not what it was.
+    """A line that was good when the log was opened has changed.
 
     Cause: the disk or another program changed the file while it was in use.
     Cure: close the log and open it again; recovery puts the bad bytes aside and reports.
@@ -128,7 +128,7 @@ class NewerFormat(StorageError):
     """The file was written by a later version of this program; it was left as it is.
 
     Cause: an older version was started on the data of a newer one.
-    Cure: start the newer version; it knows what the message names.
+    Cure: start the newer version.
     """
 
     cure = "start the newer version that has written it"
@@ -226,7 +226,7 @@ class MayBeThere(RuntimeRefused):
     """A request may have made an agent already, in a session that cannot be read now.
 
     Cause: recovery could not read some sessions; its report says which, and why.
-    Cure: mend what the report names and start the runtime again, or leave out the request id.
+    Cure: repair those sessions and start the runtime again, or leave out the request id.
     """
 
     def __init__(self, request_id: str, sessions: str) -> None:
@@ -251,8 +251,8 @@ class HasChildren(RuntimeRefused):
 class AgentStopped(RuntimeRefused):
     """The session takes nothing more until the next boot.
 
-    Cause: a barrier of its log failed, and what the disk has is not known.
-    Cure: look after the disk and start the runtime again; recovery says what is there.
+    Cause: a barrier of its log failed, and the content of the disk is unknown.
+    Cure: look after the disk and start the runtime again; recovery reports its content.
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -281,7 +281,7 @@ class Closed(RuntimeRefused):
 class BadName(RuntimeRefused):
     """No agent can have this name.
 
-    Cause: what was given is no text, is empty, too long, or ``USER``, which is the operator.
+    Cause: the name is no text, empty, too long, or ``USER``, which is the operator.
     Cure: choose another name.
     """
 

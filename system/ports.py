@@ -1,4 +1,4 @@
-"""The ports: everything through which the runtime touches what is outside itself.
+"""The ports: all of the runtime's access to the operating system and to services.
 
 ``system.host`` holds the real ones, the simulated machine its own; nothing else under
 ``system`` reaches the outside. Calls of the file system are plain and synchronous, and fail
@@ -34,7 +34,7 @@ DATABASE_PRAGMAS: Final = (
 
 
 class OpenMode(StrEnum):
-    """What an opened file is for; each one may be read as well."""
+    """The use of an opened file; every file may be read as well."""
 
     READ = "read"
     """The file exists and stays as it is (``O_RDONLY``)."""
@@ -47,7 +47,7 @@ class OpenMode(StrEnum):
 
 
 class FileKind(Enum):
-    """What a path leads to, symbolic links followed."""
+    """The kind of file at a path, symbolic links followed."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -55,7 +55,7 @@ class FileKind(Enum):
 
 
 class File(Protocol):
-    """One open file. A write may be short, as in POSIX: it returns what was taken."""
+    """One open file. A write may be short, as in POSIX: it returns the number of bytes taken."""
 
     def pread(self, size_bytes: int, offset: int) -> bytes:
         """Return up to ``size_bytes`` from ``offset`` (bytes); fewer need not mean the end."""
@@ -89,7 +89,7 @@ class File(Protocol):
         ...
 
     def lock(self) -> None:
-        """Take the exclusive ``flock``; ``BlockingIOError`` when somebody holds it.
+        """Take the exclusive ``flock``; ``BlockingIOError`` when another process holds it.
 
         Closing the file, and the death of the process, give it back.
         """
@@ -136,7 +136,7 @@ class FileSystem(Protocol):
         ...
 
     def kind(self, path: str) -> FileKind | None:
-        """Return what is at ``path``, or None when there is nothing."""
+        """Return the kind of the file at ``path``, or None if there is none."""
         ...
 
     def sync_dir(self, path: str) -> None:
@@ -169,7 +169,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Names that nobody else has."""
+    """Fresh ids."""
 
     def uuid_hex(self) -> str:
         """Return a fresh UUID as 32 lower-case hex digits."""
@@ -192,10 +192,10 @@ class Workers(Protocol):
     """Runs calls that block beside the event loop, so that barriers of several logs overlap."""
 
     async def run(self, call: Callable[[], T]) -> T:
-        """Return what ``call()`` returns, or raise what it raises.
+        """Return the result of ``call()``, or raise its exception.
 
-        A call that was started is not left alone: a caller that is cancelled meanwhile hears
-        of that when the call has ended, so what it cleans up then is not in use any more.
+        A call that was started always ends first: a caller that is cancelled meanwhile gets
+        the cancellation after the call, so that its clean-up meets no running call.
         """
         ...
 
@@ -204,8 +204,8 @@ class ProviderError(Exception):
     """The provider gave no answer that counts; the turn did not happen, and may be repeated.
 
     Cause: the provider timed out, broke off, or answered with garbage.
-    Cure: none is needed; the turn runs again, and after several failures its messages are
-    put aside and their senders told.
+    Cure: none is needed; the turn runs again, and after several failures its messages
+    become dead letters and their senders are informed.
     """
 
 
@@ -225,7 +225,7 @@ class Exchange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a conversation is created from, or restored to.
+    """The data from which a conversation is created or restored.
 
     ``key`` is the session's id: a provider that is asked twice to create for one key may
     return the same conversation. ``history`` are the completed turns in order, from the log.
@@ -238,12 +238,12 @@ class Opening:
 
 
 class Tools(Protocol):
-    """What the model may call during a turn. Every call returns at once."""
+    """The tools that the model may call during a turn. Every call returns at once."""
 
     def call(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
         """Return the result of one call; a repeated ``call_id`` gets the same result again.
 
-        What cannot be done is told in the result (``{"error": ...}``), never raised.
+        An error is returned in the result (``{"error": ...}``), never raised.
         """
         ...
 
@@ -275,7 +275,7 @@ class Provider(Protocol):
     """Runs the model. All of it may raise ``ProviderError``."""
 
     async def create(self, opening: Opening) -> Conversation:
-        """Open a new conversation; ``opening.history`` is told to it if it can be."""
+        """Open a new conversation; it receives ``opening.history`` if the service allows that."""
         ...
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> Conversation:

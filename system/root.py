@@ -31,7 +31,7 @@ _SLOT_BYTES: Final = 512
 class Root:
     """A locked root; ``epoch`` counts its boots, ``swept`` are temporaries that were removed.
 
-    ``names`` is what it held when it was locked.
+    ``names`` is its listing at the time of locking.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Root:
         lock = _locked(files, names)
         try:
             with raising_storage_full(LOCK):
-                # Anew: who had the lock until now may have made names, and removed some.
+                # Listed again: the holder of the lock until now may have created and removed files.
                 locked_names = files.listdir("")
                 swept = sweep_temporaries(files, "", names=locked_names)
                 if MARKER not in names:
@@ -99,7 +99,7 @@ def _check_marker(files: FileSystem) -> None:
 
 def _locked(files: FileSystem, names: Sequence[str]) -> File:
     if LOCK not in names:
-        # Somebody else may be faster; who holds it is about to be seen.
+        # Another process may be faster; the lock below decides.
         with suppress(FileExistsError):
             files.open(LOCK, OpenMode.CREATE).close()
     lock = files.open(LOCK, OpenMode.WRITE)

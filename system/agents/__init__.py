@@ -1,1 +1,1 @@
-"""Sessions and what is known about them between two lifetimes of the runtime."""
+"""Agents: their logs and state, turns, tools, the tree, and the pool of conversations."""

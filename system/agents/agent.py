@@ -1,4 +1,4 @@
-"""One agent: who it is, the state of its session, its log and its schedule."""
+"""One agent: its identity, the state of its session, its log and its schedule."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The demo's operator: it requests everything by fixed ids, so that requests can be repeated.
 
 It has no state of its own. After a crash it repeats all requests, and every job is still done
-exactly once. A line is printed when its fact is durable, so the lines state what must
+exactly once. A line is printed when its fact is durable, so the lines state the facts that must
 survive:
 
     ack create <request id> <agent id>

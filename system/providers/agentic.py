@@ -1,7 +1,7 @@
-"""An agentic service keeps its conversations itself: we name one, and go on where it stands.
+"""An agentic service, which stores its conversations; they are resumed by name.
 
-Its name for a conversation is known, and saved, from the creation on (hole R17). The log
-is not replayed into it; only a conversation that is created anew is told its history.
+The name of a conversation is saved at its creation. The log is not replayed into it; only a
+new conversation receives the history.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class AgentService(Protocol):
     """The service at the other end. All of it may raise ``ProviderError``."""
 
     async def create(self, opening: Opening) -> str:
-        """Return the name of a new conversation that was told ``opening.history``.
+        """Return the name of a new conversation that has received ``opening.history``.
 
-        Asked twice for one ``opening.key``, it returns the same conversation.
+        A second call with one ``opening.key`` returns the same conversation.
         """
         ...
 

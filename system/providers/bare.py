@@ -1,7 +1,7 @@
 """A bare model remembers nothing: each request carries the conversation, the log is its only copy.
 
-A conversation grows by an exchange when its answer was taken to the end. Whoever does not
-commit that turn has to drop the conversation and restore it from the log.
+A conversation grows by an exchange when its answer was read to the end. If that turn is not
+committed, the conversation must be dropped and restored from the log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Model(Protocol):
 
 
 class BareConversation:
-    """What was said so far; implements ``system.ports.Conversation``."""
+    """The exchanges so far; implements ``system.ports.Conversation``."""
 
     def __init__(self, model: Model, opening: Opening) -> None:
         self._model = model
@@ -46,7 +46,7 @@ class BareConversation:
 
     @property
     def history(self) -> tuple[Exchange, ...]:
-        """What was said so far."""
+        """The exchanges so far."""
         return self._opening.history
 
     async def suspend(self) -> bytes:

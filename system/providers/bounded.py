@@ -1,6 +1,6 @@
 """A provider that can do no harm: what takes too long, or raises, is a ``ProviderError``.
 
-Providers are adapters to somebody else's service; a mistake in one must not end a task of the
+Providers are adapters to external services; a mistake in one must not end a task of the
 runtime. Only ``send`` passes through as it is: a turn looks after that itself.
 """
 
@@ -24,7 +24,7 @@ class Patience:
         self._limit_ns = limit_ns
 
     async def wait_for(self, call: Callable[[], Coroutine[Any, Any, T]], what: str) -> T:
-        """Return what the call returns; ``ProviderError`` when it does not come to its end."""
+        """Return the result of the call; ``ProviderError`` if it does not end in time."""
         try:
             async with self._clock.timeout(self._limit_ns):
                 return await call()
@@ -65,7 +65,7 @@ class BoundedConversation:
             identity = self._inner.identity()
             canonical(identity)
         except (Exception, CancelledError) as failure:
-            # Nothing is awaited here, so that nobody can have cancelled it but itself.
+            # Nothing is awaited here, so only the provider itself can have cancelled it.
             raise ProviderError(f"a conversation has no identity: {failure!r}") from failure
         if not isinstance(identity, str):
             raise ProviderError(f"the identity of a conversation is no text: {identity!r}")
@@ -117,7 +117,7 @@ class BoundedProvider:
         kept: object = await self._patience.wait_for(
             self._inner.identities, "listing conversations"
         )
-        # A list is told at once, any other sequence by the slow way of an abstract class.
+        # Testing for a list first avoids the slow test of an abstract class.
         if not isinstance(kept, (list, Sequence)) or not all(isinstance(n, str) for n in kept):
             raise ProviderError(f"the names of conversations are no texts: {kept!r}")
         return kept

@@ -1,8 +1,8 @@
 """A provider without a model: its agents do what their messages tell them to.
 
-A message whose payload is ``{"do": [[tool, {arguments}], ...], "say": text}`` is a *play*:
-its calls are made in their order, and the answer is what it says and what the calls gave.
-Any other message is answered with a line that names it. What is no call is passed over.
+A message whose payload is ``{"do": [[tool, {arguments}], ...], "say": text}`` is a *script*:
+its calls are made in their order, and the answer holds the text and the results of the calls.
+Any other message is answered with a line that names it. Entries that are no calls are skipped.
 """
 
 from __future__ import annotations

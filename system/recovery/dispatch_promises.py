@@ -43,7 +43,7 @@ def count_due(recovery: RootRecovery) -> int:
 
 
 async def _repair(recovery: RootRecovery, agent: Agent) -> None:
-    """Complete log and record of an agent; the next boot does what the disk refuses now."""
+    """Complete log and record of an agent; the next boot repeats refused writes."""
     history, log = agent.history, agent.log
     try:
         if log.record is None:

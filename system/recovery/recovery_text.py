@@ -19,7 +19,7 @@ _OUTCOMES: Final[Mapping[Problem, str]] = MappingProxyType(
         Problem.LOG_NEWER: NewerFormat.cure,
     }
 )
-"""What recovery did about a problem, or what the reader has to do."""
+"""The action of recovery for a problem, or the remedy for the reader."""
 
 
 def recovery_text(report: RecoveryReport) -> Iterator[str]:
