@@ -64,7 +64,6 @@ from powercut.fuzz.action import ActionKind, Arguments, Json
 from sim.choices import Choices, PlainChoices
 from sim.errors import PowerOff, SimulatedCrash
 from sim.loop.clock import EPOCH_NS
-from system.agents.view import RuntimeView
 from system.errors import LogStopped, RuntimeRefused, StorageError
 from system.ports import Host, ProviderError
 from system.runtime import Options, Runtime
@@ -153,9 +152,7 @@ class RuntimeTarget(AgentsTarget):
             ActionKind("advance", 2, self._advance, propose_advance, self._has_agents),
             ActionKind("terminate", 5, self._terminate, propose_agent, self._has_agents),
             ActionKind("suspend", 2, self._suspend, propose_agent, self._has_agents),
-            ActionKind(
-                "acknowledge", 1, self._acknowledge, propose_call, lambda: bool(self._view().user)
-            ),
+            ActionKind("acknowledge", 1, self._acknowledge, propose_call, self._has_mail),
             ActionKind("check", 1, self._check, ready=self._has_agents),
             ActionKind(
                 "inject_provider_fault", 1, self._inject_provider_fault, propose_provider_fault
@@ -203,7 +200,7 @@ class RuntimeTarget(AgentsTarget):
             self.marks.reach(IN_FLIGHT_LOST)
         self._awaited |= snapshot.active_reminders
         check_report(self._runtime.report)
-        self._shadow.check_view(self._view(), snapshot, idle=True)
+        self._shadow.check_view(self._runtime.view(), snapshot, idle=True)
         self._call(self._start())
 
     def _mark_recovery(self, snapshot: RootSnapshot, *, happened: bool) -> None:
@@ -224,7 +221,8 @@ class RuntimeTarget(AgentsTarget):
         """Clear all faults, complete all accepted work, and check the result."""
         self.providers.clear()
         self._world.schedule = PlainChoices()
-        if self._is_stopped():
+        self._world.loop.run_until_idle()  # a task may still have to receive an error
+        if is_stopped(self._runtime):
             # A failed barrier has stopped a part of the runtime until the next boot.
             self._world.kill()
             self.recover(self._world.boot())
@@ -250,7 +248,7 @@ class RuntimeTarget(AgentsTarget):
         if outcome == "ack":
             # The turns that the message causes begin now, or wait for another action.
             self._call(self._pass(arguments["then"]))
-            self._observe()
+            self._shadow.observe(self._runtime.view())
         return outcome
 
     def _terminate(self, arguments: Arguments) -> str:
@@ -262,7 +260,7 @@ class RuntimeTarget(AgentsTarget):
         return self._make(self._operator.suspend(self._runtime, agent_id), arguments)
 
     def _acknowledge(self, arguments: Arguments) -> str:
-        message_id = self._view().user[0].message_id
+        message_id = self._runtime.view().user[0].message_id
         return self._make(self._operator.acknowledge(self._runtime, message_id), arguments)
 
     def _make(self, call: OperatorCall, arguments: Arguments) -> str:
@@ -278,7 +276,7 @@ class RuntimeTarget(AgentsTarget):
                 call.refuse()
             return self._refused(refused, taken)
         call.acknowledge(result)
-        self._observe()
+        self._shadow.observe(self._runtime.view())
         return "ack"
 
     def _refused(self, refused: Exception, taken: Collection[str]) -> str:
@@ -306,7 +304,7 @@ class RuntimeTarget(AgentsTarget):
         else:
             self._world.loop.run_until_idle()
             self._raise_failures()
-        self._observe()
+        self._shadow.observe(self._runtime.view())
         return "ran"
 
     async def _pass(self, steps: Json) -> None:
@@ -322,7 +320,7 @@ class RuntimeTarget(AgentsTarget):
             return "stepped back"
         self._world.loop.advance(seconds * SECOND_NS)
         self._raise_failures()
-        self._observe()
+        self._shadow.observe(self._runtime.view())
         return "advanced"
 
     def _inject_provider_fault(self, arguments: Arguments) -> str:
@@ -338,26 +336,22 @@ class RuntimeTarget(AgentsTarget):
     # -- checks --------------------------------------------------------------------------
 
     def _check(self, _arguments: Arguments) -> str:
-        self._observe()
-        snapshot = self._read()
-        self._shadow.check(snapshot, self._latest_ns())
-        self._shadow.check_view(self._view(), snapshot, idle=False)
+        snapshot = self._checked()
+        self._shadow.check_view(self._runtime.view(), snapshot, idle=False)
         return f"{len(snapshot.agents)} agents"
 
     def _quiesce(self, _arguments: Arguments) -> str:
         self.providers.clear()
-        if self.fault_plan or self._is_stopped():
+        self._world.loop.run_until_idle()
+        if self.fault_plan or is_stopped(self._runtime):
             self._world.loop.advance(HOUR_NS)
             self._raise_failures()
             return "an hour has passed"
         self._complete_all()
         return "quiet"
 
-    def _is_stopped(self) -> bool:
-        """Return whether a failed barrier has stopped a part of the runtime."""
-        # A task may still have to receive the error.
-        self._world.loop.run_until_idle()
-        return is_stopped(self._runtime)
+    def _has_mail(self) -> bool:
+        return bool(self._runtime.view().user)
 
     def _complete_all(self) -> None:
         """Let time pass until no operation follows; check that all accepted work is done."""
@@ -367,10 +361,8 @@ class RuntimeTarget(AgentsTarget):
             if self._world.disk.operations == done:
                 break
         self._raise_failures()
-        self._observe()
-        snapshot = self._read()
-        self._shadow.check(snapshot, self._latest_ns())
-        self._shadow.check_quiesced(self._view(), snapshot, self._world.clock.wall_ns())
+        snapshot = self._checked()
+        self._shadow.check_quiesced(self._runtime.view(), snapshot, self._world.clock.wall_ns())
         living = {agent.name for agent in self._living()}
         kept = [name for name in NAMES if self._runtime.is_taken(name) and name not in living]
         if kept:
@@ -380,11 +372,12 @@ class RuntimeTarget(AgentsTarget):
         super()._raise_failures()
         self.providers.check()
 
-    def _observe(self) -> None:
-        self._shadow.observe(self._view())
-
-    def _view(self) -> RuntimeView:
-        return self._runtime.view()
+    def _checked(self) -> RootSnapshot:
+        """Check view and logs; return the snapshot of the logs."""
+        self._shadow.observe(self._runtime.view())
+        snapshot = self._read()
+        self._shadow.check(snapshot, self._latest_ns())
+        return snapshot
 
     def _read(self) -> RootSnapshot:
         self.providers.record()

@@ -102,11 +102,13 @@ class BootCounter(UnsyncedCounter):
         host.sync()
 
 
-def never_ready() -> UnsyncedCounter:
-    target = UnsyncedCounter()
-    actions = [replace(kind, ready=lambda: False) for kind in target.actions()]
-    target.actions = lambda: actions  # type: ignore[method-assign]
-    return target
+class NeverReady(UnsyncedCounter):
+    """Has an action that is never possible."""
 
+    def actions(self) -> Sequence[ActionKind]:
+        return [replace(kind, ready=lambda: False) for kind in super().actions()]
+
+
+never_ready = NeverReady
 
 sound = atomic_file

@@ -230,10 +230,9 @@ def test_run_that_is_too_long_for_hypothesis_is_reduced_at_least(
 
 
 def test_bug_of_the_runtime_that_the_swarm_finds_becomes_a_story_of_a_few_steps() -> None:
-    make_target = REGISTRY.mutant("R7").mutant.target
-    assert callable(make_target)
-    runs = (SeededRun(make_target, POSIX, seed, 30, swarm=True).run() for seed in range(20))
-    run = next(run for run in runs if run.failure is not None)
-    smallest = reduced(run, PATIENCE)
+    with REGISTRY.mutant("R7").planted() as make_target:
+        runs = (SeededRun(make_target, POSIX, seed, 30, swarm=True).run() for seed in range(20))
+        run = next(run for run in runs if run.failure is not None)
+        smallest = reduced(run, PATIENCE)
     assert smallest.log.fails_like(run.log)
     assert len(smallest.log.steps) <= 8
