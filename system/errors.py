@@ -57,6 +57,12 @@ class StorageFull(StorageError):
     cure = "make room and repeat the call"
 
 
+def raise_if_full(path: str, error: BaseException | None) -> None:
+    """Raise ``StorageFull`` about ``path`` if ``error`` says that disk or quota is full."""
+    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        raise StorageFull(path, f"no space left ({error.strerror})") from error
+
+
 class _RaisingStorageFull:
     """A class, because a generator as a context manager takes four times as long."""
 
@@ -74,12 +80,11 @@ class _RaisingStorageFull:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise StorageFull(self._path, f"no space left ({error.strerror})") from error
+        raise_if_full(self._path, error)
 
 
 def raising_storage_full(path: str) -> AbstractContextManager[None]:
-    """Raise ``StorageFull`` about ``path`` for an ``OSError`` that means it."""
+    """Return a context that applies ``raise_if_full`` to exceptions that leave it."""
     return _RaisingStorageFull(path)
 
 

@@ -33,11 +33,6 @@ class QueuedLine(NamedTuple):
     event: str
     data: JsonObject
 
-    @classmethod
-    def of_message(cls, message: Message) -> QueuedLine:
-        """Return the line that enqueues ``message``."""
-        return cls(message.message_id, event.MESSAGE_ENQUEUED, message.data())
-
 
 class AgentLog:
     """The log state of one agent.
@@ -134,13 +129,23 @@ class AgentLog:
             if turn.terminate:
                 following.append(terminated(self._agent_id, COMPLETED))
             with suppress(OSError, StorageError):
-                self._append_unsynced(following)
+                # They repeat parts of the turn, which is applied already.
+                self._write_unsynced(following)
             return turn
+
+    async def begin_turn(self, turn_id: str, prompt: str, presented: list[str]) -> None:
+        """Append the start of a turn without a barrier; raises as ``commit``."""
+        data: JsonObject = {
+            "turn_id": turn_id, "prompt": prompt, "presented": list[Json](presented),
+        }  # fmt: skip
+        async with self.lock:
+            (line,) = self._write_unsynced([(event.TURN_START, data)])
+            self.history.begin_turn(turn_id, prompt, presented, line.ts)
 
     async def append_unsynced(self, events: Sequence[Event]) -> None:
         """Append lines without a barrier; raises as ``commit``."""
         async with self.lock:
-            self._append_unsynced(events)
+            self.history.apply(self._write_unsynced(events))
 
     async def _append(self, events: Sequence[Event]) -> None:
         self.history.apply(await self._write(events))
@@ -153,9 +158,9 @@ class AgentLog:
             self.stop(stopped.reason)
             raise
 
-    def _append_unsynced(self, events: Sequence[Event]) -> None:
+    def _write_unsynced(self, events: Sequence[Event]) -> list[Line]:
         try:
-            self.history.apply(self._open().append_unsynced(events))
+            return self._open().append_unsynced(events)
         except LogStopped as stopped:
             self.stop(stopped.reason)
             raise
@@ -172,10 +177,14 @@ class AgentLog:
 
     # -- the queue -----------------------------------------------------------------------
 
-    def enqueue(self, line: QueuedLine) -> bool:
-        """Queue a line unless the log has it; return whether anything is due."""
-        if not self.history.knows(line.key):
-            self.queue.setdefault(line.key, line)
+    def enqueue(self, line: QueuedLine | Message) -> bool:
+        """Queue a line, or that of a message, unless the log has it; return whether any is due."""
+        key = line.message_id if isinstance(line, Message) else line.key
+        history = self.history
+        if key not in history.enqueued and key not in history.controls and key not in self.queue:
+            if isinstance(line, Message):
+                line = QueuedLine(key, event.MESSAGE_ENQUEUED, line.data())
+            self.queue[key] = line
         return self.is_behind
 
     async def write_queue(self) -> None:

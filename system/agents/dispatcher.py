@@ -82,13 +82,13 @@ class Dispatcher:
 
     async def deliver(self, agent: Agent, message: Message) -> None:
         """Write a message that the agent's own log promises, a reminder, into its inbox."""
-        self.enqueue(agent, QueuedLine.of_message(message))
+        self.enqueue(agent, message)
         await self.dispatch()
 
     # -- queueing ------------------------------------------------------------------------
 
-    def enqueue(self, agent: Agent, line: QueuedLine) -> None:
-        """Queue a line for the log of ``agent``, unless it is there."""
+    def enqueue(self, agent: Agent, line: QueuedLine | Message) -> None:
+        """Queue a line, or that of a message, for the log of ``agent``, unless it is there."""
         if agent.log.enqueue(line):
             self._due[agent.agent_id] = agent
 
@@ -123,7 +123,7 @@ class Dispatcher:
                 f"{subscription_id}.notice", target.agent_id, subscriber.agent_id,
                 MessageKind.NOTICE, payload, self.orchestrator.now(),
             )  # fmt: skip
-            self.enqueue(subscriber, QueuedLine.of_message(notice))
+            self.enqueue(subscriber, notice)
 
     def _enqueue_message(self, message: Message) -> None:
         recipient = self.agents.get(message.recipient)
@@ -133,14 +133,14 @@ class Dispatcher:
         if recipient.history.ended:
             self._enqueue_error(message, "the recipient has ended")
         else:
-            self.enqueue(recipient, QueuedLine.of_message(message))
+            self.enqueue(recipient, message)
 
     def _enqueue_error(self, message: Message, reason: str) -> None:
         sender = self.agents.get(message.sender)
         if sender is None or sender.history.ended or message.kind in UNANSWERED:
             return
         error = error_about(message, reason, self.orchestrator.now())
-        self.enqueue(sender, QueuedLine.of_message(error))
+        self.enqueue(sender, error)
 
     def _enqueue_control(self, agent: Agent, control: Control) -> None:
         target = self.agents.get(control.target)
@@ -165,7 +165,7 @@ class Dispatcher:
             spawn.bootstrap_id, parent.agent_id, spawn.agent_id, MessageKind.BOOTSTRAP,
             spawn.instructions, orchestrator.now(),
         )  # fmt: skip
-        self.enqueue(child, QueuedLine.of_message(bootstrap))
+        self.enqueue(child, bootstrap)
 
     def _new_child(self, parent: Agent, spawn: Spawn) -> Agent:
         child = self.orchestrator.new_agent(spawn.agent_id, spawn.session_id)

@@ -135,6 +135,14 @@ class History:
         if turn.terminate:
             self._end(COMPLETED, turn.returned)
 
+    def begin_turn(self, turn_id: str, prompt: str, presented: Sequence[str], ts: str) -> None:
+        """Apply the start of a turn, which was written at ``ts``."""
+        self.last_ts = ts
+        permitted = self.gated and self.permits > 0
+        self.open_turns[turn_id] = OpenTurn(prompt, presented, permitted)
+        for message_id in presented:
+            self.presentations[message_id] = self.presentations.get(message_id, 0) + 1
+
     def knows(self, key: str) -> bool:
         """Whether the line of this id (a message's, or a control's) is in the log."""
         return key in self.enqueued or key in self.controls
@@ -197,10 +205,7 @@ class History:
 
     def _turn_start(self, data: JsonObject) -> None:
         presented = strings(data["presented"])
-        permitted = self.gated and self.permits > 0
-        self.open_turns[str(data["turn_id"])] = OpenTurn(str(data["prompt"]), presented, permitted)
-        for message_id in presented:
-            self.presentations[message_id] = self.presentations.get(message_id, 0) + 1
+        self.begin_turn(str(data["turn_id"]), str(data["prompt"]), presented, self.last_ts)
 
     def _turn_failed(self, data: JsonObject) -> None:
         self.abandon_turn(str(data["turn_id"]), counts="uncounted" not in data)

@@ -261,6 +261,16 @@ class Multiplexer:
             name: Pool(name, provider, slots) for name, provider in providers.items()
         }
 
+    async def hold(self, agent: Agent) -> tuple[Pool, Conversation]:
+        """Return the pool of the agent's provider, and its conversation as ``Pool.hold`` does.
+
+        Raises ``UnknownProvider``, and as ``Pool.hold``.
+        """
+        session = agent.history.session
+        assert session is not None, "an agent without a session is stopped"
+        pool = self.pool(session.provider)
+        return pool, await pool.hold(agent)
+
     def pool(self, provider_name: str) -> Pool:
         """Return the pool of a provider; ``UnknownProvider`` names the known ones."""
         try:

@@ -88,7 +88,7 @@ class Orchestrator:
             return
         turns = agent.schedule.turns
         if turns.task is None and agent.runnable and agent.agent_id != USER:
-            turns.begin(self.task(self._take_turns(agent), f"turns of {agent.name()}"))
+            turns.begin(self.task(self._take_turns(agent), f"turns of {agent.agent_id}"))
 
     async def wake_or_park(self, agent: Agent) -> None:
         """Wake an agent; the log of one that has nothing to do gives back its descriptor."""

@@ -7,20 +7,18 @@ durable nothing of the turn has happened, so a turn that fails before that is re
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Sequence
 from typing import Final
 
 from system.agents import event
 from system.agents.agent import Agent
-from system.agents.creation import Event
 from system.agents.dispatcher import Dispatcher
-from system.agents.message import Message, prompt_of
+from system.agents.message import prompt_of
 from system.agents.multiplexer import Pool
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS
 from system.agents.tools import TurnTools
 from system.agents.turn_complete import TurnComplete
 from system.errors import LineTooLarge, NotPlainJson, RuntimeRefused, StorageError
-from system.ports import Conversation, Json, JsonObject, ProviderError
+from system.ports import Conversation, JsonObject, ProviderError
 from system.providers.bounded import was_cancelled
 from system.storage.line import LARGEST_BYTES
 
@@ -67,12 +65,10 @@ class Turns:
                 pause_ns = SECOND_NS
 
     async def _take_one(self, agent: Agent) -> None:
-        session, dispatcher = agent.history.session, self._dispatcher
+        dispatcher = self._dispatcher
         if await self._return_dead_letters(agent) and not agent.runnable:
             return
-        assert session is not None, "an agent without a session is stopped"
-        pool = self._orchestrator.multiplexer.pool(session.provider)
-        conversation = await pool.hold(agent)
+        pool, conversation = await self._orchestrator.multiplexer.hold(agent)
         try:
             turn = await self._turn(agent, pool, conversation)
         finally:
@@ -121,8 +117,9 @@ class Turns:
         while len(prompt := prompt_of(shown, orchestrator.tree.names)) > MOST_PROMPT_BYTES:
             # The others are shown in a later turn; one message alone always fits.
             del shown[len(shown) // 2 :]
-        await agent.log.append_unsynced([_turn_start(turn_id, prompt, shown)])
-        tools = TurnTools(orchestrator, agent, [message.message_id for message in shown])
+        presented = [message.message_id for message in shown]
+        await agent.log.begin_turn(turn_id, prompt, presented)
+        tools = TurnTools(orchestrator, agent, presented)
         try:
             response = await self._answer(conversation, prompt, turn_id, tools)
             identity = _identity_of(conversation)
@@ -187,8 +184,3 @@ def _identity_of(conversation: Conversation) -> str:
         return conversation.identity()
     except ProviderError as error:
         raise TurnFailed(str(error)) from error
-
-
-def _turn_start(turn_id: str, prompt: str, shown: Sequence[Message]) -> Event:
-    presented: list[Json] = [message.message_id for message in shown]
-    return event.TURN_START, {"turn_id": turn_id, "prompt": prompt, "presented": presented}

@@ -1,4 +1,4 @@
-"""A provider that can do no harm: what takes too long, or raises, is a ``ProviderError``.
+"""Bounds on a provider: a call that takes too long, or raises, is a ``ProviderError``.
 
 Providers are adapters to external services; a mistake in one must not end a task of the
 runtime. Only ``send`` passes through as it is: a turn looks after that itself.
@@ -7,17 +7,16 @@ runtime. Only ``send`` passes through as it is: a turn looks after that itself.
 from __future__ import annotations
 
 from asyncio import CancelledError, current_task
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from system.ports import Clock, Conversation, Opening, Provider, ProviderError, Tools
-from system.storage.codec import canonical
+from system.ports import Clock, Conversation, Opening, Provider, ProviderError
 
 T = TypeVar("T")
 
 
 class Patience:
-    """Waits ``limit_ns`` nanoseconds for each call, and no longer."""
+    """Bounds each call by ``limit_ns`` nanoseconds."""
 
     def __init__(self, clock: Clock, limit_ns: int) -> None:
         self._clock = clock
@@ -39,7 +38,7 @@ class Patience:
 
 
 def was_cancelled(failure: BaseException) -> bool:
-    """Whether this is the end of the task that runs, not of one inside the provider."""
+    """Whether the current task was cancelled, not a task inside the provider."""
     task = current_task()
     return isinstance(failure, CancelledError) and task is not None and task.cancelling() > 0
 
@@ -47,7 +46,7 @@ def was_cancelled(failure: BaseException) -> bool:
 def bounded(
     providers: Mapping[str, Provider], clock: Clock, limit_ns: int
 ) -> dict[str, BoundedProvider]:
-    """Return providers, by their names, for each call of which at most ``limit_ns`` is waited."""
+    """Return the providers by name, with each call bounded by ``limit_ns`` nanoseconds."""
     patience = Patience(clock, limit_ns)
     return {name: BoundedProvider(provider, patience) for name, provider in providers.items()}
 
@@ -58,22 +57,21 @@ class BoundedConversation:
     def __init__(self, inner: Conversation, patience: Patience) -> None:
         self._inner = inner
         self._patience = patience
+        self.send = inner.send
 
     def identity(self) -> str:
         """Return the provider's name for it."""
         try:
-            identity = self._inner.identity()
-            canonical(identity)
+            identity: object = self._inner.identity()
+            if isinstance(identity, str):
+                # A lone surrogate, which no log can keep, raises.
+                identity.encode()
         except (Exception, CancelledError) as failure:
             # Nothing is awaited here, so only the provider itself can have cancelled it.
             raise ProviderError(f"a conversation has no identity: {failure!r}") from failure
-        if not isinstance(identity, str):
+        if type(identity) is not str:
             raise ProviderError(f"the identity of a conversation is no text: {identity!r}")
         return identity
-
-    def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
-        """Yield the answer in pieces."""
-        return self._inner.send(prompt, key, tools)
 
     async def suspend(self) -> bytes:
         """Return the blob."""
@@ -81,7 +79,7 @@ class BoundedConversation:
             self._inner.suspend, "suspending a conversation"
         )
         if not isinstance(blob, bytes):
-            raise ProviderError(f"what a conversation is suspended with is no bytes: {blob!r}")
+            raise ProviderError(f"the blob of a suspended conversation is no bytes: {blob!r}")
         return blob
 
     async def stop(self) -> None:
@@ -104,11 +102,11 @@ class BoundedProvider:
         )
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> BoundedConversation:
-        """Take up a conversation again."""
+        """Restore a conversation."""
         restore = self._inner.restore
         return self._bounded(
             await self._patience.wait_for(
-                lambda: restore(opening, identity, blob), "taking up a conversation"
+                lambda: restore(opening, identity, blob), "restoring a conversation"
             )
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from system.agents.agent import Agent
-from system.agents.agent_log import QueuedLine
 from system.agents.message import RUNTIME, Message, MessageKind
 from system.ports import Json
 from system.recovery.root_recovery import RootRecovery
@@ -17,7 +16,7 @@ async def notify_agents(recovery: RootRecovery) -> None:
         if agent.history.open_turns and agent.alive:
             recovery.report.lost_turns[agent.agent_id] = tuple(agent.history.open_turns)
             notice = _notice(agent, recovery.orchestrator.now())
-            recovery.dispatcher.enqueue(agent, QueuedLine.of_message(notice))
+            recovery.dispatcher.enqueue(agent, notice)
     await recovery.dispatcher.dispatch()
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from system.errors import BadSeal, LogDamaged, LogStopped, raising_storage_full
+from system.errors import BadSeal, LogDamaged, LogStopped, raise_if_full
 from system.ports import Clock, Host, JsonObject
-from system.storage.framing import FramedWriter, Framing, LineWriter, pending_path
-from system.storage.line import Line, decode_line, encode_line, timestamp
+from system.storage.framing import Framing, LineWriter, pending_path
+from system.storage.line import Line, decode_line, encode_lines
 from system.storage.log_file import LogFile
 from system.storage.log_recovery import ExaminedLog, RecoveredLog
 from system.storage.pending_writer import PendingWriter
@@ -81,7 +81,7 @@ class EventLog:
         def settled() -> EventLog:
             recovered = examined.settle()
             file = LogFile(host.files, path, recovered.size_bytes)
-            writer: LineWriter = FramedWriter(file)
+            writer: LineWriter = file
             if framing is Framing.PENDING:
                 writer = PendingWriter(host.files, file, pending)
             return cls(host.clock, session_id, recovered, file, writer)
@@ -118,30 +118,23 @@ class EventLog:
     ) -> list[Line]:
         if self._stopped is not None:
             raise LogStopped(self.path, self._stopped)
-        lines = self._next_lines(events)
-        encoded = b"".join([encode_line(line, self.path) for line in lines])
+        durable_seq, last_seq = self._durable_seq, self.last_seq
+        lines, encoded = encode_lines(
+            self.path, self.session_id, self._clock.wall_ns(), last_seq, durable_seq, events
+        )
         # The reason for any exception that leaves this method from here on.
         self._stopped = "an append was interrupted"
-        with raising_storage_full(self.path):
-            try:
-                write(encoded)
-            except LogStopped as stopped:
-                self._stopped = stopped.reason
-                raise
-            except OSError:
-                self._stopped = None
-                raise
+        try:
+            write(encoded)
+        except LogStopped as stopped:
+            self._stopped = stopped.reason
+            raise
+        except OSError as error:
+            self._stopped = None
+            raise_if_full(self.path, error)
+            raise
         self._stopped = None
         self.last_seq += len(lines)
-        return lines
-
-    def _next_lines(self, events: Sequence[tuple[str, JsonObject]]) -> list[Line]:
-        assert events
-        ts = timestamp(self._clock.wall_ns())
-        lines = []
-        for seq, (event, data) in enumerate(events, self.last_seq + 1):
-            durable = None if self._durable_seq == seq - 1 else self._durable_seq
-            lines.append(Line(seq, ts, self.session_id, event, data, durable))
         return lines
 
     def lines(self) -> Iterator[Line]:

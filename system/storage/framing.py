@@ -1,15 +1,13 @@
 """The two framings, which make lines durable in different ways, behind one interface.
 
-The lines are the same in both: sealed JSON with a ``seq``. ``pending_writer.py`` has the
-second framing.
+The lines are the same in both: sealed JSON with a ``seq``. ``log_file.py`` has the
+first framing, ``pending_writer.py`` the second.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 from typing import Protocol
-
-from system.storage.log_file import LogFile
 
 
 class Framing(Enum):
@@ -39,23 +37,6 @@ class LineWriter(Protocol):
     def park(self) -> None:
         """Sync all groups and close the file until the next call; may raise ``LogStopped``."""
         ...
-
-
-class FramedWriter:
-    """One append and one barrier for each group."""
-
-    def __init__(self, file: LogFile) -> None:
-        self._file = file
-
-    def write(self, encoded: bytes) -> None:
-        self._file.append(encoded)
-        self._file.commit()
-
-    def append_unsynced(self, encoded: bytes) -> None:
-        self._file.append_unsynced(encoded)
-
-    def park(self) -> None:
-        self._file.park()
 
 
 def pending_path(path: str) -> str:

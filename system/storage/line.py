@@ -13,6 +13,7 @@ begin with the same bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from operator import itemgetter
@@ -81,6 +82,28 @@ def encode_line(line: Line, path: str) -> bytes:
             path, f"a line of size_bytes={len(encoded)} is over the limit of {LARGEST_BYTES}"
         )
     return encoded
+
+
+def encode_lines(
+    path: str,
+    session_id: str,
+    wall_ns: int,
+    last_seq: int,
+    durable_seq: int,
+    events: Sequence[tuple[str, JsonObject]],
+) -> tuple[list[Line], bytes]:
+    """Return the lines of ``events``, and their bytes; raises as ``encode_line``.
+
+    They follow the line ``last_seq`` and are written at ``wall_ns``, when the line
+    ``durable_seq`` and all earlier ones were durable.
+    """
+    assert events
+    ts = timestamp(wall_ns)
+    lines = []
+    for seq, (event, data) in enumerate(events, last_seq + 1):
+        durable = None if durable_seq == seq - 1 else durable_seq
+        lines.append(Line(seq, ts, session_id, event, data, durable))
+    return lines, b"".join([encode_line(line, path) for line in lines])
 
 
 def decode_line(encoded: bytes, session_id: str, path: str) -> Line:

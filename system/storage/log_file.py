@@ -15,13 +15,14 @@ from contextlib import suppress
 
 from system.errors import LogStopped
 from system.ports import File, FileSystem, OpenMode
-from system.storage.transfer import append_all, read_all
+from system.storage.transfer import append_remainder, read_all
 
 
 class LogFile:
     """A recovered log file, whole and durable up to ``size_bytes``, to append to.
 
-    ``kept_bytes`` is the length of all lines that were reported as written; after a failed
+    It is the writer of the framing ``framed``: one write and one barrier for each group of
+    lines. ``kept_bytes`` is the length of all lines that were reported as written; after a failed
     barrier, the length of the durable ones.
     """
 
@@ -33,6 +34,11 @@ class LogFile:
         self._files = files
         self._file: File | None = None
 
+    def write(self, encoded: bytes) -> None:
+        """Append and commit; raises as both."""
+        self.append(encoded)
+        self.commit()
+
     def append(self, encoded: bytes) -> None:
         """Write at the end.
 
@@ -41,7 +47,8 @@ class LogFile:
         """
         file = self._opened()
         try:
-            append_all(file, encoded)
+            if (taken := file.append(encoded)) < len(encoded):
+                append_remainder(file, encoded, taken)
         except OSError:
             self._cut(file)
             raise

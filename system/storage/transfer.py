@@ -39,10 +39,10 @@ def write_all(file: File, data: bytes, offset: int) -> None:
         data = data[taken:]
 
 
-def append_all(file: File, data: bytes) -> None:
-    """Write all of ``data`` at the end, in as many calls as needed."""
-    while data:
-        data = data[_some(file.append(data)) :]
+def append_remainder(file: File, data: bytes, taken: int) -> None:
+    """Complete an append of ``data`` of which the first call has written ``taken`` bytes."""
+    while data := data[_some(taken) :]:
+        taken = file.append(data)
 
 
 def _some(taken: int) -> int:

@@ -28,10 +28,10 @@ def within(whole: str, pieces: Sequence[Piece], *callers: str) -> Sequence[Piece
 
 LOG: Final[Mapping[Framing, Sequence[Piece]]] = {
     Framing.FRAMED: (
-        ("append the lines", "Write", ("FramedWriter.write", "LogFile.append")),
-        ("barrier", "Sync", ("FramedWriter.write", "LogFile.commit")),
-        ("append unsynced", "Write", ("FramedWriter.append_unsynced", "LogFile.append")),
-        ("barrier before it is parked", "Sync", ("FramedWriter.park", "LogFile.commit")),
+        ("append the lines", "Write", ("LogFile.write", "LogFile.append")),
+        ("barrier", "Sync", ("LogFile.write", "LogFile.commit")),
+        ("append unsynced", "Write", ("LogFile.append_unsynced", "LogFile.append")),
+        ("barrier before it is parked", "Sync", ("LogFile.park", "LogFile.commit")),
     ),
     Framing.PENDING: (
         ("create the entry", "Create", ("PendingWriter._announce",)),
@@ -84,7 +84,7 @@ WORK: Final[Mapping[str, Sequence[SubStep]]] = {
     "spawn": of("spawn", CREATION, "Dispatcher._write"),
     "send": of("send", LINE, "Runtime.send"),
     "turn": [
-        SubStep("turn: log its start", "Write", ("Turns._turn", "AgentLog.append_unsynced")),
+        SubStep("turn: log its start", "Write", ("Turns._turn", "AgentLog.begin_turn")),
         *of("turn", LINE, "Turns._commit"),
         SubStep("turn: log the deliveries", "Write", ("Turns._commit", "EventLog.append_unsynced")),
         *of("turn, its outbox", LINE, "Turns.take", "Dispatcher.dispatch_turn"),

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from system.ports import OpenMode
-from system.storage.transfer import append_all, read_all, write_all
+from system.storage.transfer import append_remainder, read_all, write_all
 from tests.unit.system.faulty_files import FaultyHost
 
 
@@ -40,9 +40,9 @@ def test_short_writes_are_completed(here: FaultyHost) -> None:
     here.files.transfer_less("append", "f", 2)
 
     write_all(here.files.open("f", OpenMode.WRITE), b"abc", 1)
-    append_all(here.files.open("f", OpenMode.APPEND), b"xyz")
+    append_remainder(here.files.open("f", OpenMode.APPEND), b"xyz", 1)
 
-    assert here.read("f") == b".abcxyz"
+    assert here.read("f") == b".abcyz"
 
 
 def test_a_write_that_takes_nothing_is_an_error(here: FaultyHost) -> None:
@@ -50,4 +50,4 @@ def test_a_write_that_takes_nothing_is_an_error(here: FaultyHost) -> None:
     here.files.transfer_less("append", "f", 0)
 
     with pytest.raises(OSError, match="took nothing"):
-        append_all(here.files.open("f", OpenMode.APPEND), b"xyz")
+        append_remainder(here.files.open("f", OpenMode.APPEND), b"xyz", 1)

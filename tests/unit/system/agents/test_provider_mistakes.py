@@ -149,7 +149,7 @@ def test_a_conversation_that_refuses_before_it_can_be_waited_for_is_tried_again(
     with monkeypatch.context() as wrong:
         wrong.setattr(room.provider, "restore", refuse)
         room.say(ada, "hello")
-    assert room.named("Ada").trouble.startswith("taking up a conversation failed: ValueError")
+    assert room.named("Ada").trouble.startswith("restoring a conversation failed: ValueError")
 
     room.settle(1)
 
