@@ -40,12 +40,12 @@ system_messages_are_incomplete = Mutant(
         ),
         SourcePatch(
             "system.agents.agent_log",
-            "return cls(message.message_id, event.MESSAGE_ENQUEUED, message.data())",
+            "line = QueuedLine(key, event.MESSAGE_ENQUEUED, line.data())",
             """
-            data = message.data()
-            if message.kind in UNANSWERED:
+            data = line.data()
+            if line.kind in UNANSWERED:
                 data.update(timestamp="", reply_to=None, metadata={})
-            return cls(message.message_id, event.MESSAGE_ENQUEUED, data)
+            line = QueuedLine(key, event.MESSAGE_ENQUEUED, data)
             """,
         ),
     ),
