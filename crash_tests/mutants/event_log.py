@@ -133,8 +133,8 @@ partial_line_stays = Mutant(
     ),
 )
 
-failed_barrier_is_forgotten = Mutant(
-    "a failed fsync is forgotten and the log goes on",
+failed_barrier_is_ignored = Mutant(
+    "a failed fsync is ignored and the log goes on",
     _FRAMED,
     (Duplicated, FalseAlarm, LogDamaged, LostAck),
     (

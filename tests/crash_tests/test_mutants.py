@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from crash_tests.mutants.event_log import entry_has_no_directory_barrier
+from powercut.fuzz.drivers.hypothesis_driver import fuzz
 from powercut.fuzz.mutant_search import search_mutant
+from powercut.fuzz.source_patch import patched
 from tests.registry import REGISTRY
 
 MOST_STEPS = 8
@@ -21,3 +24,10 @@ def test_gate_finds_the_planted_bug_and_reduces_it(tag: str, tmp_path: Path) -> 
     assert search.broken, f"{search.title}: no run failed"
     assert search.found, f"{search.title}: found by {search.broken}, expected {search.expected}"
     assert search.steps <= MOST_STEPS, search.story
+
+
+def test_patch_that_two_mutants_share_is_no_bug_by_itself(tmp_path: Path) -> None:
+    target = REGISTRY.target("event-log-pending")
+    with patched([entry_has_no_directory_barrier], ["crash_tests"]):
+        findings = fuzz(target.make_target, budget=GATE, folder=tmp_path).findings
+    assert not findings, findings[0].story

@@ -92,6 +92,16 @@ def test_the_repaired_system_is_clean_under_crashes_and_faults(store: Path) -> N
     assert ran.returncode == 0, ran.stdout
 
 
+def test_the_mutants_of_the_repaired_system_are_found(store: Path) -> None:
+    write_files(store, "mutants.md")
+    unrepaired = powercut(store, "mutants")
+    assert "'rename-is-not-synced': a source patch of kv fits 0 times" in unrepaired.stderr
+    repair(store)
+    searched = powercut(store, "mutants")
+    assert searched.returncode == 0, searched.stdout + searched.stderr
+    assert searched.stdout.count(" found ") == 2
+
+
 def test_a_hypothesis_machine_finds_the_bug_inside_a_rule(store: Path) -> None:
     write_files(store, "your-own-hypothesis-machine.md")
     machine = store / "tests" / "test_store_machine.py"
