@@ -30,4 +30,4 @@ def test_patch_that_two_mutants_share_is_no_bug_by_itself(tmp_path: Path) -> Non
     target = REGISTRY.target("event-log-pending")
     with patched([entry_has_no_directory_barrier], ["crash_tests"]):
         findings = fuzz(target.make_target, budget=GATE, folder=tmp_path).findings
-    assert not findings, findings[0].story
+    assert not findings, str(findings[0].failure)
