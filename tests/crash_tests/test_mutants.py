@@ -12,6 +12,7 @@ from crash_tests.mutants.event_log import entry_has_no_directory_barrier
 from powercut.fuzz.drivers.hypothesis_driver import fuzz
 from powercut.fuzz.mutant_search import search_mutant
 from powercut.fuzz.source_patch import patched
+from powercut.fuzz.story import story
 from tests.registry import REGISTRY
 
 MOST_STEPS = 8
@@ -30,4 +31,4 @@ def test_patch_that_two_mutants_share_is_no_bug_by_itself(tmp_path: Path) -> Non
     target = REGISTRY.target("event-log-pending")
     with patched([entry_has_no_directory_barrier], ["crash_tests"]):
         findings = fuzz(target.make_target, budget=GATE, folder=tmp_path).findings
-    assert not findings, str(findings[0].failure)
+    assert not findings, story(findings[0])
