@@ -60,7 +60,6 @@ response_precedes_its_turn = Mutant(
             "system.agents.tools",
             "from system.agents.orchestrator import Orchestrator",
             """
-            from system.agents.agent_log import QueuedLine
             from system.agents.dispatcher import Dispatcher
             from system.agents.orchestrator import Orchestrator
             """,
@@ -73,8 +72,7 @@ response_precedes_its_turn = Mutant(
             """
             self.draft.completion = self._message(to, MessageKind.RESPONSE, arguments.get("result"))
             dispatcher = Dispatcher(self._orchestrator)
-            line = QueuedLine.of_message(self.draft.completion)
-            dispatcher.enqueue(self._orchestrator.agents[to], line)
+            dispatcher.enqueue(self._orchestrator.agents[to], self.draft.completion)
             self._orchestrator.task(dispatcher.dispatch(), "respond")
             """,
         ),
