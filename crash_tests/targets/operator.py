@@ -7,13 +7,15 @@ from asyncio import create_task, sleep, wait
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple
 
-from oracles.runtime.shadow_operator import ShadowOperator
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.runtime.shadow_runtime import ShadowRuntime
 from powercut.fuzz.action import Arguments, Json
 from system.errors import RuntimeRefused
 from system.ports import ProviderError
 from system.runtime import Runtime
 
 _REFUSALS: Final = (RuntimeRefused,)
+_Read = Callable[[], RootSnapshot]
 
 
 class AbandonedCall(Exception):
@@ -24,13 +26,15 @@ class OperatorCall(NamedTuple):
     """A call that has begun for the shadow.
 
     ``acknowledge`` or ``refuse`` report its end to the shadow. After an exception that is not
-    one of ``refusals`` the call stays in flight.
+    one of ``refusals`` the call stays in flight. ``check_record`` gets a function that reads a
+    snapshot, and the result of the call: it checks the session record that the call has written.
     """
 
     work: Callable[[], Coroutine[Any, Any, Any]]
     acknowledge: Callable[[Any], None]
     refuse: Callable[[], None]
     refusals: tuple[type[Exception], ...] = _REFUSALS
+    check_record: Callable[[_Read, Any], None] = lambda _read, _result: None
 
     async def result(self, patience: Json) -> Any:
         """Return or raise the result of the call.
@@ -57,8 +61,9 @@ class OperatorCall(NamedTuple):
 class Operator:
     """Makes the operator's calls, and repeats some of them with the same id."""
 
-    def __init__(self, shadow: ShadowOperator) -> None:
-        self._shadow = shadow
+    def __init__(self, shadow: ShadowRuntime) -> None:
+        self._shadow = shadow.operator
+        self._records = shadow.records
         self._requests: list[tuple[str, tuple[str, str, str]]] = []
         self._messages: list[tuple[str, tuple[str, Json]]] = []
 
@@ -77,6 +82,7 @@ class Operator:
             lambda agent_id: self._shadow.acknowledge_create(request_id, agent_id),
             lambda: self._shadow.creates.refuse(request_id),
             (RuntimeRefused, ProviderError),
+            lambda read, agent_id: self._records.created(read(), agent_id),
         )
 
     def send(self, runtime: Runtime, agent_id: str, arguments: Arguments) -> OperatorCall:
@@ -105,8 +111,11 @@ class Operator:
         )
 
     def suspend(self, runtime: Runtime, agent_id: str) -> OperatorCall:
-        """Suspend an agent's conversation, which changes nothing for the shadow."""
-        return OperatorCall(lambda: runtime.suspend(agent_id), lambda _: None, lambda: None)
+        """Suspend an agent's conversation, which changes nothing but its record."""
+        return OperatorCall(
+            lambda: runtime.suspend(agent_id), lambda _: None, lambda: None,
+            check_record=lambda read, _: self._records.suspended(read(), agent_id),
+        )  # fmt: skip
 
     def acknowledge(self, runtime: Runtime, message_id: str) -> OperatorCall:
         """Acknowledge a message to USER."""

@@ -132,7 +132,7 @@ class RuntimeTarget(AgentsTarget):
         self._boots = 0
         self._stepped = self._abandoned_under_fault = False
         self._recover = recover
-        self._operator = Operator(self._shadow.operator)
+        self._operator = Operator(self._shadow)
         self._awaited: frozenset[str] = frozenset()
         self._found: RootSnapshot
 
@@ -169,13 +169,14 @@ class RuntimeTarget(AgentsTarget):
     def recover(self, host: Host) -> None:
         """Recover the root; no turn runs yet."""
         self._found = self._shadow.read(self._files())
+        self._shadow.records.check(self._found)
         self._boots += 1
         self.providers.boot(self._slots)
         self._abandoned_under_fault = False
-        options = Options(slots=self._slots, framing=self._framing)
-        recover = self._recover(host, self.providers.by_name, options)
+        options, providers = Options(self._slots, self._framing), self.providers.by_name
         try:
-            self._runtime = self._world.loop.run_until_complete(recover)
+            recovery = self._recover(host, providers, options)
+            self._runtime = self._world.loop.run_until_complete(recovery)
         except (SimulatedCrash, PowerOff):
             if self._found.agents:
                 self.marks.reach(NESTED_CRASH_WITH_AGENTS)
@@ -193,17 +194,15 @@ class RuntimeTarget(AgentsTarget):
     def check_recovered(self) -> None:
         """Check the recovered root; then start the turns."""
         snapshot = self._read()
-        doubtful = self._shadow.operator.in_flight
+        doubtful = bool(self._shadow.operator.in_flight)
         happened = self._shadow.settle(snapshot, self._latest_ns())
-        self._mark_recovery(snapshot, happened=happened)
-        if doubtful and not happened:
-            self.marks.reach(IN_FLIGHT_LOST)
+        self._mark_recovery(snapshot, happened=happened, lost=doubtful and not happened)
         self._awaited |= snapshot.active_reminders
         check_report(self._runtime.report)
         self._shadow.check_view(self._runtime.view(), snapshot, idle=True)
         self._call(self._start())
 
-    def _mark_recovery(self, snapshot: RootSnapshot, *, happened: bool) -> None:
+    def _mark_recovery(self, snapshot: RootSnapshot, *, happened: bool, lost: bool) -> None:
         report = self._runtime.report
         for mark in marks_of_recovery(self._found, snapshot):
             self.marks.reach(mark)
@@ -213,6 +212,7 @@ class RuntimeTarget(AgentsTarget):
             (report.suspended, ACTIVE_SUSPENDED),
             (report.damaged, QUARANTINED),
             (happened, IN_FLIGHT_KEPT),
+            (lost, IN_FLIGHT_LOST),
         ):
             if found:
                 self.marks.reach(mark)
@@ -276,14 +276,14 @@ class RuntimeTarget(AgentsTarget):
                 call.refuse()
             return self._refused(refused, taken)
         call.acknowledge(result)
+        call.check_record(self._read, result)
         self._shadow.observe(self._runtime.view())
         return "ack"
 
     def _refused(self, refused: Exception, taken: Collection[str]) -> str:
         if isinstance(refused, LogStopped):
             self.marks.reach(STOPPED_BY_SYNC)
-        # An abandoned call may have failed under a fault that is now lifted; its retry returns
-        # that error.
+        # The retry of an abandoned call returns its error, also when the fault is lifted now.
         late = self._abandoned_under_fault and isinstance(refused, OSError | StorageError)
         if not (
             self.fault_plan

@@ -20,6 +20,7 @@ from oracles.runtime.root_snapshot import RootSnapshot, SnapshotReader, garbage
 from oracles.runtime.session_laws import check_intact, check_logs, check_records
 from oracles.runtime.session_state import SessionState
 from oracles.runtime.shadow_operator import ShadowOperator
+from oracles.runtime.shadow_records import ShadowRecords
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.runtime.tree_laws import check_children, check_controls, check_orphans, check_tree
 from oracles.runtime.view_laws import (
@@ -51,6 +52,7 @@ class ShadowRuntime:
         self, turns: ShadowTurns | None = None, reader: SnapshotReader | None = None
     ) -> None:
         self.operator = ShadowOperator()
+        self.records = ShadowRecords()
         self.turns = turns
         self._reader = reader or SnapshotReader()
         self._durable: dict[str, bytes] = {}
@@ -113,6 +115,7 @@ class ShadowRuntime:
         check_children(snapshot)
         check_controls(snapshot)
         self.operator.check(snapshot)
+        self.records.check(snapshot)
         for state in snapshot.agents.values():
             self._check_gate(state)
             if now_ns is not None:

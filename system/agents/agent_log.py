@@ -63,6 +63,8 @@ class AgentLog:
         self.foreign_record = False
         self.lock: Final = Lock()
         self._saving: Final = Lock()
+        # A replacement was refused: the file may have the old record or the new one.
+        self._record_in_doubt = False
         self._host = host
         self._store = store
         self._agent_id = agent_id
@@ -246,7 +248,7 @@ class AgentLog:
     # -- the record ----------------------------------------------------------------------
 
     async def save(self, state: SessionState, provider_state_blob: bytes) -> None:
-        """Replace the record by one in ``state``, durably, unless it says the same.
+        """Replace the record by one in ``state``, durably, unless it surely says the same.
 
         Raises ``IllegalTransition``, ``StorageFull`` or ``OSError``.
         """
@@ -260,14 +262,24 @@ class AgentLog:
                 after = SessionRecord(
                     self._session_id, facts.provider, facts.model, state, provider_state_blob
                 )
-            elif before.state is state and before.provider_state_blob == provider_state_blob:
-                return
+            elif (before.state, before.provider_state_blob) == (state, provider_state_blob):
+                if not self._record_in_doubt:
+                    return
+                after = before
             else:
                 after = before.moved_to(state, provider_state_blob)
                 if before.state is not state:
                     after.check_follows(before, store.path_of(self._session_id))
+            self._record_in_doubt = True
             await self._host.workers.run(lambda: store.replace(after))
-            self.record = after
+            self.record, self._record_in_doubt = after, False
+
+    async def save_suspended(self) -> None:
+        """Replace a record that says ACTIVE, or may say so; raises as ``save``."""
+        record = self.record
+        if self._record_in_doubt or (record is not None and record.state is SessionState.ACTIVE):
+            blob = record.provider_state_blob if record is not None else b""
+            await self.save(SessionState.SUSPENDED, blob)
 
     # -- the descriptor ------------------------------------------------------------------
 

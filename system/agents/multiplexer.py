@@ -137,10 +137,10 @@ class Pool:
             if slot is None and agent.session_id not in self._entering:
                 break
             await self._wait()
-        record = agent.log.record
-        if agent.alive and record is not None and record.state is SessionState.ACTIVE:
-            # The conversation was discarded after a failed turn, which leaves the record as it is.
-            await agent.log.save(SessionState.SUSPENDED, record.provider_state_blob)
+        if agent.alive:
+            # The conversation was discarded after a failed turn, which leaves the record as it
+            # is, or it was not opened because the disk refused the record.
+            await agent.log.save_suspended()
 
     async def suspend_all(self) -> list[OSError | StorageError]:
         """Close every conversation; return the errors of records that could not be written."""

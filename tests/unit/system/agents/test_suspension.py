@@ -112,6 +112,30 @@ def test_a_suspension_whose_record_cannot_be_written_leaves_the_conversation_ope
     assert room.provider.asked == ["suspend c2", "send c2", "sent c2"]
 
 
+def test_a_suspension_after_a_refused_restoration_leaves_a_record_that_says_suspended() -> None:
+    # After a failed barrier the file may have the old record or the new one.
+    room, (_, bob, _) = three_roots(slots=3)
+    room.run(room.runtime.suspend(bob))
+    room.files.fail("sync_dir", f"agents/{room.session(bob)}", errno.EIO)
+    room.run(room.runtime.send(bob, "hello"))
+    room.settle()
+
+    room.run(room.runtime.suspend(bob))
+
+    assert state(room, bob) == "SUSPENDED"
+
+
+def test_a_suspension_that_was_refused_is_repeated() -> None:
+    room, (_, bob, _) = three_roots(slots=3)
+    room.files.fail("replace", record_of(room.session(bob)), errno.EIO)
+    with pytest.raises(OSError, match="Input/output"):
+        room.run(room.runtime.suspend(bob))
+
+    room.run(room.runtime.suspend(bob))
+
+    assert state(room, bob) == "SUSPENDED"
+
+
 def test_an_agent_that_ends_while_it_is_being_suspended_closes_once() -> None:
     room, (ada, _, cleo) = three_roots(slots=1)
     gate = asyncio.Event()

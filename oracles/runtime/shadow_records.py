@@ -1,0 +1,62 @@
+"""The session records that acknowledged calls of the operator have written.
+
+A record that ``create_agent`` or ``suspend`` has left keeps its state, also across a crash, at
+least until a message reaches the agent: only a turn opens a conversation again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.runtime.session_laws import SUSPENDED, TERMINATED
+from oracles.violation import InvalidState
+
+ACTIVE: Final = "ACTIVE"
+
+
+class ShadowRecords:
+    """The suspended sessions, by agent id, each with the number of messages in its log."""
+
+    __slots__ = ("_suspended",)
+
+    def __init__(self) -> None:
+        self._suspended: dict[str, int] = {}
+
+    def created(self, snapshot: RootSnapshot, agent_id: str) -> None:
+        """Check the record of an agent that ``create_agent`` has just returned."""
+        _check(snapshot, agent_id, (ACTIVE, SUSPENDED, TERMINATED))
+
+    def suspended(self, snapshot: RootSnapshot, agent_id: str) -> None:
+        """Check the record of an agent that ``suspend`` has just suspended."""
+        state = snapshot.agents.get(agent_id)
+        if state is not None and not state.pending:
+            self._suspended[agent_id] = len(state.enqueued)
+            self.check(snapshot)
+
+    def check(self, snapshot: RootSnapshot) -> None:
+        """Check, at any time, the records of agents that got no message since ``suspend``.
+
+        The snapshot may also be that of a disk which a crash left and no recovery has seen.
+        """
+        for agent_id, messages in list(self._suspended.items()):
+            state = snapshot.agents.get(agent_id)
+            # A message is pending again when the line of its turn was lost.
+            if state is None or state.pending or len(state.enqueued) > messages:
+                del self._suspended[agent_id]
+            else:
+                _check(snapshot, agent_id, (SUSPENDED, TERMINATED))
+
+
+def _check(snapshot: RootSnapshot, agent_id: str, expected: tuple[str, ...]) -> None:
+    state = snapshot.agents.get(agent_id)
+    if state is None or state.session_id in snapshot.excused:
+        return
+    session = snapshot.sessions[state.session_id]
+    recorded = session.record.get("state")
+    if session.record_reason or recorded not in expected:
+        raise InvalidState(
+            "a session record does not have the state that an acknowledged call left",
+            session_id=state.session_id, expected=expected, actual=recorded,
+            unusable=session.record_reason,
+        )  # fmt: skip
