@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, suppress
 from itertools import count
 from posixpath import dirname, join
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import apsw
 
@@ -29,92 +29,112 @@ T = TypeVar("T")
 THREADS: Final = 16
 """Concurrent barriers at most; more of them gain nothing on one disk."""
 
+# Without O_NONBLOCK opening a FIFO waits for a writer; regular files ignore it.
+_EVERY: Final = os.O_CLOEXEC | os.O_NONBLOCK
 _FLAGS: Final = {
-    OpenMode.READ: os.O_RDONLY,
-    OpenMode.WRITE: os.O_RDWR,
-    OpenMode.CREATE: os.O_RDWR | os.O_CREAT | os.O_EXCL,
-    OpenMode.APPEND: os.O_RDWR | os.O_APPEND,
+    OpenMode.READ: os.O_RDONLY | _EVERY,
+    OpenMode.WRITE: os.O_RDWR | _EVERY,
+    OpenMode.CREATE: os.O_RDWR | os.O_CREAT | os.O_EXCL | _EVERY,
+    OpenMode.APPEND: os.O_RDWR | os.O_APPEND | _EVERY,
 }
 
 
 class RealFile:
     """A descriptor of the operating system."""
 
-    def __init__(self, descriptor: int) -> None:
+    __slots__ = ("_calls", "_descriptor", "_locks")
+
+    def __init__(self, descriptor: int, calls: Any, locks: Any) -> None:
         self._descriptor = descriptor
+        self._calls = calls
+        self._locks = locks
 
     def pread(self, size_bytes: int, offset: int) -> bytes:
-        return os.pread(self._descriptor, size_bytes, offset)
+        return cast("bytes", self._calls.pread(self._descriptor, size_bytes, offset))
 
     def pwrite(self, data: bytes, offset: int) -> int:
-        return os.pwrite(self._descriptor, data, offset)
+        return cast("int", self._calls.pwrite(self._descriptor, data, offset))
 
     def append(self, data: bytes) -> int:
-        return os.write(self._descriptor, data)
+        return cast("int", self._calls.write(self._descriptor, data))
 
     def truncate(self, size_bytes: int) -> None:
-        os.ftruncate(self._descriptor, size_bytes)
+        self._calls.ftruncate(self._descriptor, size_bytes)
 
     def size(self) -> int:
-        return os.fstat(self._descriptor).st_size
+        return cast("int", self._calls.fstat(self._descriptor).st_size)
 
     def fsync(self) -> None:
-        os.fsync(self._descriptor)
+        self._calls.fsync(self._descriptor)
 
     def fdatasync(self) -> None:
-        os.fdatasync(self._descriptor)
+        self._calls.fdatasync(self._descriptor)
 
     def lock(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._locks.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        self._calls.close(self._descriptor)
 
 
 class RealFileSystem:
-    """The files below ``root``, a path of the operating system."""
+    """The files below ``root``, a path of the operating system.
 
-    def __init__(self, root: str) -> None:
+    ``calls`` has the functions of the module ``os``, ``locks`` that of ``fcntl``; a simulated
+    machine passes its own.
+    """
+
+    def __init__(self, root: str, calls: Any = os, locks: Any = fcntl) -> None:
         self._root = root
+        self._calls = calls
+        self._locks = locks
 
     def _path(self, path: str) -> str:
         return join(self._root, path)
 
     def open(self, path: str, mode: OpenMode) -> File:
-        # Without O_NONBLOCK opening a FIFO waits for a writer; regular files ignore it.
-        flags = _FLAGS[mode] | os.O_CLOEXEC | os.O_NONBLOCK
-        descriptor = os.open(self._path(path), flags, 0o644)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise OSError(errno.EINVAL, "it is no regular file", self._path(path))
-        return RealFile(descriptor)
+        if mode is OpenMode.CREATE:
+            descriptor = self._calls.open(self._path(path), _FLAGS[mode], 0o644)
+        else:
+            descriptor, _ = self._opened(path, _FLAGS[mode])
+        return RealFile(descriptor, self._calls, self._locks)
 
     def read(self, path: str) -> tuple[bytes, int]:
-        file = self.open(path, OpenMode.READ)
+        descriptor, size_bytes = self._opened(path, _FLAGS[OpenMode.READ])
         try:
-            size_bytes = file.size()
-            return file.pread(size_bytes, 0) if size_bytes else b"", size_bytes
+            data = self._calls.pread(descriptor, size_bytes, 0) if size_bytes else b""
+            return data, size_bytes
         finally:
-            file.close()
+            self._calls.close(descriptor)
+
+    def _opened(self, path: str, flags: int) -> tuple[int, int]:
+        """Open an existing regular file; return the descriptor and the size in bytes."""
+        calls = self._calls
+        descriptor = calls.open(self._path(path), flags)
+        status = calls.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            calls.close(descriptor)
+            raise OSError(errno.EINVAL, "it is no regular file", self._path(path))
+        return descriptor, status.st_size
 
     def replace(self, source: str, target: str) -> None:
-        os.replace(self._path(source), self._path(target))
+        self._calls.replace(self._path(source), self._path(target))
 
     def unlink(self, path: str) -> None:
-        os.unlink(self._path(path))
+        self._calls.unlink(self._path(path))
 
     def mkdir(self, path: str) -> None:
-        os.mkdir(self._path(path))
+        self._calls.mkdir(self._path(path))
 
     def rmdir(self, path: str) -> None:
-        os.rmdir(self._path(path))
+        self._calls.rmdir(self._path(path))
 
     def listdir(self, path: str) -> list[str]:
-        return sorted(os.listdir(self._path(path)))
+        return sorted(self._calls.listdir(self._path(path)))
 
     def kind(self, path: str) -> FileKind | None:
         try:
-            mode = os.stat(self._path(path)).st_mode
+            mode = self._calls.stat(self._path(path)).st_mode
         except FileNotFoundError:
             return None
         if stat.S_ISREG(mode):
@@ -122,11 +142,12 @@ class RealFileSystem:
         return FileKind.DIRECTORY if stat.S_ISDIR(mode) else FileKind.OTHER
 
     def sync_dir(self, path: str) -> None:
-        descriptor = os.open(self._path(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        calls = self._calls
+        descriptor = calls.open(self._path(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            os.fsync(descriptor)
+            calls.fsync(descriptor)
         finally:
-            os.close(descriptor)
+            calls.close(descriptor)
 
 
 class RealClock:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from crash_tests.rig.database import SimulatedDatabase
-from crash_tests.rig.filesystem import SimulatedFileSystem
+from sim.disk.calls.modules import FcntlModule
+from sim.disk.calls.process import Process
 from sim.world import Boot
-from system.ports import Host
+from system.host import RealFileSystem
+from system.ports import FileSystem, Host
+
+
+def simulated_files(process: Process) -> FileSystem:
+    """Return the file system of the real host, with the calls of a process on a simulated disk."""
+    return RealFileSystem("/", process, FcntlModule(process))
 
 
 def simulated_host(boot: Boot) -> Host:
@@ -13,7 +20,7 @@ def simulated_host(boot: Boot) -> Host:
     database = SimulatedDatabase(boot.process)
     boot.on_end(database.abandon)
     return Host(
-        files=SimulatedFileSystem(boot.process),
+        files=simulated_files(boot.process),
         clock=boot.clock,
         ids=boot.ids,
         database=database,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crash_tests.rig.database import SimulatedDatabase
-from crash_tests.rig.filesystem import SimulatedFileSystem
+from crash_tests.rig.host import simulated_files
 from sim.choices import PlainChoices
 from sim.disk.calls.process import Process
 from sim.loop.clock import SimulatedClock
@@ -18,7 +18,7 @@ def host_of(process: Process, clock: SimulatedClock | None = None) -> Host:
     ``clock`` is the clock of the event loop, if the lifetime has one.
     """
     return Host(
-        files=SimulatedFileSystem(process),
+        files=simulated_files(process),
         clock=clock or SimulatedClock(),
         ids=SimulatedIds(PlainChoices()),
         database=SimulatedDatabase(process),

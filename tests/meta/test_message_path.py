@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 MOST_MOVES: Final = 120
 _SYSTEM: Final = f"{ROOT / 'system'}/"
+_HOST: Final = f"{_SYSTEM}host.py"
 _START: Final = ("runtime.py", "send")
 _INBOX: Final = ("agents/history.py", "_message_enqueued")
 
@@ -71,7 +72,8 @@ class PathWatch:
     def _visit(self, frame: FrameType) -> Visit | None:
         name = frame.f_code.co_filename
         if name not in self._files:
-            is_ours = name.startswith(_SYSTEM)
+            # The host is behind the ports, where a path ends.
+            is_ours = name.startswith(_SYSTEM) and name != _HOST
             self._files[name] = Path(name).relative_to(_SYSTEM).as_posix() if is_ours else None
         file = self._files[name]
         return None if file is None else Visit(file, frame.f_code.co_name)

@@ -1,11 +1,13 @@
-"""What one operation costs: the table of docs/runtime.md, line by line, on a real directory (S-58).
+"""The cost of each operation: the table of docs/runtime.md, line by line, on a real directory.
 
-The numbers stand in that table and nowhere else; here is what each operation does.
+Barriers are counted at the functions of ``os``, below the real host. The numbers are in that
+table and nowhere else; each operation is defined here.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -21,10 +23,9 @@ from system.runtime import Options, Runtime
 from system.storage.framing import Framing
 from tests.meta.source_tree import ROOT
 from tests.unit.system.agents.fake_provider import FakeProvider, play
-from tests.unit.system.faulty_files import FaultyFiles
 
 SECTION: Final = "## What one operation costs"
-BARRIERS: Final = ("fsync", "fdatasync", "sync_dir")
+BARRIERS: Final = ("fsync", "fdatasync")
 ROW: Final = re.compile(r"\| (?P<operation>[^|]+?) \| (?P<framed>\d+) \| (?P<pending>\d+) \|.*")
 
 
@@ -41,16 +42,16 @@ class PatientClock(RealClock):
 
 
 class Bench:
-    """A runtime on a real directory: Ada, and as many gated children as asked for, all at rest.
+    """A runtime on a real directory: Ada and her gated children, all idle.
 
-    Everything before ``start_counting`` is free.
+    Everything before ``start_counting`` is free. ``calls`` receives the barriers.
     """
 
-    def __init__(self, root: Path, framing: Framing) -> None:
-        host = real_host(str(root))
-        self.files = FaultyFiles(host.files)
+    def __init__(self, root: Path, framing: Framing, calls: list[str]) -> None:
         self.clock = PatientClock()
-        self.host: Host = replace(host, files=self.files, clock=self.clock)
+        self.host: Host = replace(real_host(str(root)), clock=self.clock)
+        self.calls = calls
+        self.start_counting()
         self.provider = FakeProvider()
         self.options = Options(framing=framing)
         self.answer = asyncio.Event()
@@ -89,10 +90,10 @@ class Bench:
         await self.runtime.create_agent("Ada", request_id="r")
 
     def start_counting(self) -> None:
-        self.files.calls.clear()
+        self.calls.clear()
 
     def barriers(self) -> int:
-        return sum(call.split(" ")[0] in BARRIERS for call in self.files.calls)
+        return len(self.calls)
 
 
 NewBench = Callable[[], Bench]
@@ -100,7 +101,7 @@ Operation = Callable[[NewBench], Awaitable[int]]
 
 
 def turn(*calls: tuple[str, JsonObject], children: int = 0, fails: bool = False) -> Operation:
-    """A turn of Ada, from the answer of the provider until everybody is at rest."""
+    """A turn of Ada, from the answer of the provider until all agents are idle."""
 
     async def measured(new_bench: NewBench) -> int:
         bench = new_bench()
@@ -178,7 +179,7 @@ async def first_boot(new_bench: NewBench) -> int:
 
 
 async def boot_of(bench: Bench, agents: int, *, killed: bool) -> int:
-    """The boot of a root with so many agents, whose last runtime was closed, or killed."""
+    """The boot of a root with this number of agents, whose last runtime was closed, or killed."""
     await bench.open()
     for number in range(agents):
         await bench.runtime.create_agent(f"agent {number}")
@@ -245,6 +246,16 @@ OPERATIONS: Final[dict[str, Operation]] = {
 }
 
 
+def _counted(name: str, calls: list[str]) -> Callable[[int], None]:
+    function: Callable[[int], None] = getattr(os, name)
+
+    def barrier(descriptor: int) -> None:
+        function(descriptor)
+        calls.append(name)
+
+    return barrier
+
+
 def table() -> dict[str, dict[Framing, int]]:
     """The table of the page, by operation."""
     page = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
@@ -265,11 +276,14 @@ def test_every_operation_of_the_table_is_measured_and_no_other() -> None:
 @pytest.mark.parametrize("framing", list(Framing))
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_costs_what_the_table_says(
-    name: str, framing: Framing, tmp_path: Path
+    name: str, framing: Framing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = count()
+    calls: list[str] = []
+    for barrier in BARRIERS:
+        monkeypatch.setattr(os, barrier, _counted(barrier, calls))
 
     async def cost() -> int:
-        return await OPERATIONS[name](lambda: Bench(tmp_path / str(next(numbers)), framing))
+        return await OPERATIONS[name](lambda: Bench(tmp_path / str(next(numbers)), framing, calls))
 
     assert asyncio.run(cost()) == table()[name][framing]

@@ -19,12 +19,31 @@ def host(tmp_path: Path) -> Host:
     return real_host(str(tmp_path))
 
 
-def test_a_missing_root_is_made_with_its_way(tmp_path: Path) -> None:
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The directories that ``os.fsync`` has made durable."""
+    paths: list[Path] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: paths.append(Path(os.readlink(f"/proc/self/fd/{fd}")))
+    )
+    return paths
+
+
+def test_a_missing_root_is_made_durably_with_its_ancestors(
+    tmp_path: Path, synced: list[Path]
+) -> None:
     root = tmp_path / "a" / "b"
 
     real_host(str(root))
 
     assert root.is_dir()
+    assert synced == [*reversed(tmp_path.parents), tmp_path, root.parent]
+
+
+def test_an_existing_root_may_still_need_a_barrier(tmp_path: Path, synced: list[Path]) -> None:
+    real_host(str(tmp_path))
+
+    assert synced == [tmp_path.parent]
 
 
 def test_a_root_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
