@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeVar
 
-import system
+import system.host
 from powercut.fuzz.coverage import Watch
 from sim.disk.disk import Disk
 from system.ports import Host, Workers
@@ -15,6 +15,7 @@ from system.ports import Host, Workers
 T = TypeVar("T")
 
 _PACKAGE: Final = os.path.dirname(str(system.__file__))
+_HOST: Final = str(system.host.__file__)
 
 
 class WatchedWorkers:
@@ -31,5 +32,5 @@ class WatchedWorkers:
 
 def watched(host: Host, disk: Disk) -> tuple[Host, Watch]:
     """Return ``host`` with such workers, and the watch that records the sites of ``disk``."""
-    watch = Watch(disk, _PACKAGE)
+    watch = Watch(disk, _PACKAGE, _HOST)
     return replace(host, workers=WatchedWorkers(host.workers, watch)), watch

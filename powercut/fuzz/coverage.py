@@ -65,16 +65,18 @@ class Site(NamedTuple):
 class Watch:
     """Records in ``sites`` the site of every operation of ``disk``, in their order.
 
-    ``package`` is the folder of the program's package; frames of other code are no callers.
+    ``package`` is the folder of the program's package; frames of other code are no callers,
+    nor are those of ``host``, the file of the package that makes the calls of ``os``.
     The watch passes every operation on to the interposer that the disk had before. ``main``,
     if set, is a coroutine that counts as a caller of all operations, including those of the
     tasks that it has started: a recovery.
     """
 
-    def __init__(self, disk: Disk, package: str) -> None:
+    def __init__(self, disk: Disk, package: str, host: str = "") -> None:
         self.sites: list[Site] = []
         self.main: Coroutine[Any, Any, Any] | None = None
         self._package = os.path.abspath(package) + os.sep
+        self._host = host
         self._handed: tuple[Place, ...] = ()
         self._places: dict[tuple[CodeType, int], Place | None] = {}
         self._disk = disk
@@ -142,7 +144,7 @@ class Watch:
         key = code, line
         if key not in self._places:
             file = code.co_filename
-            inside = file.startswith(self._package)
+            inside = file.startswith(self._package) and file != self._host
             root = len(os.path.dirname(self._package[:-1])) + 1
             self._places[key] = Place(file[root:], code.co_qualname, line) if inside else None
         return self._places[key]
