@@ -20,6 +20,7 @@ from oracles.marks import (
     TORN_TAIL_TRUNCATED,
 )
 from oracles.shadow_log import ShadowLog
+from oracles.shadow_quarantine import ShadowQuarantine
 from oracles.violation import FalseAlarm, Garbage
 from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.sample_texts import text
@@ -63,6 +64,7 @@ class EventLogTarget(SystemTarget):
         self.tag = tag
         self._framing = framing
         self._shadow: ShadowLog[Entry] = ShadowLog()
+        self._quarantine = ShadowQuarantine()
         self._written = 0
         self._open = False
         self._stopped = False
@@ -90,6 +92,8 @@ class EventLogTarget(SystemTarget):
     def recover(self, host: Host) -> None:
         """Open the log, which recovers it."""
         self._host = host
+        if not self.fault_plan:
+            self._quarantine.check(self._content)
         self._faulty |= bool(self.fault_plan)
         self._open = self._stopped = False
         self._log = EventLog.open(host, PATH, SESSION, self._framing)
@@ -102,6 +106,9 @@ class EventLogTarget(SystemTarget):
         unsynced_kept = not self._faulty and self._losses == self._count_losses()
         happened = self._shadow.settle(actual, unsynced_kept=unsynced_kept)
         self._losses, self._faulty = self._count_losses(), False
+        if not self.fault_plan:
+            moved = [damage.quarantine for damage in self._log.report.damaged]
+            self._quarantine.keep(moved, self._content)
         if doubtful:
             self.marks.reach(IN_FLIGHT_KEPT if happened else IN_FLIGHT_LOST)
         self._check_report(self._log.report, doubtful=doubtful)
@@ -198,6 +205,9 @@ class EventLogTarget(SystemTarget):
         return "reopened"
 
     # -- checks ------------------------------------------------------------------------
+
+    def _content(self, path: str) -> bytes:
+        return self._host.files.read(path)[0]
 
     def _entries(self) -> list[Entry]:
         return [Entry(line.event, line.data) for line in self._log.lines()]

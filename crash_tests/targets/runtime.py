@@ -37,25 +37,17 @@ from oracles.marks import (
     TORN_TAIL_TRUNCATED,
 )
 from oracles.runtime.marks import (
-    BOUNCED,
     CALL_GIVEN_UP,
-    CONTROL_REDONE,
-    DEAD_LETTER,
-    LOST_TURN_REPORTED,
     NESTED_CRASH_WITH_AGENTS,
-    NOTICE_REDONE,
-    ORPHAN_REMOVED,
-    OUTBOX_REDONE,
-    PERMITTED_TURN,
     PROVIDER_FAULT,
-    REDELIVERED,
+    RARE_MARKS,
     REMINDER_AFTER_CRASH,
-    SPAWN_REDONE,
+    RUNTIME_MARKS,
     STOPPED_SESSION_BACK,
-    TERMINATION_FINISHED,
     marks_of_recovery,
     marks_of_run,
 )
+from oracles.runtime.report_laws import check_second_report
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
@@ -88,36 +80,8 @@ class RuntimeTarget(AgentsTarget):
 
     actions_per_crash = 2
     features = FEATURES
-    expected_marks: Sequence[str] = (
-        *COMMON_MARKS,
-        NESTED_CRASH_WITH_AGENTS,
-        TORN_TAIL_TRUNCATED,
-        ACTIVE_SUSPENDED,
-        STOPPED_BY_SYNC,
-        REDELIVERED,
-        DEAD_LETTER,
-        BOUNCED,
-        SPAWN_REDONE,
-        OUTBOX_REDONE,
-        CONTROL_REDONE,
-        NOTICE_REDONE,
-        TERMINATION_FINISHED,
-        ORPHAN_REMOVED,
-        LOST_TURN_REPORTED,
-        PERMITTED_TURN,
-        REMINDER_AFTER_CRASH,
-        STOPPED_SESSION_BACK,
-        PROVIDER_FAULT,
-        CALL_GIVEN_UP,
-    )
-    rare_marks = (
-        DEAD_LETTER,
-        BOUNCED,
-        CONTROL_REDONE,
-        NOTICE_REDONE,
-        PERMITTED_TURN,
-        STOPPED_SESSION_BACK,
-    )
+    expected_marks: Sequence[str] = (*COMMON_MARKS, *RUNTIME_MARKS)
+    rare_marks = RARE_MARKS
     turn_steps = 1200
 
     def __init__(
@@ -171,6 +135,7 @@ class RuntimeTarget(AgentsTarget):
         self._found = self._shadow.read(self._files())
         self._shadow.records.check(self._found)
         self._boots += 1
+        self._shadow.epoch.boot()
         self.providers.boot(self._slots)
         self._abandoned_under_fault = False
         options, providers = Options(self._slots, self._framing), self.providers.by_name
@@ -199,8 +164,14 @@ class RuntimeTarget(AgentsTarget):
         self._mark_recovery(snapshot, happened=happened, lost=doubtful and not happened)
         self._awaited |= snapshot.active_reminders
         check_report(self._runtime.report)
+        if not self.fault_plan:
+            self._shadow.check_report(self._runtime.report, self._found, snapshot)
         self._shadow.check_view(self._runtime.view(), snapshot, idle=True)
         self._call(self._start())
+
+    def check_second_recovery(self) -> None:
+        """Check that the report of the last recovery names nothing that had to be done."""
+        check_second_report(self._runtime.report, self._read())
 
     def _mark_recovery(self, snapshot: RootSnapshot, *, happened: bool, lost: bool) -> None:
         report = self._runtime.report

@@ -16,6 +16,7 @@ from oracles.marks import (
     STALE_TEMPORARY_SWEPT,
 )
 from oracles.runtime.shadow_sessions import ShadowSessions, StoredContent, StoredSession
+from oracles.shadow_quarantine import ShadowQuarantine
 from oracles.violation import FalseAlarm, Garbage, NotContained
 from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.sample_texts import text
@@ -60,6 +61,7 @@ class SessionStoreTarget(SystemTarget):
     def __init__(self) -> None:
         self.tag = "session-store"
         self._shadow = ShadowSessions()
+        self._quarantine = ShadowQuarantine()
         self._ids: list[str] = []
         self._created = 0
         self._debris = False
@@ -84,6 +86,8 @@ class SessionStoreTarget(SystemTarget):
     def recover(self, host: Host) -> None:
         """Run the runtime's recovery; a damaged record must not stop it."""
         store = SessionStore(host)
+        if not self.fault_plan:
+            self._quarantine.check(lambda path: host.files.read(path)[0])
         orchestrator = Orchestrator(host, store, Multiplexer({}, 1), Framing.FRAMED)
         try:
             self._recovery = self._run(recover(Dispatcher(orchestrator)))
@@ -95,6 +99,9 @@ class SessionStoreTarget(SystemTarget):
     def check_recovered(self) -> None:
         """Compare the recovered records with the shadow, and check the files."""
         report = self._recovery.report
+        moved = [problem.quarantine for problem in report.problems if problem.quarantine]
+        if self.fault_plan in ("", ROT):
+            self._quarantine.keep(moved, lambda path: self._recovery.host.files.read(path)[0])
         self._debris = bool(self.fault_plan)
         doubtful = self._shadow.in_flight
         unreported = self._unreported()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from oracles.marks import ACTIVE_SUSPENDED, STOPPED_BY_SYNC, TORN_TAIL_TRUNCATED
 from oracles.runtime.log_records import MessageRecord
 from oracles.runtime.root_snapshot import RootSnapshot
 
@@ -24,6 +25,32 @@ REMINDER_AFTER_CRASH: Final = "a reminder was enqueued after a crash"
 STOPPED_SESSION_BACK: Final = "a session stopped by a failed barrier ran again"
 PROVIDER_FAULT: Final = "an injected fault of a provider fired"
 CALL_GIVEN_UP: Final = "the operator abandoned a call that went on"
+
+RARE_MARKS: Final = (
+    DEAD_LETTER,
+    BOUNCED,
+    CONTROL_REDONE,
+    NOTICE_REDONE,
+    PERMITTED_TURN,
+    STOPPED_SESSION_BACK,
+)
+RUNTIME_MARKS: Final = (
+    NESTED_CRASH_WITH_AGENTS,
+    TORN_TAIL_TRUNCATED,
+    ACTIVE_SUSPENDED,
+    STOPPED_BY_SYNC,
+    REDELIVERED,
+    SPAWN_REDONE,
+    OUTBOX_REDONE,
+    TERMINATION_FINISHED,
+    ORPHAN_REMOVED,
+    LOST_TURN_REPORTED,
+    REMINDER_AFTER_CRASH,
+    PROVIDER_FAULT,
+    CALL_GIVEN_UP,
+    *RARE_MARKS,
+)
+"""The marks of a campaign of the whole runtime; a short one may miss the rare ones."""
 
 _ENQUEUED_BY_RECOVERY: Final = {
     "error": BOUNCED,

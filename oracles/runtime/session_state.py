@@ -32,6 +32,7 @@ from oracles.runtime.log_records import (
 from oracles.runtime.violations import (
     DuplicateCompletion,
     DuplicateDelivery,
+    EndlessPresentation,
     MisroutedMessage,
     OverlappingTurns,
     PrematureDeadLetter,
@@ -231,6 +232,12 @@ class SessionState:
         if turn_id in self.turns or turn_id in self.open_starts or turn_id in self.failed:
             raise Duplicated("two turns have the same id", turn_id=turn_id)
         self._require_oldest(presented)
+        exhausted = [key for key in presented if self.presentations[key] >= MOST_PRESENTATIONS]
+        if exhausted:
+            raise EndlessPresentation(
+                "a message is presented again after its last presentation",
+                messages=exhausted, most=MOST_PRESENTATIONS,
+            )  # fmt: skip
         start = StartRecord(turn_id, line.seq, line.data["prompt"], presented, len(self.turns))
         self.starts.pop(turn_id, None)
         self.starts[turn_id] = self.open_starts[turn_id] = start

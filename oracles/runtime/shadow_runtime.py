@@ -16,6 +16,7 @@ from oracles.runtime.delivery_laws import check_delivered, check_lost_turns
 from oracles.runtime.log_reader import read_log
 from oracles.runtime.log_records import USER
 from oracles.runtime.message_laws import check_messages, check_recipients
+from oracles.runtime.report_laws import ReportLike, ShadowEpoch, check_report
 from oracles.runtime.root_snapshot import RootSnapshot, SnapshotReader, garbage
 from oracles.runtime.session_laws import check_intact, check_logs, check_records
 from oracles.runtime.session_state import SessionState
@@ -53,6 +54,7 @@ class ShadowRuntime:
     ) -> None:
         self.operator = ShadowOperator()
         self.records = ShadowRecords()
+        self.epoch = ShadowEpoch()
         self.turns = turns
         self._reader = reader or SnapshotReader()
         self._durable: dict[str, bytes] = {}
@@ -164,6 +166,14 @@ class ShadowRuntime:
             self._shown_messages.clear()
             self._shown_ends.clear()
         return happened
+
+    def check_report(
+        self, report: ReportLike, found: RootSnapshot, recovered: RootSnapshot
+    ) -> None:
+        """Compare the report of a recovery without faults with the snapshots around it."""
+        self.epoch.check(report.epoch)
+        if not self._excused:
+            check_report(report, found, recovered)
 
     def check_view(self, view: RuntimeViewLike, snapshot: RootSnapshot, *, idle: bool) -> None:
         """Compare a view with a snapshot of the same moment; ``idle``: nothing is in progress."""

@@ -85,6 +85,10 @@ class PrematureDeadLetter(Violation):
     """A message is dead although it was presented fewer than five times."""
 
 
+class EndlessPresentation(Violation):
+    """A message is presented again although it has been presented as often as it may."""
+
+
 class DuplicateCompletion(Violation):
     """An agent ended twice, or gave two responses."""
 

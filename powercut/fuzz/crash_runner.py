@@ -6,7 +6,7 @@ further calls, and the next lifetime begins on exactly the crash image.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from sim.choices import Choices
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import Write
 from sim.disk.crash.choose_survivors import choose_survivors
+from sim.disk.crash.image import Image
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from sim.errors import PowerOff, SimulatedCrash
@@ -205,16 +206,15 @@ class CrashRunner:
         end()
         before = self.world.image
         self.boot()
-        disk, changed = self.world.disk, self.target.changed_by_boot
-        # Where every boot rewrites a file, only the contents can be compared.
-        if not changed and before.digest() == disk.unmounted().digest():
-            return
-        first, second = before.files(), disk.files()
-        for path in changed:
-            if path in first and path in second:
-                first[path] = second[path] = b""
-        if not changed or first != second:
-            raise NotIdempotent("a second recovery changed the disk", first=first, second=second)
+        self.target.check_second_recovery()
+        changed = self.target.changed_by_boot
+        first, second = _tree(before, changed), _tree(self.world.disk.unmounted(), changed)
+        paths = sorted(path for path in first | second if first.get(path) != second.get(path))
+        if paths:
+            raise NotIdempotent(
+                "a second recovery changed the disk", paths=paths,
+                first=first.get(paths[0]), second=second.get(paths[0]),
+            )  # fmt: skip
 
     def _arm(self, crash: PlannedCrash | None) -> CrashCounter | None:
         if crash is None or not crash.operation:
@@ -277,3 +277,14 @@ class CrashRunner:
             marks.reach(NESTED_CRASH if depth == 1 else DEEP_CRASH)
         tally.images.add(self.world.image.digest())
         tally.crash_points.add((crash.during, crash.operation, str(point.phase)))
+
+
+def _tree(image: Image, changed: Collection[str]) -> dict[str, tuple[object, ...]]:
+    """Return type, permissions, owner, link and content by path, without those contents."""
+    return {
+        path: (
+            inode.mode, inode.uid, inode.gid, inode.link_text,
+            inode.read(0, inode.size) if inode.is_file and path not in changed else b"",
+        )
+        for path, inode in image.tree()
+    }  # fmt: skip

@@ -110,6 +110,10 @@ class Target(ABC, Generic[H]):
         """Check the state that a recovery has left, before any action."""
         return
 
+    def check_second_recovery(self) -> None:
+        """Check that the last recovery, which followed another one, found nothing to do."""
+        return
+
     def before_step(self, choices: Choices) -> None:
         """Choose, before each step, the schedule of the simulated machine."""
         del choices

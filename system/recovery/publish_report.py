@@ -16,6 +16,9 @@ async def publish_report(recovery: RootRecovery) -> None:
     report.sessions = len(agents) - 1
     report.living = sum(agent.alive for agent in agents) - 1
     report.undispatched = count_due(recovery)
+    # The empty directory of a child that a turn promised was removed, and created again.
+    created = {agent.session_id for agent in agents}
+    report.orphans = [orphan for orphan in report.orphans if orphan not in created]
     if recovery.orchestrator.unserved:
         # The conversation of such a session would look like a leak.
         return

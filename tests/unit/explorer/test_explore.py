@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pytest
 
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, CrashPoint, Phase
+from faults.fault_plan import FaultPlan
+from faults.injector import FaultInjector
 from oracles.history import History, Known
 from oracles.violation import LostAck, UnreadableAfterCrash, Violation
 from powercut.explorer.explore import explore, explore_models
@@ -78,18 +81,36 @@ def test_states_are_those_of_an_exhaustive_count_done_by_hand() -> None:
     assert result.states == 6 + 3
 
 
-def test_a_long_write_can_be_killed_between_its_pages() -> None:
+def test_every_long_write_can_be_killed_between_its_pages() -> None:
     sizes = set()
 
     def workload(disk: Process, _: History) -> None:
         _write(disk, "/f", b"x" * 10_000)
+        _write(disk, "/g", b"x" * 5_000)
+        _sync(disk, "/f")
+        _write(disk, "/h", b"x" * 9_000)
 
     def check(disk: Process, _: Known) -> None:
-        if disk.listdir("/"):
-            sizes.add(disk.stat("/f").st_size)
+        sizes.update((name, disk.stat(name).st_size) for name in disk.listdir("/"))
 
     explore(workload, check, "scc")
-    assert sizes == {0, 4096, 8192, 10_000}
+    ends = {"f": (0, 4096, 8192, 10_000), "g": (0, 4096, 5000), "h": (0, 4096, 8192, 9000)}
+    assert sizes == {(name, size) for name in ends for size in ends[name]}
+
+
+def test_states_are_built_anew_after_a_failed_barrier() -> None:
+    """A failed barrier drops data that later data depended on, so it may allow new states."""
+
+    def built(plan: str) -> int:
+        def workload(disk: Process, _: History) -> None:
+            disk.disk.interposer = FaultInjector(FaultPlan.parse(plan))
+            _write(disk, "/f", b"x")
+            with suppress(OSError):
+                _sync(disk, "/f")
+
+        return explore(workload, _accept, "ext4-ordered").built
+
+    assert built("fsync * #1 EIO:ext4") > built("fsync * #1 EINTR")
 
 
 def _without_directory_sync(disk: Process, ack: History) -> None:

@@ -270,3 +270,16 @@ def test_a_snapshot_keeps_its_forbidden_starts() -> None:
     story.start("idle", "g1", "n1")
     after = reader.read(story.files()).agents[IDLE]
     assert (len(before.gate.forbidden_starts), len(after.gate.forbidden_starts)) == (0, 1)
+
+
+@pytest.mark.parametrize("failures", [4, 5])
+def test_message_is_presented_five_times_at_most(failures: int) -> None:
+    story = Story()
+    story.root("boss")
+    story.send("m7", "boss", "again")
+    for number in range(failures):
+        story.start("boss", f"f{number}", "m7")
+        story.add("boss", "turn.failed", turn_id=f"f{number}", reason="no answer")
+    story.start("boss", "last", "m7")
+    violation = story.snapshot().agents[BOSS].violation
+    assert (violation is not None) is (failures == 5)

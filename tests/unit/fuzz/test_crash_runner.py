@@ -1,0 +1,80 @@
+"""The crash runner: where it plans crashes, and its comparison of two recoveries."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from oracles.violation import NotIdempotent
+from powercut.fuzz.action import ActionKind
+from powercut.fuzz.crash_runner import CrashPlanner
+from powercut.fuzz.target import DiskTarget
+from powercut.fuzz.target_run import TargetRun
+from sim.choices import Choices
+from sim.disk.calls.process import Process
+
+
+class Highest(Choices):
+    """Chooses the last answer of every question."""
+
+    def integer(self, label: str, low: int, high: int) -> int:
+        return high
+
+
+def test_planner_crashes_in_the_last_operation_of_an_action_as_well() -> None:
+    planner = CrashPlanner()
+    planner.took("send", 7)
+    assert planner.propose(Highest(), "send").operation == 7
+
+
+class Booting(DiskTarget):
+    """A target whose boots count in one file and do ``more`` to the disk."""
+
+    changed_by_boot = frozenset(("/count",))
+
+    def __init__(self, more: Callable[[Process, int], object]) -> None:
+        self._more = more
+        self._boots = 0
+        self.second_recoveries = 0
+
+    def actions(self) -> Sequence[ActionKind]:
+        return (ActionKind("nothing", 1, lambda _: ""),)
+
+    def recover(self, host: Process) -> None:
+        self._boots += 1
+        descriptor = host.open("/count", os.O_CREAT | os.O_RDWR)
+        host.write(descriptor, b"%d" % self._boots)
+        host.close(descriptor)
+        self._more(host, self._boots)
+
+    def check_second_recovery(self) -> None:
+        self.second_recoveries += 1
+
+
+CHANGES: dict[str, Callable[[Process, int], object]] = {
+    "a file": lambda host, boots: host.close(host.open(f"/f{boots}", os.O_CREAT)),
+    "an empty directory": lambda host, boots: host.mkdir(f"/d{boots}"),
+    "a link": lambda host, boots: host.symlink("x", f"/l{boots}"),
+    "permissions": lambda host, boots: host.chmod("/count", 0o600 + boots),
+    "a removal": lambda host, boots: boots % 2 and host.unlink("/count"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_second_recovery_that_changes_anything_else_is_a_violation(change: str) -> None:
+    run = TargetRun(lambda: Booting(CHANGES[change]))
+    with pytest.raises(NotIdempotent):
+        run.finish()
+
+
+def test_files_that_every_boot_rewrites_may_change() -> None:
+    targets: list[Booting] = []
+
+    def make_target() -> Booting:
+        targets.append(Booting(lambda _host, _boots: None))
+        return targets[-1]
+
+    TargetRun(make_target).finish()
+    assert targets[-1].second_recoveries == 1
