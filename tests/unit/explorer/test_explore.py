@@ -82,7 +82,7 @@ def test_states_are_those_of_an_exhaustive_count_done_by_hand() -> None:
 
 
 def test_every_long_write_can_be_killed_between_its_pages() -> None:
-    sizes = set()
+    sizes: set[tuple[str, int]] = set()
 
     def workload(disk: Process, _: History) -> None:
         _write(disk, "/f", b"x" * 10_000)

@@ -58,7 +58,7 @@ CHANGES: dict[str, Callable[[Process, int], object]] = {
     "an empty directory": lambda host, boots: host.mkdir(f"/d{boots}"),
     "a link": lambda host, boots: host.symlink("x", f"/l{boots}"),
     "permissions": lambda host, boots: host.chmod("/count", 0o600 + boots),
-    "a removal": lambda host, boots: boots % 2 and host.unlink("/count"),
+    "a removal": lambda host, boots: None if boots % 2 else host.unlink("/count"),
 }
 
 
