@@ -43,11 +43,11 @@ class Chosen(NamedTuple):
 
 
 class Diverged(HarnessError):
-    """A replay asked a question that the recorded answers do not fit.
+    """A replay asked a question that was not recorded, or met an action that is impossible.
 
     Cause: the program under test, or the simulated machine, changed since the recording, so
-    that the run took another way. Cure: none is needed if the failure was fixed; else record
-    the failure again. ``position`` counts the answers used so far, from 0.
+    that the run took another way. Cure: record the failure again. ``position`` counts the
+    recorded answers before the place of the divergence.
     """
 
     def __init__(self, position: int, asked: str, recorded: str) -> None:
@@ -110,27 +110,32 @@ class RecordingChoices(Choices):
 
 
 class ReplayChoices(Choices):
-    """Repeats recorded answers, and reports the first question that does not fit them."""
+    """Repeats recorded answers.
 
-    __slots__ = ("_position", "_recorded")
+    Each question takes the next recorded answer to the same question, which has the same label
+    and range. Answers in between are passed over: a program that was fixed may ask less.
+    """
+
+    __slots__ = ("_position", "_recorded", "_used")
 
     def __init__(self, recorded: Iterable[Chosen]) -> None:
         self._recorded = tuple(recorded)
         self._position = 0
+        self._used = 0
+
+    @property
+    def unused(self) -> int:
+        """The number of recorded answers to questions that were not asked."""
+        return len(self._recorded) - self._used
 
     def integer(self, label: str, low: int, high: int) -> int:
-        """Return the recorded answer; ``Diverged`` for another label or range."""
-        asked = f"{label}[{low}..{high}]"
-        if self._position == len(self._recorded):
-            raise Diverged(self._position, asked, "nothing more")
-        then = self._recorded[self._position]
-        if (then.label, then.low, then.high) != (label, low, high):
-            raise Diverged(self._position, asked, f"{then.label}[{then.low}..{then.high}]")
-        self._position += 1
-        return then.value
-
-    def finish(self) -> None:
-        """Raise ``Diverged`` unless every recorded answer was used."""
-        if self._position < len(self._recorded):
-            then = self._recorded[self._position]
-            raise Diverged(self._position, "nothing more", f"{then.label}[{then.low}..{then.high}]")
+        """Return the recorded answer; ``Diverged`` if the question was not recorded."""
+        for position in range(self._position, len(self._recorded)):
+            then = self._recorded[position]
+            if (then.label, then.low, then.high) == (label, low, high):
+                self._position = position + 1
+                self._used += 1
+                return then.value
+        following = [f"{then.label}[{then.low}..{then.high}]" for then in self._recorded]
+        recorded = ", ".join(following[self._position :]) or "nothing more"
+        raise Diverged(self._position, f"{label}[{low}..{high}]", recorded)

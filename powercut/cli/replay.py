@@ -42,7 +42,7 @@ def command(file: Path, target: str | None) -> None:
     """Run the reproducer FILE again, byte for byte.
 
     Prints whether the run fails in the same way, fails in another way, passes now, or
-    diverges: an action or a choice of the recorded run is not possible any more.
+    diverges: it comes to an action that is not possible, or a question that was not recorded.
     """
     with asked_by_user():
         reproducer = read_reproducer(file)

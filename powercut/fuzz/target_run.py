@@ -45,8 +45,9 @@ _STEPS_WITH_DISKS: Final = 100
 class TargetRun:
     """One run of the target that ``make_target`` returns, on a new disk under ``model``.
 
-    ``log`` records the run. ``failure`` is the exception that ended it, or None. ``kinds``
-    are all kinds of action. ``trace``, if given, receives every detail, which costs more
+    ``log`` records the run. ``failure`` is the exception that ended it, or None. ``unused``
+    counts the recorded answers that ``repeat`` had no question for. ``kinds`` are all kinds
+    of action. ``trace``, if given, receives every detail, which costs more
     than the run itself.
     """
 
@@ -62,6 +63,7 @@ class TargetRun:
         self.target = make_target()
         self.log = RunLog(self.target.tag, model.name)
         self.failure: Exception | None = None
+        self.unused = 0
         self.tally = Tally(runs=1, marks=self.target.marks)
         plain = PlainChoices()
         world = World(self.target.make_host, plain, model)
@@ -156,16 +158,19 @@ class TargetRun:
         return failure
 
     def repeat(self, log: RunLog) -> Exception | None:
-        """Perform the recorded steps exactly, finish, and return the failure, or None.
+        """Perform the recorded steps, finish, and return the failure, or None.
 
-        Raises ``Diverged`` if the run asks anything else than the recorded one.
+        ``unused`` counts the recorded answers to questions that the run does not ask. Raises
+        ``Diverged`` at a question that was not recorded, or an action that is not possible.
         """
 
         def perform_steps() -> None:
             for step in log.steps:
                 choices = ReplayChoices(step.chosen)
-                self.perform(step.action, choices)
-                choices.finish()
+                try:
+                    self.perform(step.action, choices)
+                finally:
+                    self.unused += choices.unused
 
         return self.complete(perform_steps)
 

@@ -16,8 +16,8 @@ from sim.trace import Trace
 class Verdict(StrEnum):
     """The result of a replay.
 
-    A replay has diverged if it asks a question, or proposes an action, that does not fit the
-    recorded run.
+    A replay has diverged if it asks a question that was not recorded, or comes to an action
+    that is not possible. Recorded answers to questions that it does not ask are passed over.
     """
 
     SAME = "same failure"
@@ -41,12 +41,16 @@ class Replay:
     def __str__(self) -> str:
         log = self.run.log
         if self.verdict is Verdict.PASSES:
-            return f"{self.verdict}: {len(log.steps)} steps and the final checks"
+            return f"{self.verdict}: {len(log.steps)} steps and the final checks{self._unused()}"
         at_step = f"{self.verdict} at step {len(log.steps)}"
         if self.verdict is Verdict.DIVERGED:
             return f"{at_step}: {self.divergence}"
         exactly = ", byte for byte" if self.identical else ""
-        return f"{at_step}{exactly}: {log.broken}: {log.statement}"
+        return f"{at_step}{exactly}: {log.broken}: {log.statement}{self._unused()}"
+
+    def _unused(self) -> str:
+        unused = self.run.unused
+        return f" ({unused} recorded answers were not asked for)" if unused else ""
 
 
 def replay(reproducer: Reproducer, make_target: MakeTarget) -> Replay:

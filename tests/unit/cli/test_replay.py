@@ -54,14 +54,9 @@ def test_replay_needs_no_hypothesis(reproducer: Path) -> None:
 
 
 def test_repaired_program_passes_now(reproducer: Path) -> None:
-    # A correct write has more operations, so that a crash which is planned by its number
-    # may hit another one: a recording without a choice about survivors fits both.
-    recorded = json.loads(reproducer.read_text("ascii"))
-    recorded["steps"] = recorded["steps"][:0]
-    reproducer.write_text(json.dumps(recorded), encoding="ascii")
     result = powercut("replay", str(reproducer))
     assert result.exit_code == ExitCode.CLEAN
-    assert result.stdout.splitlines()[0] == "passes now: 0 steps and the final checks"
+    assert result.stdout.startswith("passes now: ")
 
 
 def test_another_failure_is_distinguished_from_the_recorded_one(reproducer: Path) -> None:
@@ -75,7 +70,7 @@ def test_another_failure_is_distinguished_from_the_recorded_one(reproducer: Path
 def test_diverging_run_names_the_step(reproducer: Path) -> None:
     plant("careless_file")
     recorded = json.loads(reproducer.read_text("ascii"))
-    recorded["steps"][0]["choices"].insert(0, "colour 3 of 0..7")
+    recorded["steps"][0]["choices"] = ["colour 3 of 0..7"]
     reproducer.write_text(json.dumps(recorded), encoding="ascii")
     result = powercut("replay", str(reproducer))
     assert result.exit_code == ExitCode.DIVERGED
