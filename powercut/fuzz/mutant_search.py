@@ -11,6 +11,7 @@ from hypothesis import settings
 from powercut.fuzz.action import Json
 from powercut.fuzz.drivers.hypothesis_driver import fuzz
 from powercut.fuzz.mutant import MutantEntry
+from powercut.fuzz.reduction import SECONDS
 from powercut.fuzz.reproducer import FAILURES
 from powercut.fuzz.story import story
 
@@ -56,15 +57,19 @@ def search_mutant(
     clock: Callable[[], float],
     budget: settings | None = None,
     folder: Path = FAILURES,
+    reduction_seconds: float = SECONDS,
 ) -> MutantSearch:
     """Fuzz the target with the bug planted in it, until a run fails or the budget ends.
 
-    ``clock`` returns seconds. ``budget`` left out is the current profile. The reproducer is
-    written to ``folder``. Raises ``HarnessError`` for a mutant that cannot be planted.
+    ``clock`` returns seconds. ``budget`` left out is the current profile. The failure is
+    reduced for ``reduction_seconds`` of processor time, and its reproducer is written to
+    ``folder``. Raises ``HarnessError`` for a mutant that cannot be planted.
     """
     mutant, start = entry.mutant, clock()
     with entry.planted() as make_target:
-        campaign = fuzz(make_target, budget=budget, folder=folder)
+        campaign = fuzz(
+            make_target, budget=budget, folder=folder, reduction_seconds=reduction_seconds
+        )
     expected = tuple(failure.__name__ for failure in mutant.properties)
     if not campaign.findings:
         return MutantSearch(entry.tag, mutant.title, expected, campaign.tally.runs, clock() - start)

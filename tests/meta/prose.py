@@ -56,11 +56,6 @@ def passages(path: Path) -> Iterator[Passage]:
             yield Passage(token.start[0], _CODE.sub("X", token.string.lstrip("# ")))
 
 
-def words_of(path: Path) -> int:
-    """Count the words of a file's prose."""
-    return sum(len(passage.text.split()) for passage in passages(path))
-
-
 def findings(path: Path) -> Iterator[tuple[str, int, str]]:
     """Yield the name of a pattern, the line, and the words around it."""
     for passage in passages(path):
@@ -72,11 +67,9 @@ def findings(path: Path) -> Iterator[tuple[str, int, str]]:
 
 def rates(paths: list[Path]) -> dict[str, float]:
     """Return how often each pattern occurs per 1,000 words of these files."""
-    words = sum(map(words_of, paths))
-    counts = dict.fromkeys(PATTERNS, 0)
-    for path in paths:
-        for name, _, _ in findings(path):
-            counts[name] += 1
+    texts = [passage.text for path in paths for passage in passages(path)]
+    words = sum(len(text.split()) for text in texts)
+    counts = {name: sum(len(p.findall(text)) for text in texts) for name, p in PATTERNS.items()}
     return {name: round(1000 * count / max(1, words), 2) for name, count in counts.items()}
 
 

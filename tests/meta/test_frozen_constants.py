@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis.internal.conjecture import providers
@@ -39,30 +41,30 @@ install_profiles(Path.cwd())
 """
 
 
-def drawn(directory: Path, *, freeze: bool, odd: bool) -> str:
+@cache
+def drawn(*, freeze: bool, odd: bool) -> str:
     """The draws of one derandomized test in a process of its own."""
-    (directory / "odd_module.py").write_text(ODD, "utf-8")
-    script = directory / "draw.py"
-    script.write_text(DRAW.format(freeze=FREEZE if freeze else ""), "utf-8")
-    arguments = ["import the odd module"] if odd else []
-    finished = run_python(str(script), *arguments, cwd=directory)
+    with TemporaryDirectory() as directory:
+        (Path(directory) / "odd_module.py").write_text(ODD, "utf-8")
+        script = Path(directory) / "draw.py"
+        script.write_text(DRAW.format(freeze=FREEZE if freeze else ""), "utf-8")
+        arguments = ["import the odd module"] if odd else []
+        finished = run_python(str(script), *arguments, cwd=script.parent)
     assert finished.returncode == 0, finished.stderr
     return finished.stdout
 
 
-def test_derandomized_draws_do_not_depend_on_the_modules_that_are_imported(
-    tmp_path: Path,
-) -> None:
-    assert drawn(tmp_path, freeze=True, odd=True) == drawn(tmp_path, freeze=True, odd=False)
+def test_derandomized_draws_do_not_depend_on_the_modules_that_are_imported() -> None:
+    assert drawn(freeze=True, odd=True) == drawn(freeze=True, odd=False)
 
 
-def test_without_the_freeze_they_would(tmp_path: Path) -> None:
+def test_without_the_freeze_they_would() -> None:
     """Without the freeze, draws depend on the imported modules; else the freeze can be removed."""
-    assert drawn(tmp_path, freeze=False, odd=True) != drawn(tmp_path, freeze=False, odd=False)
+    assert drawn(freeze=False, odd=True) != drawn(freeze=False, odd=False)
 
 
-def test_the_edges_of_a_disk_are_drawn_more_often_than_by_chance(tmp_path: Path) -> None:
-    numbers = [number for number, _ in eval(drawn(tmp_path, freeze=True, odd=False))]
+def test_the_edges_of_a_disk_are_drawn_more_often_than_by_chance() -> None:
+    numbers = [number for number, _ in eval(drawn(freeze=True, odd=False))]
     assert any(number in {4095, 4096, 4097, 511, 512, 513} for number in numbers)
 
 

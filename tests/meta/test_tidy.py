@@ -25,7 +25,10 @@ EXCEPTION = re.compile(r"#\s*(?P<kind>type:\s*ignore|noqa)(?P<codes>\[[^\]]*\]|:
 
 
 def comments(path: Path) -> Iterator[str]:
+    """Yield the comments of a file that may be exceptions; only such a file is tokenized."""
     source = path.read_text(encoding="utf-8")
+    if not EXCEPTION.search(source):
+        return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.string

@@ -170,6 +170,9 @@ def test_a_hypothesis_machine_of_the_user_runs_beside_packages_of_the_same_names
 ) -> None:
     write_files(consumer, "your-own-system.md", "your-own-hypothesis-machine.md")
     repair(consumer)
+    machine = consumer / "tests" / "test_store_machine.py"
+    few = machine.read_text("utf-8").replace("max_examples=300", "max_examples=20")
+    machine.write_text(few, "utf-8")
     options = ("-q", "-p", "no:cacheprovider", "-o", "pythonpath=.")
     ran = full.run("-m", "pytest", *options, "tests/test_store_machine.py", cwd=consumer)
     assert "1 passed" in passed(ran)

@@ -31,7 +31,7 @@ from hypothesis.strategies import nothing
 from powercut.fuzz.action import Action
 from powercut.fuzz.conjecture import DrawnChoices
 from powercut.fuzz.memory import settled
-from powercut.fuzz.reduction import reduced
+from powercut.fuzz.reduction import SECONDS, reduced
 from powercut.fuzz.reproducer import FAILURES, Finding, keep
 from powercut.fuzz.story import story
 from powercut.fuzz.tally import Tally
@@ -73,9 +73,11 @@ class Campaign:
     """The counts and findings of the runs of one class; reproducers go to ``folder``.
 
     ``runs_to_failure`` is the number of the first run that failed, from 1, or 0.
+    ``reduction_seconds`` is the processor time for reducing one failure.
     """
 
     folder: Path = FAILURES
+    reduction_seconds: float = SECONDS
     tally: Tally = field(default_factory=Tally)
     findings: list[Finding] = field(default_factory=list)
     runs_to_failure: int = 0
@@ -135,7 +137,8 @@ class TargetRules(RuleBasedStateMachine):
         if isinstance(failure, HarnessError) or not current_build_context().is_final:
             return
         self.target_run.fail(failure)
-        finding = keep(reduced(self.target_run), self.campaign.folder)
+        run = reduced(self.target_run, self.campaign.reduction_seconds)
+        finding = keep(run, self.campaign.folder)
         self.campaign.findings.append(finding)
         failure.add_note(story(finding))
 
@@ -145,13 +148,14 @@ def fuzz(
     model: PersistenceModel = POSIX,
     budget: settings | None = None,
     folder: Path = FAILURES,
+    reduction_seconds: float = SECONDS,
 ) -> Campaign:
     """Fuzz a target with Hypothesis; the default ``budget`` is the current profile.
 
     Returns the counts and findings. The first failure is reduced, and its reproducer written
     to ``folder``. Raises a ``HarnessError`` of the harness itself.
     """
-    campaign = Campaign(folder)
+    campaign = Campaign(folder, reduction_seconds)
     namespace = {
         "__doc__": "A machine under test.",
         "make_target": staticmethod(make_target),

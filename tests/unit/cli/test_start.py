@@ -7,7 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from powercut.cli.main import cli
 from tests.meta.source_tree import run_python
 
 SCRIPT = """
@@ -73,7 +75,7 @@ def test_a_campaign_needs_no_hypothesis(tmp_path: Path) -> None:
     ],
 )
 def test_values_are_completed_from_the_registry(words: str, completed: list[str]) -> None:
-    ran = run_python("-m", "powercut", environment=completion(words))
+    ran = CliRunner().invoke(cli, prog_name="powercut", env=completion(words))
     assert ran.stdout.splitlines() == [f"plain,{value}" for value in completed], ran.stderr
 
 
