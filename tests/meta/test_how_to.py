@@ -110,11 +110,13 @@ def test_a_hypothesis_machine_finds_the_bug_inside_a_rule(store: Path) -> None:
         "database=None, phases=list(Phase)[:3]"
     )
     text = machine.read_text("utf-8").replace("max_examples=300, deadline=None", quick)
-    machine.write_text(text.replace("import settings,", "import Phase, settings,"), "utf-8")
+    text = text.replace("import settings,", "import Phase, settings,")
+    machine.write_text(text, "utf-8")
     found = pytest_in(store)
     assert found.returncode == 1, found.stdout
     assert "put_and_crash(" in found.stdout or "restart_and_crash(" in found.stdout
     repair(store)
+    machine.write_text(text.replace("max_examples=300", "max_examples=100"), "utf-8")
     assert pytest_in(store).returncode == 0
 
 

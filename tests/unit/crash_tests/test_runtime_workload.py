@@ -71,7 +71,11 @@ def test_a_crash_of_the_recovery_is_safe_as_well() -> None:
 
 @pytest.mark.parametrize(
     ("ending", "model"),
-    [("events.jsonl", "btrfs"), ("session.json.tmp.747ea2ea", "btrfs"), ("/agents", "posix")],
+    [
+        ("events.jsonl", "ext4-journal"),
+        ("session.json.tmp.747ea2ea", "btrfs"),
+        ("/agents", "posix"),
+    ],
 )
 def test_a_barrier_that_does_nothing_makes_it_unsafe(ending: str, model: str) -> None:
 
@@ -114,6 +118,6 @@ def test_a_lifetime_leaves_nothing_for_the_garbage_collector(workload: Workload)
             gc.enable()
 
     with settled():
-        explore(workload.run, check, "posix", Limits(states_per_point=1, samples=1))
+        explore(workload.run, check, "ext4-ordered", Limits(states_per_point=1, samples=1))
     assert len(left) > 100
     assert not any(left)

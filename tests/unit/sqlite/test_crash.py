@@ -73,7 +73,7 @@ def in_nested_blocks(connection: apsw.Connection) -> None:
 
 
 def many_at_once(connection: apsw.Connection) -> None:
-    connection.executemany("INSERT INTO t VALUES (?)", [(BIG,)] * 4)
+    connection.executemany("INSERT INTO t VALUES (?)", [(BIG,)] * 2)
 
 
 def in_one_string(connection: apsw.Connection) -> None:
