@@ -7,10 +7,12 @@ powercut itself is a traceback to report, and exit code 70.
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from types import FrameType
 from typing import Any
 
 import click
@@ -105,10 +107,18 @@ def cli() -> None:
     """
 
 
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """End as after Ctrl-C, and ignore further requests: a process group may get several."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """Run the command line of this process, and exit."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # Output of the system under test may not fit the terminal's encoding.
             stream.reconfigure(errors="backslashreplace")
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _interrupt)
     cli(prog_name="powercut")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
+from traceback import format_exception
 from typing import Final, TypedDict, Unpack
 
 import click
@@ -15,16 +16,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from faults.fault_plan import FaultPlan
 from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
+from powercut.cli.findings import Findings
 from powercut.cli.output import console_beside, json_option, write_json
-from powercut.cli.usage import asked_by_user, must_be_writable, must_take_json
+from powercut.cli.usage import UsageMistake, asked_by_user, must_be_writable, must_take_json
 from powercut.fuzz.campaign.campaign import Plan, Score, scores
-from powercut.fuzz.campaign.workers import cores
-from powercut.fuzz.drivers.swarm import SeededRun
+from powercut.fuzz.campaign.workers import WorkerDied, cores
 from powercut.fuzz.profiles import PROFILES, Profile
-from powercut.fuzz.reduction import reduced
-from powercut.fuzz.reproducer import FAILURES, Finding, keep
-from powercut.fuzz.story import story
-from powercut.fuzz.target_run import TargetRun
+from powercut.fuzz.reduction import SECONDS
+from powercut.fuzz.reproducer import FAILURES
 from powercut.registry import Registry
 from powercut.report.campaign import CampaignReport, Goal, Outcome
 from powercut.report.closing_table import print_closing
@@ -38,6 +37,7 @@ _EXIT_CODES: Final = {
     Outcome.VIOLATION: ExitCode.VIOLATION,
     Outcome.GOAL_MISSED: ExitCode.GOAL_MISSED,
     Outcome.INTERRUPTED: ExitCode.INTERRUPTED,
+    Outcome.INCOMPLETE: ExitCode.HARNESS_FAILED,
 }
 
 
@@ -128,14 +128,35 @@ def command(**given: Unpack[Given]) -> None:
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)
-    scores, interrupted = _fuzz(plan, given["processes"] or cores(), console)
+    findings = Findings(plan, folder, console)
+    scores, end = _fuzz(plan, given["processes"] or cores(), console, findings)
     fuzzing_seconds = time.monotonic() - started
-    findings, interrupted = _reduce(plan, scores, folder, console, hurry=interrupted)
-    report = CampaignReport(plan, scores, findings, interrupted, goal)
+    failure = end if isinstance(end, Exception) else None
+    has_result = any(map(_has_failed, scores)) or isinstance(failure, WorkerDied)
+    if failure is not None and not has_result:
+        raise failure
+    found, interrupted = findings.reduce(scores, hurry=isinstance(end, KeyboardInterrupt))
+    interrupted = interrupted and failure is None
+    report = CampaignReport(plan, scores, found, interrupted, goal, failure)
     print_closing(console, report, fuzzing_seconds, time.monotonic() - started)
+    if isinstance(failure, WorkerDied):
+        click.echo(f"Error: {failure}", err=True)
+    elif failure is not None:
+        click.echo("".join(format_exception(failure)), err=True)
+    code = _EXIT_CODES[report.outcome]
     if json_out is not None:
+        _write_json(json_out, report, code)
+    click.get_current_context().exit(code)
+
+
+def _write_json(json_out: str, report: CampaignReport, code: ExitCode) -> None:
+    """Write the report; if the disk is full, a campaign that is not clean keeps its exit code."""
+    try:
         write_json(json_out, report.plain())
-    click.get_current_context().exit(_EXIT_CODES[report.outcome])
+    except UsageMistake as mistake:
+        if code is ExitCode.CLEAN:
+            raise
+        mistake.show()
 
 
 def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
@@ -161,6 +182,7 @@ def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
         None if seconds is None else started + seconds,
         faults,
         various=given["steps"] is None,
+        reduction_seconds=min(SECONDS, (seconds or 0) / 4),
     )
     return plan, _goal(given, model)
 
@@ -186,17 +208,28 @@ def _profile_named(name: str) -> Profile:
         raise HarnessError(f"unknown settings profile {name!r}; known are {known}") from None
 
 
-def _fuzz(plan: Plan, processes: int, console: Console) -> tuple[Sequence[Score], bool]:
-    """Run the campaign; return the scores, and whether the user interrupted it."""
+def _fuzz(
+    plan: Plan, processes: int, console: Console, findings: Findings
+) -> tuple[Sequence[Score], BaseException | None]:
+    """Run the campaign; return the scores, and the exception that ended it early, or None.
+
+    ``findings`` reports each failure when its batch is done.
+    """
     totals = {target.tag: Score(target) for target in plan.targets}
     with _progress(console, plan) as advance:
         try:
-            for score in scores(plan, processes):
-                totals[score.target.tag].add(score)
+            for score in scores(plan, processes, lambda: any(map(_has_failed, totals.values()))):
+                total = totals[score.target.tag]
+                total.add(score)
                 advance(score)
-        except KeyboardInterrupt:
-            return tuple(totals.values()), True
-    return tuple(totals.values()), False
+                findings.report(total)
+        except (KeyboardInterrupt, Exception) as end:  # noqa: BLE001 - first report the findings
+            return tuple(totals.values()), end
+    return tuple(totals.values()), None
+
+
+def _has_failed(score: Score) -> bool:
+    return score.failed > 0
 
 
 @contextmanager
@@ -227,33 +260,3 @@ def _progress(console: Console, plan: Plan) -> Iterator[Callable[[Score], None]]
 
 def _runs(plan: Plan) -> float:
     return float((plan.examples or 0) * len(plan.targets))
-
-
-def _reduce(
-    plan: Plan, scores: Sequence[Score], folder: Path, console: Console, *, hurry: bool
-) -> tuple[list[Finding], bool]:
-    """Reduce one failure of each kind, write its reproducer, and print its story.
-
-    In a ``hurry`` failures are not reduced. Returns the findings, and whether the user has
-    interrupted the campaign or a reduction.
-    """
-    findings: list[Finding] = []
-    for score in scores:
-        for _, failing in sorted(score.failing.items()):
-            seeded = plan.run(score.target, failing.number, failing.steps)
-            try:
-                run = _reduced(seeded, console, hurry=hurry)
-            except KeyboardInterrupt:
-                hurry = True
-                run = _reduced(seeded, console, hurry=hurry)
-            findings.append(keep(run, folder))
-            console.print(story(findings[-1]), soft_wrap=True)
-            console.print(f"  swarm   run {failing.number}: {seeded.bias()}", soft_wrap=True)
-            console.print()
-    return findings, hurry
-
-
-def _reduced(seeded: SeededRun, console: Console, *, hurry: bool) -> TargetRun:
-    with console.status("reducing a failure") if console.is_terminal else nullcontext():
-        failed = seeded.run()
-        return failed if hurry else reduced(failed)

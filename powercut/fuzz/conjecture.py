@@ -6,8 +6,7 @@ that lacks one of them, importing this module raises ``ImportError``.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from random import Random
@@ -60,18 +59,18 @@ class DrawnChoices(Choices):
         return self._data.draw_integer(low, high)
 
 
-def simplified(failed: TargetRun, deadline: float) -> TargetRun:
+def simplified(failed: TargetRun, is_over: Callable[[], bool]) -> TargetRun:
     """Return the simplest run that Hypothesis finds and that fails as ``failed`` did.
 
     Its shrinker begins with the answers of ``failed``, so no failure is searched for again.
-    The number of runs is limited, so that the result is the same every time; ``deadline``, a
-    ``time.process_time()``, matters only where runs are long or the machine is slow. Returns
-    ``failed`` if its answers do not repeat the failure.
+    The number of runs is limited, so that the result is the same every time; ``is_over``
+    ends the search where runs are long or the machine is slow. Returns ``failed`` if its
+    answers do not repeat the failure.
     """
     origin = InterestingOrigin(Exception, failed.log.broken, None, (), ())
 
     def attempt(data: ConjectureData) -> None:
-        if runner.call_count >= MOST_RUNS or time.process_time() >= deadline:
+        if runner.call_count >= MOST_RUNS or is_over():
             # This is the last run: the engine stops after one that ends too late.
             runner.finish_shrinking_deadline = 0
         if run_drawn(failed, data).log.fails_like(failed.log):

@@ -5,13 +5,15 @@ keeps its own answers, so that leaving it out is one trial. Then Hypothesis, if 
 installed, simplifies the answers that are left; few steps are a size that it can handle. In
 the end steps are left out again.
 
-The time limit is processor time of this process, so that a busy machine changes nothing.
+The time limit is processor time of this process, so that a busy machine changes nothing. A
+campaign under a budget in seconds sets a limit on the wall clock as well.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import inf
 from typing import Final
 
 from powercut.fuzz.run_log import RecordedStep
@@ -26,30 +28,34 @@ _LAST_PART: Final = 0.1
 _FEW_STEPS: Final = 8
 
 
-def reduced(failed: TargetRun, seconds: float = SECONDS) -> TargetRun:
+def reduced(failed: TargetRun, seconds: float = SECONDS, wall_seconds: float = inf) -> TargetRun:
     """Return the smallest run found that fails as ``failed`` did, or ``failed`` itself.
 
-    It takes about ``seconds`` of processor time: the trial during which they end is
-    completed.
+    It takes about ``seconds`` of processor time, and at most ``wall_seconds`` of the wall
+    clock: the trial during which they end is completed.
     """
     assert failed.failure is not None, "only a failed run can be reduced"
-    deadline = time.process_time() + seconds
-    run = without_steps(failed, deadline - seconds * (1 - _FIRST_PART))
-    run = _simplified(run, deadline - seconds * _LAST_PART)
-    return without_steps(run, deadline)
+    end, wall_end = time.process_time() + seconds, time.monotonic() + wall_seconds
+
+    def over_before(left: float) -> Callable[[], bool]:
+        return lambda: time.process_time() >= end - left or time.monotonic() >= wall_end
+
+    run = without_steps(failed, over_before(seconds * (1 - _FIRST_PART)))
+    run = _simplified(run, over_before(seconds * _LAST_PART))
+    return without_steps(run, over_before(0))
 
 
-def without_steps(failed: TargetRun, deadline: float) -> TargetRun:
+def without_steps(failed: TargetRun, is_over: Callable[[], bool]) -> TargetRun:
     """Leave out steps as long as the run fails in the same way.
 
     Half of the steps at once are tried first, then ever fewer, in the end single ones, until
     no single one can be left out. Of few steps, all runs of consecutive ones are tried.
-    ``deadline`` is compared with ``time.process_time()``, in seconds.
+    No trial begins when ``is_over`` returns True.
     """
     run, width = failed, (len(failed.log.steps) + 1) // 2
     while width:
         is_small = len(run.log.steps) <= _FEW_STEPS
-        shorter = _without_windows(run, width, 1 if is_small else width, deadline)
+        shorter = _without_windows(run, width, 1 if is_small else width, is_over)
         if width > 1:
             width = min(width - 1 if is_small else width // 2, len(shorter.log.steps))
         elif shorter is run:
@@ -58,10 +64,12 @@ def without_steps(failed: TargetRun, deadline: float) -> TargetRun:
     return run
 
 
-def _without_windows(run: TargetRun, width: int, stride: int, deadline: float) -> TargetRun:
+def _without_windows(
+    run: TargetRun, width: int, stride: int, is_over: Callable[[], bool]
+) -> TargetRun:
     """Try to leave out ``width`` consecutive steps, from the last ones to the first ones."""
     end = len(run.log.steps)
-    while end > 0 and time.process_time() < deadline:
+    while end > 0 and not is_over():
         steps = run.log.steps
         attempt = _repeated(run, (*steps[: max(0, end - width)], *steps[end:]))
         if attempt.log.fails_like(run.log) and len(attempt.log.steps) < len(steps):
@@ -85,12 +93,12 @@ def _repeated(failed: TargetRun, steps: Sequence[RecordedStep]) -> TargetRun:
     return run
 
 
-def _simplified(failed: TargetRun, deadline: float) -> TargetRun:
+def _simplified(failed: TargetRun, is_over: Callable[[], bool]) -> TargetRun:
     """Let Hypothesis simplify the answers; without it, or without time, change nothing."""
-    if time.process_time() >= deadline:
+    if is_over():
         return failed
     try:
         from powercut.fuzz.conjecture import simplified
     except ImportError:
         return failed
-    return simplified(failed, deadline)
+    return simplified(failed, is_over)

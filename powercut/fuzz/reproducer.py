@@ -10,7 +10,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -97,17 +98,33 @@ def _plain_step(step: RecordedStep) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A failed run, and the reproducer file that repeats it."""
+    """A failed run, and the reproducer file that repeats it.
+
+    ``unwritten`` says why the file could not be written; empty if it was.
+    """
 
     run: TargetRun
     reproducer: Reproducer
     path: Path
+    unwritten: str = ""
+
+    def replay_lines(self) -> Iterator[str]:
+        """Yield the command that repeats it; the reproducer itself if it could not be written."""
+        yield f"  replay  powercut replay {self.path}"
+        if self.unwritten:
+            yield f"  {self.unwritten}; save the next line as that file"
+            yield json.dumps(self.reproducer.plain())
 
 
 def keep(run: TargetRun, folder: Path) -> Finding:
-    """Write the reproducer of a failed run to ``folder``."""
+    """Write the reproducer of a failed run to ``folder``; a disk that is full loses no finding."""
     reproducer = record(run)
-    return Finding(run, reproducer, write_reproducer(reproducer, folder))
+    path = folder / f"{reproducer.fingerprint}.json"
+    try:
+        write_reproducer(reproducer, folder)
+    except HarnessError as refused:
+        return Finding(run, reproducer, path, str(refused))
+    return Finding(run, reproducer, path)
 
 
 def record(run: TargetRun) -> Reproducer:
@@ -145,6 +162,8 @@ def write_reproducer(reproducer: Reproducer, folder: Path) -> Path:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as refused:
+        with suppress(OSError):
+            temporary.unlink()
         raise HarnessError(f"cannot write the reproducer {path}: {refused.strerror}") from None
     return path
 

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from pathlib import Path
+from traceback import extract_tb
+from typing import Final, NamedTuple
 
 from faults.crash_point import CrashPoint
 from oracles.violation import Violation
@@ -17,6 +20,8 @@ from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
 RETURN: Final = "return"
+
+_VALUE: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +62,22 @@ class RecordedStep:
         self.crashes[:] = [replace(crash, disk=None) for crash in self.crashes]
 
 
+class FailureKind(NamedTuple):
+    """A violated property with the sentence that says how; or an exception with its place."""
+
+    broken: str
+    detail: str
+
+
 @dataclass(slots=True)
 class RunLog:
     """A recorded run.
 
     ``target`` is the tag of the target, ``model`` the name of the persistence model.
     ``broken`` is the short name of the violated property, or the type of the exception, and
-    ``statement`` its message; both are empty if the run passed.
+    ``statement`` its message; both are empty if the run passed. ``detail`` is the sentence of
+    the violation without values, or the place that raised the exception; a log from a file
+    has none.
     """
 
     target: str
@@ -71,10 +85,16 @@ class RunLog:
     steps: list[RecordedStep] = field(default_factory=list)
     broken: str = ""
     statement: str = ""
+    detail: str = field(default="", compare=False)
+
+    @property
+    def failure_kind(self) -> FailureKind:
+        """The kind of failure in which the run has ended."""
+        return FailureKind(self.broken, self.detail)
 
     def fails_like(self, other: RunLog) -> bool:
         """Return whether both runs have failed, and in the same way."""
-        return bool(self.broken) and self.broken == other.broken
+        return bool(self.broken) and self.failure_kind == other.failure_kind
 
 
 class Recorder(KindChoices):
@@ -158,3 +178,14 @@ def failure_of(call: Callable[[], object]) -> Exception | None:
 def name_of(failure: BaseException) -> str:
     """Return the short name of a failure: the violated property, or the exception's type."""
     return failure.property_name if isinstance(failure, Violation) else type(failure).__name__
+
+
+def detail_of(failure: BaseException) -> str:
+    """Return the sentence of a violation, or ``file:function`` that raised the exception.
+
+    Numbers and quoted words are left out of a sentence: they differ from run to run.
+    """
+    if isinstance(failure, Violation):
+        return _VALUE.sub("\N{HORIZONTAL ELLIPSIS}", failure.statement)
+    frames = extract_tb(failure.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else ""

@@ -18,18 +18,7 @@ _TITLES: Final = {CrashKind.KILL: "KILL", CrashKind.POWER_CUT: "POWER CUT"}
 def story(finding: Finding) -> str:
     """Return the page of a failed run."""
     run, failure = finding.run, finding.run.failure
-    assert failure is not None
-    title, statement = f"FAILED  {type(failure).__name__}", str(failure)
-    if isinstance(failure, Violation):
-        statement = failure.statement
-    else:
-        title += "  (raised by the system, no violation)"
-    lines = [
-        f"{title}  on {run.log.model}  fingerprint {finding.reproducer.fingerprint}",
-        f"  {statement}",
-        "",
-        "  step",
-    ]
+    lines = [headline(finding), "", "  step"]
     for number, step in enumerate(run.log.steps, 1):
         lines += _step(number, step)
     lines.append("")
@@ -37,8 +26,20 @@ def story(finding: Finding) -> str:
         width = max(map(len, failure.evidence), default=0)
         lines += [f"  {name:{width}}  {shown(value)}" for name, value in failure.evidence.items()]
         lines.append("")
-    lines += [f"  target  {run.log.target}", f"  replay  powercut replay {finding.path}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, f"  target  {run.log.target}", *finding.replay_lines()])
+
+
+def headline(finding: Finding) -> str:
+    """Return the violated property with its fingerprint, and the sentence that says how."""
+    failure = finding.run.failure
+    assert failure is not None
+    title, statement = f"FAILED  {type(failure).__name__}", str(failure)
+    if isinstance(failure, Violation):
+        statement = failure.statement
+    else:
+        title += "  (raised by the system, no violation)"
+    fingerprint = finding.reproducer.fingerprint
+    return f"{title}  on {finding.run.log.model}  fingerprint {fingerprint}\n  {statement}"
 
 
 def _step(number: int, step: RecordedStep) -> Iterator[str]:

@@ -23,6 +23,7 @@ from powercut.fuzz.run_log import (
     RecordedStep,
     Recorder,
     RunLog,
+    detail_of,
     failure_of,
     name_of,
 )
@@ -177,7 +178,8 @@ class TargetRun:
     def fail(self, failure: Exception) -> None:
         """Record that the run has ended in ``failure``."""
         self.failure = failure
-        self.log.broken, self.log.statement = name_of(failure), str(failure)
+        log = self.log
+        log.broken, log.statement, log.detail = name_of(failure), str(failure), detail_of(failure)
 
     def abandon(self) -> None:
         """End the current lifetime, if there is one, without any check."""

@@ -11,6 +11,7 @@ from powercut.fuzz.action import Json
 from powercut.fuzz.campaign.campaign import Plan, Score
 from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.tally import Reached, Tally
+from powercut.report.cause import by_cause
 
 
 class Outcome(StrEnum):
@@ -20,6 +21,7 @@ class Outcome(StrEnum):
     VIOLATION = "violation"
     GOAL_MISSED = "goal-missed"
     INTERRUPTED = "interrupted"
+    INCOMPLETE = "incomplete"
 
 
 class Goal(Enum):
@@ -32,13 +34,17 @@ class Goal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CampaignReport:
-    """The scores of a campaign, and one reduced failure of each violated property."""
+    """The scores of a campaign, and one reduced failure of each kind.
+
+    ``failure`` is the exception of the harness that ended it early, if there was one.
+    """
 
     plan: Plan
     scores: Sequence[Score]
     findings: Sequence[Finding]
     interrupted: bool = False
     goal: Goal = Goal.NONE
+    failure: Exception | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -47,6 +53,8 @@ class CampaignReport:
             return Outcome.INTERRUPTED
         if any(score.failed for score in self.scores):
             return Outcome.VIOLATION
+        if self.failure is not None:
+            return Outcome.INCOMPLETE
         if any(missed(score, self.goal) for score in self.scores):
             return Outcome.GOAL_MISSED
         return Outcome.CLEAN
@@ -72,10 +80,12 @@ class CampaignReport:
                 {
                     "fingerprint": finding.reproducer.fingerprint,
                     "property": finding.run.log.broken,
-                    "reproducer": str(finding.path),
+                    "reproducer": "" if finding.unwritten else str(finding.path),
                     "target": finding.run.log.target,
+                    "cause": text,
                 }
-                for finding in self.findings
+                for text, findings in by_cause(self.findings).items()
+                for finding in findings
             ],
             "targets": {
                 score.target.tag: {

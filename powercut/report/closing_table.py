@@ -18,6 +18,7 @@ from powercut.report.campaign import (
     pairs_of,
     points_of,
 )
+from powercut.report.cause import by_cause
 
 _HEADINGS = (
     "runs", "steps", "kills", "power\ncuts", "nested\ncrashes", "distinct\nimages",
@@ -31,6 +32,7 @@ _VERDICTS = {
     Outcome.VIOLATION: "a violation was found",
     Outcome.GOAL_MISSED: "no violation was found, but required marks were not reached",
     Outcome.INTERRUPTED: "interrupted: these are the results so far",
+    Outcome.INCOMPLETE: "powercut itself failed: these are the results so far",
 }
 
 
@@ -102,9 +104,11 @@ def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
         for mark in never(score):
             must = " (required)" if mark in missed(score, report.goal) else ""
             yield f"never reached  {score.target.tag}: {mark}{must}"
-    for finding in report.findings:
-        log = finding.run.log
-        yield f"failed  {log.target}: {log.broken}  powercut replay {finding.path}"
+    for findings in by_cause(report.findings).values():
+        for number, finding in enumerate(findings):
+            log = finding.run.log
+            heading = "same cause" if number else "failed"
+            yield f"{heading}  {log.target}: {log.broken}  powercut replay {finding.path}"
     plan = report.plan
     yield (
         f"{_VERDICTS[report.outcome]}  (model {plan.model.name}, seed {plan.seed}, {seconds:.0f} s)"

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from tests.meta.source_tree import ROOT, run_python
 
-MOST_FILES_TO_THE_REPRODUCER = 14
+MOST_FILES_TO_THE_REPRODUCER = 15
 
-# Prints the files of powercut/ that execute from the first failing action to its reproducer.
+# Prints the files of powercut/ that execute from the first failing action to the
+# reproducer of its reduction.
 FAILING_STEP = """
 import sys
 from powercut.cli.main import cli
@@ -35,7 +36,8 @@ def fail(run, failure):
 
 def write(*arguments):
     path = write_reproducer(*arguments)
-    sys.setprofile(None)
+    if "/fuzz/reduction.py" in files:
+        sys.setprofile(None)
     return path
 
 perform_action, TargetRun.perform = TargetRun.perform, perform

@@ -14,6 +14,7 @@ from oracles.marks import KILLED, QUARANTINED, TORN
 from oracles.violation import LostAck
 from powercut.fuzz.campaign.campaign import Failing, Plan, Score
 from powercut.fuzz.reproducer import Finding, Reproducer
+from powercut.fuzz.run_log import FailureKind
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_run import TargetRun
@@ -63,7 +64,7 @@ def test_campaign_of_one_target_has_no_sum(snapshot: SnapshotAssertion) -> None:
 
 
 def test_campaign_with_a_failure_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
-    score = Score(FILE, tally(10, *MARKS), 17, {"LostAck": Failing(3, 12)})
+    score = Score(FILE, tally(10, *MARKS), 17, {FailureKind("LostAck", "gone"): Failing(3, 12)})
     run = TargetRun(atomic_file)
     run.fail(LostAck("gone"))
     reproducer = Reproducer(run.log, "", {})

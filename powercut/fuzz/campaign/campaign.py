@@ -9,21 +9,24 @@ take turns, in which each is given its ``turn_steps``.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from xxhash import xxh3_64
 
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import give_back, settled
-from powercut.fuzz.run_log import RecordedStep
+from powercut.fuzz.run_log import FailureKind, RecordedStep
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget, TargetEntry
 from sim.disk.crash.persistence import PersistenceModel
+
+_KINDS_OF_A_PROPERTY: Final = 4
+"""The kinds of failure of one property that a target keeps: those with the shortest runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Plan:
     ``time.monotonic()``, in seconds. At least one of them is given. ``steps`` is the number of
     steps of each run; if they are ``various``, of most runs, while some have fewer and some
     many more. ``faults`` is a fault plan in printed form, in force when each run begins.
+    ``reduction_seconds`` before the deadline, runs end if there is a failure to reduce.
     """
 
     targets: tuple[TargetEntry, ...]
@@ -44,6 +48,7 @@ class Plan:
     deadline: float | None = None
     faults: str = ""
     various: bool = False
+    reduction_seconds: float = 0.0
 
     def run(self, target: TargetEntry, number: int, at_most: int | None = None) -> SeededRun:
         """Return run ``number`` of ``target``, from 0, or its first ``at_most`` steps."""
@@ -52,6 +57,12 @@ class Plan:
             _make_target(target), self.model, seed, self.steps, self.faults,
             swarm=True, various=self.various, at_most=at_most,
         )  # fmt: skip
+
+    def leaving_time_to_reduce(self) -> Plan:
+        """Return the plan with a deadline that leaves time for reductions."""
+        if self.deadline is None:
+            return self
+        return replace(self, deadline=self.deadline - self.reduction_seconds)
 
     @property
     def is_over(self) -> bool:
@@ -89,38 +100,49 @@ class Failing(NamedTuple):
 class Score:
     """The result of the runs of one target.
 
-    ``failing`` maps each violated property to the shortest run that has violated it.
+    ``failing`` maps each kind of failure to the shortest run that has ended in it.
     """
 
     target: TargetEntry
     tally: Tally = field(default_factory=Tally)
     failed: int = 0
-    failing: dict[str, Failing] = field(default_factory=dict)
+    failing: dict[FailureKind, Failing] = field(default_factory=dict)
 
-    def fail(self, broken: str, failing: Failing) -> None:
-        """Keep ``failing`` if it is the shortest run that has violated ``broken``."""
-        self.failing[broken] = min(failing, self.failing.get(broken, failing))
+    def fail(self, kind: FailureKind, failing: Failing) -> None:
+        """Keep ``failing`` if it is the shortest run that has failed in this way.
+
+        Of one property, only the kinds with the shortest runs are kept.
+        """
+        self.failing[kind] = min(failing, self.failing.get(kind, failing))
+        of_property = [each for each in self.failing if each.broken == kind.broken]
+        if len(of_property) > _KINDS_OF_A_PROPERTY:
+            del self.failing[max(of_property, key=lambda each: (self.failing[each], each))]
 
     def add(self, other: Score) -> None:
         """Add other runs of the same target."""
         assert other.target.tag == self.target.tag
         self.tally.add(other.tally)
         self.failed += other.failed
-        for broken, failing in other.failing.items():
-            self.fail(broken, failing)
+        for kind, failing in other.failing.items():
+            self.fail(kind, failing)
 
 
-def scores(plan: Plan, processes: int) -> Iterator[Score]:
-    """Run a campaign; yield the score of each batch, in no order unless ``processes`` is 1."""
+def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterator[Score]:
+    """Run a campaign; yield the score of each batch, in no order unless ``processes`` is 1.
+
+    As soon as ``has_failed`` returns True, new batches leave time for reductions.
+    """
     if processes == 1:
-        yield from map(run_batch, batches(plan))
+        yield from map(run_batch, batches(plan, has_failed))
     else:
-        yield from work(run_batch, batches(plan), processes)
+        yield from work(run_batch, batches(plan, has_failed), processes)
 
 
-def batches(plan: Plan) -> Iterator[Batch]:
+def batches(plan: Plan, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
     """Yield the jobs of a campaign in turns of the targets; each target has its first turn."""
+    whole, shorter = plan, plan.leaving_time_to_reduce()
     for number in count():
+        plan = shorter if has_failed() else whole
         turns = [_turn(plan, target, number) for target in plan.targets]
         turns = [turn for turn in turns if turn.first < turn.end]
         if not turns or (number and plan.is_over):
@@ -154,7 +176,7 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
     score.tally.schedules.add(schedule_of(steps))
     if run.failure is not None:
         score.failed += 1
-        score.fail(run.log.broken, Failing(len(steps) - bool(plan.faults), number))
+        score.fail(run.log.failure_kind, Failing(len(steps) - bool(plan.faults), number))
 
 
 def schedule_of(steps: Sequence[RecordedStep]) -> str:

@@ -11,15 +11,26 @@ import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import active_children, get_context, parent_process
 from typing import Final, TypeVar
+
+from sim.errors import HarnessError
 
 J = TypeVar("J")
 R = TypeVar("R")
 
 _WAITING: Final = 2
 """Jobs that wait for each process, so that none is idle."""
+
+
+class WorkerDied(HarnessError):
+    """A worker process ended before its job was done.
+
+    Cause: it was killed, most often by the system for want of memory, or an extension module
+    crashed. Cure: look into the log of the system; use fewer processes.
+    """
 
 
 def cores() -> int:
@@ -32,14 +43,18 @@ def cores() -> int:
 def work(function: Callable[[J], R], jobs: Iterable[J], processes: int) -> Generator[R, None, None]:
     """Yield ``function(job)`` for every job, in the order in which they are ready.
 
-    Jobs are taken from ``jobs`` when a process is free. An exception of a job is raised here;
+    Jobs are taken from ``jobs`` when a process is free. An exception of a job is raised here,
+    after the results that are ready, and ``WorkerDied`` if a process ended before its job;
     then, and when the generator is closed early, the processes are terminated at once.
     """
     assert processes > 0
     before = {child.pid for child in active_children()}
     executor = ProcessPoolExecutor(processes, get_context("spawn"), _start_worker)
     try:
-        yield from _results(executor, function, iter(jobs), processes * (1 + _WAITING))
+        try:
+            yield from _results(executor, function, iter(jobs), processes * (1 + _WAITING))
+        except BrokenProcessPool:
+            raise WorkerDied("a worker process ended before its job was done") from None
     except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
         for child in active_children():
@@ -55,14 +70,22 @@ def _results(
     running: set[Future[R]] = {executor.submit(function, job) for job in islice(jobs, ahead)}
     while running:
         done, running = wait(running, return_when=FIRST_COMPLETED)
-        for future in done:
+        for future in sorted(done, key=_has_failed):
             yield future.result()
         running |= {executor.submit(function, job) for job in islice(jobs, len(done))}
 
 
+def _has_failed(done: Future[R]) -> bool:
+    return done.exception() is not None
+
+
 def _start_worker() -> None:
-    # Ctrl-C reaches all processes of the terminal; only the parent reports it.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # The parent ends its workers by SIGTERM, also if it ignores that signal itself.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # Ctrl-C reaches all processes of the terminal; only the parent reports it. If it ignores
+    # Ctrl-C, so must its workers.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

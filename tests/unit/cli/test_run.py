@@ -18,6 +18,7 @@ from oracles.marks import KILLED, TORN
 from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.campaign.campaign import Failing, Plan, Score, batches, run_batch
 from powercut.fuzz.reproducer import FAILURES
+from powercut.fuzz.run_log import FailureKind
 from powercut.report.campaign import CampaignReport, Goal, Outcome
 from sim.disk.crash.persistence import POSIX
 from tests.registry import REGISTRY
@@ -119,12 +120,20 @@ def test_images_of_two_processes_count_once() -> None:
 
 def test_shortest_failing_run_of_each_kind_is_the_one_to_shrink() -> None:
     score, other = (Score(REGISTRY.target("atomic-file")) for _ in range(2))
-    score.fail("LostAck", Failing(steps=3, number=8))
-    score.fail("LostAck", Failing(steps=7, number=1))
-    other.fail("LostAck", Failing(steps=4, number=5))
-    other.fail("Garbage", Failing(steps=9, number=9))
+    lost, garbage = FailureKind("LostAck", "gone"), FailureKind("Garbage", "zeroes")
+    score.fail(lost, Failing(steps=3, number=8))
+    score.fail(lost, Failing(steps=7, number=1))
+    other.fail(lost, Failing(steps=4, number=5))
+    other.fail(garbage, Failing(steps=9, number=9))
     score.add(other)
-    assert score.failing == {"LostAck": Failing(3, 8), "Garbage": Failing(9, 9)}
+    assert score.failing == {lost: Failing(3, 8), garbage: Failing(9, 9)}
+
+
+def test_four_kinds_of_failure_of_one_property_are_kept() -> None:
+    score = Score(REGISTRY.target("atomic-file"))
+    for number in (5, 2, 6, 1, 4, 3):
+        score.fail(FailureKind("LostAck", f"in way {number}"), Failing(number, 0))
+    assert sorted(failing.steps for failing in score.failing.values()) == [1, 2, 3, 4]
 
 
 def test_time_that_is_up_still_gives_every_target_a_run() -> None:

@@ -1,0 +1,151 @@
+"""The failures of a campaign: reported when they are found, reduced when it has ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from rich.console import Console
+
+from powercut.fuzz.campaign.campaign import Failing, Plan, Score
+from powercut.fuzz.drivers.swarm import SeededRun
+from powercut.fuzz.reduction import SECONDS, reduced
+from powercut.fuzz.reproducer import Finding, keep
+from powercut.fuzz.run_log import FailureKind
+from powercut.fuzz.story import headline, story
+from powercut.fuzz.target import TargetEntry
+from powercut.fuzz.target_run import TargetRun
+from powercut.report.cause import by_cause
+
+_Key: TypeAlias = tuple[str, FailureKind]
+_LEAST_SECONDS: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A failure as a run of the campaign met it."""
+
+    failing: Failing
+    finding: Finding
+
+
+class Findings:
+    """The failures of the campaign ``plan``, one of each kind; reproducers go to ``folder``."""
+
+    def __init__(self, plan: Plan, folder: Path, console: Console) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._console = console
+        self._found: dict[_Key, _Found] = {}
+        self._unrepeatable: set[_Key] = set()
+        # The run of the campaign that each reproducer comes from.
+        self._origins: dict[Path, str] = {}
+
+    def report(self, score: Score) -> None:
+        """Print the failures of ``score`` that are new, and write their reproducers.
+
+        They are not reduced yet: a campaign that is killed later has kept them.
+        """
+        for kind, failing in sorted(score.failing.items()):
+            key = (score.target.tag, kind)
+            if key in self._found or key in self._unrepeatable:
+                continue
+            found = self._keep(score.target, kind, failing)
+            if found is not None:
+                log = found.finding.run.log
+                self._print(f"found  {log.target}: {log.broken}: {log.statement}")
+                self._print(f"  run {failing.number}, step {failing.steps}; not reduced yet")
+                for line in found.finding.replay_lines():
+                    self._print(line)
+
+    def reduce(self, scores: Sequence[Score], *, hurry: bool) -> tuple[list[Finding], bool]:
+        """Reduce the shortest failure of each kind, and print the stories, grouped by cause.
+
+        In a ``hurry``, and after the deadline of the campaign, failures stay as they were
+        found. Returns the findings, and whether the user has interrupted the campaign or a
+        reduction.
+        """
+        failures = [
+            (score.target, kind, failing)
+            for score in scores
+            for kind, failing in sorted(score.failing.items())
+        ]
+        findings: list[Finding] = []
+        for left, (target, kind, failing) in zip(
+            range(len(failures), 0, -1), failures, strict=True
+        ):
+            found = self._found.get((target.tag, kind)) or self._keep(target, kind, failing)
+            if found is None:
+                continue
+            try:
+                finding = found.finding if hurry else self._reduced(found, target, failing, left)
+            except KeyboardInterrupt:
+                hurry, finding = True, found.finding
+            findings.append(finding)
+        self._remove_unreduced(findings)
+        self._print_stories(findings)
+        return findings, hurry
+
+    def _keep(self, target: TargetEntry, kind: FailureKind, failing: Failing) -> _Found | None:
+        """Repeat a failed run and write its reproducer; None if it passes when repeated."""
+        seeded = self._plan.run(target, failing.number, failing.steps)
+        run = seeded.run()
+        if run.failure is None:
+            self._unrepeatable.add((target.tag, kind))
+            self._print(
+                f"not repeatable  {target.tag}: run {failing.number} failed with {kind.broken} and "
+                "passes when it is repeated; the target depends on more than its choices"
+            )
+            return None
+        finding = self._written(run, failing, seeded)
+        found = self._found[target.tag, kind] = _Found(failing, finding)
+        return found
+
+    def _written(self, run: TargetRun, failing: Failing, seeded: SeededRun) -> Finding:
+        finding = keep(run, self._folder)
+        self._origins[finding.path] = f"run {failing.number}: {seeded.bias()}"
+        return finding
+
+    def _reduced(self, found: _Found, target: TargetEntry, failing: Failing, left: int) -> Finding:
+        """Reduce one of ``left`` failures in its share of the time, and rewrite its reproducer."""
+        deadline = self._plan.deadline
+        seconds = inf if deadline is None else (deadline - time.monotonic()) / left
+        if seconds < _LEAST_SECONDS:
+            return found.finding
+        status = self._console.status("reducing a failure")
+        with status if self._console.is_terminal else nullcontext():
+            seeded = self._plan.run(target, failing.number, failing.steps)
+            failed = found.finding.run if failing == found.failing else seeded.run()
+            smallest = reduced(failed, SECONDS, seconds)
+            if smallest is found.finding.run:
+                return found.finding
+            return self._written(smallest, failing, seeded)
+
+    def _remove_unreduced(self, findings: Sequence[Finding]) -> None:
+        """Remove the reproducers whose place smaller ones have taken."""
+        if any(finding.unwritten for finding in findings):
+            return
+        written = {finding.path for finding in findings}
+        for path in self._origins:
+            if path not in written:
+                with suppress(OSError):
+                    path.unlink()
+
+    def _print_stories(self, findings: Sequence[Finding]) -> None:
+        """Print the story of the smallest failure of each cause, and the others in short."""
+        for text, (first, *others) in by_cause(findings).items():
+            self._print(f"{story(first)}\n  cause   {text}\n  swarm   {self._origins[first.path]}")
+            for other in others:
+                self._print("")
+                self._print(f"{headline(other)}\n  target  {other.run.log.target}, same cause")
+                for line in other.replay_lines():
+                    self._print(line)
+            self._print("")
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True)

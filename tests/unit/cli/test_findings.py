@@ -1,0 +1,195 @@
+"""No finding is lost: it is printed and written when it is found, however the campaign ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from powercut.cli import findings
+from powercut.cli.exit_code import ExitCode
+from powercut.cli.findings import Findings
+from powercut.fuzz.campaign.campaign import Plan, Score, batches, run_batch
+from powercut.fuzz.reproducer import FAILURES
+from powercut.fuzz.target import TargetEntry
+from powercut.fuzz.target_run import TargetRun
+from sim.disk.crash.persistence import POSIX
+from tests.meta.source_tree import run_python
+from tests.unit.cli.command_line import json_of, powercut, write_project
+
+CARELESS = TargetEntry("atomic-file", "tests.unit.cli.command_line:careless_file")
+PLAN = Plan((CARELESS,), POSIX, 0, 10, examples=20)
+FAILING = ("run", "atomic-file", "--examples", "6", "--steps", "10", "-n", "1")
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path, atomic_file=CARELESS.reference)
+
+
+@pytest.fixture(scope="module")
+def score() -> Score:
+    """The score of a batch in which several runs have failed."""
+    return run_batch(next(batches(PLAN)))
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Refuse every write to a file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def findings_of(plan: Plan) -> tuple[Findings, io.StringIO]:
+    printed = io.StringIO()
+    return Findings(plan, FAILURES, Console(file=printed, width=200)), printed
+
+
+# -- while the campaign goes on ----------------------------------------------------------
+
+
+def test_failure_is_printed_and_written_when_it_is_found(score: Score) -> None:
+    reported, printed = findings_of(PLAN)
+    reported.report(score)
+    found = [line for line in printed.getvalue().splitlines() if line.startswith("found  ")]
+    assert [line.split(": ")[1] for line in found] == sorted(kind.broken for kind in score.failing)
+    assert len(list(FAILURES.glob("*.json"))) == len(found)
+    reported.report(score)
+    assert printed.getvalue().count("found  ") == len(found)
+
+
+def test_reduced_reproducer_takes_the_place_of_the_one_that_was_found(score: Score) -> None:
+    reported, _ = findings_of(PLAN)
+    reported.report(score)
+    found, interrupted = reported.reduce([score], hurry=False)
+    assert not interrupted
+    assert {finding.path for finding in found} == set(FAILURES.glob("*.json"))
+    assert max(len(finding.run.log.steps) for finding in found) <= 2
+
+
+def test_failures_are_grouped_by_cause(score: Score) -> None:
+    reported, printed = findings_of(PLAN)
+    found, _ = reported.reduce([score], hurry=False)
+    assert len(found) > 1
+    assert printed.getvalue().count("step\n") == 1
+    assert printed.getvalue().count("same cause") == len(found) - 1
+    assert "  cause   a power cut loses operations on state.json\n" in printed.getvalue()
+
+
+def test_target_that_depends_on_more_than_its_choices_is_named(
+    score: Score, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TargetRun, "fail", lambda *_: None)
+    reported, printed = findings_of(PLAN)
+    reported.report(score)
+    assert printed.getvalue().startswith("not repeatable  atomic-file: run ")
+    assert reported.reduce([score], hurry=False) == ([], False)
+
+
+# -- the time budget ---------------------------------------------------------------------
+
+
+def test_reductions_share_the_time_that_is_left(
+    score: Score, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = []
+
+    def reduced(run: TargetRun, _seconds: float, wall_seconds: float) -> TargetRun:
+        given.append(wall_seconds)
+        return run
+
+    monkeypatch.setattr(findings, "reduced", reduced)
+    failures = len(score.failing)
+    monkeypatch.setattr(findings, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    findings_of(replace(PLAN, deadline=160.0))[0].reduce([score], hurry=False)
+    assert given == [60 / left for left in range(failures, 0, -1)]
+    del given[:]
+    findings_of(replace(PLAN, deadline=100.0))[0].reduce([score], hurry=False)
+    assert given == []
+    findings_of(PLAN)[0].reduce([score], hurry=False)
+    assert given == [inf] * failures
+
+
+def test_runs_end_earlier_if_there_is_a_failure_to_reduce() -> None:
+    plan = replace(PLAN, examples=1000, deadline=1e12, reduction_seconds=10)
+    failed = iter((False, True, True))
+    jobs = batches(plan, lambda: next(failed))
+    assert [next(jobs).plan.deadline for _ in range(3)] == [1e12, 1e12 - 10, 1e12 - 10]
+
+
+# -- a campaign that ends early ----------------------------------------------------------
+
+
+def test_full_disk_prints_the_reproducer_that_it_refuses() -> None:
+    with full_disk():
+        result = powercut(*FAILING, "--json", "out.json")
+    assert result.exit_code == ExitCode.VIOLATION
+    assert "cannot write --json out.json: File too large" in result.stderr
+    assert list(FAILURES.iterdir()) == []
+    lines = result.stdout.splitlines()
+    place = max(number for number, line in enumerate(lines) if "File too large" in line)
+    assert "FAILED  " in result.stdout
+    Path("saved.json").write_text(lines[place + 1], encoding="ascii")
+    replayed = powercut("replay", "saved.json")
+    assert replayed.exit_code == ExitCode.VIOLATION
+    assert "byte for byte" in replayed.stdout
+
+
+def test_failure_of_the_harness_is_shown_below_the_findings(
+    score: Score, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Iterator[Score]:
+        yield score
+        raise ValueError("a wheel came off")
+
+    monkeypatch.setattr("powercut.cli.run.scores", broken)
+    result = powercut("run", "atomic-file", "--json", "-")
+    assert result.exit_code == ExitCode.VIOLATION
+    assert "FAILED  " in result.stderr
+    assert "ValueError: a wheel came off" in result.stderr
+    assert json_of(result)["failures"]
+
+
+@pytest.mark.parametrize(
+    ("target", "program", "code", "last"),
+    [
+        ("killing_its_worker", "", ExitCode.VIOLATION, "a violation was found"),
+        ("terminating_the_campaign", "", ExitCode.INTERRUPTED, "interrupted: these are the"),
+        (
+            "interrupting_all",
+            "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); ",
+            ExitCode.VIOLATION,
+            "a violation was found",
+        ),
+    ],
+    ids=["dead worker", "SIGTERM", "SIGINT that the parent ignores"],
+)
+def test_findings_survive_a_signal(target: str, program: str, code: ExitCode, last: str) -> None:
+    write_project(Path(), atomic_file=f"tests.unit.cli.disturbed:{target}")
+    ran = run_python(
+        "-c", f"{program}from powercut.cli.main import main; main()",
+        *("run", "atomic-file", "--examples", "120", "--steps", "10", "-n", "2"),
+        *("--seconds", "60", "--json", "out.json"),
+        cwd=Path.cwd(),
+    )  # fmt: skip
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    assert "FAILED  " in ran.stdout
+    assert ran.stdout.splitlines()[-1].startswith(last)
+    failures = json.loads(Path("out.json").read_text("ascii"))["failures"]
+    assert all(Path(failure["reproducer"]).exists() for failure in failures)
+    died = "Error: a worker process ended before its job was done\n"
+    assert ran.stderr == (died if target == "killing_its_worker" else "")
