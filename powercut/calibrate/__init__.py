@@ -1,0 +1,1 @@
+"""Record what the file systems of this machine leave after power cuts, and judge the models."""

@@ -1,0 +1,198 @@
+"""Programs of a calibration: file calls as plain lists, and the outcome that a tree shows.
+
+A call is a list of its name and its arguments, as a calibration file stores it. Paths are
+relative to the root of the file system; contents are one letter, repeated::
+
+    creat PATH                  fsync PATH            rename OLD NEW
+    write PATH OFFSET LEN C     fdatasync PATH        link OLD NEW
+    append PATH LEN C           sync                  unlink PATH
+    otrunc PATH LEN C           mkdir PATH            symlink TARGET PATH
+    trunc PATH SIZE             rmdir PATH            falloc PATH OFFSET LEN
+    open HANDLE PATH FLAGS      hwrite HANDLE OFFSET LEN C
+    htrunc HANDLE SIZE          hfsync HANDLE         hfdatasync HANDLE     hclose HANDLE
+    bg WORK ...                 work that the kernel may do by itself; no call of the program
+
+FLAGS are letters: c creates, t truncates, a appends. ``otrunc`` opens with ``O_TRUNC`` and writes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Final, Protocol, TypeAlias
+
+Call: TypeAlias = Sequence[str | int]
+Outcome: TypeAlias = Mapping[str, str]
+
+DIRECTORY: Final = "dir"
+
+_FLAGS: Final = {"c": os.O_CREAT, "t": os.O_TRUNC, "a": os.O_APPEND}
+
+
+class FileCalls(Protocol):
+    """The functions of ``os`` that programs call."""
+
+    def open(self, path: str, flags: int, mode: int = ..., /) -> int: ...
+    def close(self, fd: int, /) -> None: ...
+    def write(self, fd: int, data: bytes, /) -> int: ...
+    def pwrite(self, fd: int, data: bytes, offset: int, /) -> int: ...
+    def ftruncate(self, fd: int, length: int, /) -> None: ...
+    def posix_fallocate(self, fd: int, offset: int, length: int, /) -> None: ...
+    def fsync(self, fd: int, /) -> None: ...
+    def fdatasync(self, fd: int, /) -> None: ...
+    def sync(self) -> None: ...
+    def rename(self, src: str, dst: str, /) -> None: ...
+    def link(self, src: str, dst: str, /) -> None: ...
+    def unlink(self, path: str, /) -> None: ...
+    def symlink(self, src: str, dst: str, /) -> None: ...
+    def mkdir(self, path: str, mode: int = ..., /) -> None: ...
+    def rmdir(self, path: str, /) -> None: ...
+
+
+class Caller:
+    """Makes the calls of a program through ``api``: ``os``, or a simulated process.
+
+    ``at`` turns a path of the program into one of the api. Calls named ``bg`` are passed over.
+    """
+
+    __slots__ = ("_api", "_at", "_calls", "_descriptors")
+
+    def __init__(self, api: FileCalls, at: Callable[[str], str]) -> None:
+        self._api = api
+        self._at = at
+        self._descriptors: dict[str, int] = {}
+        self._calls: dict[str, Callable[..., object]] = {
+            "creat": self._creat,
+            "write": self._write,
+            "append": self._append,
+            "otrunc": self._otrunc,
+            "trunc": self._trunc,
+            "falloc": self._falloc,
+            "fsync": self._fsync,
+            "fdatasync": self._fdatasync,
+            "sync": api.sync,
+            "rename": lambda old, new: api.rename(at(old), at(new)),
+            "link": lambda old, new: api.link(at(old), at(new)),
+            "unlink": lambda path: api.unlink(at(path)),
+            "symlink": lambda target, path: api.symlink(target, at(path)),
+            "mkdir": lambda path: api.mkdir(at(path), 0o755),
+            "rmdir": lambda path: api.rmdir(at(path)),
+            "open": self._open,
+            "hwrite": lambda handle, offset, length, letter: api.pwrite(
+                self._of(handle), _content(letter, length), offset
+            ),
+            "htrunc": lambda handle, size: api.ftruncate(self._of(handle), size),
+            "hfsync": lambda handle: api.fsync(self._of(handle)),
+            "hfdatasync": lambda handle: api.fdatasync(self._of(handle)),
+            "hclose": lambda handle: api.close(self._descriptors.pop(handle, -1)),
+            "bg": lambda *_: None,
+        }
+
+    def do(self, call: Call) -> str | None:
+        """Make one call; return the name of its errno, or None if it succeeded.
+
+        ``ValueError`` if there is no such call.
+        """
+        name, *arguments = call
+        make = self._calls.get(str(name))
+        if make is None:
+            raise ValueError(f"no such call: {call!r}")
+        try:
+            make(*arguments)
+        except OSError as error:
+            return errno_name(error)
+        return None
+
+    def close_all(self) -> None:
+        """Close the handles that the program left open."""
+        while self._descriptors:
+            self._api.close(self._descriptors.popitem()[1])
+
+    def _of(self, handle: str) -> int:
+        return self._descriptors.get(handle, -1)
+
+    def _with(self, path: str, flags: int, act: Callable[[int], object]) -> None:
+        descriptor = self._api.open(self._at(path), flags, 0o644)
+        try:
+            act(descriptor)
+        finally:
+            self._api.close(descriptor)
+
+    def _creat(self, path: str) -> None:
+        self._with(path, os.O_CREAT | os.O_WRONLY, lambda _: None)
+
+    def _write(self, path: str, offset: int, length: int, letter: str) -> None:
+        content = _content(letter, length)
+        self._with(path, os.O_CREAT | os.O_WRONLY, lambda fd: self._api.pwrite(fd, content, offset))
+
+    def _append(self, path: str, length: int, letter: str) -> None:
+        content = _content(letter, length)
+        self._with(path, os.O_WRONLY | os.O_APPEND, lambda fd: self._api.write(fd, content))
+
+    def _otrunc(self, path: str, length: int, letter: str) -> None:
+        content = _content(letter, length)
+        self._with(
+            path,
+            os.O_CREAT | os.O_WRONLY | os.O_TRUNC,
+            lambda fd: self._api.write(fd, content) if content else None,
+        )
+
+    def _trunc(self, path: str, size: int) -> None:
+        self._with(path, os.O_WRONLY, lambda fd: self._api.ftruncate(fd, size))
+
+    def _falloc(self, path: str, offset: int, length: int) -> None:
+        self._with(path, os.O_WRONLY, lambda fd: self._api.posix_fallocate(fd, offset, length))
+
+    def _fsync(self, path: str) -> None:
+        self._with(path, os.O_RDONLY, self._api.fsync)
+
+    def _fdatasync(self, path: str) -> None:
+        self._with(path, os.O_RDONLY, self._api.fdatasync)
+
+    def _open(self, handle: str, path: str, letters: str) -> None:
+        flags = os.O_RDWR
+        for letter in letters:
+            flags |= _FLAGS[letter]
+        self._descriptors[handle] = self._api.open(self._at(path), flags, 0o644)
+
+
+def errno_name(error: OSError) -> str:
+    """Name the errno of ``error``, or write out its number if it has no name."""
+    return errno.errorcode.get(error.errno or 0, str(error.errno))
+
+
+def run_length(content: bytes) -> str:
+    """Write ``content`` as runs of equal bytes: ``B4096,0100`` is 4096 times B, then 100 zeros.
+
+    ``?`` stands for a byte that is not printable, and ``empty`` for no bytes.
+    """
+    return ",".join(f"{_symbol(k)}{len(list(run))}" for k, run in groupby(content)) or "empty"
+
+
+def grouped(entries: Iterable[tuple[str, int, str | None]]) -> dict[str, str]:
+    """Return the outcome of ``entries``: path, inode number, text (None for a directory).
+
+    A further name of an inode is ``=`` and the first of its names.
+    """
+    names: dict[int, str] = {}
+    outcome: dict[str, str] = {}
+    for path, inode, text in sorted(entries, key=lambda entry: entry[0]):
+        first = names.setdefault(inode, path)
+        if text is None:
+            outcome[path] = DIRECTORY
+        else:
+            outcome[path] = text if first == path else f"={first}"
+    return outcome
+
+
+def _content(letter: str, length: int) -> bytes:
+    return letter.encode() * length
+
+
+def _symbol(byte: int) -> str:
+    if byte == 0:
+        return "0"
+    letter = chr(byte)
+    return letter if 32 < byte < 127 and letter != "0" else "?"

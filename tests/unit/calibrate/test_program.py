@@ -1,0 +1,92 @@
+"""Programs of a calibration: the same calls on ``os`` and on a simulated disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from powercut.calibrate.program import Call, Caller, grouped, run_length
+from sim.disk.calls.process import Process
+from sim.disk.disk import Disk
+
+PROGRAM: list[Call] = [
+    ["mkdir", "d"],
+    ["creat", "g"],
+    ["write", "f", 2, 3, "B"],
+    ["append", "f", 4, "C"],
+    ["otrunc", "d/f", 5, "D"],
+    ["trunc", "d/f", 2],
+    ["falloc", "d/f", 0, 7],
+    ["fsync", "f"],
+    ["fdatasync", "d"],
+    ["sync"],
+    ["bg", "commit"],
+    ["rename", "g", "h"],
+    ["link", "f", "e"],
+    ["symlink", "f", "l"],
+    ["open", "h1", "i", "c"],
+    ["hwrite", "h1", 0, 3, "E"],
+    ["htrunc", "h1", 2],
+    ["hfsync", "h1"],
+    ["hfdatasync", "h1"],
+    ["hclose", "h1"],
+    ["mkdir", "s"],
+    ["rmdir", "s"],
+    ["unlink", "h"],
+]
+REFUSED: list[tuple[Call, str]] = [
+    (["mkdir", "d"], "EEXIST"),
+    (["append", "no", 1, "Z"], "ENOENT"),
+    (["unlink", "d"], "EISDIR"),
+    (["rmdir", "d"], "ENOTEMPTY"),
+    (["hwrite", "h9", 0, 1, "Z"], "EBADF"),
+    (["hclose", "h1"], "EBADF"),
+]
+OUTCOME = {
+    "d": "dir",
+    "d/f": "D2,05",
+    "e": "02,B3,C4",
+    "f": "=e",
+    "i": "E2",
+    "l": "->f",
+}
+
+
+def _entry(api: object, root: str, path: str) -> tuple[str, int, str | None]:
+    assert api is os or isinstance(api, Process)
+    full = f"{root}/{path}"
+    status = api.lstat(full)
+    if api is not os:
+        assert isinstance(api, Process)
+        with api.open_file(full, "rb") as file:
+            return path, status.st_ino, run_length(file.read())
+    return path, status.st_ino, run_length(Path(full).read_bytes())
+
+
+def test_program_has_the_same_results_on_a_directory_and_on_a_simulated_disk(
+    tmp_path: Path,
+) -> None:
+    process = Process(Disk())
+    for caller in (Caller(os, lambda p: f"{tmp_path}/{p}"), Caller(process, lambda p: f"/{p}")):
+        assert [caller.do(call) for call in PROGRAM] == [None] * len(PROGRAM)
+        assert [caller.do(call) for call, _ in REFUSED] == [name for _, name in REFUSED]
+    files = [path for path, text in OUTCOME.items() if text not in {"dir", "->f"}]
+    for api, root in ((os, str(tmp_path)), (process, "")):
+        entries = [_entry(api, root, path) for path in files]
+        assert grouped([*entries, ("d", -1, None), ("l", -2, "->f")]) == OUTCOME
+
+
+def test_call_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="no such call"):
+        Caller(os, str).do(["explode", "f"])
+
+
+@pytest.mark.parametrize(
+    ("content", "runs"),
+    [(b"", "empty"), (b"BBB\0\0C", "B3,02,C1"), (b"0", "?1"), (b" \x80", "?1,?1")],
+    ids=["empty", "runs", "digit-zero", "not-printable"],
+)
+def test_content_is_written_as_runs(content: bytes, runs: str) -> None:
+    assert run_length(content) == runs
