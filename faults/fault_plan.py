@@ -32,37 +32,14 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import ClassVar, Final, TypeAlias, TypeVar
 
+from faults.call_kind import ALL_CALLS, CALLS_FAILING_WITH, ERRNOS, MUTATING, CallKind
 from sim.disk.cache.operation import SyncFailure
 from sim.errors import HarnessError
 
-
-class CallKind(StrEnum):
-    """The calls that a rule matches; ``change`` is every mutating operation, fsync included."""
-
-    CREATE = "create"
-    WRITE = "write"
-    RESIZE = "resize"
-    LINK = "link"
-    UNLINK = "unlink"
-    RENAME = "rename"
-    ATTRIBUTES = "attributes"
-    FSYNC = "fsync"
-    CHANGE = "change"
-    READ = "read"
-    OPEN = "open"
-    CLOSE = "close"
-    CLOCK = "clock"
-
-
-_ALL: Final = frozenset(CallKind)
-_MUTATING: Final = _ALL - {CallKind.READ, CallKind.OPEN, CallKind.CLOSE, CallKind.CLOCK}
-_ERRNOS: Final = {
-    name: getattr(errno, name) for name in ("EIO", "ENOSPC", "EINTR", "EROFS", "EMFILE")
-}
 _SIZES: Final = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 _DURATIONS_NS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
@@ -73,7 +50,7 @@ _DURATIONS_NS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 
 class NthCall:
     """Strike at matching call ``first``, counted from 1; with ``onwards`` at all later ones too."""
 
-    fits: ClassVar = _ALL
+    fits: ClassVar = ALL_CALLS
     first: int = 1
     onwards: bool = False
 
@@ -100,7 +77,7 @@ class AfterGrowth:
 class FromOperation:
     """Strike at every matching operation of a lifetime from number ``operation`` on."""
 
-    fits: ClassVar = _MUTATING
+    fits: ClassVar = MUTATING
     operation: int
 
     def __str__(self) -> str:
@@ -129,12 +106,16 @@ ALWAYS: Final = NthCall(1, onwards=True)
 class Refuse:
     """Fail the call with ``errno``; it changes nothing."""
 
-    fits: ClassVar = _ALL - {CallKind.CLOCK}
     errno: int
 
     def __post_init__(self) -> None:
-        if self.errno not in _ERRNOS.values():
-            raise HarnessError(f"errno={self.errno} is none of {', '.join(_ERRNOS)}")
+        if self.errno not in ERRNOS.values():
+            raise HarnessError(f"errno={self.errno} is none of {', '.join(ERRNOS)}")
+
+    @property
+    def fits(self) -> frozenset[CallKind]:
+        """The calls that can fail with this errno."""
+        return CALLS_FAILING_WITH[self.errno]
 
     def __str__(self) -> str:
         return errno.errorcode[self.errno]
@@ -201,6 +182,15 @@ class StepBack:
 
 Effect: TypeAlias = "Refuse | FailSync | ShortTransfer | Rot | Misdirect | StepBack"
 
+_EXAMPLES: Final[tuple[Effect, ...]] = (
+    *(Refuse(number) for number in ERRNOS.values()),
+    *(FailSync(policy) for policy in SyncFailure),
+    ShortTransfer(10),
+    Rot(4),
+    Misdirect(4),
+    StepBack(90_000_000_000),
+)
+
 
 # -- rule and plan --------------------------------------------------------------------------
 
@@ -247,7 +237,7 @@ class FaultRule:
 
     def matches(self, calls: CallKind, path: str) -> bool:
         """Return whether the rule counts a call of this kind on ``path``."""
-        kind = calls is self.calls or (self.calls is CallKind.CHANGE and calls in _MUTATING)
+        kind = calls is self.calls or (self.calls is CallKind.CHANGE and calls in MUTATING)
         return kind and (self.glob == "*" or fnmatchcase(path, self.glob))
 
     def switched(self, *, on: bool) -> FaultRule:
@@ -284,8 +274,15 @@ def _complaints(
             not glob or ";" in glob or glob.split() != [glob],
             f"glob {glob!r} has a space or a ';' in it, or nothing; write '?' for those",
         ),
-        (calls not in effect.fits, f"effect '{effect}' fits {_listed(effect.fits)}"),
+        (
+            calls in {CallKind.FSYNC, CallKind.CHANGE} and str(effect) == "EIO",
+            "a failed fsync needs a policy, such as EIO:ext4",
+        ),
         (calls not in condition.fits, f"condition '{condition}' fits {_listed(condition.fits)}"),
+        (
+            calls not in effect.fits,
+            f"effect '{effect}' fits {_listed(effect.fits)}; {calls} takes {_effects_of(calls)}",
+        ),
         (
             calls is CallKind.CLOCK and glob != "*",
             "the clock has no path, so its glob is '*'",
@@ -293,10 +290,6 @@ def _complaints(
         (
             isinstance(condition, AfterGrowth) and str(effect) != "ENOSPC",
             f"condition '{condition}' fits the effect ENOSPC",
-        ),
-        (
-            calls in {CallKind.FSYNC, CallKind.CHANGE} and str(effect) == "EIO",
-            "a failed fsync needs a policy, such as EIO:ext4",
         ),
         (
             isinstance(effect, Rot) and condition != ALWAYS,
@@ -335,8 +328,8 @@ def _condition(pieces: list[str]) -> Condition:
 def _effect(word: str) -> Effect:
     name, colon, value = word.partition(":")
     match name:
-        case _ if name in _ERRNOS and not colon:
-            return Refuse(_ERRNOS[name])
+        case _ if name in ERRNOS and not colon:
+            return Refuse(ERRNOS[name])
         case "EIO":
             return FailSync(_member(SyncFailure, value, "fsync failure policy"))
         case "short":
@@ -348,7 +341,7 @@ def _effect(word: str) -> Effect:
         case "back":
             return StepBack(_amount(value, _DURATIONS_NS, "duration"))
     raise HarnessError(
-        f"{word!r} in a fault rule is no effect; write {', '.join(_ERRNOS)}, EIO:policy, "
+        f"{word!r} in a fault rule is no effect; write {', '.join(ERRNOS)}, EIO:policy, "
         "short:10B, rot:4, misdirected:4 or back:90s"
     )
 
@@ -384,6 +377,12 @@ def _printed(amount: int, units: dict[str, int]) -> str:
     """Write an amount in its largest unit without a remainder: ``40KiB``, ``1500us``."""
     unit = next(unit for unit, factor in units.items() if amount % factor == 0)
     return f"{amount // units[unit]}{unit}"
+
+
+@cache
+def _effects_of(calls: CallKind) -> str:
+    """List an example of each effect that fits ``calls``."""
+    return ", ".join(str(effect) for effect in _EXAMPLES if calls in effect.fits)
 
 
 def _listed(calls: frozenset[CallKind]) -> str:

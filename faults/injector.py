@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from faults.call_kind import CallKind
 from faults.fault_plan import (
     AfterGrowth,
-    CallKind,
     FailSync,
     FaultPlan,
     FaultRule,

@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from faults.fault_plan import CallKind, FaultRule, Misdirect, Rot
+from faults.call_kind import CallKind
+from faults.fault_plan import FaultRule, Misdirect, Rot
 from faults.injectors.rule_injector import RuleInjector
 from sim.disk.cache.inode import SECTOR_BYTES
 from sim.disk.cache.operation import Operation, Resize, Write

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 
-from faults.fault_plan import CallKind, FailSync, FaultRule, Refuse, ShortTransfer
+from faults.call_kind import CallKind
+from faults.fault_plan import FailSync, FaultRule, Refuse, ShortTransfer
 from faults.injectors.rule_injector import RuleInjector
 from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
 

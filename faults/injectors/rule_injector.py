@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
+from faults.call_kind import CallKind
 from faults.fault_plan import (
     AboveDescriptors,
     AfterGrowth,
-    CallKind,
     FaultRule,
     FromOperation,
     NthCall,

@@ -14,7 +14,8 @@ from __future__ import annotations
 import errno
 import os
 
-from faults.fault_plan import AfterGrowth, CallKind, FaultRule
+from faults.call_kind import CallKind
+from faults.fault_plan import AfterGrowth, FaultRule
 from faults.injectors.rule_injector import RuleInjector
 from sim.disk.cache.operation import Operation, Rename, Resize, Sync, Unlink, Write
 from sim.disk.disk import Disk

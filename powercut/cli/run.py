@@ -170,6 +170,9 @@ def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
         profile = _profile_named(name or "default")
         tags = dict.fromkeys(named)
         targets = [registry.target(tag) for tag in tags] if named else registry.all_targets()
+        if faults and all(target.crash_free for target in targets):
+            free = ", ".join(target.tag for target in targets)
+            raise HarnessError(f"--faults {faults!r} reaches no target: {free} is never faulted")
     examples = given["examples"] or (profile.examples if name else None)
     seconds = given["seconds"] or (None if examples else config.seconds or _SECONDS)
     seed = config.seed if given["seed"] is None else given["seed"]

@@ -145,6 +145,7 @@ class TargetEntry:
     ``reference`` is ``module:object``, a callable that returns a new ``Target``. ``marks`` are
     those that a campaign under ``posix`` can reach; a campaign of a minute may miss the
     ``rare`` ones. ``turn`` is the number of steps the target gets in each turn of a campaign.
+    A ``crash_free`` target is given no faults.
     """
 
     tag: str
@@ -152,6 +153,7 @@ class TargetEntry:
     marks: tuple[str, ...] = ()
     turn: int = 300
     rare: tuple[str, ...] = ()
+    crash_free: bool = False
 
     @classmethod
     def of(cls, tag: str, reference: str) -> TargetEntry:
@@ -167,6 +169,7 @@ class TargetEntry:
             tuple(target.expected_marks),
             target.turn_steps,
             tuple(target.rare_marks),
+            target.crash_free,
         )
 
     def make_target(self) -> AnyTarget:

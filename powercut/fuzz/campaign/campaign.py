@@ -36,8 +36,9 @@ class Plan:
     ``examples`` is the largest number of runs of each target; ``deadline`` is a
     ``time.monotonic()``, in seconds. At least one of them is given. ``steps`` is the number of
     steps of each run; if they are ``various``, of most runs, while some have fewer and some
-    many more. ``faults`` is a fault plan in printed form, in force when each run begins.
-    ``reduction_seconds`` before the deadline, runs end if there is a failure to reduce.
+    many more. ``faults`` is a fault plan in printed form, in force when each run begins, except
+    those of crash-free targets. ``reduction_seconds`` before the deadline, runs end if there is
+    a failure to reduce.
     """
 
     targets: tuple[TargetEntry, ...]
@@ -54,7 +55,8 @@ class Plan:
         """Return run ``number`` of ``target``, from 0, or its first ``at_most`` steps."""
         seed = xxh3_64(f"{self.seed} {target.tag} {number}".encode()).intdigest()
         return SeededRun(
-            _make_target(target), self.model, seed, self.steps, self.faults,
+            _make_target(target), self.model, seed, self.steps,
+            "" if target.crash_free else self.faults,
             swarm=True, various=self.various, at_most=at_most,
         )  # fmt: skip
 
@@ -176,7 +178,7 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
     score.tally.schedules.add(schedule_of(steps))
     if run.failure is not None:
         score.failed += 1
-        score.fail(run.log.failure_kind, Failing(len(steps) - bool(plan.faults), number))
+        score.fail(run.log.failure_kind, Failing(len(steps) - bool(seeded.faults), number))
 
 
 def schedule_of(steps: Sequence[RecordedStep]) -> str:

@@ -203,6 +203,19 @@ def test_fault_plan_is_on_when_each_run_begins() -> None:
     assert found["faults"] > 0
 
 
+def test_fault_plan_is_not_on_for_a_crash_free_target() -> None:
+    found = json_of(
+        powercut(
+            "run", "lifecycle", "atomic-file", *ALONE, "--examples", "1", "--steps", "1",
+            "--faults", "write * #1+ ENOSPC", "--json", "-",
+        )
+    )  # fmt: skip
+    assert found["verdict"] == "clean"
+    assert {tag: counts["steps"] for tag, counts in found["targets"].items()} == {
+        "lifecycle": 1, "atomic-file": 2,
+    }  # fmt: skip
+
+
 @pytest.mark.usefixtures("planted")
 def test_failure_is_reduced_reported_and_written() -> None:
     result = powercut("run", "atomic-file", *FAILING, *ALONE, "--json", "out.json")

@@ -80,6 +80,20 @@ def test_malformed_fault_plan_names_the_piece_that_is_wrong() -> None:
     assert "'EWHAT'" in refused("run", "--faults", "write * #1 EWHAT")
 
 
+def test_fault_that_its_call_cannot_have_is_refused_with_those_that_it_can() -> None:
+    assert refused("run", "--faults", "unlink * #1 ENOSPC") == (
+        "fault rule 'unlink * #1 ENOSPC': effect 'ENOSPC' fits create, write, resize, link, "
+        "rename, fsync, close; unlink takes EIO, EROFS"
+    )
+
+
+def test_fault_plan_for_targets_without_faults_is_refused() -> None:
+    lifecycle = "crash_tests.targets.lifecycle:lifecycle"
+    assert refused("run", lifecycle, "--faults", "write * #1 EIO").startswith(
+        "--faults 'write * #1 EIO' reaches no target: "
+    )
+
+
 def test_root_that_is_a_file_is_refused_before_the_campaign() -> None:
     Path("root").write_text("a file", encoding="ascii")
     assert refused("run", "--root", "root").startswith(

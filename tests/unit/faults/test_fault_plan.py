@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faults.call_kind import CallKind
 from faults.fault_plan import (
     ALWAYS,
     AboveDescriptors,
     AfterGrowth,
-    CallKind,
     Condition,
     Effect,
     FailSync,
@@ -55,20 +55,22 @@ _globs = st.one_of(
 _numbers = st.integers(1, 10_000)
 _nth = st.builds(NthCall, _numbers, st.booleans())
 _from = st.builds(FromOperation, _numbers)
-_refuse = st.sampled_from([errno.ENOSPC, errno.EINTR, errno.EROFS, errno.EMFILE]).map(Refuse)
+_erofs, _emfile = st.just(Refuse(errno.EROFS)), st.just(Refuse(errno.EMFILE))
+_full_or_interrupted = st.sampled_from([errno.ENOSPC, errno.EINTR]).map(Refuse)
 _eio, _enospc = st.just(Refuse(errno.EIO)), st.just(Refuse(errno.ENOSPC))
 _fail_sync = st.builds(FailSync, st.sampled_from(SyncFailure))
 _back = st.builds(StepBack, st.integers(0, 1 << 60))
 _growth = st.builds(AfterGrowth, st.integers(0, 1 << 32))
 _any_rule = st.one_of(
-    _rules([*MUTATING], _refuse, st.one_of(_nth, _from), _globs),
+    _rules([*MUTATING], _erofs, st.one_of(_nth, _from), _globs),
+    _rules(["write", "create"], _full_or_interrupted, st.one_of(_nth, _from), _globs),
     _rules(["read", "write"], _eio, _nth, _globs),
     _rules(["fsync"], _fail_sync, st.one_of(_nth, _from), _globs),
     _rules(["write", "fsync", "close"], _enospc, _growth, _globs),
     _rules(["read", "write"], st.builds(ShortTransfer, _numbers), _nth, _globs),
     _rules(["read"], st.builds(Rot, st.integers(0, 99)), st.just(ALWAYS), _globs),
     _rules(["write"], st.builds(Misdirect, _numbers), _nth, _globs),
-    _rules(["open"], _refuse, st.builds(AboveDescriptors, _numbers), _globs),
+    _rules(["open"], _emfile, st.builds(AboveDescriptors, _numbers), _globs),
     _rules(["clock"], _back, st.builds(NthCall, _numbers), st.just("*")),
 )
 _plans = st.lists(_any_rule, max_size=4).map(lambda rules: FaultPlan(tuple(rules)))
@@ -171,6 +173,56 @@ def test_a_malformed_plan_is_one_sentence_naming_the_piece(text: str, complaint:
 def test_a_glob_that_would_not_parse_back_is_refused(glob: str) -> None:
     with pytest.raises(HarnessError, match="has a space or a ';' in it, or nothing"):
         rule("read", glob, Refuse(errno.EIO))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "write * EMFILE",
+            (
+                "effect 'EMFILE' fits open; write takes EIO, ENOSPC, EINTR, EROFS, short:10B, "
+                "misdirected:4"
+            ),
+        ),
+        (
+            "fsync * EMFILE",
+            (
+                "effect 'EMFILE' fits open; fsync takes ENOSPC, EINTR, EROFS, EIO:ext4, EIO:xfs, "
+                "EIO:ext4-journal, EIO:btrfs, EIO:lying"
+            ),
+        ),
+        (
+            "rename * EINTR",
+            (
+                "effect 'EINTR' fits create, write, resize, fsync, read, open, close; rename takes "
+                "EIO, ENOSPC, EROFS"
+            ),
+        ),
+        (
+            "read * EROFS",
+            (
+                "effect 'EROFS' fits create, write, resize, link, unlink, rename, attributes, "
+                "fsync, change; read takes EIO, EINTR, short:10B, rot:4"
+            ),
+        ),
+        ("clock * #1 short:1B", "effect 'short:1B' fits write, read; clock takes back:90s"),
+    ],
+)
+def test_fault_that_no_such_call_can_have_is_refused_with_those_that_it_can(
+    text: str, complaint: str
+) -> None:
+    with pytest.raises(HarnessError) as raised:
+        FaultPlan.parse(text)
+    assert str(raised.value) == f"fault rule '{text}': {complaint}"
+
+
+def test_every_call_can_fail_in_some_way() -> None:
+    for calls in ALL:
+        effect = "back:1s" if calls is CallKind.CLOCK else "EMFILE" if calls == "open" else "EROFS"
+        if calls in {CallKind.READ, CallKind.CLOSE}:
+            effect = "EINTR"
+        FaultRule.parse(f"{calls} * #1 {effect}")
 
 
 def test_a_call_counts_from_one() -> None:
