@@ -21,12 +21,12 @@ from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
 from powercut.explorer.limits import Limits
+from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
 from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import DirectoryOrder, PersistenceModel
 from sim.disk.crash.state_space import State, StateSpace
-from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 
@@ -54,8 +54,13 @@ class CrashImage(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Crash points after operation ``number``, in the lifetime that follows ``before``."""
+    """Crash points after operation ``number`` of ``disk``, in the lifetime that follows ``before``.
 
+    ``cache`` is the page cache at that operation.
+    """
+
+    disk: Disk
+    cache: PageCache
     number: int
     before: tuple[CrashPoint, ...]
     entries: int
@@ -91,6 +96,7 @@ class Journals:
         history entries when the workload was crashed.
         """
         unsynced = Unsynced(disk.model, disk.image.platter, disk.image.unsynced)
+        cache = PageCache(disk.image.cached)
         reached = 0
         for number in range(len(disk.journal) + 1):
             since = 0
@@ -99,34 +105,35 @@ class Journals:
                 since = len(unsynced.micros)
                 if not before:
                     entries = self._history.entries_by(number, returned=False)
-                point = _Point(number, before, entries)
-                yield from self._kills_during(disk, unsynced, operation, point)
+                point = _Point(disk, cache, number, before, entries)
+                yield from self._kills_during(unsynced, operation, point)
                 unsynced.advance(operation, number)
+                cache.advance(operation, unsynced)
                 if _may_add(operation, disk.model):
                     since = 0
-                if since < len(unsynced.micros) or entries != reached:
-                    yield from self._crashes_at(disk, unsynced, point, since)
+                changed = since < len(unsynced.micros) or isinstance(operation, FailedSync)
+                if changed or entries != reached:
+                    yield from self._crashes_at(unsynced, point, since)
                     reached = entries
             if not before:
                 entries = self._history.entries_by(number, returned=True)
             if entries != reached or not number:
-                yield from self._crashes_at(disk, unsynced, _Point(number, before, entries), 0)
+                point = _Point(disk, cache, number, before, entries)
+                yield from self._crashes_at(unsynced, point, 0)
                 reached = entries
 
-    def _crashes_at(
-        self, disk: Disk, unsynced: Unsynced, point: _Point, since: int
-    ) -> Iterator[CrashImage]:
+    def _crashes_at(self, unsynced: Unsynced, point: _Point, since: int) -> Iterator[CrashImage]:
         """Yield the kill and the power cuts right after an operation."""
         phase = Phase.AFTER if point.number else Phase.BEFORE
         operation = max(point.number, 1)
         depth = len(point.before) + 1
         space = StateSpace(unsynced)
-        killed, key = self._killed(unsynced, disk.next_inode, space, point.number)
+        killed, key = self._killed(unsynced, point.cache, point)
         yield point.crash(killed, key, CrashPoint(operation, phase, CrashKind.KILL))
         for inodes, state_key, survivors in self._states(space, since):
             self.built += 1
             if self._is_new((point.entries, state_key), depth):
-                image = Image.of_platter(inodes, disk.next_inode)
+                image = Image.of_platter(inodes, point.disk.next_inode)
                 crash = CrashPoint(operation, phase, CrashKind.POWER_CUT, survivors)
                 yield point.crash(image, (state_key,), crash)
 
@@ -146,29 +153,28 @@ class Journals:
             yield space.state_of(survivors)
 
     def _kills_during(
-        self, disk: Disk, unsynced: Unsynced, operation: Operation, point: _Point
+        self, unsynced: Unsynced, operation: Operation, point: _Point
     ) -> Iterator[CrashImage]:
         """Yield the kills that interrupt a long write between two of its pages."""
         if not isinstance(operation, Write):
             return
         for kept in page_prefixes(operation):
-            partial = Unsynced(disk.model, unsynced.platter, unsynced.micros)
-            partial.advance(operation._replace(data=operation.data[:kept]), point.number)
-            space = StateSpace(partial)
-            image, key = self._killed(partial, disk.next_inode, space, point.number)
+            part = operation._replace(data=operation.data[:kept])
+            partial = Unsynced(unsynced.model, unsynced.platter, unsynced.micros)
+            partial.advance(part, point.number)
+            cache = point.cache.copy()
+            cache.advance(part, partial)
+            image, key = self._killed(partial, cache, point)
             crash = CrashPoint(point.number, Phase.DURING, CrashKind.KILL, kept=kept)
             yield point.crash(image, key, crash)
 
-    def _killed(
-        self, unsynced: Unsynced, next_inode: int, space: StateSpace, operations: int
-    ) -> tuple[Image, Key]:
-        state = space.state_of(SurvivorSet())
-        carried = unsynced.carried_over(operations)
-        image = Image(unsynced.platter, carried, state.inodes, next_inode)
+    def _killed(self, unsynced: Unsynced, cache: PageCache, point: _Point) -> tuple[Image, Key]:
+        carried = unsynced.carried_over(point.number)
+        image = Image(unsynced.platter, carried, cache.inodes, point.disk.next_inode)
         # Two kills may leave the same page cache and different unsynced operations: a file
         # that was changed and changed back. Only a second crash distinguishes them.
-        beneath = (space.base_key, carried) if self._limits.nested else ()
-        return image, (state.key, beneath)
+        beneath = (unsynced.key, carried) if self._limits.nested else ()
+        return image, (cache.key, beneath)
 
 
 def _may_add(operation: Operation, model: PersistenceModel) -> bool:

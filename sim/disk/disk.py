@@ -217,19 +217,12 @@ class Disk:
         self._record(operation)
         operation.apply(self.cache)
         if isinstance(operation, FailedSync):
-            self._drop_pages(operation)
+            self.unsynced().drop_pages(operation, self.cache)
         if interposer is not None:
             interposer.after(operation, self.operations)
         return operation
 
     # -- fsync that fails --------------------------------------------------------------
-
-    def _drop_pages(self, failed: FailedSync) -> None:
-        """Reduce a file in the page cache to its content on the platter, under btrfs."""
-        if failed.policy is SyncFailure.BTRFS:
-            left = self.power_cut(SurvivorSet()).platter[failed.inode]
-            inode = self.cache.own(failed.inode)
-            inode.blocks, inode.size = left.blocks, left.size
 
     def _report_failure(self, failed: FailedSync) -> None:
         """Raise the error of a failed barrier now, at the next barrier, or not at all."""

@@ -122,6 +122,16 @@ class Unsynced:
             return
         self._keep([micro for micro in self.micros if not _is_forgotten(micro, failed.inode)])
 
+    def drop_pages(self, failed: FailedSync, cache: InodeTable) -> None:
+        """Reduce a file in the page cache to its content on the platter, under btrfs.
+
+        The failed barrier must have been read.
+        """
+        if failed.policy is SyncFailure.BTRFS:
+            left = self._survived(SurvivorSet())[failed.inode]
+            inode = cache.own(failed.inode)
+            inode.blocks, inode.size, inode.content_key = left.blocks, left.size, None
+
     def _keep(self, kept: list[MicroOperation]) -> None:
         self._ordering = Ordering(self.model)
         for micro in kept:

@@ -14,8 +14,10 @@ from faults.injector import FaultInjector
 from oracles.history import History, Known
 from oracles.violation import LostAck, UnreadableAfterCrash, Violation
 from powercut.explorer.explore import explore, explore_models
+from powercut.explorer.journals import Journals
 from powercut.explorer.limits import Limits
 from powercut.explorer.verdicts import Exploration
+from sim.disk.cache.operation import Operation, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
@@ -111,6 +113,47 @@ def test_states_are_built_anew_after_a_failed_barrier() -> None:
         return explore(workload, _accept, "ext4-ordered").built
 
     assert built("fsync * #1 EIO:ext4") > built("fsync * #1 EINTR")
+
+
+class FilesAfterEachOperation:
+    """Fails the first fsync of ``/f``; ``seen`` has the files after each operation, from 1."""
+
+    def __init__(self, disk: Disk, policy: SyncFailure) -> None:
+        self.seen = [disk.snapshot().files()]
+        self._disk = disk
+        self._faults = FaultInjector(FaultPlan.parse(f"fsync /f #1 EIO:{policy}"))
+        self.before = self._faults.before
+        self.reading = self._faults.reading
+
+    def after(self, operation: Operation, number: int) -> None:
+        self._faults.after(operation, number)
+        self.seen.append(self._disk.snapshot().files())
+
+
+@pytest.mark.parametrize("policy", SyncFailure)
+def test_kill_leaves_the_page_cache_also_after_a_failed_barrier(policy: SyncFailure) -> None:
+    disk = Disk()
+    process, history = Process(disk), History(lambda: disk.operations)
+    watching = disk.interposer = FilesAfterEachOperation(disk, policy)
+    _write(process, "/f", b"old")
+    process.sync()
+    _write(process, "/f", b"NEW")
+    with suppress(OSError):
+        _sync(process, "/f")
+    _write(process, "/g", b"x")
+    _write(process, "/f", b"y" * 5000)
+
+    kept = watching.seen[-2]["/f"]
+    assert kept == (b"old" if policy is SyncFailure.BTRFS else b"NEW")
+    between = {**watching.seen[-2], "/f": b"y" * 4096}
+    journals = Journals(history, Limits(), lambda _key, _depth: True)
+    kills = [crash for crash in journals.crashes(disk) if crash.crashes[0].kind is CrashKind.KILL]
+    # Only the barrier that made everything durable is no crash point: it changes nothing else.
+    assert [kill.crashes[0].operation for kill in kills] == [1, 1, 2, 4, 5, 6, 7, 8, 8]
+    for kill in kills:
+        (point,) = kill.crashes
+        whole = watching.seen[0 if point.phase is Phase.BEFORE else point.operation]
+        assert kill.image.files() == (between if point.phase is Phase.DURING else whole)
 
 
 def _without_directory_sync(disk: Process, ack: History) -> None:
