@@ -1,4 +1,8 @@
-"""Every mutant is found within the budget of the gate, by its own properties, in a short story."""
+"""Every known bug is found within the budget of the gate, by its own properties, in a short story.
+
+The other mutants are not searched here: their reproducers are replayed
+(``tests/regressions``), and ``powercut mutants`` searches them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,10 @@ REDUCTION_SECONDS = 4.0
 GATE = settings.get_profile("ci")
 
 
-@pytest.mark.parametrize("tag", REGISTRY.config.mutants)
+KNOWN_BUGS = [tag for tag in REGISTRY.config.mutants if tag[0] == "R"]
+
+
+@pytest.mark.parametrize("tag", KNOWN_BUGS)
 def test_gate_finds_the_planted_bug_and_reduces_it(tag: str, tmp_path: Path) -> None:
     mutant = REGISTRY.mutant(tag)
     search = search_mutant(mutant, time.perf_counter, GATE, tmp_path, REDUCTION_SECONDS)
