@@ -115,9 +115,10 @@ class Registry:
         """
         reference = self._reference("mutant", self.config.mutants, name)
         with self._located("mutant", name):
-            target = MutantEntry(name, reference).mutant.target
-            if callable(target):
-                return MutantEntry(name, reference)
+            entry = MutantEntry(name, reference)
+            target = entry.mutant.target
+            if callable(target) or not target:
+                return entry
             of_target = self._reference("target", self.config.targets, target)
             return MutantEntry(name, reference, TargetEntry(target, of_target))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 import click
-from hypothesis import settings
 from rich.console import Console
 
 from powercut.cli.completion import complete_tags
@@ -18,21 +19,40 @@ from powercut.cli.usage import asked_by_user, must_take_json
 from powercut.fuzz.campaign.workers import cores, work
 from powercut.fuzz.hypothesis_settings import install_profiles
 from powercut.fuzz.mutant import MutantEntry
-from powercut.fuzz.mutant_search import MutantSearch, search_mutant
+from powercut.fuzz.mutant_search import MutantSearch, search_swarm
+from powercut.fuzz.planted_tests import run_tests
 from powercut.registry import Registry
 from powercut.report.mutants import mutants_table
+
+_SECONDS: Final = 60
 
 
 @click.command()
 @click.argument("tags", metavar="[MUTANT]...", nargs=-1, shell_complete=complete_tags("mutants"))
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=_SECONDS,
+    show_default=True,
+    metavar="S",
+    help="Search each mutant for this time.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of all choices; an equal seed finds a mutant in the same run.",
+)
 @json_option
-def command(tags: tuple[str, ...], json_out: str | None) -> None:
+def command(tags: tuple[str, ...], seconds: float, seed: int, json_out: str | None) -> None:
     """Plant every known bug in turn; show which were found, and how soon.
 
     MUTANT is a tag of [tool.powercut.mutants] or module:object: a correct system with one
-    known bug planted. Without one, all registered mutants are searched, each with the budget
-    of the profile ci. A bug that is not found, or only by an unrelated failure, is a blind
-    spot of the harness: then the exit code is 4.
+    known bug planted. Without one, all registered mutants are searched. A bug that is not
+    found, or only by an unrelated failure, is a blind spot of the harness: then the exit
+    code is 4. Of a bug that no campaign can reach, the tests that it names must fail.
     """
     with asked_by_user():
         registry = Registry.here()
@@ -40,7 +60,7 @@ def command(tags: tuple[str, ...], json_out: str | None) -> None:
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)
-    searches = _searched(console, entries)
+    searches = _searched(console, entries, seconds, seed)
     console.print(mutants_table(searches))
     missed = [search.tag for search in searches if not search.found]
     if missed:
@@ -50,16 +70,20 @@ def command(tags: tuple[str, ...], json_out: str | None) -> None:
     click.get_current_context().exit(ExitCode.GOAL_MISSED if missed else ExitCode.CLEAN)
 
 
-def _searched(console: Console, entries: Sequence[MutantEntry]) -> Sequence[MutantSearch]:
+def _searched(
+    console: Console, entries: Sequence[MutantEntry], seconds: float, seed: int
+) -> Sequence[MutantSearch]:
+    search = partial(search_alone, seconds=seconds, seed=seed)
     with busy(console, f"searching {len(entries)} mutants"):
         # Always in other processes: the settings of this one may differ.
-        found = {search.tag: search for search in work(search_alone, entries, max(2, cores()))}
+        found = {each.tag: each for each in work(search, entries, max(2, cores()))}
     return [found[entry.tag] for entry in entries]
 
 
-def search_alone(entry: MutantEntry) -> MutantSearch:
-    """Search one mutant with the budget of the gate, in a process that does nothing else."""
+def search_alone(entry: MutantEntry, seconds: float, seed: int) -> MutantSearch:
+    """Search one mutant, in a process that does nothing else."""
+    if entry.mutant.tests:
+        return run_tests(entry, time.perf_counter)
     with TemporaryDirectory() as folder:
         install_profiles(Path(folder))
-        gate = settings.get_profile("ci")
-        return search_mutant(entry, time.perf_counter, gate, Path(folder))
+        return search_swarm(entry, time.perf_counter, seconds, seed, Path(folder))

@@ -11,6 +11,9 @@ or fails for an unrelated reason, the harness is blind to bugs of that kind::
     )
 
 ``[tool.powercut.mutants]`` registers it, and ``powercut mutants`` searches all of them.
+
+A bug that no campaign can reach, such as a lock that is not taken, names the tests that must
+fail with it instead of a target and properties.
 """
 
 from __future__ import annotations
@@ -33,13 +36,16 @@ class Mutant:
     of a target, to whose program ``patches`` are applied; or a callable that returns a target
     with the bug already in it, such as a target constructed with a faulty part.
     ``properties`` are the violations that the bug causes, or the exceptions that leave the
-    system because of it. Any other failure does not count.
+    system because of it. Any other failure does not count. ``tests`` are ids of pytest, from
+    the folder of the project; each of these tests must fail with the bug. A mutant has either
+    a target or tests.
     """
 
     title: str
-    target: str | MakeTarget
-    properties: Sequence[type[Exception]]
+    target: str | MakeTarget = ""
+    properties: Sequence[type[Exception]] = ()
     patches: Sequence[SourcePatch] = ()
+    tests: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ class MutantEntry:
     """One mutant of the registry, as plain values that go to worker processes.
 
     ``reference`` is the ``module:object`` of the ``Mutant``. ``target`` is the registered
-    target that its source patches apply to, or None if the mutant makes its own.
+    target that its source patches apply to, or None if the mutant makes its own or has tests.
     """
 
     tag: str
@@ -60,8 +66,12 @@ class MutantEntry:
         mutant = load(self.reference)
         if not isinstance(mutant, Mutant):
             raise HarnessError(f"{self.reference} is {mutant!r} and must be a powercut.Mutant")
-        if not mutant.properties:
+        if bool(mutant.tests) == bool(mutant.target):
+            raise HarnessError(f"{self.reference} must have either a target or tests")
+        if mutant.target and not mutant.properties:
             raise HarnessError(f"{self.reference} names no property by which it may be found")
+        if mutant.tests and not mutant.patches:
+            raise HarnessError(f"{self.reference} has tests and no source patch")
         if mutant.patches and callable(mutant.target):
             raise HarnessError(
                 f"{self.reference} has source patches, and a target that was imported without "
@@ -75,15 +85,26 @@ class MutantEntry:
 
         Raises ``HarnessError`` in one sentence for a source patch that does not apply.
         """
-        mutant = self.mutant
         if self.target is None:
-            assert callable(mutant.target)
-            yield mutant.target
+            target = self.mutant.target
+            assert callable(target)
+            yield target
             return
-        module, _, _ = self.target.reference.partition(":")
+        with self.patched(self.target.reference):
+            yield self.target.make_target
+
+    @contextmanager
+    def patched(self, reference: str) -> Iterator[None]:
+        """Plant the bug until the context ends, for what is then imported of ``reference``.
+
+        The tests of the mutant are imported anew as well. Raises as ``planted``.
+        """
+        module, _, _ = reference.partition(":")
+        folders = [test.partition("/")[0] for test in self.mutant.tests]
+        packages = {module.partition(".")[0], *folders}
         with ExitStack() as stack:
             try:
-                stack.enter_context(patched(mutant.patches, [module.partition(".")[0]]))
+                stack.enter_context(patched(self.mutant.patches, packages))
             except HarnessError as mistake:
                 raise HarnessError(f"mutant {self.tag!r}: {mistake}") from mistake
-            yield self.target.make_target
+            yield

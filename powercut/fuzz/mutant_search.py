@@ -1,19 +1,31 @@
-"""The search for a mutant: a campaign of its target, and whether it found the planted bug."""
+"""The search for a mutant: a campaign of its target, and whether it found the planted bug.
+
+``search_mutant`` is the search of a test: examples of Hypothesis, the same every time.
+``search_swarm`` is that of the command: swarm runs from a seed, as ``powercut run`` does them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from hypothesis import settings
 
 from powercut.fuzz.action import Json
+from powercut.fuzz.campaign.campaign import seed_of
 from powercut.fuzz.drivers.hypothesis_driver import fuzz
+from powercut.fuzz.drivers.swarm import SeededRun
+from powercut.fuzz.memory import settled
 from powercut.fuzz.mutant import MutantEntry
-from powercut.fuzz.reduction import SECONDS
-from powercut.fuzz.reproducer import FAILURES
+from powercut.fuzz.profiles import PROFILES
+from powercut.fuzz.reduction import SECONDS, reduced
+from powercut.fuzz.reproducer import FAILURES, Finding, keep
 from powercut.fuzz.story import story
+from powercut.fuzz.target import MakeTarget
+from powercut.fuzz.target_run import TargetRun
+from sim.disk.crash.persistence import POSIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +77,66 @@ def search_mutant(
     reduced for ``reduction_seconds`` of processor time, and its reproducer is written to
     ``folder``. Raises ``HarnessError`` for a mutant that cannot be planted.
     """
-    mutant, start = entry.mutant, clock()
+    start = clock()
     with entry.planted() as make_target:
         campaign = fuzz(
             make_target, budget=budget, folder=folder, reduction_seconds=reduction_seconds
         )
-    expected = tuple(failure.__name__ for failure in mutant.properties)
     if not campaign.findings:
-        return MutantSearch(entry.tag, mutant.title, expected, campaign.tally.runs, clock() - start)
-    finding = campaign.findings[0]
+        return _result(entry, campaign.tally.runs, clock() - start)
+    return _result(entry, campaign.runs_to_failure, clock() - start, campaign.findings[0])
+
+
+def search_swarm(
+    entry: MutantEntry,
+    clock: Callable[[], float],
+    seconds: float,
+    seed: int = 0,
+    folder: Path = FAILURES,
+    reduction_seconds: float = SECONDS,
+) -> MutantSearch:
+    """Do swarm runs of the target with the bug planted in it, until one fails.
+
+    They end after ``seconds`` of ``clock``. The failure is reduced and written as by
+    ``search_mutant``; ``seconds`` of the result leave that out. Raises ``HarnessError`` for a
+    mutant that cannot be planted.
+    """
+    start = clock()
+    with entry.planted() as make_target, settled():
+        tag = entry.target.tag if entry.target is not None else entry.tag
+        runs, failed = _until_failure(make_target, tag, seed, lambda: clock() - start >= seconds)
+        taken = clock() - start
+        if failed is None:
+            return _result(entry, runs, taken)
+        return _result(entry, runs, taken, keep(reduced(failed, reduction_seconds), folder))
+
+
+def _until_failure(
+    make_target: MakeTarget, tag: str, seed: int, is_over: Callable[[], bool]
+) -> tuple[int, TargetRun | None]:
+    """Return the number of runs up to the first one that failed, and that run, if there is one."""
+    steps = PROFILES["default"].steps
+    for number in count():
+        seeded = SeededRun(
+            make_target, POSIX, seed_of(seed, tag, number), steps, swarm=True, various=True
+        )
+        run = seeded.run(is_over)
+        if run.failure is not None:
+            return number + 1, run
+        if is_over():
+            return number + 1, None
+    raise AssertionError("runs end with a failure or the budget")
+
+
+def _result(
+    entry: MutantEntry, examples: int, seconds: float, finding: Finding | None = None
+) -> MutantSearch:
+    mutant = entry.mutant
+    expected = tuple(failure.__name__ for failure in mutant.properties)
+    if finding is None:
+        return MutantSearch(entry.tag, mutant.title, expected, examples, seconds)
+    log = finding.run.log
     return MutantSearch(
-        entry.tag,
-        mutant.title,
-        expected,
-        campaign.runs_to_failure,
-        clock() - start,
-        finding.run.log.broken,
-        len(finding.run.log.steps),
+        entry.tag, mutant.title, expected, examples, seconds, log.broken, len(log.steps),
         story(finding),
-    )
+    )  # fmt: skip

@@ -53,7 +53,7 @@ class Plan:
 
     def run(self, target: TargetEntry, number: int, at_most: int | None = None) -> SeededRun:
         """Return run ``number`` of ``target``, from 0, or its first ``at_most`` steps."""
-        seed = xxh3_64(f"{self.seed} {target.tag} {number}".encode()).intdigest()
+        seed = seed_of(self.seed, target.tag, number)
         return SeededRun(
             _make_target(target), self.model, seed, self.steps,
             "" if target.crash_free else self.faults,
@@ -70,6 +70,11 @@ class Plan:
     def is_over(self) -> bool:
         """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
+
+
+def seed_of(seed: int, tag: str, number: int) -> int:
+    """Return the seed of run ``number`` of the target ``tag`` in the campaign of ``seed``."""
+    return xxh3_64(f"{seed} {tag} {number}".encode()).intdigest()
 
 
 @cache
