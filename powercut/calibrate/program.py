@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Final, Protocol, TypeAlias
 
 Call: TypeAlias = Sequence[str | int]
@@ -28,6 +28,7 @@ Outcome: TypeAlias = Mapping[str, str]
 
 DIRECTORY: Final = "dir"
 
+_RUN: Final = re.compile(rb"(.)\1*", re.DOTALL)
 _FLAGS: Final = {"c": os.O_CREAT, "t": os.O_TRUNC, "a": os.O_APPEND}
 
 
@@ -168,7 +169,8 @@ def run_length(content: bytes) -> str:
 
     ``?`` stands for a byte that is not printable, and ``empty`` for no bytes.
     """
-    return ",".join(f"{_symbol(k)}{len(list(run))}" for k, run in groupby(content)) or "empty"
+    runs = (run.group() for run in _RUN.finditer(content))
+    return ",".join(f"{_symbol(run[0])}{len(run)}" for run in runs) or "empty"
 
 
 def grouped(entries: Iterable[tuple[str, int, str | None]]) -> dict[str, str]:

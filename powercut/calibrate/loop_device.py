@@ -1,0 +1,73 @@
+"""A loop device over an image file, through ``/dev/loop-control``. Needs Linux 5.8.
+
+The kernel detaches the device by itself when its last user has gone, because it is attached with
+``LO_FLAGS_AUTOCLEAR``: also when this process is killed.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_CONFIGURE: Final = 0x4C0A
+_GET_FREE: Final = 0x4C82
+_AUTOCLEAR: Final = 4
+_DIRECT_IO: Final = 16
+_CONFIG: Final = struct.Struct("=II 5Q4I64s64s32s2Q 64x")
+_ATTEMPTS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LoopDevice:
+    """An attached device: a block device with the content of the image."""
+
+    path: str
+    descriptor: int
+
+    def detach(self) -> None:
+        """Close the device; the kernel detaches it once it is not mounted either."""
+        os.close(self.descriptor)
+
+
+def attach(image: str) -> LoopDevice:
+    """Attach the file ``image`` to a free loop device, without a page cache of its own.
+
+    Raises ``OSError``: EBUSY if other processes took every device that was free.
+    """
+    control = os.open("/dev/loop-control", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        backing = os.open(image, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            return _attach(control, backing)
+        finally:
+            os.close(backing)
+    finally:
+        os.close(control)
+
+
+def is_attached(path: str) -> bool:
+    """Whether the loop device at ``path`` has a backing file, of whatever process."""
+    return Path("/sys/block", Path(path).name, "loop").exists()
+
+
+def _attach(control: int, backing: int) -> LoopDevice:
+    flags = _AUTOCLEAR | _DIRECT_IO
+    config = _CONFIG.pack(backing, 0, *(0,) * 5, 0, 0, 0, flags, b"", b"", b"", 0, 0)
+    for _ in range(_ATTEMPTS):
+        path = f"/dev/loop{fcntl.ioctl(control, _GET_FREE)}"
+        device = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.ioctl(device, _CONFIGURE, config)
+        except OSError as error:
+            os.close(device)
+            # Another process was quicker.
+            if error.errno != errno.EBUSY:
+                raise
+        else:
+            return LoopDevice(path, device)
+    raise OSError(errno.EBUSY, "no loop device stays free")
