@@ -46,10 +46,10 @@ def crash_images(
     important = {*marks, len(log)}
     always = [image for image in found if image.complete & important]
     complete = [image for image in found if image.complete and not image.complete & important]
-    rest = [image for image in found if not image.complete]
+    others = [image for image in found if not image.complete]
     room = most * 2 // 3 - len(always)
     sample = always + _sample(complete, room, choices)
-    return sample + _sample(rest, most - len(sample), choices)
+    return sample + _sample(others, most - len(sample), choices)
 
 
 def _all_images(log: list[LogEntry], choices: Choices) -> Iterator[CrashImage]:

@@ -8,11 +8,11 @@ relative to the root of the file system; contents are one letter, repeated::
     append PATH LEN C           sync                  unlink PATH
     otrunc PATH LEN C           mkdir PATH            symlink TARGET PATH
     trunc PATH SIZE             rmdir PATH            falloc PATH OFFSET LEN
-    open HANDLE PATH FLAGS      hwrite HANDLE OFFSET LEN C
-    htrunc HANDLE SIZE          hfsync HANDLE         hfdatasync HANDLE     hclose HANDLE
+    open LABEL PATH FLAGS       hwrite LABEL OFFSET LEN C
+    htrunc LABEL SIZE           hfsync LABEL          hfdatasync LABEL      hclose LABEL
     bg WORK ...                 work that the kernel may do by itself; no call of the program
 
-FLAGS are letters: c creates, t truncates, a appends. ``otrunc`` opens with ``O_TRUNC`` and writes.
+``LABEL`` names a descriptor. FLAGS are letters: c creates, t truncates, a appends. ``otrunc`` opens with ``O_TRUNC`` and writes.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ class Caller:
             "mkdir": lambda path: api.mkdir(at(path), 0o755),
             "rmdir": lambda path: api.rmdir(at(path)),
             "open": self._open,
-            "hwrite": lambda handle, offset, length, letter: api.pwrite(
-                self._of(handle), _content(letter, length), offset
+            "hwrite": lambda label, offset, length, letter: api.pwrite(
+                self._of(label), _content(letter, length), offset
             ),
-            "htrunc": lambda handle, size: api.ftruncate(self._of(handle), size),
-            "hfsync": lambda handle: api.fsync(self._of(handle)),
-            "hfdatasync": lambda handle: api.fdatasync(self._of(handle)),
-            "hclose": lambda handle: api.close(self._descriptors.pop(handle, -1)),
+            "htrunc": lambda label, size: api.ftruncate(self._of(label), size),
+            "hfsync": lambda label: api.fsync(self._of(label)),
+            "hfdatasync": lambda label: api.fdatasync(self._of(label)),
+            "hclose": lambda label: api.close(self._descriptors.pop(label, -1)),
             "bg": lambda *_: None,
         }
 
@@ -107,12 +107,12 @@ class Caller:
         return None
 
     def close_all(self) -> None:
-        """Close the handles that the program left open."""
+        """Close the descriptors that the program left open."""
         while self._descriptors:
             self._api.close(self._descriptors.popitem()[1])
 
-    def _of(self, handle: str) -> int:
-        return self._descriptors.get(handle, -1)
+    def _of(self, label: str) -> int:
+        return self._descriptors.get(label, -1)
 
     def _with(self, path: str, flags: int, act: Callable[[int], object]) -> None:
         descriptor = self._api.open(self._at(path), flags, 0o644)
@@ -152,11 +152,11 @@ class Caller:
     def _fdatasync(self, path: str) -> None:
         self._with(path, os.O_RDONLY, self._api.fdatasync)
 
-    def _open(self, handle: str, path: str, letters: str) -> None:
+    def _open(self, label: str, path: str, letters: str) -> None:
         flags = os.O_RDWR
         for letter in letters:
             flags |= _FLAGS[letter]
-        self._descriptors[handle] = self._api.open(self._at(path), flags, 0o644)
+        self._descriptors[label] = self._api.open(self._at(path), flags, 0o644)
 
 
 def errno_name(error: OSError) -> str:

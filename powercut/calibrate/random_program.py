@@ -24,7 +24,7 @@ LINKS: Final = ("l", "d/l", "e/l")
 _FEWEST_CALLS: Final = 3
 _MOST_CALLS: Final = 8
 _ATTEMPTS: Final = 200
-_MOST_HANDLES: Final = 2
+_MOST_DESCRIPTORS: Final = 2
 # Around the sizes of sectors and blocks. A number that is repeated is more likely.
 _OFFSETS: Final = (0, 0, 0, 1, 100, 510, 2000, 4094, 4096, 4096, 6000, 8192, 12288)
 _LENGTHS: Final = (1, 13, 100, 512, 1000, 2500, 4096, 4096, 5000, 8192, 12288)
@@ -54,7 +54,7 @@ class _Draft:
         self._names = Names()
         self._setup: list[Call] = []
         self._calls: list[Call] = []
-        self._handles: list[str] = []
+        self._labels: list[str] = []
         self._letters: Iterator[str] = cycle("BCDEFGHIJKLMNOPQRTUVWXYZ")
         self._weights: Mapping[Callable[[], Call | None], int] = {
             self._creat: 4,
@@ -75,7 +75,7 @@ class _Draft:
             self._mkdir: 5,
             self._rmdir: 2,
             self._open: 6,
-            self._handle_call: 10,
+            self._descriptor_call: 10,
         }
 
     def program(self) -> Program:
@@ -206,27 +206,27 @@ class _Draft:
         return ["rmdir", self._pick(empty)] if empty else None
 
     def _open(self) -> Call | None:
-        if len(self._handles) == _MOST_HANDLES:
+        if len(self._labels) == _MOST_DESCRIPTORS:
             return None
         path, flags = self._file_or_new(), self._pick(("", "c", "c", "t", "a"))
         if path not in self._names.files():
             flags = {"c": "c", "t": "tc"}.get(flags, "")
             if not flags:
                 return None
-        self._handles.append(f"h{len(self._handles) + 1}")
-        return ["open", self._handles[-1], path, flags]
+        self._labels.append(f"h{len(self._labels) + 1}")
+        return ["open", self._labels[-1], path, flags]
 
-    def _handle_call(self) -> Call | None:
-        if not self._handles:
+    def _descriptor_call(self) -> Call | None:
+        if not self._labels:
             return None
-        handle = self._pick(self._handles)
+        label = self._pick(self._labels)
         match self._pick(("hwrite", "hwrite", "htrunc", "hfsync", "hfdatasync")):
             case "hwrite":
-                return ["hwrite", handle, self._offset(), self._length(), next(self._letters)]
+                return ["hwrite", label, self._offset(), self._length(), next(self._letters)]
             case "htrunc":
-                return ["htrunc", handle, self._pick(_SIZES)]
+                return ["htrunc", label, self._pick(_SIZES)]
             case sync:
-                return [sync, handle]
+                return [sync, label]
 
     # Choices.
 

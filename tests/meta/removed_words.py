@@ -68,6 +68,8 @@ _STANDARD = {
     "PENDING",
     # The io API and the warnings module.
     "tell", "add_note", "__notes__",
+    # multiprocessing: a descriptor for another process.
+    "send_handle", "recv_handle",
     # Hypothesis's engine.
     "new_shrinker",
 }  # fmt: skip
