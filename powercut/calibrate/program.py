@@ -12,7 +12,8 @@ relative to the root of the file system; contents are one letter, repeated::
     htrunc LABEL SIZE           hfsync LABEL          hfdatasync LABEL      hclose LABEL
     bg WORK ...                 work that the kernel may do by itself; no call of the program
 
-``LABEL`` names a descriptor. FLAGS are letters: c creates, t truncates, a appends. ``otrunc`` opens with ``O_TRUNC`` and writes.
+LABEL names a descriptor. FLAGS are letters: c creates, t truncates, a appends. ``otrunc`` opens
+with ``O_TRUNC`` and writes.
 """
 
 from __future__ import annotations
