@@ -26,8 +26,6 @@ class FileSystem:
     name: str
     kind: Kind
     options: Mapping[str, str | None]
-    model: str
-    """The persistence model that describes it."""
 
     @property
     def size_bytes(self) -> int:
@@ -57,25 +55,25 @@ _MKFS: Final = {
 _PACKAGES: Final = {Kind.EXT4: "e2fsprogs", Kind.XFS: "xfsprogs", Kind.BTRFS: "btrfs-progs"}
 
 
-def _ext4(name: str, data: str, model: str, delayed_allocation: bool = True) -> FileSystem:
+def _ext4(name: str, data: str, delayed_allocation: bool = True) -> FileSystem:
     options: dict[str, str | None] = {"data": data}
     if not delayed_allocation:
         options["nodelalloc"] = None
-    return FileSystem(name, Kind.EXT4, options, model)
+    return FileSystem(name, Kind.EXT4, options)
 
 
 FILE_SYSTEMS: Final[Mapping[str, FileSystem]] = MappingProxyType(
     {
         system.name: system
         for system in (
-            _ext4("ext4", "ordered", "ext4-ordered"),
-            _ext4("ext4wb", "writeback", "ext4-writeback"),
-            _ext4("ext4j", "journal", "ext4-journal"),
-            _ext4("ext4nd", "ordered", "ext4-ordered", delayed_allocation=False),
-            _ext4("ext4wbnd", "writeback", "ext4-writeback", delayed_allocation=False),
+            _ext4("ext4", "ordered"),
+            _ext4("ext4wb", "writeback"),
+            _ext4("ext4j", "journal"),
+            _ext4("ext4nd", "ordered", delayed_allocation=False),
+            _ext4("ext4wbnd", "writeback", delayed_allocation=False),
             # The crash images of one program have the same identifier.
-            FileSystem("xfs", Kind.XFS, {"nouuid": None}, "xfs"),
-            FileSystem("btrfs", Kind.BTRFS, {}, "btrfs"),
+            FileSystem("xfs", Kind.XFS, {"nouuid": None}),
+            FileSystem("btrfs", Kind.BTRFS, {}),
         )
     }
 )

@@ -11,7 +11,7 @@ from multiprocessing.reduction import recv_handle
 from typing import Any
 
 from powercut.calibrate.image_server import serve
-from powercut.calibrate.loop_device import LoopDevice, attach
+from powercut.calibrate.loop_device import LoopDevice, attach, devices_over
 from powercut.calibrate.mount import path_of
 from powercut.calibrate.write_log import LogEntry, Survivors
 from sim.errors import HarnessError
@@ -34,23 +34,23 @@ class ImageDevices:
 
     def create(self, name: str) -> None:
         """Make an image with the content of the base."""
-        self._ask("create", name)
+        self._ask("create", _file_name(name))
 
     def create_crash_image(self, name: str, survivors: Survivors) -> None:
         """Make an image of the logged device at its start and the writes that survive."""
-        self._ask("create_crash_image", name, survivors)
+        self._ask("create_crash_image", _file_name(name), survivors)
 
     def remove(self, name: str) -> None:
         """Forget an image, which must not be attached."""
-        self._ask("remove", name)
+        self._ask("remove", _file_name(name))
 
     def become_base(self, name: str) -> None:
         """Make the content of an image the base of the images to come."""
-        self._ask("become_base", name)
+        self._ask("become_base", _file_name(name))
 
     def start_log(self, name: str) -> None:
         """Log the requests to an image from now on, in a new log."""
-        self._ask("start_log", name)
+        self._ask("start_log", _file_name(name))
 
     def log_length(self) -> int:
         """Return the number of requests in the log."""
@@ -65,7 +65,7 @@ class ImageDevices:
     @contextmanager
     def attached(self, name: str) -> Iterator[LoopDevice]:
         """A loop device over an image, for the duration of the context."""
-        device = attach(f"{path_of(self._mounted)}/{name}")
+        device = attach(f"{path_of(self._mounted)}/{_file_name(name)}")
         try:
             yield device
         finally:
@@ -99,6 +99,15 @@ def image_devices(size_bytes: int) -> Iterator[ImageDevices]:
     finally:
         ours.close()
         server.join()
+
+
+def attached_devices(process: int) -> list[str]:
+    """Return the loop devices that are attached to images of ``process``."""
+    return devices_over(f".powercut-{process}")
+
+
+def _file_name(name: str) -> str:
+    return f"{name}.powercut-{os.getpid()}"
 
 
 def _mount_of(server: Connection) -> int:

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -50,9 +51,14 @@ def attach(image: str) -> LoopDevice:
         os.close(control)
 
 
-def is_attached(path: str) -> bool:
-    """Whether the loop device at ``path`` has a backing file, of whatever process."""
-    return Path("/sys/block", Path(path).name, "loop").exists()
+def devices_over(suffix: str) -> list[str]:
+    """Return the devices, of all processes, whose image has a name that ends with ``suffix``."""
+    found = []
+    for backing in sorted(Path("/sys/block").glob("loop*/loop/backing_file")):
+        with suppress(OSError):  # detached by now
+            if backing.read_text().rstrip("\n").endswith(suffix):
+                found.append(f"/dev/{backing.parts[3]}")
+    return found
 
 
 def _attach(control: int, backing: int) -> LoopDevice:

@@ -43,6 +43,19 @@ def mount(kind: str, source: str, options: Mapping[str, str | None]) -> int:
         os.close(context)
 
 
+def mount_error(kind: str) -> OSError | None:
+    """Return why no file system of this ``kind`` can be mounted here, or None if it can.
+
+    ENOSYS: the kernel is older than Linux 5.2. ENODEV: it has no such file system. EPERM: this
+    process may not mount.
+    """
+    try:
+        os.close(_call(_FSOPEN, kind.encode(), _CLOSE_ON_EXEC))
+    except OSError as error:
+        return error
+    return None
+
+
 def path_of(mounted: int) -> str:
     """Return the path of the root of a mount, for this process only."""
     return f"/proc/self/fd/{mounted}"

@@ -7,7 +7,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,7 @@ from powercut.calibrate.mount import mount, path_of, sync_file_system
 from powercut.calibrate.observations import Observations
 from powercut.calibrate.program import Call, Caller
 from powercut.calibrate.real_calls import RealCalls
+from powercut.calibrate.requirements import command_path
 from powercut.calibrate.row import Program, Row
 from powercut.calibrate.tree import outcome_of
 from powercut.calibrate.write_log import Flush, LogEntry
@@ -38,6 +39,14 @@ class SetupFailed(HarnessError):
     """
 
 
+class CannotRecord(HarnessError):
+    """A file system cannot be made and mounted on this machine.
+
+    Cause: the kernel or its tools refuse it, for the reason in the message. Cure: remove the
+    reason, or leave out this file system.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class _Run:
     """What one run of a program left: its results, and the requests to the device."""
@@ -54,7 +63,6 @@ class Recorder:
         """Make the file system; raises ``OSError`` or ``subprocess.CalledProcessError``."""
         self._file_system = file_system
         self._devices = devices
-        self.loop_devices: set[str] = set()
         self._make_base()
 
     def record(self, program: Program, seed: int, most_images: int = MOST_IMAGES) -> Row:
@@ -87,7 +95,8 @@ class Recorder:
         """Make the file system, and leave the letter S in blocks that are free."""
         self._devices.create("base")
         with self._attached("base") as path:
-            command = [*self._file_system.mkfs, path]
+            name, *options = self._file_system.mkfs
+            command = [command_path(name) or name, *options, path]
             subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - mkfs, our device
         with self._mounted("base") as root:
             touch_helper(root)
@@ -156,7 +165,6 @@ class Recorder:
     @contextmanager
     def _attached(self, name: str) -> Iterator[str]:
         with self._devices.attached(name) as device:
-            self.loop_devices.add(device.path)
             yield device.path
 
     @contextmanager
@@ -173,9 +181,21 @@ class Recorder:
 
 @contextmanager
 def recorder(file_system: FileSystem) -> Iterator[Recorder]:
-    """A recorder for ``file_system``. Afterwards its devices, mounts and images are gone."""
-    with image_devices(file_system.size_bytes) as devices:
-        yield Recorder(file_system, devices)
+    """A recorder for ``file_system``. Afterwards its devices, mounts and images are gone.
+
+    Raises ``CannotRecord``.
+    """
+    with ExitStack() as stack:
+        try:
+            devices = stack.enter_context(image_devices(file_system.size_bytes))
+            made = Recorder(file_system, devices)
+        except OSError as error:
+            raise CannotRecord(f"cannot record {file_system.name}: {error}") from None
+        except subprocess.CalledProcessError as error:
+            said = " ".join(error.stderr.decode(errors="replace").split())
+            reason = f"{file_system.mkfs[0]} failed: {said}"
+            raise CannotRecord(f"cannot record {file_system.name}: {reason}") from None
+        yield made
 
 
 def _forget_btrfs(path: str) -> None:

@@ -1,0 +1,109 @@
+"""Calibration files: one row of JSON a line, plain or compressed by gzip.
+
+A file that is being written, or whose writer was killed, may end within a row; that row is
+passed over.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Final
+
+from powercut.calibrate.file_system import FILE_SYSTEMS
+from powercut.calibrate.row import Row
+from powercut.calibrate.signatures import is_call
+from sim.errors import HarnessError
+
+_TEXT: Final = re.compile(r"dir|empty|->.*|=.*|ERR\w+|.\d+(,.\d+)*")
+_GZIP: Final = b"\x1f\x8b"
+_LISTS: Final = ("setup", "ops", "results", "mount_failed", "seen")
+
+
+class NotACalibrationFile(HarnessError):
+    """A file is no calibration file.
+
+    Cause: another file was named, or it is damaged. Cure: name a file that ``powercut calibrate
+    --json`` wrote.
+    """
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a calibration file; raises ``NotACalibrationFile``."""
+    try:
+        with path.open("rb") as probe:
+            is_compressed = probe.read(2) == _GZIP
+        # A row is ASCII; a byte that is not cannot be JSON of ours.
+        opener: Any = gzip.open if is_compressed else open
+        with opener(path, "rt", encoding="ascii") as file:
+            yield from _rows(path, file)
+    except (OSError, EOFError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise NotACalibrationFile(f"cannot read {path}: {reason}") from None
+
+
+def write_row(file: IO[str], row: Row) -> None:
+    """Append a row and hand it to the kernel; raises ``OSError``."""
+    file.write(json.dumps(row) + "\n")
+    file.flush()
+
+
+def _rows(path: Path, file: IO[str]) -> Iterator[Row]:
+    number = 0
+    for number, line in enumerate(file, 1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            if number > 1 and not line.endswith("\n"):
+                return
+            row = None
+        problem = _problem(row)
+        if problem:
+            raise NotACalibrationFile(f"{path} is no calibration file: line {number} {problem}")
+        checked: Row = row
+        yield checked
+    if number == 0:
+        raise NotACalibrationFile(f"{path} is no calibration file: it is empty")
+
+
+def _problem(row: object) -> str:
+    """Say what is wrong with a row, as a predicate of its line; "" if it can be judged."""
+    if not isinstance(row, dict):
+        return "is no JSON object"
+    for name in _LISTS:
+        if not isinstance(row.get(name), list):
+            return f"has no list {name!r}"
+    if row.get("fs") not in FILE_SYSTEMS:
+        return f"is of an unknown file system: fs={row.get('fs')!r}"
+    if not (isinstance(row.get("kernel"), str) and isinstance(row.get("images"), int)):
+        return "names no kernel, or no number of images"
+    return _problem_of_lists(
+        row["setup"] + row["ops"], row["results"], row["seen"], len(row["ops"])
+    )
+
+
+def _problem_of_lists(
+    calls: list[object], results: list[object], seen: list[object], returned: int
+) -> str:
+    for call in calls:
+        if not is_call(call):
+            return f"has a malformed call: {call!r}"
+    if len(results) != returned:
+        return f"has {returned} calls and {len(results)} results"
+    if not all(result is None or isinstance(result, str) for result in results):
+        return "has a result that is no name of an errno"
+    for outcome in seen:
+        if not _is_seen(outcome, returned):
+            return f"has a malformed outcome: {outcome!r}"
+    return ""
+
+
+def _is_seen(seen: object, calls: int) -> bool:
+    if not (isinstance(seen, dict) and isinstance(seen.get("out"), dict)):
+        return False
+    is_text = all(isinstance(text, str) and _TEXT.fullmatch(text) for text in seen["out"].values())
+    returned = seen.get("k")
+    return is_text and isinstance(returned, int) and 0 <= returned <= calls

@@ -1,0 +1,100 @@
+"""Calibration files: written row by row, read plain or compressed, refused in one sentence."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from powercut.calibrate.calibration_file import NotACalibrationFile, read_rows, write_row
+from powercut.calibrate.row import Row, Seen
+
+ROW = Row(
+    fs="ext4",
+    kernel="6.18.44",
+    setup=[["write", "f", 0, 10, "a"]],
+    ops=[["append", "f", 3, "B"], ["bg", "commit"]],
+    results=[None, None],
+    marks=[0, 2],
+    log=[["w", 4096, 512], ["f"]],
+    images=2,
+    mount_failed=[],
+    seen=[Seen(k=1, out={"f": "a10"}, n=2, how=[0, -1, [], None])],
+    seed=7,
+    seconds=0.1,
+)
+
+
+def changed(**fields: Any) -> str:
+    return json.dumps({**ROW, **fields}) + "\n"
+
+
+def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    with path.open("w") as file:
+        write_row(file, ROW)
+        # On the disk before the file is closed.
+        assert list(read_rows(path)) == [ROW]
+        write_row(file, ROW)
+    assert list(read_rows(path)) == [ROW, ROW]
+
+
+def test_compressed_rows_are_read_whatever_the_name_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    path.write_bytes(gzip.compress(changed().encode()))
+    assert list(read_rows(path)) == [ROW]
+
+
+def test_row_that_was_not_written_to_its_end_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(changed() + changed()[:40])
+    assert list(read_rows(path)) == [ROW]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is empty"),
+        ("hello\n", "line 1 is no JSON object"),
+        ("[]\n", "line 1 is no JSON object"),
+        ("{}\n", "line 1 has no list 'setup'"),
+        (changed() + "{}\n", "line 2 has no list 'setup'"),
+        (changed(fs="ntfs"), "line 1 is of an unknown file system: fs='ntfs'"),
+        (changed(kernel=None), "line 1 names no kernel, or no number of images"),
+        (changed(results=[None]), "line 1 has 2 calls and 1 results"),
+        (changed(results=[None, 5]), "line 1 has a result that is no name of an errno"),
+        (changed(ops=[["fly"], ["sync"]]), "line 1 has a malformed call: ['fly']"),
+        (changed(ops=[["sync"], ["bg"]]), "line 1 has a malformed call: ['bg']"),
+        (changed(setup=[["creat", "/etc"]]), "line 1 has a malformed call: ['creat', '/etc']"),
+        (changed(setup=[["trunc", "f", -1]]), "line 1 has a malformed call: ['trunc', 'f', -1]"),
+        (changed(seen=[{"k": 3, "out": {}}]), "line 1 has a malformed outcome"),
+        (changed(seen=[{"k": 0, "out": {"f": "B"}}]), "line 1 has a malformed outcome"),
+    ],
+    ids=lambda value: value[-40:].strip(),
+)
+def test_other_file_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "other"
+    path.write_text(text)
+    with pytest.raises(NotACalibrationFile) as refused:
+        list(read_rows(path))
+    assert f"{path} is no calibration file: {reason}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\x89PNG\r\n", b"\x1f\x8b damaged", gzip.compress(changed().encode())[:-20]],
+    ids=["binary", "damaged", "cut-off"],
+)
+def test_file_that_cannot_be_decoded_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    with pytest.raises(NotACalibrationFile, match=r"cannot read .*other: "):
+        list(read_rows(path))
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotACalibrationFile, match="No such file or directory"):
+        list(read_rows(tmp_path / "missing"))
