@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oracles.violation import FalseAlarm, Garbage, LostAck, SilentEmpty, TornRecord
+from crash_tests.mutants.folders import SYSTEM_TESTS
+from oracles.violation import FalseAlarm, LostAck, SilentEmpty, TornRecord
 from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
 
@@ -68,9 +69,7 @@ rename_is_not_synced = Mutant(
 
 refused_temporary_stays = Mutant(
     "the temporary file of a write that failed is not removed",
-    "session-store",
-    (Garbage,),
-    (
+    patches=(
         SourcePatch(
             "system.storage.atomic_file",
             """
@@ -82,6 +81,12 @@ refused_temporary_stays = Mutant(
             except OSError:
                 raise
             """,
+        ),
+    ),
+    tests=(
+        (
+            f"{SYSTEM_TESTS}/test_atomic_file.py"
+            "::test_a_clean_failure_leaves_the_old_file_and_nothing_else"
         ),
     ),
 )
@@ -184,9 +189,7 @@ quarantine_is_replaced = Mutant(
 
 known_copy_is_not_synced = Mutant(
     "a copy that an interrupted recovery has made is not synced again",
-    "event-log-framed",
-    (LostAck,),
-    (
+    patches=(
         SourcePatch(
             "system.storage.quarantine",
             """
@@ -200,13 +203,17 @@ known_copy_is_not_synced = Mutant(
             """,
         ),
     ),
+    tests=(
+        (
+            f"{SYSTEM_TESTS}/test_quarantine.py"
+            "::test_the_same_bytes_are_put_aside_once_and_are_durable_all_the_same"
+        ),
+    ),
 )
 
 existing_directory_is_durable = Mutant(
     "a directory that a killed process has made is taken for durable",
-    "event-log-framed",
-    (LostAck, SilentEmpty),
-    (
+    patches=(
         SourcePatch(
             "system.storage.durable_directory",
             """
@@ -219,6 +226,12 @@ existing_directory_is_durable = Mutant(
                 files.mkdir(path)
                 files.sync_dir(parent)
             """,
+        ),
+    ),
+    tests=(
+        (
+            f"{SYSTEM_TESTS}/test_durable_directory.py"
+            "::test_a_directory_that_is_there_may_still_need_its_barrier"
         ),
     ),
 )

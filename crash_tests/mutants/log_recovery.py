@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crash_tests.mutants.folders import SYSTEM_TESTS
 from oracles.violation import (
     Duplicated,
     FalseAlarm,
@@ -135,15 +136,14 @@ log_temporaries_are_not_swept = Mutant(
 
 torn_tail_is_damage = Mutant(
     "a torn line is reported as damage",
-    "event-log-framed",
-    (FalseAlarm,),
-    (
+    patches=(
         SourcePatch(
             "system.storage.log_scan",
             "return len(tail) < SHORTEST_BYTES or (tail.startswith(FIRST_BYTES) and is_text(tail))",
             "return len(tail) < SHORTEST_BYTES",
         ),
     ),
+    tests=(f"{SYSTEM_TESTS}/test_log_scan.py::test_the_beginning_of_a_line_is_torn",),
 )
 
 group_goes_on_behind_a_gap = Mutant(
@@ -161,9 +161,7 @@ group_goes_on_behind_a_gap = Mutant(
 
 quarantine_follows_the_repair = Mutant(
     "damaged bytes are put aside after they were cut off",
-    "event-log-framed",
-    (LostAck,),
-    (
+    patches=(
         SourcePatch(
             "system.storage.log_recovery",
             """
@@ -176,6 +174,12 @@ quarantine_follows_the_repair = Mutant(
             size_bytes = repair(content, found, entry.encoded)
             damaged = self._put_aside(content, found)
             """,
+        ),
+    ),
+    tests=(
+        (
+            f"{SYSTEM_TESTS}/test_log_recovery.py"
+            "::test_damaged_bytes_are_durable_aside_before_the_log_is_changed"
         ),
     ),
 )

@@ -22,7 +22,7 @@ _MEMBERS: Final = frozenset(("v", "seq", "ts", "session_id", "event", "data"))
 
 
 class LogLine(NamedTuple):
-    """One line; ``raw`` are its bytes without the line end."""
+    """One line; ``raw`` are its bytes without the line end, ``ts`` is an ISO time in UTC."""
 
     seq: int
     durable: int
@@ -30,6 +30,7 @@ class LogLine(NamedTuple):
     event: str
     data: Mapping[str, Any]
     raw: bytes
+    ts: str = ""
 
 
 class ParsedLog(NamedTuple):
@@ -64,7 +65,7 @@ def read_line(raw: bytes) -> LogLine | str:
         return members
     if members.keys() - {"durable"} != _MEMBERS:
         return f"its members are {sorted(members)}"
-    seq, data, event = members["seq"], members["data"], members["event"]
+    seq, data, event, ts = members["seq"], members["data"], members["event"], members["ts"]
     durable = members.get("durable", seq - 1 if isinstance(seq, int) else None)
     if (
         members["v"] != 1
@@ -72,9 +73,10 @@ def read_line(raw: bytes) -> LogLine | str:
         or type(durable) is not int
         or not isinstance(data, dict)
         or not isinstance(event, str)
+        or not isinstance(ts, str)
     ):
         return "its members have wrong types"
-    return LogLine(seq, durable, members["session_id"], event, data, raw)
+    return LogLine(seq, durable, members["session_id"], event, data, raw, ts)
 
 
 def read_log(raw: bytes, before: ParsedLog | None = None) -> ParsedLog:

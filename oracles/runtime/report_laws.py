@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from oracles.runtime.log_reader import ParsedLog
@@ -97,7 +98,7 @@ def check_report(report: ReportLike, found: RootSnapshot, recovered: RootSnapsho
     lines = sum(len(state.log.lines) for state in recovered.judged_logs)
     if report.lines > lines and not report.orphans:
         _require("lines", lines, report.lines)
-    _check_pending(found, recovered)
+    _check_notices(found, recovered)
 
 
 def check_second_report(report: ReportLike, recovered: RootSnapshot) -> None:
@@ -182,11 +183,19 @@ def _cut(found: RootSnapshot, state: SessionState) -> int:
     return 0 if is_kept else max(0, len(before) - kept)
 
 
-def _check_pending(found: RootSnapshot, recovered: RootSnapshot) -> None:
-    """Require that each new recovery notice counts the other pending messages."""
+def _check_notices(found: RootSnapshot, recovered: RootSnapshot) -> None:
+    """Require that each new recovery notice gives the other pending messages, and the downtime."""
     for state in _unchanged(found, recovered):
         before = _before(found, state)
         for key, message in state.recovery_notices.items():
             if key not in before.enqueued:
                 pending = len(state.pending.keys() - {key})
                 _require("pending, in a notice", pending, message.payload["pending"])
+                downtime_ns = _downtime_ns(before.log.lines[-1].ts, message.timestamp)
+                _require("downtime_ns, in a notice", downtime_ns, message.payload["downtime_ns"])
+
+
+def _downtime_ns(last_ts: str, now: str) -> int:
+    """Return the time between two times in ISO form, in nanoseconds; 0 if it is negative."""
+    passed = datetime.fromisoformat(now) - datetime.fromisoformat(last_ts)
+    return max(0, passed // timedelta(microseconds=1)) * 1000

@@ -29,6 +29,7 @@ def apply_logs(recovery: RootRecovery) -> None:
             unread.add(session_id)
             continue
         recovery.histories[session_id] = history
+        recovery.last_ts[session_id] = history.last_ts
         if session_id != USER_SESSION:
             _read_record(recovery, session_id)
     recovery.orchestrator.unserved.update(unread)

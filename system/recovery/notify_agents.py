@@ -15,14 +15,14 @@ async def notify_agents(recovery: RootRecovery) -> None:
     for agent in recovery.orchestrator.agents.values():
         if agent.history.open_turns and agent.alive:
             recovery.report.lost_turns[agent.agent_id] = tuple(agent.history.open_turns)
-            notice = _notice(agent, recovery.orchestrator.now())
+            notice = _notice(agent, recovery.last_ts[agent.session_id], recovery.orchestrator.now())
             recovery.dispatcher.enqueue(agent, notice)
     await recovery.dispatcher.dispatch()
 
 
-def _notice(agent: Agent, now: str) -> Message:
+def _notice(agent: Agent, last_ts: str, now: str) -> Message:
     history, lost = agent.history, list(agent.history.open_turns)
-    passed = datetime.fromisoformat(now) - datetime.fromisoformat(history.last_ts)
+    passed = datetime.fromisoformat(now) - datetime.fromisoformat(last_ts)
     payload: Json = {
         "notice": "recovery",
         "v": 1,

@@ -17,6 +17,7 @@ class RootRecovery:
 
     ``sessions`` has the file names of each session by id; ``logs``, ``histories`` and
     ``records`` are those that could be read, ``record_problems`` says why a record could not.
+    ``last_ts`` is the time of the last line of each log, before this recovery writes any.
     """
 
     def __init__(self, dispatcher: Dispatcher) -> None:
@@ -29,6 +30,7 @@ class RootRecovery:
         self.sessions: dict[str, list[str]] = {}
         self.logs: dict[str, EventLog] = {}
         self.histories: dict[str, History] = {}
+        self.last_ts: dict[str, str] = {}
         self.records: dict[str, SessionRecord] = {}
         self.record_problems: dict[str, SessionProblem] = {}
 

@@ -17,7 +17,7 @@ from tests.meta.source_tree import ROOT
 from tests.registry import REGISTRY
 
 BUGS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22)
-FURTHER_BUGS = 26
+FURTHER_BUGS = 40
 MUTANTS = [REGISTRY.mutant(tag) for tag in REGISTRY.config.mutants]
 
 

@@ -50,16 +50,25 @@ def test_an_agent_whose_turns_were_lost_receives_one_notice(room: Room) -> None:
     assert room.events(ONE).count("message.enqueued") == 2
 
 
-def test_the_notice_of_a_recovery_counts_what_the_recovery_has_redelivered(room: Room) -> None:
+def notice_after_a_redelivery(room: Room) -> JsonObject:
     promised: JsonObject = message("m2", BOB, ADA)
     room.put_session(ONE, [*created(ADA, "Ada"), enqueued("m1", "USER", ADA), started("t1", "m1")])
     room.put_session(TWO, [*created(BOB, "Bob"), completed("t2", outbox=[promised])])
-
+    room.world.clock.advance(5_000_000_000)
     recovered(room)
-
     reported = room.lines(ONE)[-1].data["payload"]
     assert isinstance(reported, dict)
+    return reported
+
+
+def test_the_notice_of_a_recovery_counts_what_the_recovery_has_redelivered(room: Room) -> None:
+    reported = notice_after_a_redelivery(room)
     assert (reported["notice"], reported["pending"]) == ("recovery", 2)
+
+
+def test_what_the_recovery_has_redelivered_does_not_end_the_downtime(room: Room) -> None:
+    reported = notice_after_a_redelivery(room)
+    assert 5_000_000_000 <= int(str(reported["downtime_ns"])) < 6_000_000_000
 
 
 def test_an_ended_agent_receives_no_notice_of_a_lost_turn(room: Room) -> None:

@@ -1,0 +1,8 @@
+"""The folders of the tests that mutants name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SYSTEM_TESTS: Final = "tests/unit/system"
+AGENT_TESTS: Final = f"{SYSTEM_TESTS}/agents"
