@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -31,6 +33,13 @@ class NotACalibrationFile(HarnessError):
     """
 
 
+class CannotWriteRows(HarnessError):
+    """Rows cannot be written.
+
+    Cause: the disk is full, or its owner refuses. Cure: free space, or name another file.
+    """
+
+
 def read_rows(path: Path) -> Iterator[Row]:
     """Yield the rows of a calibration file; raises ``NotACalibrationFile``."""
     try:
@@ -45,10 +54,35 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise NotACalibrationFile(f"cannot read {path}: {reason}") from None
 
 
-def write_row(file: IO[str], row: Row) -> None:
-    """Append a row and hand it to the kernel; raises ``OSError``."""
-    file.write(json.dumps(row) + "\n")
-    file.flush()
+@contextmanager
+def row_writer(out: str) -> Iterator[Callable[[Row], None]]:
+    """A function that appends a row to the file ``out``, or to stdout if that is ``-``.
+
+    The row has reached the kernel when it returns. It raises ``CannotWriteRows``.
+    """
+    descriptor, written = 1, 0
+    if out != "-":
+        try:
+            descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        except OSError as refused:
+            raise CannotWriteRows(f"cannot write --json {out}: {refused.strerror}") from None
+
+    def write(row: Row) -> None:
+        nonlocal written
+        data = memoryview(f"{json.dumps(row)}\n".encode("ascii"))
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+        except OSError as refused:
+            reason = f"{refused.strerror} after {written} rows"
+            raise CannotWriteRows(f"cannot write --json {out}: {reason}") from None
+        written += 1
+
+    try:
+        yield write
+    finally:
+        if out != "-":
+            os.close(descriptor)
 
 
 def _rows(path: Path, file: IO[str]) -> Iterator[Row]:

@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from powercut.calibrate.calibration_file import NotACalibrationFile, read_rows, write_row
+from powercut.calibrate.calibration_file import (
+    CannotWriteRows,
+    NotACalibrationFile,
+    read_rows,
+    row_writer,
+)
 from powercut.calibrate.row import Row, Seen
 
 ROW = Row(
@@ -34,12 +39,23 @@ def changed(**fields: Any) -> str:
 
 def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    with path.open("w") as file:
-        write_row(file, ROW)
-        # On the disk before the file is closed.
+    with row_writer(str(path)) as write:
+        write(ROW)
+        # In the file before it is closed.
         assert list(read_rows(path)) == [ROW]
-        write_row(file, ROW)
+        write(ROW)
     assert list(read_rows(path)) == [ROW, ROW]
+
+
+def test_full_disk_is_one_sentence_with_the_number_of_rows() -> None:
+    with (
+        pytest.raises(CannotWriteRows) as refused,
+        row_writer("/dev/full") as write,
+    ):
+        write(ROW)
+    assert str(refused.value) == (
+        "cannot write --json /dev/full: No space left on device after 0 rows"
+    )
 
 
 def test_compressed_rows_are_read_whatever_the_name_of_the_file(tmp_path: Path) -> None:
