@@ -128,9 +128,7 @@ retried_message_wakes_nobody = Mutant(
 
 queue_of_an_ended_agent_is_dropped = Mutant(
     "messages on their way to an agent that ends are dropped without an error",
-    "runtime",
-    (LostErrorMessage,),
-    (
+    patches=(
         SourcePatch(
             "system.agents.dispatcher",
             """
@@ -141,6 +139,12 @@ queue_of_an_ended_agent_is_dropped = Mutant(
             except UnknownAgent:
                 agent.log.queue.clear()
             """,
+        ),
+    ),
+    tests=(
+        (
+            f"{AGENT_TESTS}/test_delivery.py"
+            "::test_an_agent_that_receives_a_message_while_its_end_is_written_answers_it"
         ),
     ),
 )
