@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,17 +73,25 @@ def command(tags: tuple[str, ...], seconds: float, seed: int, json_out: str | No
 def _searched(
     console: Console, entries: Sequence[MutantEntry], seconds: float, seed: int
 ) -> Sequence[MutantSearch]:
-    search = partial(search_alone, seconds=seconds, seed=seed)
+    by_tests = [entry for entry in entries if entry.mutant.tests]
+    by_campaign = [entry for entry in entries if not entry.mutant.tests]
+    jobs: Sequence[tuple[Callable[[MutantEntry], MutantSearch], Sequence[MutantEntry]]] = (
+        (partial(search_alone, seconds=seconds, seed=seed), by_campaign),
+        # Pytest's plugin of Hypothesis must be loaded before any use of Hypothesis.
+        (partial(run_tests, clock=time.perf_counter), by_tests),
+    )
     with busy(console, f"searching {len(entries)} mutants"):
         # Always in other processes: the settings of this one may differ.
-        found = {each.tag: each for each in work(search, entries, max(2, cores()))}
+        found = {
+            search.tag: search
+            for function, chosen in jobs
+            for search in work(function, chosen, max(2, cores()))
+        }
     return [found[entry.tag] for entry in entries]
 
 
 def search_alone(entry: MutantEntry, seconds: float, seed: int) -> MutantSearch:
     """Search one mutant, in a process that does nothing else."""
-    if entry.mutant.tests:
-        return run_tests(entry, time.perf_counter)
     with TemporaryDirectory() as folder:
         install_profiles(Path(folder))
         return search_swarm(entry, time.perf_counter, seconds, seed, Path(folder))

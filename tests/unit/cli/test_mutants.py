@@ -11,6 +11,7 @@ import pytest
 from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.mutant_search import MutantSearch
+from tests.meta.source_tree import ROOT
 from tests.registry import REGISTRY
 from tests.unit.cli.command_line import json_of, powercut, write_project
 
@@ -44,6 +45,15 @@ def test_planted_bug_is_found_and_leaves_no_file() -> None:
     assert (found["id"], found["found"]) == ("R9", True)
     assert 0 < found["steps"] <= 8
     assert [path.name for path in Path().iterdir()] == ["pyproject.toml"]
+
+
+def test_bugs_are_found_by_campaigns_and_by_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    result = powercut("mutants", "torn-tail-is-damage", "R9", "--seed", "1", "--json", "-")
+    assert result.exit_code == ExitCode.CLEAN, result.output
+    by_tests, by_campaign = json_of(result)["mutants"]
+    assert by_tests["property"] == "test_the_beginning_of_a_line_is_torn"
+    assert by_campaign["property"] == "UnreadableAfterCrash"
 
 
 def test_all_registered_mutants_are_searched_and_shown_in_their_order(
