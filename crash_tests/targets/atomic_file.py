@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from crash_tests.targets.system_target import SystemTarget
@@ -10,6 +11,7 @@ from oracles.marks import IN_FLIGHT_KEPT, IN_FLIGHT_LOST, STALE_TEMPORARY_SWEPT
 from oracles.shadow_file import ShadowFile
 from oracles.violation import FalseAlarm, Garbage
 from powercut.fuzz.action import ActionKind, Arguments
+from powercut.fuzz.fault_families import FaultFamily
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
 from system.errors import StorageError
@@ -31,6 +33,15 @@ class AtomicFileTarget(SystemTarget):
     Its recovery sweeps temporary files and syncs the directory, so that the content that a
     program reads at boot is durable.
     """
+
+    families_left_out = MappingProxyType(
+        {
+            FaultFamily.CLOCK: "it reads no clock",
+            FaultFamily.DELAYED_BARRIER_ERROR: "a file has one barrier, so no later one fails",
+            FaultFamily.BIT_ROT: "a file has no checksum; its readers add one",
+            FaultFamily.MISDIRECTED_WRITE: "a file has no checksum; its readers add one",
+        }
+    )
 
     def __init__(self, tag: str, write: WriteFile) -> None:
         self.tag = tag

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from errno import EIO
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from crash_tests.targets.agents_target import AgentsTarget
@@ -53,6 +54,7 @@ from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.violation import FalseAlarm, Starved
 from powercut.fuzz.action import ActionKind, Arguments, Json
+from powercut.fuzz.fault_families import DAMAGE
 from sim.choices import Choices, PlainChoices
 from sim.errors import PowerOff, SimulatedCrash
 from sim.loop.clock import EPOCH_NS
@@ -80,6 +82,9 @@ class RuntimeTarget(AgentsTarget):
 
     actions_per_crash = 2
     features = FEATURES
+    families_left_out = MappingProxyType(
+        dict.fromkeys(DAMAGE, "every lost line changes all later work; logs have their own targets")
+    )
     expected_marks: Sequence[str] = (*COMMON_MARKS, *RUNTIME_MARKS)
     rare_marks = RARE_MARKS
     turn_steps = 1200

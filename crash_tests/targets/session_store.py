@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
@@ -19,6 +20,7 @@ from oracles.runtime.shadow_sessions import ShadowSessions, StoredContent, Store
 from oracles.shadow_quarantine import ShadowQuarantine
 from oracles.violation import FalseAlarm, Garbage, NotContained
 from powercut.fuzz.action import ActionKind, Arguments
+from powercut.fuzz.fault_families import FaultFamily
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
 from sim.world import World
@@ -55,6 +57,14 @@ class SessionStoreTarget(SystemTarget):
     """
 
     fault_rules = (ROT,)
+    families_left_out = MappingProxyType(
+        {
+            FaultFamily.CLOCK: "no record has a time",
+            FaultFamily.DELAYED_BARRIER_ERROR: "a record has one barrier, so no later one fails",
+            FaultFamily.BIT_ROT: "its own rule damages records; logs have their own targets",
+            FaultFamily.MISDIRECTED_WRITE: "a checksum finds it as it finds rot",
+        }
+    )
     changed_by_boot = frozenset(("/runtime.lock",))
     expected_marks: Sequence[str] = (*COMMON_MARKS, ACTIVE_SUSPENDED, QUARANTINED)
 
@@ -65,6 +75,7 @@ class SessionStoreTarget(SystemTarget):
         self._ids: list[str] = []
         self._created = 0
         self._debris = False
+        self._rotted = False
         self._world: World[Host]
         self._recovery: RootRecovery
 
@@ -86,6 +97,7 @@ class SessionStoreTarget(SystemTarget):
     def recover(self, host: Host) -> None:
         """Run the runtime's recovery; a damaged record must not stop it."""
         store = SessionStore(host)
+        self._rotted |= ROT in self.fault_plan
         if not self.fault_plan:
             self._quarantine.check(lambda path: host.files.read(path)[0])
         orchestrator = Orchestrator(host, store, Multiplexer({}, 1), Framing.FRAMED)
@@ -121,6 +133,7 @@ class SessionStoreTarget(SystemTarget):
         if any(path.startswith(AGENTS) for path in report.swept):
             self.marks.reach(STALE_TEMPORARY_SWEPT)
         if not self.fault_plan:
+            self._rotted = False
             self._check_files()
 
     # -- actions -----------------------------------------------------------------------
@@ -227,6 +240,9 @@ class SessionStoreTarget(SystemTarget):
                 self._shadow.excuse(identity)
                 if problem.problem is Problem.DAMAGED:
                     self.marks.reach(QUARANTINED)
+            elif self._rotted and problem.problem is Problem.NO_RECORD:
+                # An earlier recovery put the record aside, and was ended before it wrote another.
+                self._shadow.excuse(identity)
             elif not (self._debris and not self._shadow.knows(identity)):
                 raise FalseAlarm("a record has a problem, and nothing was damaged", found=problem)
         return unreported

@@ -1,51 +1,27 @@
-"""Disk faults as actions of a run: one fault plan is switched on, and later lifted.
+"""Faults as actions of a run: one fault plan is switched on, and later lifted.
 
-Only faults to which a program can react are injected here. A disk that ignores barriers, or
-reports a failure one barrier too late, loses acknowledged data whatever the program does.
+Most plans have one rule (``fault_families.py``), some have two, of which each may meet the
+program while it handles the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from faults.fault_plan import FaultPlan
 from faults.injector import FaultInjector
 from oracles.marks import FAULT_FIRED
 from powercut.fuzz.action import ActionKind, Arguments
+from powercut.fuzz.fault_families import RULES, by_share
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from sim.choices import Choices
 from sim.world import World
 
-PARTIAL_WRITES: Final = (
-    "write * #{count} short:{size}B; write * #{following} ENOSPC",
-    "write * #{count} short:{size}B; write * #{following} EIO",
-    "write * after {size}B ENOSPC",
-    "write * #{count} short:{size}B",
-)
-FAILED_BARRIERS: Final = (
-    "fsync * #{count} EIO:ext4",
-    "fsync * #{count} EIO:xfs",
-    "fsync * #{count} EIO:btrfs",
-)
-REFUSED_CALLS: Final = (
-    "write * #{count} ENOSPC",
-    "write * #{count} EIO",
-    "create * #{count} ENOSPC",
-    "rename * #{count} EIO",
-    "unlink * #{count} EIO",
-    "resize * #{count} EIO",
-    "read * #{count} EIO",
-    "read * #{count}+ short:{size}00B",
-    "open * #{count} EMFILE",
-    "close * #{count} EIO",
-)
-FAMILIES: Final = (PARTIAL_WRITES, FAILED_BARRIERS, REFUSED_CALLS)
-"""The families are chosen equally often: the first two break programs most."""
-
 _MOST_COUNT: Final = 4
 _SIZES: Final = (1, 10, 100, 600)
+_SECTORS: Final = (0, 1, 2)
 
 
 class DiskFaults:
@@ -54,13 +30,15 @@ class DiskFaults:
     ``on`` is True while the system may meet a fault.
     """
 
-    __slots__ = ("_injector", "_tally", "_target", "_world", "on")
+    __slots__ = ("_injector", "_rules", "_tally", "_target", "_world", "on")
 
     def __init__(self, world: World[Any], target: AnyTarget, tally: Tally) -> None:
         self._world = world
         self._target = target
         self._tally = tally
         self._injector: FaultInjector | None = None
+        rules = [RULES[family] for family in by_share(target.fault_families)]
+        self._rules = [*rules, target.fault_rules] if target.fault_rules else rules
         self.on = False
 
     def actions(self) -> Sequence[ActionKind]:
@@ -87,18 +65,22 @@ class DiskFaults:
             self._tally.marks.reach(FAULT_FIRED)
 
     @property
-    def families(self) -> Sequence[Sequence[str]]:
-        """The families of rules that are injected into this target."""
-        own = self._target.fault_rules
-        return (*FAMILIES, own) if own else FAMILIES
+    def features(self) -> Mapping[str, int]:
+        """Labels of which a swarm may leave out some answers, and their number of answers."""
+        return {"family": len(self._rules)}
 
     def propose(self, choices: Choices, most_count: int = _MOST_COUNT) -> Arguments:
-        """Choose a plan that fails one of the next ``most_count`` calls of some kind."""
-        rules = choices.pick("family", self.families)
-        rule = choices.pick("fault", rules)
+        """Choose a plan that strikes within the next ``most_count`` calls of some kind."""
+        plan = self._rule(choices, most_count)
+        if choices.integer("second fault", 0, 4) == 4:
+            plan = f"{plan}; {self._rule(choices, most_count)}"
+        return {"plan": plan}
+
+    def _rule(self, choices: Choices, most_count: int) -> str:
+        rule = choices.pick("fault", choices.pick("family", self._rules))
         count = choices.integer("count", 1, most_count)
-        size = choices.pick("size", _SIZES)
-        return {"plan": rule.format(count=count, following=count + 1, size=size)}
+        size, sector = choices.pick("size", _SIZES), choices.pick("sector", _SECTORS)
+        return rule.format(count=count, following=count + 1, size=size, sector=sector)
 
     def switch_on(self, text: str) -> None:
         """Put the plan ``text`` in force; ``HarnessError`` if it cannot be parsed."""

@@ -30,6 +30,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from oracles.marks import KILLED, POWER_CUT_LOST, TORN, Marks
 from powercut.fuzz.action import ActionKind
+from powercut.fuzz.fault_families import DAMAGE, FaultFamily
 from powercut.reference import load
 from sim.choices import Choices, PlainChoices
 from sim.disk.calls.process import Process
@@ -53,8 +54,10 @@ class Target(ABC, Generic[H]):
     ``fault_plan`` is set by the engine: the fault plan in force, as it prints, or the empty
     string. While it is not empty, an ``OSError`` out of the system is no violation.
 
-    ``fault_rules`` are fault rules in printed form, which the run injects beside the usual
-    ones. ``crash_free`` targets are neither crashed nor given faults.
+    The run injects the faults of all fault families but those in ``families_left_out``, which
+    maps each to the reason; by default, those that damage data silently. ``fault_rules`` are
+    further fault rules in printed form. ``crash_free`` targets are neither crashed nor given
+    faults.
 
     ``changed_by_boot`` are the paths of files that every boot rewrites, such as a boot
     counter; a second recovery must leave all others unchanged.
@@ -73,6 +76,7 @@ class Target(ABC, Generic[H]):
     tag: str = ""
     fault_plan: str = ""
     fault_rules: Sequence[str] = ()
+    families_left_out: Mapping[FaultFamily, str] = DAMAGE
     crash_free: bool = False
     changed_by_boot: frozenset[str] = frozenset()
     actions_per_crash: int = 1
@@ -85,6 +89,11 @@ class Target(ABC, Generic[H]):
     def marks(self) -> Marks:
         """The marks that this run has reached."""
         return Marks()
+
+    @property
+    def fault_families(self) -> Sequence[FaultFamily]:
+        """The fault families whose faults the run injects."""
+        return [family for family in FaultFamily if family not in self.families_left_out]
 
     @abstractmethod
     def actions(self) -> Sequence[ActionKind]:

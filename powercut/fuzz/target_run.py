@@ -82,7 +82,7 @@ class TargetRun:
     @property
     def features(self) -> Mapping[str, int]:
         """Labels of which a swarm may leave out some answers, and their number of answers."""
-        return {"family": len(self.faults.families), **self.target.features}
+        return {**self.faults.features, **self.target.features}
 
     def propose(self, choices: Choices) -> Action:
         """Choose the next action among those that are possible now."""

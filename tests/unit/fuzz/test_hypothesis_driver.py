@@ -25,7 +25,9 @@ BUDGET = settings(
 def test_a_failure_is_reduced_to_a_story_of_very_few_actions(tmp_path: Path) -> None:
     campaign = fuzz(undurable, budget=BUDGET, folder=tmp_path)
     (finding,) = campaign.findings
-    assert len(finding.run.log.steps) <= 2
+    # An older value can come back only if there were two.
+    fewest = {"SilentEmpty": 2, "LostAck": 3}
+    assert len(finding.run.log.steps) <= fewest[finding.run.log.broken]
     lines = story(finding).splitlines()
     assert lines[0].startswith(f"FAILED  {finding.run.log.broken}  on posix  fingerprint ")
     assert any("lost   rename of " in line for line in lines)
