@@ -15,6 +15,7 @@ An entry is any value with equality; two entries of one log must differ.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import Generic, TypeVar
 
 from oracles.violation import (
@@ -29,6 +30,15 @@ from oracles.violation import (
 )
 
 E = TypeVar("E")
+
+
+class Excused(Enum):
+    """The acknowledged entries that a recovery may miss because a fault damaged the disk."""
+
+    NONE = auto()
+    LAST = auto()
+    """The last ones, with no others after them."""
+    ANY = auto()
 
 
 class ShadowLog(Generic[E]):
@@ -85,22 +95,37 @@ class ShadowLog(Generic[E]):
         """Compare with a read from the running log; raise a ``Violation``."""
         self._match(actual, unsynced_kept=True)
 
-    def settle(self, actual: Sequence[E], *, unsynced_kept: bool = False) -> bool:
+    def settle(
+        self,
+        actual: Sequence[E],
+        *,
+        unsynced_kept: bool = False,
+        excused: Excused = Excused.NONE,
+    ) -> bool:
         """Compare with the first read after a recovery, and decide the entries in flight.
 
         Pass ``unsynced_kept`` if neither a power cut nor a fault can have taken unsynced
-        entries. From here on the entries of ``actual`` are acknowledged and the others must
-        not return. Returns whether an entry that was not acknowledged survived; raises a
-        ``Violation``.
+        entries, and in ``excused`` those that silent damage can have taken. From here on the
+        entries of ``actual`` are acknowledged and the others must not return. Returns whether
+        an entry that was not acknowledged survived; raises a ``Violation``.
         """
-        self._match(actual, unsynced_kept=unsynced_kept)
-        happened = len(actual) > len(self.acknowledged)
-        self._refused += self._expected()[len(actual) :]
+        if not self._is_excused(actual, excused):
+            self._match(actual, unsynced_kept=unsynced_kept)
+        happened = any(entry in actual for entry in self.unsynced + self.in_flight)
+        self._refused += [entry for entry in self._expected() if entry not in actual]
         self.acknowledged, self.unsynced, self.in_flight = list(actual), [], []
         return happened
 
     def _expected(self) -> list[E]:
         return self.acknowledged + self.unsynced + self.in_flight
+
+    def _is_excused(self, actual: Sequence[E], excused: Excused) -> bool:
+        """Return whether ``actual`` has no other fault than missing entries that are excused."""
+        expected = self._expected()
+        if excused is Excused.LAST:
+            return list(actual) == expected[: len(actual)]
+        remaining = iter(expected)
+        return excused is Excused.ANY and all(entry in remaining for entry in actual)
 
     def _match(self, actual: Sequence[E], *, unsynced_kept: bool) -> None:
         required = len(self.acknowledged) + (len(self.unsynced) if unsynced_kept else 0)

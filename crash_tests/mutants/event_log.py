@@ -136,7 +136,7 @@ partial_line_stays = Mutant(
 failed_barrier_is_ignored = Mutant(
     "a failed fsync is ignored and the log goes on",
     _FRAMED,
-    (Duplicated, FalseAlarm, LogDamaged, LostAck),
+    (Duplicated, FalseAlarm, LogDamaged, LostAck, Resurrected),
     (
         SourcePatch(
             "system.storage.log_file",

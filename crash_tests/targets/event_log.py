@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from crash_tests.targets.system_target import COMMON_MARKS, SystemTarget
 from oracles.marks import (
+    DAMAGE_READ,
     IN_FLIGHT_KEPT,
     IN_FLIGHT_LOST,
+    LINES_MISSING,
     PENDING_REJECTED,
     PENDING_REPLAYED,
     POWER_CUT_LOST,
@@ -19,13 +22,14 @@ from oracles.marks import (
     TORN,
     TORN_TAIL_TRUNCATED,
 )
-from oracles.shadow_log import ShadowLog
+from oracles.shadow_log import Excused, ShadowLog
 from oracles.shadow_quarantine import ShadowQuarantine
 from oracles.violation import FalseAlarm, Garbage
 from powercut.fuzz.action import ActionKind, Arguments
+from powercut.fuzz.fault_families import FaultFamily, damage_of
 from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
-from system.errors import LogStopped, StorageError
+from system.errors import LogDamaged, LogStopped, StorageError
 from system.ports import Host, Json, JsonObject
 from system.storage.event_log import EventLog
 from system.storage.framing import Framing
@@ -50,14 +54,21 @@ class Entry(NamedTuple):
 
 
 class EventLogTarget(SystemTarget):
-    """One log and its shadow."""
+    """One log and its shadow.
 
+    Silent damage may take acknowledged lines. The next recoveries must report it, and the lines
+    that are left must be right; after the first recovery without a fault, nothing is excused.
+    """
+
+    families_left_out: Mapping[FaultFamily, str] = MappingProxyType({})
     actions_per_crash = 2
     expected_marks: Sequence[str] = (
         *COMMON_MARKS,
         TORN_TAIL_TRUNCATED,
         QUARANTINED,
         STOPPED_BY_SYNC,
+        DAMAGE_READ,
+        LINES_MISSING,
     )
 
     def __init__(self, tag: str, framing: Framing) -> None:
@@ -69,6 +80,10 @@ class EventLogTarget(SystemTarget):
         self._open = False
         self._stopped = False
         self._losses = 0
+        self._damage: frozenset[FaultFamily] = frozenset()
+        self._recoveries = 0
+        self._lasting = False
+        self._missing: Collection[tuple[int, int]] = ()
         self._faulty = False
         self._host: Host
         self._log: EventLog
@@ -94,7 +109,11 @@ class EventLogTarget(SystemTarget):
         self._host = host
         if not self.fault_plan:
             self._quarantine.check(self._content)
-        self._faulty |= bool(self.fault_plan)
+        delayed = self._damage & damage_of(self.fault_plan) & {FaultFamily.DELAYED_BARRIER_ERROR}
+        # A line that two barriers in a row did not make durable counts as durable from then on.
+        self._lasting |= bool(delayed)
+        self._meet_faults()
+        self._recoveries += 1
         self._open = self._stopped = False
         self._log = EventLog.open(host, PATH, SESSION, self._framing)
         self._open = True
@@ -104,14 +123,21 @@ class EventLogTarget(SystemTarget):
         doubtful = not self._shadow.settled
         actual = [Entry(line.event, line.data) for line in self._log.recovered]
         unsynced_kept = not self._faulty and self._losses == self._count_losses()
-        happened = self._shadow.settle(actual, unsynced_kept=unsynced_kept)
+        report = self._log.report
+        happened = self._shadow.settle(
+            actual, unsynced_kept=unsynced_kept, excused=self._excused(report)
+        )
         self._losses, self._faulty = self._count_losses(), False
         if not self.fault_plan:
-            moved = [damage.quarantine for damage in self._log.report.damaged]
+            moved = [damage.quarantine for damage in report.damaged]
             self._quarantine.keep(moved, self._content)
         if doubtful:
             self.marks.reach(IN_FLIGHT_KEPT if happened else IN_FLIGHT_LOST)
-        self._check_report(self._log.report, doubtful=doubtful)
+        self._check_report(report, doubtful=doubtful)
+        self._missing = report.missing
+        self._recoveries = 0
+        if not (self.fault_plan or self._lasting):
+            self._damage = frozenset()
         self._check_files()
         self._read({})
 
@@ -145,7 +171,7 @@ class EventLogTarget(SystemTarget):
         return "written"
 
     def _park(self, _arguments: Arguments) -> str:
-        self._faulty |= bool(self.fault_plan)
+        self._meet_faults()
         try:
             self._log.park()
         except LogStopped as refused:
@@ -157,7 +183,7 @@ class EventLogTarget(SystemTarget):
 
     def _begin(self, arguments: Arguments) -> list[Entry]:
         """Return the entries of an append, which are in flight for the shadow from now on."""
-        self._faulty |= bool(self.fault_plan)
+        self._meet_faults()
         entries = []
         for line_text in _texts(arguments):
             self._written += 1
@@ -175,7 +201,8 @@ class EventLogTarget(SystemTarget):
         return self._refused(refused)
 
     def _refused(self, refused: OSError | StorageError) -> str:
-        if not (self.fault_plan or self._stopped):
+        is_late = FaultFamily.DELAYED_BARRIER_ERROR in self._damage
+        if not (self.fault_plan or self._stopped or is_late):
             raise FalseAlarm("a call failed, and no fault is on", raised=repr(refused))
         if isinstance(refused, LogStopped):
             self._stopped = True
@@ -186,8 +213,13 @@ class EventLogTarget(SystemTarget):
         try:
             actual = self._entries()
         except OSError as refused:
-            if not self.fault_plan:
+            if not (self.fault_plan or self._damage):
                 raise
+            return f"refused: {refused}"
+        except LogDamaged as refused:
+            if not damage_of(self.fault_plan):
+                raise
+            self.marks.reach(DAMAGE_READ)
             return f"refused: {refused}"
         self._shadow.check(actual)
         return f"{len(actual)} lines"
@@ -205,6 +237,24 @@ class EventLogTarget(SystemTarget):
         return "reopened"
 
     # -- checks ------------------------------------------------------------------------
+
+    def _meet_faults(self) -> None:
+        """Record the faults that the next call may meet."""
+        self._faulty |= bool(self.fault_plan)
+        self._damage |= damage_of(self.fault_plan)
+
+    def _excused(self, report: LogReport) -> Excused:
+        """Return the acknowledged lines that may be missing after this recovery."""
+        if not self._damage:
+            return Excused.NONE
+        if report.damaged or report.missing or report.torn_bytes:
+            return Excused.ANY
+        if self._recoveries > 1:
+            # An earlier recovery may have removed the damage, and was ended before its report.
+            return Excused.ANY
+        # A write that was lost behind a barrier leaves no trace at the end of the file.
+        delayed = FaultFamily.DELAYED_BARRIER_ERROR in self._damage
+        return Excused.LAST if delayed else Excused.NONE
 
     def _content(self, path: str) -> bytes:
         return self._host.files.read(path)[0]
@@ -228,12 +278,15 @@ class EventLogTarget(SystemTarget):
     def _check_report(self, report: LogReport, *, doubtful: bool) -> None:
         """Check that the report names no damage of durable lines."""
         marks = self.marks
-        if report.missing or any(not damage.tail for damage in report.damaged):
+        new_gap = any(gap not in self._missing for gap in report.missing)
+        if not self._damage and (new_gap or any(not damage.tail for damage in report.damaged)):
             raise FalseAlarm("recovery reports damage that no crash can do", report=report)
-        if report.damaged and not doubtful:
+        if report.damaged and not (doubtful or self._damage):
             raise FalseAlarm("recovery reports damage, and nothing was in flight", report=report)
         if report.damaged:
             marks.reach(QUARANTINED)
+        if report.missing:
+            marks.reach(LINES_MISSING)
         if report.torn_bytes:
             marks.reach(TORN_TAIL_TRUNCATED)
         if report.swept:

@@ -52,9 +52,10 @@ from oracles.runtime.report_laws import check_second_report
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
-from oracles.violation import FalseAlarm, Starved
+from oracles.violation import FalseAlarm, Starved, UnreadableAfterCrash, Violation
 from powercut.fuzz.action import ActionKind, Arguments, Json
 from powercut.fuzz.fault_families import DAMAGE
+from powercut.fuzz.run_log import failure_of
 from sim.choices import Choices, PlainChoices
 from sim.errors import PowerOff, SimulatedCrash
 from sim.loop.clock import EPOCH_NS
@@ -201,8 +202,7 @@ class RuntimeTarget(AgentsTarget):
         if is_stopped(self._runtime):
             # A failed barrier has stopped a part of the runtime until the next boot.
             self._world.kill()
-            self.recover(self._world.boot())
-            self.check_recovered()
+            self._boot_again()
             self.marks.reach(STOPPED_SESSION_BACK)
         self._complete_all()
         snapshot = self._read()
@@ -212,6 +212,17 @@ class RuntimeTarget(AgentsTarget):
             self.marks.reach(REMINDER_AFTER_CRASH)
         if self.providers.has_failed:
             self.marks.reach(PROVIDER_FAULT)
+
+    def _boot_again(self) -> None:
+        host = self._world.boot()
+        failure = failure_of(lambda: self.recover(host))
+        if isinstance(failure, Violation):
+            raise failure
+        if failure is not None:
+            raise UnreadableAfterCrash(
+                "recovery fails, and no fault is in force", raised=repr(failure)
+            )
+        self.check_recovered()
 
     # -- the operator --------------------------------------------------------------------
 

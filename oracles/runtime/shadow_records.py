@@ -27,10 +27,14 @@ class ShadowRecords:
         """Check the record of an agent that ``create_agent`` has just returned."""
         _check(snapshot, agent_id, (ACTIVE, SUSPENDED, TERMINATED))
 
-    def suspended(self, snapshot: RootSnapshot, agent_id: str) -> None:
-        """Check the record of an agent that ``suspend`` has just suspended."""
+    def suspended(self, snapshot: RootSnapshot, agent_id: str, turns: int) -> None:
+        """Check the record of an agent that ``suspend`` has just suspended.
+
+        ``turns`` is the number of its turns when the call began. A later turn may have followed
+        the suspension before the caller had the answer.
+        """
         state = snapshot.agents.get(agent_id)
-        if state is not None and not state.pending:
+        if state is not None and not state.pending and len(state.turns) == turns:
             self._suspended[agent_id] = len(state.enqueued)
             self.check(snapshot)
 

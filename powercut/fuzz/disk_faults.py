@@ -21,6 +21,7 @@ from sim.world import World
 
 _MOST_COUNT: Final = 4
 _SIZES: Final = (1, 10, 100, 600)
+_OWN_SHARE: Final = 4
 _SECTORS: Final = (0, 1, 2)
 
 
@@ -38,7 +39,8 @@ class DiskFaults:
         self._tally = tally
         self._injector: FaultInjector | None = None
         rules = [RULES[family] for family in by_share(target.fault_families)]
-        self._rules = [*rules, target.fault_rules] if target.fault_rules else rules
+        own = [target.fault_rules] if target.fault_rules else []
+        self._rules = rules + own * _OWN_SHARE
         self.on = False
 
     def actions(self) -> Sequence[ActionKind]:

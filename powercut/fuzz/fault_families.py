@@ -16,6 +16,8 @@ from itertools import product
 from types import MappingProxyType
 from typing import Final
 
+from sim.disk.cache.operation import SyncFailure
+
 
 class FaultFamily(StrEnum):
     """One kind of trouble with a disk or a clock, the ones that break most programs first."""
@@ -91,6 +93,20 @@ DAMAGE: Final[Mapping[FaultFamily, str]] = MappingProxyType(
     }
 )
 """The families that a target leaves out unless its checks know what may be lost."""
+
+
+_WORDS: Final = {
+    FaultFamily.DELAYED_BARRIER_ERROR: f"EIO:{SyncFailure.EXT4_JOURNAL}",
+    FaultFamily.BIT_ROT: " rot:",
+    FaultFamily.MISDIRECTED_WRITE: " misdirected:",
+}
+
+
+def damage_of(plan: str) -> frozenset[FaultFamily]:
+    """Return the families of ``DAMAGE`` that have a rule in a plan in printed form."""
+    if not plan:
+        return frozenset()
+    return frozenset(family for family, word in _WORDS.items() if word in plan)
 
 
 _SHARES: Final = {

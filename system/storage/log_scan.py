@@ -52,7 +52,7 @@ class Scan(NamedTuple):
 
     ``good`` are the spans of ``lines`` without their line ends. ``torn_bytes`` follow the
     last of them. ``unproven`` is the index of the first line that may not be durable
-    together with its line end.
+    together with its line end; the last line always is one of them.
     """
 
     lines: tuple[Line, ...]
@@ -178,7 +178,7 @@ class _Judge:
             self.torn_bytes,
             self._seq_before(kept),
             tuple(self.missing),
-            self._first_unproven(),
+            min(self._first_unproven(), max(0, kept - 1)),
         )
 
     def _damaged_middle(self, gap: _Gap) -> None:

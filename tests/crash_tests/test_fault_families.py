@@ -8,9 +8,11 @@ from itertools import product
 
 import pytest
 
+from oracles.violation import Violation
 from powercut.fuzz.disk_faults import DiskFaults
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.fault_families import RULES, FaultFamily, by_share
+from powercut.fuzz.source_patch import SourcePatch, patched
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from sim.choices import PlainChoices, SeededChoices
@@ -21,14 +23,15 @@ from tests.registry import REGISTRY
 FAULTED = [target.tag for target in REGISTRY.all_targets() if not target.crash_free]
 LEFT_OUT = {
     "atomic-file": ("clock", "delayed-barrier-error", "bit-rot", "misdirected-write"),
-    "event-log-framed": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
-    "event-log-pending": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
+    "event-log-framed": (),
+    "event-log-pending": (),
     "session-store": ("clock", "delayed-barrier-error", "bit-rot", "misdirected-write"),
     "runtime": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
     "runtime-pending": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
 }
 DRAWS = 400
 MOST_RUNS = 40
+MOST_SEEDS = 400
 
 
 def faults_of(target: AnyTarget) -> DiskFaults:
@@ -88,6 +91,57 @@ def test_faults_of_every_family_reach_the_target(
     monkeypatch.setattr(type(make_target()), "fault_rules", ())
     runs = (SeededRun(make_target, POSIX, seed, steps=30).run() for seed in range(MOST_RUNS))
     assert any(run.tally.faults for run in runs)
+
+
+UNCHECKED = SourcePatch(
+    "system.storage.codec",
+    """
+    if not line.endswith(_SEALED % actual):
+        raise BadSeal(_foreign(line) or _bad_crc(line, actual))
+    """,
+    """
+    if line[-_SEAL_BYTES:-10] != _SEAL:
+        raise BadSeal(_foreign(line) or _bad_crc(line, actual))
+    """,
+)
+ONE_BARRIER = SourcePatch(
+    "system.storage.log_scan", "BARRIERS_TO_TRUST: Final = 2", "BARRIERS_TO_TRUST: Final = 1"
+)
+
+
+UNREPORTED = SourcePatch(
+    "system.storage.log_scan",
+    """
+    if gap.position < kept:
+        self._damaged_middle(gap)
+    """,
+    "pass",
+)
+
+
+@pytest.mark.parametrize("tag", ["event-log-framed", "event-log-pending"])
+@pytest.mark.parametrize(
+    ("family", "bug"),
+    [
+        (FaultFamily.BIT_ROT, UNCHECKED),
+        (FaultFamily.MISDIRECTED_WRITE, UNREPORTED),
+        (FaultFamily.DELAYED_BARRIER_ERROR, ONE_BARRIER),
+    ],
+    ids=["a checksum is never compared", "a gap is not reported", "one barrier is trusted"],
+)
+def test_bug_that_only_silent_damage_shows_is_found(
+    tag: str, family: FaultFamily, bug: SourcePatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with patched([bug], ["crash_tests"]):
+        make_target = REGISTRY.target(tag).make_target
+        monkeypatch.setattr(type(make_target()), "fault_families", (family,))
+        runs = (
+            SeededRun(make_target, POSIX, seed, steps=30, swarm=True).run()
+            for seed in range(MOST_SEEDS)
+        )
+        failed = next((run for run in runs if run.failure is not None), None)
+    assert failed is not None
+    assert isinstance(failed.failure, Violation)
 
 
 def test_every_family_comes_and_those_that_break_most_programs_come_more_often() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oracles.shadow_log import ShadowLog
+from oracles.shadow_log import Excused, ShadowLog
 from oracles.violation import (
     Duplicated,
     LogGap,
@@ -13,6 +13,7 @@ from oracles.violation import (
     Reordered,
     Resurrected,
     SilentEmpty,
+    Violation,
 )
 
 
@@ -134,3 +135,55 @@ def test_the_evidence_shows_expected_and_actual() -> None:
         "actual": [0],
     }
     assert lost.value.property_name == "LostAck"
+
+
+@pytest.mark.parametrize(
+    ("excused", "actual"),
+    [
+        (Excused.LAST, []),
+        (Excused.LAST, [1]),
+        (Excused.LAST, [1, 2, 3]),
+        (Excused.ANY, []),
+        (Excused.ANY, [2]),
+        (Excused.ANY, [1, 3]),
+    ],
+)
+def test_damage_excuses_missing_entries_which_then_stay_lost(
+    excused: Excused, actual: list[int]
+) -> None:
+    shadow = _damaged()
+    shadow.settle(actual, excused=excused)
+    shadow.check(actual)
+    lost = next((entry for entry in (1, 2, 3) if entry not in actual), None)
+    if lost is not None:
+        with pytest.raises(Resurrected):
+            shadow.check([*actual, lost])
+
+
+@pytest.mark.parametrize(
+    ("excused", "actual", "broken"),
+    [
+        (Excused.NONE, [1], LostAck),
+        (Excused.LAST, [2], LostAck),
+        (Excused.ANY, [2, 1], Reordered),
+        (Excused.ANY, [1, 1], Duplicated),
+        (Excused.ANY, [1, 9], Phantom),
+        (Excused.ANY, [1, 0], Resurrected),
+    ],
+)
+def test_damage_excuses_nothing_but_missing_entries(
+    excused: Excused, actual: list[int], broken: type[Violation]
+) -> None:
+    with pytest.raises(broken):
+        _damaged().settle(actual, excused=excused)
+
+
+def _damaged() -> ShadowLog[int]:
+    """Two acknowledged entries, one in flight; entry 0 was refused."""
+    shadow = ShadowLog[int]()
+    shadow.begin(0)
+    shadow.refuse()
+    shadow.begin(1, 2)
+    shadow.acknowledge()
+    shadow.begin(3)
+    return shadow

@@ -262,6 +262,19 @@ def test_damage_while_the_log_is_open_is_reported(here: FaultyHost, framing: Fra
         next(lines)
 
 
+@both_framings
+def test_damage_of_the_last_line_end_while_the_log_is_open_is_reported(
+    here: FaultyHost, framing: Framing
+) -> None:
+    log = opened(here, framing)
+    say(log, "a", "b")
+    file = here.host.files.open(PATH, OpenMode.WRITE)
+    file.pwrite(b"x", len(content("a", "b")) - 1)
+
+    with pytest.raises(LogDamaged, match="its last line has no line end"):
+        list(log.lines())
+
+
 def test_every_line_is_json_for_other_tools(here: FaultyHost) -> None:
     say(opened(here), "a\n\0é😀\u2028", "b")
 

@@ -92,6 +92,8 @@ ZEROS = bytes(SIZE)
         ([ONE, TWO, line(3, durable=1), line(4, durable=1), line(5), line(6)], 4),
         ([ONE, TWO, THREE, ZEROS, line(5, durable=3)], 2),
         ([ONE, TWO, THREE, line(4), line(5), line(6), ZEROS, line(8, durable=6)], 5),
+        # Both gaps are cut; the last line that is kept is unproven whatever the others say.
+        ([ONE, ZEROS, line(3, durable=1), ZEROS, line(5, durable=3)], 0),
     ],
 )
 def test_lines_are_proven_durable_by_two_barriers(lines: list[bytes], expected: int) -> None:

@@ -41,7 +41,7 @@ def _message(story: Story) -> None:
 )
 def test_suspended_record_changes_only_after_a_message(change: Break, is_right: bool) -> None:
     story, records = idle_story(), ShadowRecords()
-    records.suspended(story.snapshot(), IDLE)
+    records.suspended(story.snapshot(), IDLE, turns=0)
     change(story)
     with nullcontext() if is_right else pytest.raises(InvalidState):
         records.check(story.snapshot())
@@ -51,21 +51,32 @@ def test_acknowledged_suspension_leaves_no_active_record() -> None:
     story = idle_story()
     _state("ACTIVE")(story)
     with pytest.raises(InvalidState):
-        ShadowRecords().suspended(story.snapshot(), IDLE)
+        ShadowRecords().suspended(story.snapshot(), IDLE, turns=0)
 
 
 def test_record_of_an_agent_with_pending_messages_may_be_active_again() -> None:
     story, records = idle_story(), ShadowRecords()
     _message(story)
-    records.suspended(story.snapshot(), IDLE)
+    records.suspended(story.snapshot(), IDLE, turns=0)
     records.check(story.snapshot())
+
+
+def test_turn_that_followed_the_suspension_may_have_opened_the_conversation_again() -> None:
+    story, records = idle_story(), ShadowRecords()
+    story.send("m1", "idle", "start")
+    story.turn("idle", "t1", "m1")
+    _state("ACTIVE")(story)
+    records.suspended(story.snapshot(), IDLE, turns=0)
+    records.check(story.snapshot())
+    with pytest.raises(InvalidState):
+        records.suspended(story.snapshot(), IDLE, turns=1)
 
 
 def test_suspension_is_forgotten_when_the_line_of_its_last_turn_is_lost() -> None:
     story, records = idle_story(), ShadowRecords()
     story.send("m1", "idle", "start")
     story.turn("idle", "t1", "m1")
-    records.suspended(story.snapshot(), IDLE)
+    records.suspended(story.snapshot(), IDLE, turns=1)
     story.drop("idle", "turn.complete")
     story.drop("idle", "message.delivered")
     records.check(story.snapshot())
