@@ -21,6 +21,7 @@ from oracles.marks import (
 )
 from powercut.fuzz.target import Target
 from sim.world import Boot
+from system.errors import RuntimeRefused, StorageError
 from system.ports import Host
 
 COMMON_MARKS: Final = (
@@ -43,6 +44,7 @@ class SystemTarget(Target[Host]):
     """A target whose lifetimes run on a ``Host`` of the runtime."""
 
     expected_marks: Sequence[str] = COMMON_MARKS
+    refusals = (OSError, StorageError, RuntimeRefused)
 
     def make_host(self, boot: Boot) -> Host:
         """Build the host of one lifetime."""

@@ -154,7 +154,8 @@ class CrashRunner:
 
         ``depth`` is the number of crashes in a row before this boot. A recovery that fails
         under a fault is started again without it. Raises ``UnreadableAfterCrash`` if recovery
-        fails without a fault, and every violation that ``check_recovered`` finds.
+        fails without a fault, or by an exception that is no refusal, and every violation that
+        ``check_recovered`` finds.
         """
         while True:
             host = self.world.boot()
@@ -167,6 +168,10 @@ class CrashRunner:
             if not self.faults.on:
                 raise UnreadableAfterCrash(
                     "recovery fails, and no fault is in force", raised=repr(failure)
+                )
+            if not isinstance(failure, self.target.refusals):
+                raise UnreadableAfterCrash(
+                    "recovery fails under a fault, and not by a refusal", raised=repr(failure)
                 )
             self.tally.marks.reach(RECOVERY_FAILED)
             self.faults.lift()

@@ -52,7 +52,8 @@ class Target(ABC, Generic[H]):
     ``tag`` names the target in reproducers and on the command line.
 
     ``fault_plan`` is set by the engine: the fault plan in force, as it prints, or the empty
-    string. While it is not empty, an ``OSError`` out of the system is no violation.
+    string. While it is not empty, an ``OSError`` out of the system is no violation. A recovery
+    may then raise any of ``refusals``; it is started again without the faults.
 
     The run injects the faults of all fault families but those in ``families_left_out``, which
     maps each to the reason; by default, those that damage data silently. ``fault_rules`` are
@@ -75,6 +76,7 @@ class Target(ABC, Generic[H]):
 
     tag: str = ""
     fault_plan: str = ""
+    refusals: tuple[type[Exception], ...] = (Exception,)
     fault_rules: Sequence[str] = ()
     families_left_out: Mapping[FaultFamily, str] = DAMAGE
     crash_free: bool = False
@@ -108,7 +110,8 @@ class Target(ABC, Generic[H]):
         """Start the system on ``host`` and let it recover.
 
         A lifetime may be crashed anywhere inside. An exception is an
-        ``UnreadableAfterCrash`` violation, unless a fault plan is in force.
+        ``UnreadableAfterCrash`` violation, unless it is one of ``refusals`` and a fault plan
+        is in force.
         """
 
     def attach(self, world: World[H]) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from oracles.violation import NotIdempotent
-from powercut.fuzz.action import ActionKind
-from powercut.fuzz.crash_runner import CrashPlanner
+from faults.crash_point import CrashKind, Phase
+from oracles.violation import NotIdempotent, UnreadableAfterCrash
+from powercut.fuzz.action import Action, ActionKind, Arguments
+from powercut.fuzz.crash_runner import CrashPlanner, PlannedCrash
 from powercut.fuzz.target import DiskTarget
 from powercut.fuzz.target_run import TargetRun
-from sim.choices import Choices
+from sim.choices import Choices, PlainChoices
 from sim.disk.calls.process import Process
 
 
@@ -67,6 +68,46 @@ def test_second_recovery_that_changes_anything_else_is_a_violation(change: str) 
     run = TargetRun(lambda: Booting(CHANGES[change]))
     with pytest.raises(NotIdempotent):
         run.finish()
+
+
+class Fragile(DiskTarget):
+    """A target whose recovery raises ``failure`` if it cannot read."""
+
+    refusals = (OSError,)
+
+    def __init__(self, failure: Exception) -> None:
+        self._failure = failure
+
+    def actions(self) -> Sequence[ActionKind]:
+        return (ActionKind("nothing", 1, lambda _: ""),)
+
+    def recover(self, host: Process) -> None:
+        descriptor = host.open("/count", os.O_CREAT | os.O_RDWR)
+        host.write(descriptor, b"1")
+        try:
+            host.pread(descriptor, 1, 0)
+        except OSError:
+            raise self._failure from None
+
+
+def _recover_under_a_fault(failure: Exception) -> None:
+    crash: Arguments = {
+        "action": {"name": "nothing", "arguments": {}},
+        "crashes": [PlannedCrash(0, Phase.AFTER, CrashKind.KILL).plain()],
+    }
+    run = TargetRun(lambda: Fragile(failure))
+    run.perform(Action("fault_on", {"plan": "read * EIO"}), PlainChoices())
+    run.perform(Action("crash_and_recover", crash), PlainChoices())
+    run.finish()
+
+
+def test_recovery_may_refuse_under_a_fault() -> None:
+    _recover_under_a_fault(OSError(5, "broken"))
+
+
+def test_recovery_that_fails_under_a_fault_in_another_way_is_a_violation() -> None:
+    with pytest.raises(UnreadableAfterCrash, match="not by a refusal"):
+        _recover_under_a_fault(IndexError("out of range"))
 
 
 def test_files_that_every_boot_rewrites_may_change() -> None:
