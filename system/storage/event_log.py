@@ -144,14 +144,14 @@ class EventLog:
         dropped the others. Raises ``LogDamaged`` when the file has changed, and ``OSError``.
         """
         start = 0
-        *lines, rest = self._file.read().split(b"\n")
+        *lines, unended = self._file.read().split(b"\n")
         for encoded in lines:
             try:
                 yield decode_line(encoded, self.session_id, self.path)
             except BadSeal as bad:
                 raise LogDamaged(self.path, f"at offset {start}: {bad}") from bad
             start += len(encoded) + 1
-        if rest:
+        if unended:
             raise LogDamaged(self.path, f"at offset {start}: its last line has no line end")
 
     @property
