@@ -1,4 +1,4 @@
-"""Mutants of work that overlaps: locks that are not taken, slots and names that are lost."""
+"""Mutants of agents that share something: locks, slots, names and their place in the tree."""
 
 from __future__ import annotations
 

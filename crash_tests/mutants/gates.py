@@ -1,4 +1,4 @@
-"""Mutants of an agent's state: permits, reminders and metadata that differ from the log."""
+"""Mutants of an agent's state: permits, reminders, metadata, turns that differ from the log."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from oracles.runtime.violations import (
     PresentedMismatch,
     UnpresentedDelivery,
 )
-from oracles.violation import Phantom
+from oracles.violation import Phantom, Reordered
 from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
 
@@ -54,7 +54,7 @@ failed_turn_is_committed = Mutant(
 response_precedes_its_turn = Mutant(
     "a response is delivered before its turn is durable",
     "runtime",
-    (DuplicateCompletion, MisroutedMessage, Phantom),
+    (DuplicateCompletion, MisroutedMessage, Phantom, Reordered),
     (
         SourcePatch(
             "system.agents.tools",
