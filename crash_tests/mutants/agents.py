@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crash_tests.mutants.folders import AGENT_TESTS
 from oracles.violation import InvalidState
 from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
@@ -28,9 +29,7 @@ record_is_set_before_it_is_written = Mutant(
 
 discarded_conversation_stays_active = Mutant(
     "a suspension forgets the record of a conversation that is not open",
-    "runtime",
-    (InvalidState,),
-    (
+    patches=(
         SourcePatch(
             "system.agents.multiplexer",
             """
@@ -40,6 +39,12 @@ discarded_conversation_stays_active = Mutant(
                 await agent.log.save_suspended()
             """,
             "",
+        ),
+    ),
+    tests=(
+        (
+            f"{AGENT_TESTS}/test_suspension.py"
+            "::test_a_conversation_that_a_failed_turn_has_dropped_is_suspended_in_its_record"
         ),
     ),
 )
