@@ -19,7 +19,7 @@ from system.errors import LogDamaged
 short_append_is_a_whole_one = Mutant(
     "an append of which the disk took a part counts as a whole one",
     "event-log-framed",
-    (LostAck, LogDamaged, FalseAlarm),
+    (FalseAlarm, LogDamaged, LostAck, SilentEmpty),
     (
         SourcePatch(
             "system.storage.log_file",
@@ -54,7 +54,7 @@ append_has_no_barrier = Mutant(
 parked_lines_are_not_synced = Mutant(
     "a log is parked without a barrier for its unsynced lines",
     "event-log-framed",
-    (LostAck,),
+    (LostAck, SilentEmpty),
     (
         SourcePatch(
             "system.storage.log_file",
@@ -70,7 +70,7 @@ parked_lines_are_not_synced = Mutant(
 unsynced_line_counts_as_durable = Mutant(
     "a line without a barrier counts as durable for the lines after it",
     "event-log-framed",
-    (FalseAlarm, LogGap, LostAck),
+    (FalseAlarm, LogGap, LostAck, SilentEmpty),
     (
         SourcePatch(
             "system.storage.event_log",
@@ -137,7 +137,7 @@ failed_append_stops_the_log = Mutant(
 partial_line_is_cut_without_a_barrier = Mutant(
     "a partial line is cut off without a barrier",
     "event-log-framed",
-    (FalseAlarm, LostAck, Resurrected),
+    (FalseAlarm, LostAck, Resurrected, SilentEmpty),
     (
         SourcePatch(
             "system.storage.log_file",
@@ -153,7 +153,7 @@ partial_line_is_cut_without_a_barrier = Mutant(
 entry_lacks_the_unsynced_lines = Mutant(
     "a pending entry leaves out the lines that wait for the same barrier",
     "event-log-pending",
-    (FalseAlarm, LogGap, LostAck),
+    (FalseAlarm, LogGap, LostAck, SilentEmpty),
     (
         SourcePatch(
             "system.storage.pending_writer",
@@ -187,7 +187,7 @@ failed_entry_is_not_retracted = Mutant(
 announced_line_is_acknowledged = Mutant(
     "a line is acknowledged when its entry is durable, and the entry is removed at once",
     "event-log-pending",
-    (LostAck, TornRecord),
+    (LostAck, SilentEmpty, TornRecord),
     (
         SourcePatch(
             "system.storage.pending_writer",

@@ -12,6 +12,7 @@ from oracles.violation import (
     NotIdempotent,
     Phantom,
     Resurrected,
+    SilentEmpty,
     UnreadableAfterCrash,
 )
 from powercut.fuzz.mutant import Mutant
@@ -29,14 +30,14 @@ _FILE_IS_SYNCED = SourcePatch(
 recovered_lines_are_not_synced = Mutant(
     "the lines that a recovery returns are not synced",
     "event-log-framed",
-    (LostAck, Resurrected),
+    (LostAck, Resurrected, SilentEmpty),
     (_FILE_IS_SYNCED,),
 )
 
 lines_of_a_failed_barrier_are_trusted = Mutant(
     "recovery syncs the end of a log and does not write it again",
     "event-log-framed",
-    (LostAck,),
+    (LostAck, SilentEmpty),
     (
         SourcePatch(
             "system.storage.log_recovery",
@@ -55,7 +56,7 @@ lines_of_a_failed_barrier_are_trusted = Mutant(
 lost_append_stays_behind_the_end = Mutant(
     "the bytes of a lost append behind the end of a log are not removed",
     "event-log-framed",
-    (FalseAlarm, LostAck, Phantom, Resurrected),
+    (FalseAlarm, LostAck, Phantom, Resurrected, SilentEmpty),
     (
         SourcePatch(
             "system.storage.log_recovery",
@@ -88,7 +89,7 @@ replayed_entry_repeats_a_line = Mutant(
 replayed_entry_loses_its_last_line = Mutant(
     "the last line of an entry is not replayed",
     "event-log-pending",
-    (FalseAlarm, LostAck, UnreadableAfterCrash),
+    (FalseAlarm, LostAck, SilentEmpty, UnreadableAfterCrash),
     (
         SourcePatch(
             "system.storage.pending_entry",
