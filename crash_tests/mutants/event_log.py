@@ -115,7 +115,7 @@ encoding_of_lines_is_guessed = Mutant(
 partial_line_stays = Mutant(
     "a partial line stays in a running log",
     _FRAMED,
-    (FalseAlarm, LogDamaged, LostAck),
+    (FalseAlarm, LogDamaged, LostAck, Resurrected),
     (
         SourcePatch(
             "system.storage.log_file",

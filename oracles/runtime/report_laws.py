@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from oracles.runtime.log_reader import ParsedLog
+from oracles.runtime.log_records import MessageRecord
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
-from oracles.violation import InvalidState
+from oracles.violation import InvalidState, TornRecord
 
 _TEMPORARY: Final = re.compile(r".+\.tmp\.[0-9a-f]{8}")
 
@@ -191,11 +192,14 @@ def _check_notices(found: RootSnapshot, recovered: RootSnapshot) -> None:
             if key not in before.enqueued:
                 pending = len(state.pending.keys() - {key})
                 _require("pending, in a notice", pending, message.payload["pending"])
-                downtime_ns = _downtime_ns(before.log.lines[-1].ts, message.timestamp)
+                downtime_ns = _downtime_ns(before.log.lines[-1].ts, message)
                 _require("downtime_ns, in a notice", downtime_ns, message.payload["downtime_ns"])
 
 
-def _downtime_ns(last_ts: str, now: str) -> int:
-    """Return the time between two times in ISO form, in nanoseconds; 0 if it is negative."""
-    passed = datetime.fromisoformat(now) - datetime.fromisoformat(last_ts)
+def _downtime_ns(last_ts: str, notice: MessageRecord) -> int:
+    """Return the time from ``last_ts`` to a notice, in nanoseconds; 0 if it is negative."""
+    try:
+        passed = datetime.fromisoformat(notice.timestamp) - datetime.fromisoformat(last_ts)
+    except (TypeError, ValueError):
+        raise TornRecord("a recovery notice has no time", message=notice) from None
     return max(0, passed // timedelta(microseconds=1)) * 1000

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 import pytest
 
 from oracles.runtime.report_laws import ShadowEpoch, check_report, check_second_report
 from oracles.runtime.root_snapshot import RootSnapshot
-from oracles.violation import InvalidState
+from oracles.violation import InvalidState, TornRecord
 from tests.unit.oracles.runtime.story import Story, hexed, message
 
 BOSS, ORPHAN = hexed("a-boss"), hexed("orphan")
@@ -54,12 +55,16 @@ def crashed() -> RootSnapshot:
     return RootSnapshot.of_files(files)
 
 
-def recovered(pending: int = 2) -> RootSnapshot:
+def recovered(pending: int = 2, downtime_ns: int = 0, timestamp: str | None = None) -> RootSnapshot:
     story = _story()
     payload = {
-        "notice": "recovery", "v": 1, "downtime_ns": 0, "lost_turns": ["t1"], "pending": pending,
+        "notice": "recovery", "v": 1, "downtime_ns": downtime_ns, "lost_turns": ["t1"],
+        "pending": pending,
     }  # fmt: skip
-    story.add("boss", "message.enqueued", **message("t1.lost", "RUNTIME", BOSS, "system", payload))
+    notice = message("t1.lost", "RUNTIME", BOSS, "system", payload)
+    if timestamp is not None:
+        notice["timestamp"] = timestamp
+    story.add("boss", "message.enqueued", **notice)
     story.add(
         "user", "message.enqueued", **message("m9", BOSS, "USER", "text", "redone")
     )  # fmt: skip
@@ -109,6 +114,25 @@ def test_torn_bytes_are_counted_at_least() -> None:
 def test_notice_counts_the_pending_messages_without_itself() -> None:
     with pytest.raises(InvalidState, match="pending"):
         check_report(Report(), crashed(), recovered(pending=3))
+
+
+def test_notice_gives_the_time_since_the_last_line() -> None:
+    last_ts = _story().snapshot().agents[BOSS].log.lines[-1].ts
+    later = last_ts.replace("Z", "+00:00")
+    moment = datetime.fromisoformat(later) + timedelta(microseconds=7)
+    right = recovered(downtime_ns=7000, timestamp=moment.isoformat())
+    check_report(Report(), crashed(), right)
+    with pytest.raises(InvalidState, match="downtime_ns"):
+        check_report(Report(), crashed(), recovered(downtime_ns=7, timestamp=moment.isoformat()))
+
+
+def test_notice_after_a_clock_was_set_back_gives_no_downtime() -> None:
+    check_report(Report(), crashed(), recovered(2, 0, "2001-01-01T00:00:00.000000Z"))
+
+
+def test_notice_without_a_time_is_torn() -> None:
+    with pytest.raises(TornRecord):
+        check_report(Report(), crashed(), recovered(timestamp=""))
 
 
 @pytest.mark.parametrize(("member", "value"), [("lines", 6), ("torn_bytes", 1), ("redone", 1)])
