@@ -139,7 +139,7 @@ slot_of_a_failed_creation_is_lost = Mutant(
 waiting_turn_is_not_woken = Mutant(
     "a slot that is given back wakes none of those that wait for it",
     "runtime",
-    (Starved,),
+    (Starved, Stuck),
     (
         SourcePatch(
             "system.agents.multiplexer",

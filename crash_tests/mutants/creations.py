@@ -17,6 +17,7 @@ from oracles.violation import (
     LostAck,
     OutOfSync,
     Phantom,
+    Reordered,
     Starved,
 )
 from powercut.fuzz.mutant import Mutant
@@ -147,7 +148,7 @@ grandchildren_are_not_placed = Mutant(
 child_is_created_without_its_message = Mutant(
     "a child is created by a first append, and gets its instructions by a second one",
     "runtime",
-    (LostMessage, LostSpawn, Starved),
+    (LostMessage, LostSpawn, Reordered, Starved),
     (
         SourcePatch(
             "system.agents.agent_log",

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from crash_tests.mutants.folders import AGENT_TESTS
-from oracles.runtime.violations import EarlyReminder, EffectsMismatch, GateIgnored, LateReminder
+from oracles.runtime.violations import (
+    EarlyReminder,
+    EffectsMismatch,
+    GateIgnored,
+    LateReminder,
+    UnreturnedMessages,
+)
 from oracles.violation import LostAck, OutOfSync, Phantom
 from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
@@ -142,7 +148,7 @@ turn_line_has_no_barrier = Mutant(
 turn_is_applied_before_its_line = Mutant(
     "a turn is applied in memory before the disk has its line",
     "runtime",
-    (LostAck, OutOfSync, Phantom),
+    (LostAck, OutOfSync, Phantom, UnreturnedMessages),
     (
         SourcePatch(
             "system.agents.agent_log",
