@@ -21,7 +21,10 @@ COVERING := $(filter-out $(CAMPAIGNS),$(wildcard tests/unit/*/)) tests/conforman
 OTHERS := $(filter-out $(COVERING) tests/unit/,$(wildcard tests/*/ $(CAMPAIGNS))) $(SEEN_ON_LINUX)
 PACKAGES := sim faults oracles system powercut crash_tests benchmarks tests
 
-.PHONY: help run test gate lint format cover others bench stress clean
+# The length of `make nightly`: make nightly SECONDS=14400
+SECONDS ?= 3600
+
+.PHONY: help run test gate lint format cover others bench stress nightly clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -56,6 +59,9 @@ bench: $(INSTALLED_BENCH) ## the benchmarks, each beside its peer
 stress: $(INSTALLED) ## the long machines, under the profile of the night
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-nightly} \
 		$(BIN)/python -m pytest $(TESTS) --run-stress --timeout=0 $(ARGS)
+
+nightly: $(INSTALLED) ## random campaigns for SECONDS, from the corpus of earlier nights
+	.ci/nightly $(SECONDS)
 
 format: $(INSTALLED) ## rewrite the files as the linter wants them
 	$(BIN)/ruff check --fix .

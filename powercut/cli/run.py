@@ -19,7 +19,8 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.findings import Findings
 from powercut.cli.output import console_beside, json_option, write_json
 from powercut.cli.usage import UsageMistake, asked_by_user, must_be_writable, must_take_json
-from powercut.fuzz.campaign.campaign import Plan, Score, scores
+from powercut.fuzz.campaign.campaign import Plan, Score, grow, scores
+from powercut.fuzz.campaign.corpus import corpus_in
 from powercut.fuzz.campaign.workers import WorkerDied, cores
 from powercut.fuzz.profiles import PROFILES, Profile
 from powercut.fuzz.reduction import SECONDS
@@ -54,6 +55,7 @@ class Given(TypedDict):
     processes: int | None
     faults: str
     root: Path
+    corpus: Path | None
     json_out: str | None
 
 
@@ -110,6 +112,12 @@ class Given(TypedDict):
     metavar="DIR",
     help="Failures go to .powercut/failures in this directory.  [default: the current one]",
 )
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Begin half of the runs with runs of this directory; add those that reach something new.",
+)
 @json_option
 def command(**given: Unpack[Given]) -> None:
     """Fuzz targets under crashes and faults; close with a table.
@@ -125,6 +133,8 @@ def command(**given: Unpack[Given]) -> None:
     folder = given["root"] / FAILURES
     plan, goal = _plan(given, started)
     must_be_writable(folder)
+    if plan.corpus is not None:
+        must_be_writable(plan.corpus)
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)
@@ -135,6 +145,8 @@ def command(**given: Unpack[Given]) -> None:
     has_result = any(map(_has_failed, scores)) or isinstance(failure, WorkerDied)
     if failure is not None and not has_result:
         raise failure
+    if plan.corpus is not None and end is None:
+        console.print(f"corpus  {grow(plan, scores)} runs added to {plan.corpus}")
     found, interrupted = findings.reduce(scores, hurry=isinstance(end, KeyboardInterrupt))
     interrupted = interrupted and failure is None
     report = CampaignReport(plan, scores, found, interrupted, goal, failure)
@@ -167,6 +179,8 @@ def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
         config = registry.config
         model = model_named(given["model"] or config.model or POSIX.name)
         faults = str(FaultPlan.parse(given["faults"]))
+        if given["corpus"] is not None:
+            corpus_in(given["corpus"])
         profile = _profile_named(name or "default")
         tags = dict.fromkeys(named)
         targets = [registry.target(tag) for tag in tags] if named else registry.all_targets()
@@ -186,6 +200,7 @@ def _plan(given: Given, started: float) -> tuple[Plan, Goal]:
         faults,
         various=given["steps"] is None,
         reduction_seconds=min(SECONDS, (seconds or 0) / 4),
+        corpus=given["corpus"],
     )
     return plan, _goal(given, model)
 

@@ -6,14 +6,15 @@ program while it handles the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, Final
 
 from faults.fault_plan import FaultPlan
 from faults.injector import FaultInjector
 from oracles.marks import FAULT_FIRED
 from powercut.fuzz.action import ActionKind, Arguments
-from powercut.fuzz.fault_families import RULES, by_share
+from powercut.fuzz.fault_families import RULES, FaultFamily
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from sim.choices import Choices
@@ -21,6 +22,11 @@ from sim.world import World
 
 _MOST_COUNT: Final = 4
 _SIZES: Final = (1, 10, 100, 600)
+_SHARES: Final = {
+    FaultFamily.PARTIAL_WRITE: 4,
+    FaultFamily.FAILED_BARRIER: 4,
+    FaultFamily.REFUSED_CALL: 3,
+}
 _OWN_SHARE: Final = 4
 _SECTORS: Final = (0, 1, 2)
 
@@ -100,3 +106,10 @@ class DiskFaults:
     def _switch_off(self, _arguments: Arguments) -> str:
         self.lift()
         return "off"
+
+
+def by_share(families: Iterable[FaultFamily]) -> tuple[FaultFamily, ...]:
+    """Return the families, most of them once, and those that break most programs more often."""
+    most = max(_SHARES.values())
+    rounds = product(range(most), tuple(families))
+    return tuple(family for number, family in rounds if number < _SHARES.get(family, 1))

@@ -10,9 +10,8 @@ number of bytes, ``{sector}`` a sector of a small file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import product
 from types import MappingProxyType
 from typing import Final
 
@@ -107,17 +106,3 @@ def damage_of(plan: str) -> frozenset[FaultFamily]:
     if not plan:
         return frozenset()
     return frozenset(family for family, word in _WORDS.items() if word in plan)
-
-
-_SHARES: Final = {
-    FaultFamily.PARTIAL_WRITE: 4,
-    FaultFamily.FAILED_BARRIER: 4,
-    FaultFamily.REFUSED_CALL: 3,
-}
-
-
-def by_share(families: Iterable[FaultFamily]) -> tuple[FaultFamily, ...]:
-    """Return the families, most of them once, and those that break most programs more often."""
-    most = max(_SHARES.values())
-    rounds = product(range(most), tuple(families))
-    return tuple(family for number, family in rounds if number < _SHARES.get(family, 1))

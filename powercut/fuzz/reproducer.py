@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from xxhash import xxh3_64
@@ -146,14 +147,17 @@ def versions() -> dict[str, str]:
     return found
 
 
-def write_reproducer(reproducer: Reproducer, folder: Path) -> Path:
+def write_reproducer(
+    reproducer: Reproducer, folder: Path, more: Mapping[str, Json] = MappingProxyType({})
+) -> Path:
     """Write ``<fingerprint>.json`` in ``folder`` atomically, and return its path.
 
-    Raises ``HarnessError`` if the folder cannot be written.
+    ``more`` are members that replays ignore. Raises ``HarnessError`` if the folder cannot be
+    written.
     """
     path = folder / f"{reproducer.fingerprint}.json"
     temporary = folder / f"{reproducer.fingerprint}.json.tmp"
-    text = json.dumps(reproducer.plain(), indent=1) + "\n"
+    text = json.dumps({**reproducer.plain(), **more}, indent=1) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with temporary.open("w", encoding="ascii") as file:

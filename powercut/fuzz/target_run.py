@@ -113,7 +113,7 @@ class TargetRun:
         if self.trace is not None:
             self.trace.add(f"step {len(steps)} {action.plain()}")
         with SANDBOX:
-            step.outcome = self._kind_of(action).perform(action.arguments)
+            step.outcome = self.crash_runner.perform(self._kind_of(action), action.arguments)
         if self.trace is not None:
             self.trace.add(f"outcome {step.outcome} choices {step.chosen}")
 
@@ -130,6 +130,15 @@ class TargetRun:
             except Diverged:
                 return
         self.perform(action, choices)
+
+    def perform_if_possible(self, step: RecordedStep) -> bool:
+        """Perform a recorded step with its nearest answers; return whether it was possible."""
+        steps = len(self.log.steps)
+        try:
+            self.perform_nearest(step)
+        except Diverged:
+            del self.log.steps[steps:]
+        return len(self.log.steps) > steps
 
     def finish(self) -> None:
         """Lift all faults, complete all accepted work, restart twice, and check the result."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from asyncio import Task
 from collections.abc import Callable, Coroutine
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from system.agents.agent import Agent
 from system.agents.message import Message, MessageKind
 from system.ports import Host
 from system.storage.line import timestamp
+
+LONGEST_SLEEP_NS: Final = 600 * 1_000_000_000
+"""After ten minutes a timer reads the wall clock again."""
 
 StartTask: TypeAlias = Callable[[Coroutine[None, None, None], str], Task[None]]
 Deliver: TypeAlias = Callable[[Agent, Message], Coroutine[None, None, None]]
@@ -18,7 +21,8 @@ Deliver: TypeAlias = Callable[[Agent, Message], Coroutine[None, None, None]]
 class Reminders:
     """The timers of this boot.
 
-    Due times are wall-clock times; within a boot the monotonic clock counts.
+    Due times are wall-clock times; within a boot the monotonic clock counts. A wall clock that
+    was behind when a timer started may be set right later, so a long timer reads it again.
     """
 
     def __init__(self, host: Host) -> None:
@@ -39,7 +43,7 @@ class Reminders:
         if reminder is None:
             return
         delay_ns = max(0, reminder.due_ns - self._host.clock.wall_ns())
-        work = self._remind(agent, reminder_id, delay_ns, deliver)
+        work = self._remind(agent, reminder_id, reminder.due_ns, delay_ns, deliver)
         self._tasks[reminder_id] = start_task(work, f"remind {agent.name()}")
         self._sleeping[reminder_id] = agent
 
@@ -59,10 +63,10 @@ class Reminders:
         return list(self._tasks.values())
 
     async def _remind(
-        self, agent: Agent, reminder_id: str, delay_ns: int, deliver: Deliver
+        self, agent: Agent, reminder_id: str, due_ns: int, delay_ns: int, deliver: Deliver
     ) -> None:
         try:
-            await self._host.clock.sleep(delay_ns)
+            await self._sleep(due_ns, delay_ns)
             del self._sleeping[reminder_id]
             reminder = agent.history.reminders.get(reminder_id)
             if reminder is not None:
@@ -75,3 +79,11 @@ class Reminders:
         finally:
             self._sleeping.pop(reminder_id, None)
             del self._tasks[reminder_id]
+
+    async def _sleep(self, due_ns: int, delay_ns: int) -> None:
+        """Sleep for ``delay_ns``, or until the wall clock shows ``due_ns`` before that."""
+        clock = self._host.clock
+        while delay_ns > LONGEST_SLEEP_NS:
+            await clock.sleep(LONGEST_SLEEP_NS)
+            delay_ns = min(delay_ns - LONGEST_SLEEP_NS, due_ns - clock.wall_ns())
+        await clock.sleep(max(0, delay_ns))

@@ -9,9 +9,9 @@ from itertools import product
 import pytest
 
 from oracles.violation import Violation
-from powercut.fuzz.disk_faults import DiskFaults
+from powercut.fuzz.disk_faults import DiskFaults, by_share
 from powercut.fuzz.drivers.swarm import SeededRun
-from powercut.fuzz.fault_families import RULES, FaultFamily, by_share
+from powercut.fuzz.fault_families import RULES, FaultFamily
 from powercut.fuzz.source_patch import SourcePatch, patched
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget

@@ -9,20 +9,23 @@ take turns, in which each is given its ``turn_steps``.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from xxhash import xxh3_64
 
+from powercut.fuzz.campaign.corpus import add_run, corpus_in, features_of
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import give_back, settled
 from powercut.fuzz.run_log import FailureKind, RecordedStep
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget, TargetEntry
+from powercut.fuzz.target_run import TargetRun
 from sim.disk.crash.persistence import PersistenceModel
 
 _KINDS_OF_A_PROPERTY: Final = 4
@@ -38,7 +41,7 @@ class Plan:
     steps of each run; if they are ``various``, of most runs, while some have fewer and some
     many more. ``faults`` is a fault plan in printed form, in force when each run begins, except
     those of crash-free targets. ``reduction_seconds`` before the deadline, runs end if there is
-    a failure to reduce.
+    a failure to reduce. ``corpus`` is the directory of a corpus, or None.
     """
 
     targets: tuple[TargetEntry, ...]
@@ -50,6 +53,7 @@ class Plan:
     faults: str = ""
     various: bool = False
     reduction_seconds: float = 0.0
+    corpus: Path | None = None
 
     def run(self, target: TargetEntry, number: int, at_most: int | None = None) -> SeededRun:
         """Return run ``number`` of ``target``, from 0, or its first ``at_most`` steps."""
@@ -58,6 +62,7 @@ class Plan:
             _make_target(target), self.model, seed, self.steps,
             "" if target.crash_free else self.faults,
             swarm=True, various=self.various, at_most=at_most,
+            prefix=corpus_in(self.corpus).prefix(target.tag, seed) if self.corpus else (),
         )  # fmt: skip
 
     def leaving_time_to_reduce(self) -> Plan:
@@ -103,17 +108,30 @@ class Failing(NamedTuple):
     number: int
 
 
+class Passing(NamedTuple):
+    """A run that passed after ``steps`` steps; shorter runs compare as less."""
+
+    steps: int
+    number: int
+
+
 @dataclass(slots=True)
 class Score:
     """The result of the runs of one target.
 
-    ``failing`` maps each kind of failure to the shortest run that has ended in it.
+    ``failing`` maps each kind of failure to the shortest run that has ended in it, ``reached``
+    each feature that the corpus lacks to the shortest run that reached it and passed.
     """
 
     target: TargetEntry
     tally: Tally = field(default_factory=Tally)
     failed: int = 0
     failing: dict[FailureKind, Failing] = field(default_factory=dict)
+    reached: dict[str, Passing] = field(default_factory=dict)
+
+    def reach(self, feature: str, passing: Passing) -> None:
+        """Keep ``passing`` if it is the shortest run that has reached ``feature``."""
+        self.reached[feature] = min(passing, self.reached.get(feature, passing))
 
     def fail(self, kind: FailureKind, failing: Failing) -> None:
         """Keep ``failing`` if it is the shortest run that has failed in this way.
@@ -132,6 +150,8 @@ class Score:
         self.failed += other.failed
         for kind, failing in other.failing.items():
             self.fail(kind, failing)
+        for feature, passing in other.reached.items():
+            self.reach(feature, passing)
 
 
 def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterator[Score]:
@@ -181,9 +201,36 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
     steps = run.log.steps
     score.tally.add(run.tally)
     score.tally.schedules.add(schedule_of(steps))
-    if run.failure is not None:
+    if run.failure is None:
+        _reach(plan, run, Passing(len(steps), number), score)
+    else:
         score.failed += 1
         score.fail(run.log.failure_kind, Failing(len(steps) - bool(seeded.faults), number))
+
+
+def _reach(plan: Plan, run: TargetRun, passing: Passing, score: Score) -> None:
+    if plan.corpus is not None and passing.steps:
+        known = corpus_in(plan.corpus).features.get(score.target.tag, ())
+        for feature in features_of(run):
+            if feature not in known:
+                score.reach(feature, passing)
+
+
+def grow(plan: Plan, scores: Iterable[Score]) -> int:
+    """Add to the corpus the runs that reached something new; return their number."""
+    assert plan.corpus is not None
+    added = 0
+    for score in scores:
+        features: dict[Passing, list[str]] = {}
+        for feature, passing in score.reached.items():
+            features.setdefault(passing, []).append(feature)
+        for passing, reached in sorted(features.items()):
+            at_most = passing.steps - bool(plan.faults and not score.target.crash_free)
+            run = plan.run(score.target, passing.number, at_most).run()
+            if run.failure is None:
+                add_run(plan.corpus, run, reached)
+                added += 1
+    return added
 
 
 def schedule_of(steps: Sequence[RecordedStep]) -> str:

@@ -17,6 +17,7 @@ from itertools import repeat
 from typing import Final
 
 from powercut.fuzz.action import Action, ActionKind, KindChoices, weighted
+from powercut.fuzz.run_log import RecordedStep
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_run import FAULTS, TargetRun
 from sim.choices import Choices, PlainChoices, SeededChoices
@@ -40,7 +41,8 @@ class SeededRun:
 
     ``steps`` actions are drawn from ``seed``. With ``swarm``, the seed also draws the bias of
     the run; with ``various`` as well, its number of steps, which is mostly ``steps``.
-    ``at_most`` limits the number in any case. ``faults`` is a fault plan in printed form, put
+    ``at_most`` limits the number in any case, with those of ``prefix``: recorded steps that are
+    performed first, up to one that is not possible. ``faults`` is a fault plan in printed form, put
     in force before the first action; if it is empty, the run begins without faults.
     """
 
@@ -52,6 +54,7 @@ class SeededRun:
     swarm: bool = False
     various: bool = False
     at_most: int | None = None
+    prefix: Sequence[RecordedStep] = ()
 
     def run(
         self, is_over: Callable[[], bool] = lambda: False, trace: Trace | None = None
@@ -65,6 +68,9 @@ class SeededRun:
         def perform_steps() -> None:
             if self.faults:
                 run.perform(Action("fault_on", {"plan": self.faults}), PlainChoices())
+            for step in self.prefix[: self.at_most]:
+                if is_over() or not run.perform_if_possible(step):
+                    break
             for choices in self._choices(run):
                 if is_over():
                     break
@@ -81,7 +87,9 @@ class SeededRun:
             swarm = draw_swarm(choices, run, self.steps)
             choices = SwarmChoices(choices, swarm)
             steps = swarm.steps if self.various else steps
-        yield from repeat(choices, steps if self.at_most is None else min(steps, self.at_most))
+        if self.at_most is not None:
+            steps = min(steps, self.at_most - len(run.log.steps) + bool(self.faults))
+        yield from repeat(choices, steps)
 
     def bias(self) -> str:
         """Return the swarm's bias in one line; empty if there is no swarm."""

@@ -51,6 +51,35 @@ def test_a_reminder_that_is_overdue_at_a_boot_comes_at_once() -> None:
     assert room.shown() == [("reminder", "tea")]
 
 
+def test_reminder_comes_soon_after_a_clock_that_was_behind_is_set_right() -> None:
+    day_ns = 24 * 3600 * SECOND_NS
+    room, ada, _ = parent_and_child()
+    remind(room, ada, 5 * SECOND_NS)
+    room.kill()
+    room.world.clock.step_wall(-day_ns)
+    room.open()
+    room.settle(60)
+    assert room.shown() != [("reminder", "tea")]
+
+    room.world.clock.step_wall(day_ns)
+    room.settle(600)
+
+    assert room.shown() == [("reminder", "tea")]
+
+
+def test_clock_that_is_set_back_does_not_delay_a_reminder() -> None:
+    room, ada, _ = parent_and_child()
+    remind(room, ada, 2000 * SECOND_NS)
+    room.settle(1000)
+    room.world.clock.step_wall(-3600 * SECOND_NS)
+    room.settle(999)
+    assert room.shown() != [("reminder", "tea")]
+
+    room.settle(1)
+
+    assert room.shown() == [("reminder", "tea")]
+
+
 def test_a_cancelled_reminder_never_comes() -> None:
     room, ada, _ = parent_and_child()
     reminder_id = remind(room, ada, 5 * SECOND_NS)

@@ -1,0 +1,110 @@
+"""The corpus: it keeps the runs that reached something first, and other campaigns begin there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from powercut.fuzz.campaign.campaign import Plan, Score, grow, run_batch
+from powercut.fuzz.campaign.campaign import batches as batches_of
+from powercut.fuzz.campaign.corpus import Corpus, corpus_in, features_of
+from powercut.fuzz.drivers.replay import Verdict, replay
+from powercut.fuzz.reproducer import BadReproducer, read_reproducer
+from powercut.fuzz.run_log import RecordedStep
+from sim.disk.crash.persistence import POSIX
+from tests.registry import REGISTRY
+
+TAG = "event-log-framed"
+TARGET = REGISTRY.target(TAG)
+
+
+@pytest.fixture(autouse=True)
+def uncached() -> None:
+    corpus_in.cache_clear()
+
+
+def campaign(folder: Path | None, seed: int, examples: int = 12) -> Score:
+    """Run a campaign, let its corpus grow, and let the next one read it again."""
+    plan = Plan((TARGET,), POSIX, seed, steps=15, examples=examples, corpus=folder)
+    total = Score(TARGET)
+    for batch in batches_of(plan):
+        total.add(run_batch(batch))
+    if folder is not None:
+        assert grow(plan, [total]) == len({*total.reached.values()})
+    corpus_in.cache_clear()
+    return total
+
+
+def test_corpus_grows_by_runs_that_replay_and_have_reached_what_their_files_say(
+    tmp_path: Path,
+) -> None:
+    campaign(tmp_path, seed=1)
+    files = sorted(tmp_path.glob("*.json"))
+    assert files
+    for path in files:
+        result = replay(read_reproducer(path), TARGET.make_target)
+        assert result.verdict is Verdict.PASSES
+        features = json.loads(path.read_text("ascii"))["features"]
+        assert set(features) <= set(features_of(result.run))
+    campaign(tmp_path, seed=2)
+    grown = sorted(tmp_path.glob("*.json"))
+    assert set(files) < set(grown)
+
+
+def test_only_what_the_corpus_lacks_is_added(tmp_path: Path) -> None:
+    campaign(tmp_path, seed=1)
+    known = corpus_in(tmp_path).features[TAG]
+    corpus_in.cache_clear()
+    reached = campaign(tmp_path, seed=2).reached
+    assert reached
+    assert not set(reached) & set(known)
+
+
+def test_half_of_the_runs_begin_with_a_prefix_of_a_run_of_the_corpus(tmp_path: Path) -> None:
+    campaign(tmp_path, seed=1)
+    corpus = corpus_in(tmp_path)
+    plan = Plan((TARGET,), POSIX, 3, steps=15, corpus=tmp_path)
+    prefixed = 0
+    for number in range(20):
+        seeded = plan.run(TARGET, number)
+        prefixed += bool(seeded.prefix)
+        assert list(seeded.prefix) in [list(run[: len(seeded.prefix)]) for run in corpus.runs[TAG]]
+        log = seeded.run().log
+        begun = [step.action for step in log.steps[: len(seeded.prefix)]]
+        assert begun == [step.action for step in seeded.prefix]
+        assert len(log.steps) == len(seeded.prefix) + 15
+        # A run is repeated up to the step in which it failed.
+        shorter = replace(seeded, at_most=len(log.steps) - 1).run().log
+        assert shorter.steps == log.steps[:-1]
+    assert 4 < prefixed < 16
+
+
+def test_prefix_ends_before_a_step_that_is_not_possible() -> None:
+    corpus_run = Plan((TARGET,), POSIX, 1, steps=5).run(TARGET, 0)
+    good = corpus_run.run().log.steps
+    gone = RecordedStep(replace(good[0].action, name="a kind that was removed"))
+    run = replace(corpus_run, prefix=(good[0], gone, good[1]), at_most=3).run()
+    assert [step.action.name for step in run.log.steps].count(gone.action.name) == 0
+    assert run.log.steps[0].action == good[0].action
+    assert len(run.log.steps) == 3
+
+
+def test_campaigns_with_an_equal_corpus_are_equal(tmp_path: Path) -> None:
+    campaign(tmp_path, seed=1)
+
+    def images() -> int:
+        plan = Plan((TARGET,), POSIX, 4, steps=15, examples=6, corpus=tmp_path)
+        (batch,) = batches_of(plan)
+        return run_batch(batch).tally.images.count
+
+    assert images() == images()
+
+
+def test_missing_directory_is_an_empty_corpus_and_another_file_is_refused(tmp_path: Path) -> None:
+    assert corpus_in(tmp_path / "none") == Corpus({}, {})
+    (tmp_path / "a.json").write_text("{}", encoding="ascii")
+    with pytest.raises(BadReproducer):
+        corpus_in(tmp_path)
