@@ -22,7 +22,7 @@ from oracles.marks import (
     TORN,
 )
 from oracles.violation import NotIdempotent, UnreadableAfterCrash, Violation
-from powercut.fuzz.action import ActionKind, Arguments, Json
+from powercut.fuzz.action import Json
 from powercut.fuzz.disk_faults import DiskFaults
 from powercut.fuzz.run_log import RETURN, Crash, failure_of
 from powercut.fuzz.tally import Tally
@@ -182,15 +182,6 @@ class CrashRunner:
         if crash is not None:
             self.tally.meet(RECOVERY, disk.journal)
             self._end(RECOVERY, crash, counter, depth)
-
-    def perform(self, kind: ActionKind, arguments: Arguments) -> str:
-        """Perform an action, and record its length if it has left the lifetime as it was."""
-        disk = self.world.disk
-        start = disk.operations
-        outcome = kind.perform(arguments)
-        if self.world.disk is disk:
-            self.planner.took(kind.name, disk.operations - start)
-        return outcome
 
     def crash(self, during: str, crash: PlannedCrash, run: Callable[[], object]) -> None:
         """Call ``run``, and end the lifetime as planned: inside the call, or after it."""

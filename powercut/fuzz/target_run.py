@@ -113,7 +113,7 @@ class TargetRun:
         if self.trace is not None:
             self.trace.add(f"step {len(steps)} {action.plain()}")
         with SANDBOX:
-            step.outcome = self.crash_runner.perform(self._kind_of(action), action.arguments)
+            step.outcome = self._kind_of(action).perform(action.arguments)
         if self.trace is not None:
             self.trace.add(f"outcome {step.outcome} choices {step.chosen}")
 

@@ -30,36 +30,6 @@ def test_planner_crashes_in_the_last_operation_of_an_action_as_well() -> None:
     assert planner.propose(Highest(), "send").operation == 7
 
 
-class Busy(DiskTarget):
-    """A target whose action makes twelve directories."""
-
-    def __init__(self) -> None:
-        self._made = 0
-        self._process: Process
-
-    def actions(self) -> Sequence[ActionKind]:
-        return (ActionKind("make", 1, self._make),)
-
-    def recover(self, host: Process) -> None:
-        self._process = host
-
-    def _make(self, _arguments: Arguments) -> str:
-        for _ in range(12):
-            self._made += 1
-            self._process.mkdir(f"/{self._made}")
-        return "made"
-
-
-def test_crash_is_planned_in_the_last_operation_of_an_action_performed_before() -> None:
-    run = TargetRun(Busy)
-    run.perform(Action("make", {}), PlainChoices())
-    proposed = run.crash_runner.planner.propose(Highest(), "make")
-    crash: Arguments = {"action": {"name": "make", "arguments": {}}, "crashes": [proposed.plain()]}
-    run.perform(Action("crash_and_recover", crash), PlainChoices())
-    (met,) = run.log.steps[-1].crashes
-    assert (met.operation, met.path, met.point.operation) == ("Create", "/24", 24)
-
-
 class Booting(DiskTarget):
     """A target whose boots count in one file and do ``more`` to the disk."""
 
