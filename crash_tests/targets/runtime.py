@@ -54,7 +54,7 @@ from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.violation import FalseAlarm, Starved, UnreadableAfterCrash, Violation
 from powercut.fuzz.action import ActionKind, Arguments, Json
-from powercut.fuzz.fault_families import DAMAGE
+from powercut.fuzz.fault_families import DAMAGE, damage_of
 from powercut.fuzz.run_log import failure_of
 from sim.choices import Choices, PlainChoices
 from sim.errors import PowerOff, SimulatedCrash
@@ -139,6 +139,8 @@ class RuntimeTarget(AgentsTarget):
     def recover(self, host: Host) -> None:
         """Recover the root; no turn runs yet."""
         self._found = self._shadow.read(self._files())
+        if damage_of(self.fault_plan):
+            self._shadow.records.forget()
         self._shadow.records.check(self._found)
         self._boots += 1
         self._shadow.epoch.boot()

@@ -38,6 +38,10 @@ class ShadowRecords:
             self._suspended[agent_id] = len(state.enqueued)
             self.check(snapshot)
 
+    def forget(self) -> None:
+        """Forget all suspensions: a recovery under damage may put any record aside."""
+        self._suspended.clear()
+
     def check(self, snapshot: RootSnapshot) -> None:
         """Check, at any time, the records of agents that got no message since ``suspend``.
 

@@ -84,6 +84,14 @@ def test_suspension_is_forgotten_when_the_line_of_its_last_turn_is_lost() -> Non
     records.check(story.snapshot())
 
 
+def test_damage_of_records_excuses_all_suspensions_before_it() -> None:
+    story, records = idle_story(), ShadowRecords()
+    records.suspended(story.snapshot(), IDLE, turns=0)
+    story.records.clear()
+    records.forget()
+    records.check(story.snapshot())
+
+
 def test_created_agent_has_a_record() -> None:
     story, records = idle_story(), ShadowRecords()
     records.created(story.snapshot(), IDLE)
