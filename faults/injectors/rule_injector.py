@@ -16,6 +16,7 @@ from faults.fault_plan import (
     NthCall,
 )
 from sim.disk.cache.operation import (
+    Allocate,
     Create,
     FailedSync,
     Link,
@@ -33,6 +34,7 @@ _KIND_OF: Final[dict[type[Operation], CallKind]] = {
     Create: CallKind.CREATE,
     Write: CallKind.WRITE,
     Resize: CallKind.RESIZE,
+    Allocate: CallKind.RESIZE,
     Link: CallKind.LINK,
     Unlink: CallKind.UNLINK,
     Rename: CallKind.RENAME,

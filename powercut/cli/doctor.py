@@ -86,8 +86,9 @@ def _problems() -> Iterator[str]:
 def _models() -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for heading in (
-        "model", "atomic\nunit", "data before\nits size", "stale bytes", "names\nin order",
-        "rename\nwaits", "fsync covers\nits name", "other\nmetadata",
+        "model", "atomic\nunit", "data before\nits size", "stale\nbytes", "metadata\nin order",
+        "rename\nwaits for", "rename\nin parts", "truncation", "names are\nsynced by",
+        "barriers\ncover",
     ):  # fmt: skip
         table.add_column(heading)
     for model in MODELS.values():
@@ -96,10 +97,12 @@ def _models() -> Table:
             _unit(model),
             model.data_before_size.value,
             model.stale_bytes.value,
-            model.directory_order.value,
-            _yes(model.rename_over_waits),
-            _yes(model.sync_names),
-            _yes(model.sync_metadata),
+            _yes(model.metadata_in_order),
+            model.rename_waits.value,
+            model.rename_parts.value,
+            model.truncation.value,
+            model.synced_names.value,
+            model.coverage.value,
         )
     return table
 

@@ -7,8 +7,8 @@ may be cut, with every survivor set that the persistence model allows.
 A crash point needs only those states that bear the mark of the latest operation: all others
 were built at the crash point before it. There are two exceptions. After an acknowledgement
 every state is built anew, because a state that was correct before may be incorrect now. A
-barrier that makes a name durable out of order (``_may_add``) may allow states that no earlier
-crash point had.
+barrier that fails, or that passes over a name, may allow states that no earlier crash point
+had (``Unsynced.allows_more``).
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from oracles.history import History
 from powercut.explorer.limits import Limits
 from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
-from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
+from sim.disk.cache.operation import FailedSync, Operation, Write
 from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import DirectoryOrder, PersistenceModel
 from sim.disk.crash.state_space import State, StateSpace
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
@@ -109,7 +108,7 @@ class Journals:
                 yield from self._kills_during(unsynced, operation, point)
                 unsynced.advance(operation, number)
                 cache.advance(operation, unsynced)
-                if _may_add(operation, disk.model):
+                if unsynced.allows_more:
                     since = 0
                 changed = since < len(unsynced.micros) or isinstance(operation, FailedSync)
                 if changed or entries != reached:
@@ -175,15 +174,3 @@ class Journals:
         # that was changed and changed back. Only a second crash distinguishes them.
         beneath = (unsynced.key, carried) if self._limits.nested else ()
         return image, (cache.key, beneath)
-
-
-def _may_add(operation: Operation, model: PersistenceModel) -> bool:
-    """Return whether a barrier may allow states that were impossible before it.
-
-    A failed barrier drops data that later data depended on. Under a model whose fsync makes
-    one name durable but not the earlier changes of its directory (btrfs), a later crash may
-    keep that name and lose those changes.
-    """
-    if isinstance(operation, Sync):
-        return model.directory_order is DirectoryOrder.SAME and not model.sync_metadata
-    return isinstance(operation, FailedSync)

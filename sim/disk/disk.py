@@ -18,6 +18,7 @@ from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.interposer import DescriptorInterposer, Interposer
 from sim.disk.cache.locks import LockTable
 from sim.disk.cache.operation import (
+    Allocate,
     Create,
     FailedSync,
     Link,
@@ -135,6 +136,10 @@ class Disk:
         """Set the size of a file to ``size`` bytes; new bytes read as zeros."""
         self._perform(Resize(path, inode.number, size, inode.size, self.now_ns()))
 
+    def allocate(self, inode: Inode, end: int, path: str) -> None:
+        """Extend a file to ``end`` bytes with zeros, if it is shorter."""
+        self._perform(Allocate(path, inode.number, end, inode.size, self.now_ns()))
+
     def link(self, inode: Inode, directory: Inode, name: str, path: str) -> None:
         """Give an inode a further name."""
         self._perform(Link(path, inode.number, directory.number, name, self.now_ns()))
@@ -155,10 +160,11 @@ class Disk:
     ) -> None:
         """Move a name, in place of any inode that has the new name."""
         replaced = to_directory.entries.get(to_name, 0)
+        links_left = self.cache.links_left(replaced) if replaced else 0
         self._perform(
             _new(Rename, (
                 path, inode.number, directory.number, name,
-                to_path, to_directory.number, to_name, replaced, self.now_ns(),
+                to_path, to_directory.number, to_name, replaced, links_left, self.now_ns(),
             ))
         )  # fmt: skip
 

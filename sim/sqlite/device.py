@@ -16,10 +16,10 @@ SEQUENTIAL            writes to any file become         ``sequential``
                       durable in the order of xWrite
 SAFE_APPEND           an append's data is there         ``sequential``, see below
                       before the size shows it
-ATOMIC512 … ATOMIC4K  an aligned block of that size     it fits in the model's unit, which
-                      is written entirely or not at all    does not tear, and data is always
-                                                        there before the size that shows
-                                                        it: a new block never reads as zeros
+ATOMIC512 … ATOMIC4K  an aligned block of that size     ``sequential``: under the other
+                      is written entirely or not at all    models a new block may read as
+                                                        zeros, because a size waits at most
+                                                        for the data of the last block
 BATCH_ATOMIC          several writes in one commit      never: no model has transactions
 IMMUTABLE,            no process changes or deletes it  never
 UNDELETABLE_WHEN_OPEN
@@ -32,15 +32,12 @@ model                            flags                                        se
 ================================ ============================================ ===========
 ``scc``                          SEQUENTIAL SAFE_APPEND ATOMIC512 … ATOMIC4K  512
 ``ext4-journal``                 the same                                     4096
-``ext4-ordered``                 none                                         512
-``ext4-writeback``               none                                         512
-``xfs``                          ATOMIC512                                    512
-``btrfs``                        ATOMIC512 … ATOMIC4K                         4096
-``posix``                        none                                         512
+``btrfs``                        none                                         4096
+the others                       none                                         512
 ================================ ============================================ ===========
 
-``xfs`` and ``btrfs`` satisfy the documented meaning of SAFE_APPEND, but SQLite relies on
-more. With the flag it writes a rollback journal with one sync and no count of records, and
+A file system that writes data before the size satisfies the documented meaning of
+SAFE_APPEND, but SQLite relies on more. With the flag it writes a rollback journal with one sync and no count of records, and
 relies on a checksum that samples every 200th byte of a page; and it does so also where it
 overwrites the last journal instead of appending, in PERSIST and in exclusive locking mode.
 There a lost sector leaves the old page under the new checksum, and the rollback restores an
@@ -59,7 +56,7 @@ from typing import Final, NamedTuple
 import apsw
 
 from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES
-from sim.disk.crash.persistence import DataBeforeSize, PersistenceModel
+from sim.disk.crash.persistence import PersistenceModel
 
 _ATOMIC: Final = {
     512: apsw.SQLITE_IOCAP_ATOMIC512,
@@ -94,7 +91,6 @@ def device_of(model: PersistenceModel) -> Device:
     flags = apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE | apsw.SQLITE_IOCAP_SUBPAGE_READ
     if model.sequential:
         flags |= apsw.SQLITE_IOCAP_SEQUENTIAL | apsw.SQLITE_IOCAP_SAFE_APPEND
-    if model.data_before_size is DataBeforeSize.ALWAYS and not model.torn_units:
         atomic_bytes = model.unit_bytes or BLOCK_BYTES
         for size, flag in _ATOMIC.items():
             if size <= atomic_bytes:

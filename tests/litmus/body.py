@@ -53,6 +53,11 @@ class Calls:
         self._process.ftruncate(descriptor, size)
         self._process.close(descriptor)
 
+    def allocate(self, path: str, offset: int, length: int) -> None:
+        descriptor = self._process.open(f"/{path}", os.O_WRONLY)
+        self._process.posix_fallocate(descriptor, offset, length)
+        self._process.close(descriptor)
+
     def rename(self, path: str, to: str) -> None:
         self._process.rename(f"/{path}", f"/{to}")
 

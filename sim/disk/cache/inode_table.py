@@ -112,6 +112,11 @@ class InodeTable:
         else:
             inode.links -= 1
 
+    def links_left(self, number: int) -> int:
+        """Return how many names inode ``number`` keeps when it loses one; 0 for a directory."""
+        inode = self.get(number)
+        return 0 if inode is None or inode.is_directory else inode.links - 1
+
     def _subdirectories(self, directory: Inode) -> int:
         found = [self.get(number) for number in directory.entries.values()]
         return sum(inode is not None and inode.is_directory for inode in found)

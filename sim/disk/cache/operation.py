@@ -63,7 +63,7 @@ class Write(NamedTuple):
 
 
 class Resize(NamedTuple):
-    """Sets the size of a file that had ``size_before`` bytes: ``ftruncate``, ``fallocate``."""
+    """Sets the size of a file that had ``size_before`` bytes: ``ftruncate``."""
 
     path: str
     inode: int
@@ -74,6 +74,21 @@ class Resize(NamedTuple):
     def apply(self, table: InodeTable) -> None:
         inode = table.own(self.inode)
         inode.resize(self.size)
+        inode.mtime_ns = inode.ctime_ns = self.now_ns
+
+
+class Allocate(NamedTuple):
+    """Extends a file of ``size_before`` bytes to ``end``, if it is shorter: ``posix_fallocate``."""
+
+    path: str
+    inode: int
+    end: int
+    size_before: int
+    now_ns: int
+
+    def apply(self, table: InodeTable) -> None:
+        inode = table.own(self.inode)
+        inode.grow(self.end)
         inode.mtime_ns = inode.ctime_ns = self.now_ns
 
 
@@ -108,7 +123,10 @@ class Unlink(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """Moves a name; ``replaced`` is the inode that loses the new name by it, or 0."""
+    """Moves a name; ``replaced`` is the inode that loses the new name by it, or 0.
+
+    ``links_left`` is the number of names that ``replaced`` keeps, 0 for a directory.
+    """
 
     path: str
     inode: int
@@ -118,10 +136,11 @@ class Rename(NamedTuple):
     to_directory: int
     to_name: str
     replaced: int
+    links_left: int
     now_ns: int
 
     def apply(self, table: InodeTable) -> None:
-        _, number, directory, name, _, to_directory, to_name, _, now_ns = self
+        _, number, directory, name, _, to_directory, to_name, _, _, now_ns = self
         inode, holder, to_holder = table.own(number), table.own(directory), table.own(to_directory)
         replaced = table.move(inode, holder, name, to_holder, to_name)
         inode.ctime_ns = holder.ctime_ns = to_holder.ctime_ns = now_ns
@@ -185,4 +204,6 @@ class FailedSync(NamedTuple):
         """Change nothing."""
 
 
-Operation = Create | Write | Resize | Link | Unlink | Rename | SetAttributes | Sync | FailedSync
+Operation = (
+    Create | Write | Resize | Allocate | Link | Unlink | Rename | SetAttributes | Sync | FailedSync
+)

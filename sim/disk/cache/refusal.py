@@ -8,6 +8,7 @@ from typing import Final, assert_never
 from sim.disk.cache.inode import FORMAT, Inode
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import (
+    Allocate,
     Create,
     FailedSync,
     Link,
@@ -36,7 +37,7 @@ def refusal(operation: Operation, table: InodeTable) -> str:
     if inode is None:
         return f"there is no inode {operation.inode}"
     match operation:
-        case Write() | Resize():
+        case Write() | Resize() | Allocate():
             reason = _of_content(operation, inode)
         case Link(directory=directory, name=name):
             reason = _of_name(table, directory, name, meaning=0)
@@ -73,20 +74,22 @@ def _of_create(create: Create, inode: Inode | None, table: InodeTable) -> str:
     return _of_name(table, create.directory, create.name, meaning=0) if create.name else ""
 
 
-def _of_content(change: Write | Resize, inode: Inode) -> str:
+def _of_content(change: Write | Resize | Allocate, inode: Inode) -> str:
     if not inode.is_file:
         return f"inode {inode.number} is not a file"
     if inode.size != change.size_before:
         return f"inode {inode.number} has {inode.size} bytes, not {change.size_before}"
     if isinstance(change, Resize):
         return f"a file cannot have {change.size} bytes" if change.size < 0 else ""
+    if isinstance(change, Allocate):
+        return f"a file cannot have {change.end} bytes" if change.end <= 0 else ""
     if change.offset < 0 or not change.data:
         return f"{len(change.data)} bytes at offset {change.offset} are not a write"
     return ""
 
 
 def _of_rename(rename: Rename, inode: Inode, table: InodeTable) -> str:
-    _, number, directory, name, _, to_directory, to_name, replaced, _ = rename
+    _, number, directory, name, _, to_directory, to_name, replaced, links_left, _ = rename
     reason = _of_name(table, directory, name, meaning=number)
     reason = reason or _of_name(table, to_directory, to_name, meaning=replaced)
     if reason:
@@ -96,6 +99,8 @@ def _of_rename(rename: Rename, inode: Inode, table: InodeTable) -> str:
         loser is inode or loser.entries or loser.is_directory != inode.is_directory
     ):
         return f"inode {number} cannot replace inode {replaced}"
+    if links_left != table.links_left(replaced):
+        return f"inode {replaced} keeps {table.links_left(replaced)} names, not {links_left}"
     if inode.is_directory and _is_within(table, to_directory, number):
         return f"directory {number} cannot move into itself"
     return ""

@@ -137,8 +137,8 @@ class ContentCalls(SyncCalls):
             raise os_error(errno.EINVAL)
         if not file.flags.writable:
             raise os_error(errno.EBADF)
-        size = self._inode(file.number).size
-        self._resize(file.number, max(size, offset + length), file.path)
+        inode = self._changeable(file.number, offset + length, file.path)
+        self.disk.allocate(inode, offset + length, file.path)
 
     # -- shared ----------------------------------------------------------------------------
 
@@ -180,11 +180,15 @@ class ContentCalls(SyncCalls):
         return count
 
     def _resize(self, number: int, length: int, text: str, path: object = None) -> None:
-        if length > FILE_MAX_BYTES:
+        self.disk.resize(self._changeable(number, length, text, path), length, text)
+
+    def _changeable(self, number: int, size: int, text: str, path: object = None) -> Inode:
+        """Return the inode of a file that is to have ``size`` bytes; EFBIG above the limit."""
+        if size > FILE_MAX_BYTES:
             raise os_error(errno.EFBIG, path)
         inode = self._inode(number)
         self._drop_privileges(inode, text)
-        self.disk.resize(inode, length, text)
+        return inode
 
 
 def _data_or_hole(inode: Inode, position: int, whence: int) -> int:

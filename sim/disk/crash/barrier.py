@@ -8,15 +8,17 @@ from sim.disk.cache.operation import Sync
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
+    FreeBlocks,
     LinkName,
-    MicroOperation,
     MoveName,
     SetSize,
     UnlinkName,
     WriteBlock,
+    ZeroTail,
     names_of,
 )
 from sim.disk.crash.ordering import Ordering
+from sim.disk.crash.persistence import Coverage, SyncedNames
 
 NAMED: Final = frozenset((LinkName, MoveName, UnlinkName))
 
@@ -24,68 +26,90 @@ NAMED: Final = frozenset((LinkName, MoveName, UnlinkName))
 def covered(ordering: Ordering, sync: Sync) -> int:
     """Return the set of pieces that a barrier makes durable.
 
-    A change of a name brings every earlier change of that name, since it cannot become
-    durable before them. Otherwise a name that moved from one directory to another and back
-    would be lost to the first of the two moves, or reappear at the place that it left.
+    A change of a name brings the earlier changes of that name by the same inode, and the
+    rename that moved a durable file away from it. Otherwise a name that moved from one
+    directory to another and back would be lost to the first of the two moves, or reappear at
+    the place that it left.
     """
     if not sync.inode:
         return (1 << len(ordering.micros)) - 1
-    before = ordering.order if ordering.model.sync_metadata else ordering.needs
+    only_needs = ordering.model.coverage is Coverage.NEEDS
+    before = ordering.needs if only_needs else ordering.order
     found = _asked_for(ordering, sync)
-    names: set[tuple[int, str]] = set()
+    names: dict[tuple[int, str], set[int]] = {}
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
         touched = names_of(micro) if type(micro) in NAMED else ()
-        if found >> index & 1 or (touched and not names.isdisjoint(touched)):
+        if found >> index & 1 or _comes_along(ordering, index, names):
             found |= before[index] | 1 << index
-            names.update(touched)
+            for name in touched:
+                names.setdefault(name, set()).add(micro.number)
     return found
 
 
-def left_over(ordering: Ordering, durable: int) -> list[MicroOperation]:
-    """Return the pieces that stay unsynced, less data that a durable truncation cut off."""
-    cuts: dict[int, int] = {}
-    left: list[MicroOperation] = []
-    for index in range(len(ordering.micros) - 1, -1, -1):
-        micro = ordering.micros[index]
-        if durable >> index & 1:
-            if isinstance(micro, SetSize) and not micro.append:
-                cuts[micro.number] = min(micro.size, cuts.get(micro.number, micro.size))
-        elif isinstance(micro, WriteBlock) and micro.number in cuts:
-            size = max(cuts[micro.number] - micro.offset, 0)
-            if size:
-                left.append(micro._replace(data=micro.data[:size]))
-        else:
-            left.append(micro)
-    left.reverse()
-    return left
+def _comes_along(ordering: Ordering, index: int, names: dict[tuple[int, str], set[int]]) -> bool:
+    """Return whether a later change of the same name brings this one.
+
+    ``names`` has the inodes of the later changes that are covered.
+    """
+    micro = ordering.micros[index]
+    if type(micro) not in NAMED:
+        return False
+    for name in names_of(micro):
+        later = names.get(name, ())
+        if micro.number in later:
+            return True
+        if later and isinstance(micro, MoveName) and name == (micro.directory, micro.name):
+            return not _arrived(ordering, index, name)
+    return False
+
+
+def _arrived(ordering: Ordering, index: int, name: tuple[int, str]) -> bool:
+    """Return whether the file of piece ``index`` got this name by an unsynced piece."""
+    number = ordering.micros[index].number
+    return any(
+        isinstance(micro, LinkName | MoveName)
+        and micro.number == number
+        and names_of(micro)[-1] == name
+        for micro in ordering.micros[:index]
+    )
 
 
 def _asked_for(ordering: Ordering, sync: Sync) -> int:
     """Return the pieces that the model promises for a sync, without their predecessors."""
     wanted = 0
-    model = ordering.model
-    everything = model.sync_metadata and not sync.data_only
+    everything = ordering.model.coverage is Coverage.EVERYTHING and not sync.data_only
     for index, micro in enumerate(ordering.micros):
         own = micro.number == sync.inode
         match micro:
-            case CreateInode() | WriteBlock():
+            case CreateInode() | WriteBlock() | ZeroTail() | FreeBlocks():
                 promised = own
-            case SetSize(append=append):
-                promised = own or (everything and not append)
+            case SetSize(grows=grows):
+                promised = own or (everything and not grows)
             case ChangeAttributes():
                 promised = everything or (own and not sync.data_only)
             case LinkName() | MoveName():
                 promised = everything or _new_directory(micro) == sync.inode
-                if own and model.sync_names:
+                if own and _syncs_name(ordering, micro, sync):
                     promised = True
                     wanted |= _path_to(ordering, micro)
             case UnlinkName():
                 promised = everything or micro.directory == sync.inode
+                if own and micro.moved_to and _syncs_name(ordering, micro, sync):
+                    promised = True
             case _:
                 assert_never(micro)
         wanted |= promised << index
     return wanted
+
+
+def _syncs_name(ordering: Ordering, micro: LinkName | MoveName | UnlinkName, sync: Sync) -> bool:
+    """Return whether a barrier on a file covers this change of its names."""
+    synced = ordering.model.synced_names
+    if synced is SyncedNames.FSYNC and sync.data_only:
+        creation = ordering.creation(micro.number)
+        return creation is not None and ordering.micros[creation].operation == micro.operation
+    return synced is not SyncedNames.NEVER
 
 
 def _path_to(ordering: Ordering, named: LinkName | MoveName) -> int:

@@ -28,6 +28,7 @@ from immutables import Map
 from sim.disk.cache.inode import BLOCK_BYTES, ROOT, Inode
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import (
+    Allocate,
     Create,
     FailedSync,
     Link,
@@ -58,6 +59,7 @@ _KINDS: Final[dict[str, type[Operation]]] = {
     "set_attributes": SetAttributes,
     "sync": Sync,
     "failed_sync": FailedSync,
+    "allocate": Allocate,
 }
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 _FIELDS: Final = {name: get_type_hints(kind) for name, kind in _KINDS.items()}

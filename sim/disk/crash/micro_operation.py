@@ -9,6 +9,7 @@ before a kill have numbers of zero and below. ``number`` is the inode.
 from __future__ import annotations
 
 import stat
+import sys
 from typing import NamedTuple
 
 from sim.disk.cache.inode import SECTOR_BYTES, Inode
@@ -65,31 +66,69 @@ class WriteBlock(NamedTuple):
 
 
 class SetSize(NamedTuple):
-    """A size in bytes. ``append``: a write grew the file; otherwise the size was set by itself."""
+    """A size in bytes. ``grows``: it counts only if the file is shorter; otherwise it is set.
+
+    Bytes stored at or beyond ``cut`` are dropped with it; None: none are. ``ordered``: it
+    follows earlier metadata where the model keeps metadata in order.
+    """
 
     operation: int
     number: int
     size: int
-    append: bool
+    grows: bool
+    cut: int | None = None
+    ordered: bool = True
 
     def apply(self, table: InodeTable) -> None:
         inode = table.own(self.number)
-        if self.append:
+        if self.grows:
             inode.grow(self.size)
-        else:
-            inode.resize(self.size)
+            return
+        if self.cut is not None:
+            inode.cut(self.cut)
+        inode.size = self.size
 
     def __str__(self) -> str:
         return f"size of inode {self.number}, {self.size} bytes"
 
 
+class ZeroTail(NamedTuple):
+    """Zeros behind a truncation, in the block that keeps the end of the file."""
+
+    operation: int
+    number: int
+    offset: int
+    end: int
+
+    def apply(self, table: InodeTable) -> None:
+        table.own(self.number).write(self.offset, bytes(self.end - self.offset))
+
+    def __str__(self) -> str:
+        return f"zeros of inode {self.number}, bytes {self.offset} to {self.end}"
+
+
+class FreeBlocks(NamedTuple):
+    """Everything stored at or beyond ``start`` (bytes) is dropped; the size stays as it is."""
+
+    operation: int
+    number: int
+    start: int
+
+    def apply(self, table: InodeTable) -> None:
+        table.own(self.number).cut(self.start)
+
+    def __str__(self) -> str:
+        return f"blocks of inode {self.number}, from byte {self.start} on"
+
+
 class LinkName(NamedTuple):
-    """A directory entry appears."""
+    """A directory entry appears; ``replaced`` loses it by a rename, or is 0."""
 
     operation: int
     number: int
     directory: int
     name: str
+    replaced: int = 0
 
     def apply(self, table: InodeTable) -> None:
         table.attach(table.own(self.directory), self.name, table.own(self.number))
@@ -99,12 +138,16 @@ class LinkName(NamedTuple):
 
 
 class UnlinkName(NamedTuple):
-    """A directory entry disappears, if it still means this inode."""
+    """A directory entry disappears, if it still means this inode.
+
+    ``moved_to``: the directory to which the same rename has linked the file, or 0.
+    """
 
     operation: int
     number: int
     directory: int
     name: str
+    moved_to: int = 0
 
     def apply(self, table: InodeTable) -> None:
         holder = table.own(self.directory)
@@ -155,7 +198,15 @@ class ChangeAttributes(NamedTuple):
 
 
 MicroOperation = (
-    CreateInode | WriteBlock | SetSize | LinkName | UnlinkName | MoveName | ChangeAttributes
+    CreateInode
+    | WriteBlock
+    | SetSize
+    | ZeroTail
+    | FreeBlocks
+    | LinkName
+    | UnlinkName
+    | MoveName
+    | ChangeAttributes
 )
 
 
@@ -179,6 +230,21 @@ def directories_of(micro: MicroOperation) -> tuple[int, ...]:
             return (micro.directory,)
         case _:
             return ()
+
+
+def stored_until(micro: MicroOperation) -> int:
+    """Return the end of the bytes that a file may hold beyond its size after this piece; or 0."""
+    match micro:
+        case WriteBlock():
+            return micro.offset + len(micro.data)
+        case ZeroTail():
+            return micro.end
+        case FreeBlocks():
+            return sys.maxsize
+        case SetSize(grows=False, size=size, cut=cut):
+            return 0 if cut == size else sys.maxsize
+        case _:
+            return 0
 
 
 def stale_bytes(block: WriteBlock) -> bytes:

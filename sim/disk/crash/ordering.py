@@ -19,22 +19,25 @@ from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
+    FreeBlocks,
     LinkName,
     MicroOperation,
     MoveName,
     SetSize,
     UnlinkName,
     WriteBlock,
+    ZeroTail,
     directories_of,
 )
 from sim.disk.crash.persistence import (
     DataBeforeSize,
-    DirectoryOrder,
     PersistenceModel,
-    TruncateOrder,
+    RenameWaits,
+    Truncation,
 )
 
-_NoData = CreateInode | SetSize | LinkName | UnlinkName | MoveName | ChangeAttributes
+_Content = WriteBlock | ZeroTail
+_Other = CreateInode | SetSize | FreeBlocks | LinkName | UnlinkName | MoveName | ChangeAttributes
 
 
 class Ordering:
@@ -45,17 +48,20 @@ class Ordering:
 
     __slots__ = (
         "_attributes",
-        "_content",
+        "_blocks",
         "_creations",
-        "_directories",
+        "_data",
         "_directory_move",
+        "_freed",
         "_fresh",
+        "_linked",
         "_metadata",
         "_new",
         "_placed",
+        "_set_sizes",
         "_sizes",
-        "_truncations",
         "_units",
+        "_zeros",
         "micros",
         "model",
         "needs",
@@ -71,26 +77,29 @@ class Ordering:
         self.truncation: list[int | None] = []
         self._creations: dict[int, int] = {}
         self._units: dict[tuple[int, int], int] = {}
-        self._sizes: dict[int, int] = {}
-        self._truncations: dict[int, int] = {}
+        self._blocks: dict[tuple[int, int], list[int]] = {}
+        self._set_sizes: dict[int, int] = {}
+        self._zeros: dict[int, list[int]] = {}
+        self._freed: dict[int, list[tuple[int, int]]] = {}
         self._attributes: dict[int, int] = {}
-        self._content: dict[int, list[int]] = {}
+        self._data: dict[int, list[int]] = {}
+        self._sizes: dict[int, list[int]] = {}
         self._fresh: set[tuple[int, int]] = set()
+        self._linked: dict[tuple[int, int], int] = {}
         self._placed: dict[int, int] = {}
         self._new: set[int] = set()
         self._directory_move = -1
-        self._directories: dict[int, int] = {}
         self._metadata = 0
 
     def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
         """Add the next piece; ``is_directory``: it names or moves a directory."""
         index = len(self.micros)
-        if isinstance(micro, WriteBlock):
-            self._append(micro, self._before_data(micro), 0)
-            self._remember_data(micro, index)
+        if isinstance(micro, WriteBlock | ZeroTail):
+            self._append(micro, self._before_content(micro), 0)
+            self._remember_content(micro, index)
         else:
-            direct = self._direct(micro, index, is_directory)
-            self._append(micro, direct, self._by_directory_order(micro))
+            direct = self._direct(micro, is_directory)
+            self._append(micro, direct, self._metadata if self._in_order(micro) else 0)
             self._remember(micro, index, is_directory)
 
     def _append(self, micro: MicroOperation, direct: Iterable[int], order: int) -> None:
@@ -103,10 +112,16 @@ class Ordering:
             order |= all_order[before] | itself
         if self.model.sequential:
             order = (1 << len(all_order)) - 1
-        self.truncation.append(self._truncations.get(micro.number))
+        self.truncation.append(self._set_sizes.get(micro.number))
         self.micros.append(micro)
         all_needs.append(needs)
         all_order.append(order)
+
+    def _in_order(self, micro: _Other) -> bool:
+        """Return whether this piece follows all earlier metadata."""
+        if isinstance(micro, SetSize) and not micro.ordered:
+            return False
+        return self.model.metadata_in_order and not isinstance(micro, CreateInode | FreeBlocks)
 
     def creation(self, number: int) -> int | None:
         """Return the index of the piece that creates this inode; None if that is durable."""
@@ -118,53 +133,63 @@ class Ordering:
 
     # -- needs -----------------------------------------------------------------------
 
-    def _direct(self, micro: _NoData, index: int, is_directory: bool) -> Iterable[int]:
+    def _direct(self, micro: _Other, is_directory: bool) -> Iterable[int]:
         number = micro.number
         for inode in (number, *directories_of(micro)):
             if inode in self._creations:
                 yield self._creations[inode]
         match micro:
-            case SetSize():
-                if number in self._sizes:
-                    yield self._sizes[number]
-                if micro.append:
-                    yield from self._data_of_append(micro, index)
+            case SetSize() | FreeBlocks():
+                yield from self._before_size(micro)
             case ChangeAttributes():
                 if number in self._attributes:
                     yield self._attributes[number]
             case MoveName():
                 yield from self._before_rename(micro, is_directory)
-            case CreateInode() | LinkName() | UnlinkName():
+            case UnlinkName():
+                yield from self._before_unlink(micro)
+            case CreateInode() | LinkName():
                 pass
 
-    def _before_data(self, block: WriteBlock) -> list[int]:
-        number = block.number
+    def _before_size(self, micro: SetSize | FreeBlocks) -> Iterable[int]:
+        """Yield the last truncation, and the data or zeros for which this size waits."""
+        if micro.number in self._set_sizes:
+            yield self._set_sizes[micro.number]
+        if isinstance(micro, FreeBlocks):
+            return
+        if micro.grows:
+            yield from self._data_below(micro)
+        elif self.model.truncation is Truncation.ZEROS_FIRST and micro.cut != micro.size:
+            yield from self._zeros.get(micro.operation, ())
+
+    def _before_content(self, content: _Content) -> list[int]:
+        number = content.number
         before = []
         if number in self._creations:
             before.append(self._creations[number])
-        unit = self._unit(block)
+        if isinstance(content, ZeroTail) and self.model.truncation is Truncation.APART:
+            return before
+        unit = self._unit(content)
         if unit in self._units:
             before.append(self._units[unit])
-        if number in self._truncations and self.model.truncate_order is not TruncateOrder.NONE:
-            before.append(self._truncations[number])
+        if self.model.truncation in {Truncation.ZEROS_FIRST, Truncation.ZEROS_APART}:
+            for size, start in self._freed.get(number, ()):
+                if content.offset >= start:
+                    before.append(size)
         return before
 
-    def _data_of_append(self, size: SetSize, index: int) -> Iterable[int]:
-        """Yield the data that the same call wrote below this size, if the model waits for it."""
+    def _data_below(self, size: SetSize) -> Iterable[int]:
+        """Yield the data of the last block below a size, as far as the model waits for it."""
         waits = self.model.data_before_size
         if waits is DataBeforeSize.NEVER:
             return
-        start = (size.size - 1) // BLOCK_BYTES * BLOCK_BYTES
-        for before in range(index - 1, -1, -1):
-            block = self.micros[before]
-            if not (
-                isinstance(block, WriteBlock)
-                and block.operation == size.operation
-                and block.number == size.number
-                and block.offset >= start
+        for before in self._blocks.get((size.number, (size.size - 1) // BLOCK_BYTES), ()):
+            content = self.micros[before]
+            if waits is DataBeforeSize.ALWAYS or (
+                isinstance(content, WriteBlock)
+                and content.fresh
+                and content.operation == size.operation
             ):
-                return
-            if waits is DataBeforeSize.ALWAYS or block.fresh:
                 yield before
 
     def _before_rename(self, move: MoveName, is_directory: bool) -> Iterable[int]:
@@ -172,9 +197,19 @@ class Ordering:
             yield from self._names_of_new(move.to_directory)
         if is_directory and self._directory_move >= 0:
             yield self._directory_move
-        waits = self.model.rename_over_waits if move.replaced else self.model.rename_new_waits
-        if waits:
-            yield from self._content.get(move.number, ())
+        waits = self.model.rename_waits if move.replaced else RenameWaits.NOTHING
+        if waits is not RenameWaits.NOTHING:
+            yield from self._sizes.get(move.number, ())
+        if waits is RenameWaits.DATA:
+            yield from self._data.get(move.number, ())
+
+    def _before_unlink(self, unlink: UnlinkName) -> Iterable[int]:
+        """Yield the name that the same rename made, and what leads to it."""
+        if unlink.moved_to:
+            linked = self._linked.get((unlink.operation, unlink.number))
+            if linked is not None:
+                yield linked
+            yield from self._names_of_new(unlink.moved_to)
 
     def places_of(self, directory: int) -> Iterable[int]:
         """Yield the unsynced pieces that put a directory, and those above it, in their places."""
@@ -196,45 +231,45 @@ class Ordering:
                 return
             yield index
 
-    # -- order -------------------------------------------------------------------------
+    # -- what later pieces follow ---------------------------------------------------------
 
-    def _by_directory_order(self, micro: _NoData) -> int:
-        order = self.model.directory_order
-        if order is DirectoryOrder.ALL:
-            return 0 if isinstance(micro, CreateInode) else self._metadata
-        if order is DirectoryOrder.SAME:
-            before = 0
-            for directory in directories_of(micro):
-                before |= self._directories.get(directory, 0)
-            return before
-        return 0
+    def _remember_content(self, content: _Content, index: int) -> None:
+        number, block = content.number, content.offset // BLOCK_BYTES
+        if isinstance(content, ZeroTail):
+            self._zeros.setdefault(content.operation, []).append(index)
+            if self.model.truncation is Truncation.APART:
+                return
+        self._units[self._unit(content)] = index
+        self._blocks.setdefault((number, block), []).append(index)
+        if isinstance(content, ZeroTail):
+            return
+        if content.fresh:
+            self._fresh.add((number, block))
+        self._data.setdefault(number, []).append(index)
 
-    def _remember_data(self, block: WriteBlock, index: int) -> None:
-        self._units[self._unit(block)] = index
-        if block.fresh:
-            self._fresh.add((block.number, block.offset // BLOCK_BYTES))
-        self._content.setdefault(block.number, []).append(index)
-
-    def _remember(self, micro: _NoData, index: int, is_directory: bool) -> None:
+    def _remember(self, micro: _Other, index: int, is_directory: bool) -> None:
         number = micro.number
         closed = self.order[index] | 1 << index
         match micro:
             case CreateInode():
                 self._creations[number] = index
             case SetSize():
-                self._sizes[number] = index
-                self._content.setdefault(number, []).append(index)
-                if not micro.append:
-                    self._truncations[number] = index
-                    if self.model.truncate_order is TruncateOrder.METADATA:
-                        self._metadata |= closed
+                self._sizes.setdefault(number, []).append(index)
+                if not micro.grows:
+                    self._metadata |= closed
+                    self._set_sizes[number] = index
+                    if micro.cut is not None:
+                        start = -(-micro.cut // BLOCK_BYTES) * BLOCK_BYTES
+                        self._freed.setdefault(number, []).append((index, start))
+            case FreeBlocks():
+                pass
             case ChangeAttributes():
                 self._attributes[number] = index
                 self._metadata |= closed
             case LinkName() | UnlinkName() | MoveName():
                 self._metadata |= closed
-                for directory in directories_of(micro):
-                    self._directories[directory] = self._directories.get(directory, 0) | closed
+                if isinstance(micro, LinkName):
+                    self._linked[micro.operation, number] = index
                 if is_directory and not isinstance(micro, UnlinkName):
                     self._placed[number] = index
                     if isinstance(micro, MoveName):
@@ -242,9 +277,9 @@ class Ordering:
                     else:
                         self._new.add(number)
 
-    def _unit(self, block: WriteBlock) -> tuple[int, int]:
+    def _unit(self, content: _Content) -> tuple[int, int]:
         unit_bytes = self.model.unit_bytes
-        return block.number, block.offset // unit_bytes if unit_bytes else 0
+        return content.number, content.offset // unit_bytes if unit_bytes else 0
 
 
 def _holder(place: MicroOperation) -> int:

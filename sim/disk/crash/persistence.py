@@ -2,13 +2,13 @@
 
 ``pieces.py`` cuts operations by the units of a model, ``ordering.py`` derives the relation
 "must survive before" from it, ``barrier.py`` the pieces that a sync covers. The facts come
-from [ALICE] Pillai et al., OSDI'14 (table 1 and the appendix on file-system properties),
-[Ferrite] Bornholt et al., ASPLOS'16, the kernel's ``Documentation/filesystems/ext4``, and
-crash images of Linux 6.18 (``tests/litmus/test_seen_on_linux.py``). Where two sources
-disagree, a model makes the weaker promise.
+from crash images of Linux 6.18 (``docs/disk.md`` lists them), [ALICE] Pillai et al., OSDI'14
+(table 1 and the appendix on file-system properties), [Ferrite] Bornholt et al., ASPLOS'16,
+and the kernel's ``Documentation/filesystems/ext4``. Where two sources disagree, a model makes
+the weaker promise.
 
 The models form a lattice: every state that is legal under a stronger model is legal under
-a weaker one. ``scc`` < ``ext4-journal`` < ``ext4-ordered`` < ``ext4-writeback`` <
+a weaker one. ``scc`` < ``ext4-journal`` < ``ext4`` < ``ext4-ordered`` < ``ext4-writeback`` <
 ``posix``; ``xfs`` < ``posix``; ``btrfs`` < ``posix``.
 """
 
@@ -23,10 +23,10 @@ from sim.errors import HarnessError
 
 
 class DataBeforeSize(Enum):
-    """The appends whose new size waits for the data that it exposes."""
+    """The appends whose new size waits for the data of the last block that it exposes."""
 
     ALWAYS = "always"
-    NEW_BLOCKS = "newly allocated blocks"
+    NEW_BLOCKS = "new blocks"
     NEVER = "never"
 
 
@@ -34,24 +34,66 @@ class StaleBytes(Enum):
     """The places where an append without its data may show earlier bytes of the disk."""
 
     NOWHERE = "nowhere"
-    NEW_BLOCKS = "newly allocated blocks"
-    ANYWHERE = "any appended slice"
+    NEW_BLOCKS = "new blocks"
+    ANYWHERE = "anywhere"
 
 
-class TruncateOrder(Enum):
-    """The pieces that keep their order with a truncation."""
+class Truncation(Enum):
+    """The pieces of a truncation that makes a file shorter.
 
-    METADATA = "all metadata, and later writes to its file"
-    FILE = "later writes to its file"
-    NONE = "other changes of the same size"
+    They are the zeros over the rest of its last block, the size, and the freeing of the
+    blocks behind it.
+    """
+
+    WHOLE = "whole"
+    """One piece."""
+    ZEROS_FIRST = "zeros first"
+    """The zeros, then size and freeing as one piece, for which data in freed blocks waits."""
+    ZEROS_APART = "zeros apart"
+    """The same without an order between zeros and size."""
+    FREED_LATER = "freed later"
+    """The size, then everything behind it; nothing waits."""
+    APART = "apart"
+    """The zeros; the size, then the freeing; nothing waits."""
 
 
-class DirectoryOrder(Enum):
-    """The changes of directory entries that keep their order."""
+class RenameWaits(Enum):
+    """The changes of the file for which a rename over another name waits."""
 
-    ALL = "all"
-    SAME = "within one directory"
+    DATA = "data and size"
+    SIZE = "size"
+    NOTHING = "nothing"
+
+
+class RenameParts(Enum):
+    """The renames that become durable in parts."""
+
     NONE = "none"
+    SOME = "some"
+    """Of a file into another directory: link, then unlink. Over a name of a file that keeps
+    other names: the loss of that name is a piece of its own."""
+    ALL = "all"
+
+
+class Coverage(Enum):
+    """The pieces that a barrier covers beside those of its own inode."""
+
+    EVERYTHING = "everything"
+    """All earlier metadata, of other files as well."""
+    ORDER = "order"
+    """Everything that is kept in order before its own pieces."""
+    NEEDS = "needs"
+    """The pieces without which its own are meaningless."""
+
+
+class SyncedNames(Enum):
+    """The barriers on a file that make its names durable."""
+
+    FSYNC_AND_FDATASYNC = "fsync, fdatasync"
+    FSYNC = "fsync"
+    """``fdatasync`` only makes the name durable that the file was created with, and only
+    together with its creation."""
+    NEVER = "neither"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +110,19 @@ class PersistenceModel:
         that it needs: a survivor set is a prefix.
     ``data_before_size``, ``stale_bytes``
         the content that an append without its data may show.
-    ``directory_order``
-        the changes of directory entries that keep their order; under ``ALL``, also
-        truncations, changes of attributes, and a later change of any size.
-    ``rename_over_waits``, ``rename_new_waits``
-        a rename over an existing name, or to a new one, waits for the data of the file
-        it moves.
-    ``sync_names``
-        fsync of a file makes its names durable.
-    ``sync_metadata``
-        fsync of a file makes all earlier metadata durable, of other files as well.
-    ``truncate_order``
-        the pieces that keep their order with a truncation.
-    ``atomic_rename``
-        a rename is one micro-operation; otherwise it is unlink, link, unlink.
+    ``metadata_in_order``
+        directory entries, attributes and truncations keep their order, and a later change
+        of any size comes after them.
+    ``rename_waits``
+        the changes of a file for which its rename over another name waits.
+    ``rename_parts``
+        the renames that become durable in parts.
+    ``truncation``
+        the pieces of a truncation.
+    ``synced_names``
+        the barriers on a file that make its names durable.
+    ``coverage``
+        the other pieces that a barrier covers.
     """
 
     name: str
@@ -90,25 +131,16 @@ class PersistenceModel:
     sequential: bool
     data_before_size: DataBeforeSize
     stale_bytes: StaleBytes
-    directory_order: DirectoryOrder
-    rename_over_waits: bool
-    rename_new_waits: bool
-    sync_names: bool
-    sync_metadata: bool
-    truncate_order: TruncateOrder
-    atomic_rename: bool = True
-
-    def with_strong_heuristics(self) -> PersistenceModel:
-        """Return this model, with a rename over a name that waits for the data of the file.
-
-        ``auto_da_alloc`` of ext4 starts to write that data, and in practice it is written
-        first; no document promises it.
-        """
-        return replace(self, name=f"{self.name}+strong", rename_over_waits=True)
+    metadata_in_order: bool
+    rename_waits: RenameWaits
+    rename_parts: RenameParts
+    truncation: Truncation
+    synced_names: SyncedNames
+    coverage: Coverage
 
     def with_torn_rename(self) -> PersistenceModel:
         """Return this model, with a rename that may stop between its parts [ALICE]."""
-        return replace(self, name=f"{self.name}+torn-rename", atomic_rename=False)
+        return replace(self, name=f"{self.name}+torn-rename", rename_parts=RenameParts.ALL)
 
 
 SCC: Final = PersistenceModel(
@@ -118,57 +150,72 @@ SCC: Final = PersistenceModel(
     sequential=True,
     data_before_size=DataBeforeSize.ALWAYS,
     stale_bytes=StaleBytes.NOWHERE,
-    directory_order=DirectoryOrder.ALL,
-    rename_over_waits=True,
-    rename_new_waits=True,
-    sync_names=True,
-    sync_metadata=True,
-    truncate_order=TruncateOrder.METADATA,
+    metadata_in_order=True,
+    rename_waits=RenameWaits.DATA,
+    rename_parts=RenameParts.NONE,
+    truncation=Truncation.WHOLE,
+    synced_names=SyncedNames.FSYNC_AND_FDATASYNC,
+    coverage=Coverage.EVERYTHING,
 )
-EXT4_JOURNAL: Final = replace(SCC, name="ext4-journal", unit_bytes=BLOCK_BYTES)
-EXT4_ORDERED: Final = replace(
+EXT4_JOURNAL: Final = replace(
+    SCC,
+    name="ext4-journal",
+    unit_bytes=BLOCK_BYTES,
+    synced_names=SyncedNames.FSYNC,
+    coverage=Coverage.ORDER,
+)
+EXT4: Final = replace(
     EXT4_JOURNAL,
-    name="ext4-ordered",
+    name="ext4",
     unit_bytes=SECTOR_BYTES,
     sequential=False,
-    data_before_size=DataBeforeSize.NEW_BLOCKS,
-    rename_over_waits=False,
-    rename_new_waits=False,
+    data_before_size=DataBeforeSize.NEVER,
+    rename_waits=RenameWaits.SIZE,
+    truncation=Truncation.ZEROS_FIRST,
 )
+EXT4_ORDERED: Final = replace(EXT4, name="ext4-ordered", rename_waits=RenameWaits.NOTHING)
 EXT4_WRITEBACK: Final = replace(
     EXT4_ORDERED,
     name="ext4-writeback",
-    data_before_size=DataBeforeSize.NEVER,
     stale_bytes=StaleBytes.NEW_BLOCKS,
+    truncation=Truncation.ZEROS_APART,
 )
-XFS: Final = replace(EXT4_ORDERED, name="xfs", data_before_size=DataBeforeSize.ALWAYS)
+XFS: Final = replace(
+    EXT4_ORDERED,
+    name="xfs",
+    data_before_size=DataBeforeSize.ALWAYS,
+    synced_names=SyncedNames.FSYNC_AND_FDATASYNC,
+)
 BTRFS: Final = replace(
     XFS,
     name="btrfs",
     unit_bytes=BLOCK_BYTES,
-    directory_order=DirectoryOrder.SAME,
-    rename_over_waits=True,
-    sync_metadata=False,
-    truncate_order=TruncateOrder.FILE,
+    data_before_size=DataBeforeSize.NEVER,
+    metadata_in_order=False,
+    rename_parts=RenameParts.SOME,
+    truncation=Truncation.FREED_LATER,
+    coverage=Coverage.NEEDS,
 )
 POSIX: Final = replace(
     EXT4_WRITEBACK,
     name="posix",
     torn_units=True,
     stale_bytes=StaleBytes.ANYWHERE,
-    directory_order=DirectoryOrder.NONE,
-    sync_names=False,
-    sync_metadata=False,
-    truncate_order=TruncateOrder.NONE,
+    metadata_in_order=False,
+    rename_parts=RenameParts.SOME,
+    truncation=Truncation.APART,
+    synced_names=SyncedNames.NEVER,
+    coverage=Coverage.NEEDS,
 )
 
 MODELS: Final[dict[str, PersistenceModel]] = {
     model.name: model
-    for model in (SCC, EXT4_JOURNAL, EXT4_ORDERED, EXT4_WRITEBACK, XFS, BTRFS, POSIX)
+    for model in (SCC, EXT4_JOURNAL, EXT4, EXT4_ORDERED, EXT4_WRITEBACK, XFS, BTRFS, POSIX)
 }
 STRONGER_THAN: Final[tuple[tuple[PersistenceModel, PersistenceModel], ...]] = (
     (SCC, EXT4_JOURNAL),
-    (EXT4_JOURNAL, EXT4_ORDERED),
+    (EXT4_JOURNAL, EXT4),
+    (EXT4, EXT4_ORDERED),
     (EXT4_ORDERED, EXT4_WRITEBACK),
     (EXT4_WRITEBACK, POSIX),
     (XFS, POSIX),

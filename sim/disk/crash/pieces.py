@@ -7,6 +7,7 @@ from typing import assert_never
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import (
+    Allocate,
     Create,
     FailedSync,
     Link,
@@ -21,20 +22,27 @@ from sim.disk.cache.operation import (
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
+    FreeBlocks,
     LinkName,
     MicroOperation,
     MoveName,
     SetSize,
     UnlinkName,
     WriteBlock,
+    ZeroTail,
 )
-from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.persistence import PersistenceModel, RenameParts, Truncation
 
 Allocates = Callable[[int, int], bool]
+IsDirectory = Callable[[int], bool]
 
 
 def pieces(
-    operation: Operation, number: int, model: PersistenceModel, allocates: Allocates
+    operation: Operation,
+    number: int,
+    model: PersistenceModel,
+    allocates: Allocates,
+    is_directory: IsDirectory,
 ) -> Iterator[MicroOperation]:
     """Yield the pieces of operation ``number`` in program order; a barrier has none.
 
@@ -48,13 +56,16 @@ def pieces(
             if name:
                 yield LinkName(number, inode, directory, name)
         case Rename():
-            yield from _names(operation, number, model)
+            directory = is_directory(operation.inode)
+            yield from _names(operation, number, model, is_directory=directory)
         case Unlink(_, inode, directory, name, _):
             yield UnlinkName(number, inode, directory, name)
         case Link(_, inode, directory, name, _):
             yield LinkName(number, inode, directory, name)
+        case Allocate(_, inode, end, _, _):
+            yield SetSize(number, inode, end, grows=True, ordered=False)
         case Resize():
-            yield uncut(operation, number)
+            yield from _size(operation, number, model, allocates)
         case SetAttributes(_, inode, mode, uid, gid, atime_ns, mtime_ns, _):
             yield ChangeAttributes(number, inode, mode, uid, gid, atime_ns, mtime_ns)
         case Sync() | FailedSync():
@@ -63,10 +74,13 @@ def pieces(
             assert_never(operation)
 
 
-def uncut(operation: Write | Resize, number: int) -> WriteBlock | SetSize:
+def uncut(operation: Write | Resize | Allocate, number: int) -> WriteBlock | SetSize:
     """Return the one piece of a change of content that becomes durable as a whole."""
+    if isinstance(operation, Allocate):
+        return SetSize(number, operation.inode, operation.end, grows=True)
     if isinstance(operation, Resize):
-        return SetSize(number, operation.inode, operation.size, append=False)
+        size = operation.size
+        return SetSize(number, operation.inode, size, grows=False, cut=size)
     end = operation.offset + len(operation.data)
     return WriteBlock(
         number, operation.inode, operation.offset, operation.data, fresh=False, appended=False,
@@ -89,7 +103,46 @@ def _data(
         else:
             yield from _units(write, number, start, limit, model.unit_bytes, fresh, 0)
             if limit > write.size_before:
-                yield SetSize(number, write.inode, limit, append=True)
+                yield SetSize(number, write.inode, limit, grows=True)
+        start = limit
+
+
+def _size(
+    resize: Resize, number: int, model: PersistenceModel, allocates: Allocates
+) -> Iterator[MicroOperation]:
+    """Cut a truncation. One to the size that the file has is no more than an allocation.
+
+    A block that is not allocated yet reads as zeros behind the end, so size and zeros are one.
+    """
+    _, inode, size, before, _ = resize
+    if size >= before:
+        same = size == before
+        yield SetSize(number, inode, size, grows=same, ordered=not same)
+        return
+    block_end = -(-size // BLOCK_BYTES) * BLOCK_BYTES
+    new_block = allocates(inode, size // BLOCK_BYTES)
+    match model.truncation:
+        case Truncation.WHOLE:
+            yield SetSize(number, inode, size, grows=False, cut=size)
+        case Truncation.ZEROS_FIRST | Truncation.ZEROS_APART:
+            yield from _zeros(number, inode, size, min(block_end, before), model.unit_bytes)
+            apart = model.truncation is Truncation.ZEROS_APART or not new_block
+            yield SetSize(number, inode, size, grows=False, cut=block_end if apart else size)
+        case Truncation.FREED_LATER:
+            yield SetSize(number, inode, size, grows=False)
+            yield FreeBlocks(number, inode, size)
+        case Truncation.APART:
+            yield from _zeros(number, inode, size, min(block_end, before), model.unit_bytes)
+            yield SetSize(number, inode, size, grows=False)
+            yield FreeBlocks(number, inode, block_end)
+        case _:
+            assert_never(model.truncation)
+
+
+def _zeros(number: int, inode: int, start: int, end: int, unit: int) -> Iterator[ZeroTail]:
+    while start < end:
+        limit = min(end, (start // unit + 1) * unit)
+        yield ZeroTail(number, inode, start, limit)
         start = limit
 
 
@@ -104,12 +157,18 @@ def _units(
         start = limit
 
 
-def _names(rename: Rename, number: int, model: PersistenceModel) -> Iterator[MicroOperation]:
-    _, inode, directory, name, _, to_directory, to_name, replaced, _ = rename
-    if model.atomic_rename:
-        yield MoveName(number, inode, directory, name, to_directory, to_name, replaced)
-        return
-    if replaced:
+def _names(
+    rename: Rename, number: int, model: PersistenceModel, *, is_directory: bool
+) -> Iterator[MicroOperation]:
+    _, inode, directory, name, _, to_directory, to_name, replaced, links_left, _ = rename
+    parts = model.rename_parts
+    if replaced and (parts is RenameParts.ALL or (parts is RenameParts.SOME and links_left)):
         yield UnlinkName(number, replaced, to_directory, to_name)
-    yield LinkName(number, inode, to_directory, to_name)
-    yield UnlinkName(number, inode, directory, name)
+    if parts is RenameParts.ALL:
+        yield LinkName(number, inode, to_directory, to_name)
+        yield UnlinkName(number, inode, directory, name)
+    elif parts is RenameParts.SOME and directory != to_directory and not is_directory:
+        yield LinkName(number, inode, to_directory, to_name, replaced)
+        yield UnlinkName(number, inode, directory, name, moved_to=to_directory)
+    else:
+        yield MoveName(number, inode, directory, name, to_directory, to_name, replaced)

@@ -23,8 +23,9 @@ from sim.disk.crash.micro_operation import (
     UnlinkName,
     WriteBlock,
     stale_bytes,
+    stored_until,
 )
-from sim.disk.crash.persistence import DataBeforeSize
+from sim.disk.crash.persistence import DataBeforeSize, RenameWaits
 from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, check_legal, closed
 from sim.disk.crash.unsynced import Unsynced
 
@@ -97,8 +98,8 @@ class StateSpace:
         self._prefixes: list[tuple[Inodes, int]] = [(self.base, self.base_key)]
         self._ends: dict[int, int] = {}
         for micro in self.micros:
-            if isinstance(micro, WriteBlock):
-                end = micro.offset + len(micro.data)
+            end = stored_until(micro)
+            if end:
                 self._ends[micro.number] = max(end, self._ends.get(micro.number, 0))
 
     def _detachable(self) -> Iterator[int]:
@@ -216,8 +217,8 @@ class StateSpace:
         everything = list(range(len(self.micros)))
         count = len(everything)
         model = self.ordering.model
-        waits = model.sequential or model.rename_over_waits or model.rename_new_waits
-        truncates = any(isinstance(m, SetSize) and not m.append for m in self.micros)
+        waits = model.sequential or model.rename_waits is not RenameWaits.NOTHING
+        truncates = any(isinstance(m, SetSize) and not m.grows for m in self.micros)
         if waits or truncates:
             return everything, count, count
         names = [i for i in everything if not isinstance(self.micros[i], WriteBlock | SetSize)]

@@ -6,11 +6,26 @@ from collections.abc import Iterable
 
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import key_of
-from sim.disk.cache.operation import FailedSync, Operation, Resize, Sync, SyncFailure, Write
-from sim.disk.crash.barrier import NAMED, covered, left_over
+from sim.disk.cache.operation import (
+    Allocate,
+    FailedSync,
+    Operation,
+    Resize,
+    Sync,
+    SyncFailure,
+    Write,
+)
+from sim.disk.crash.barrier import NAMED, covered
 from sim.disk.crash.image import Image
-from sim.disk.crash.micro_operation import CreateInode, MicroOperation, SetSize, WriteBlock
+from sim.disk.crash.micro_operation import (
+    CreateInode,
+    MicroOperation,
+    SetSize,
+    WriteBlock,
+    stored_until,
+)
 from sim.disk.crash.ordering import Ordering
+from sim.disk.crash.overtaken import split
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.pieces import pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
@@ -21,18 +36,21 @@ class Unsynced:
 
     It reads a journal operation by operation (``advance``): each operation adds its pieces,
     each sync moves the pieces that it covers to the platter. ``platter`` and ``micros`` start
-    it; an image has them from the lifetime before.
+    it; an image has them from the lifetime before. ``allows_more`` is whether the last
+    operation allows states that were impossible before it: a failed barrier drops data that
+    later data depended on.
     """
 
     def __init__(
         self, model: PersistenceModel, platter: Inodes, micros: Iterable[MicroOperation] = ()
     ) -> None:
         self.model = model
+        self.allows_more = False
         self.table = InodeTable(platter)
         self._ordering = Ordering(model)
         # Changes of one file while nothing else is unsynced. Most are followed by a barrier on
         # that file, and then their pieces are never needed.
-        self._uncut: list[tuple[Write | Resize, int]] = []
+        self._uncut: list[tuple[Write | Resize | Allocate, int]] = []
         for micro in micros:
             self._add(micro)
 
@@ -66,8 +84,9 @@ class Unsynced:
 
     def advance(self, operation: Operation, number: int) -> None:
         """Read operation ``number`` of the journal."""
+        self.allows_more = False
         match operation:
-            case Write() | Resize() if self._is_alone(operation.inode):
+            case Write() | Resize() | Allocate() if self._is_alone(operation.inode):
                 self._uncut.append((operation, number))
             case Sync():
                 self._sync(operation)
@@ -83,7 +102,8 @@ class Unsynced:
         return not self._ordering.micros
 
     def _cut(self, operation: Operation, number: int) -> None:
-        for micro in pieces(operation, number, self.model, self.ordering.allocates):
+        allocates = self.ordering.allocates
+        for micro in pieces(operation, number, self.model, allocates, self._is_directory):
             self._add(micro)
 
     def _add(self, micro: MicroOperation) -> None:
@@ -111,16 +131,17 @@ class Unsynced:
         durable = covered(ordering, sync)
         if not durable:
             return
-        for index, micro in enumerate(ordering.micros):
-            if durable >> index & 1:
-                micro.apply(self.table)
-        self._keep(left_over(ordering, durable))
+        applied, left, self.allows_more = split(ordering, durable, sync)
+        for micro in applied:
+            micro.apply(self.table)
+        self._keep(left)
 
     def _fail_sync(self, failed: FailedSync) -> None:
         """Forget the data that the kernel marked clean without having written it."""
         if failed.policy is SyncFailure.LYING:
             return
         self._keep([micro for micro in self.micros if not _is_forgotten(micro, failed.inode)])
+        self.allows_more = True
 
     def drop_pages(self, failed: FailedSync, cache: InodeTable) -> None:
         """Reduce a file in the page cache to its content on the platter, under btrfs.
@@ -158,10 +179,9 @@ class Unsynced:
         ends: dict[int, int] = {}
         for micro in survivors.applied(self.micros):
             micro.apply(table)
-            if isinstance(micro, WriteBlock):
-                ends[micro.number] = max(micro.offset + len(micro.data), ends.get(micro.number, 0))
+            ends[micro.number] = max(stored_until(micro), ends.get(micro.number, 0))
         for number, end in ends.items():
-            if table.own(number).size < end:
+            if end and table.own(number).size < end:
                 table.own(number).trim()
         return table.rebase()
 
@@ -169,4 +189,4 @@ class Unsynced:
 def _is_forgotten(micro: MicroOperation, inode: int) -> bool:
     if micro.number != inode:
         return False
-    return isinstance(micro, WriteBlock) or (isinstance(micro, SetSize) and micro.append)
+    return isinstance(micro, WriteBlock) or (isinstance(micro, SetSize) and micro.grows)

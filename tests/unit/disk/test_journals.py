@@ -244,10 +244,10 @@ IMPOSSIBLE: list[tuple[Operation, str]] = [
     (Link("", F, 1, "f", 0), f"'f' in directory 1 means inode {F}, not 0"),
     (Unlink("", F, 1, "g", 0), f"'g' in directory 1 means inode 0, not {F}"),
     (Unlink("", D, 1, "d", 0), f"directory {D} is not empty"),
-    (Rename("", F, 1, "g", "", 1, "h", 0, 0), f"'g' in directory 1 means inode 0, not {F}"),
-    (Rename("", F, 1, "f", "", 1, "d", 0, 0), f"'d' in directory 1 means inode {D}, not 0"),
-    (Rename("", F, 1, "f", "", 1, "d", D, 0), f"inode {F} cannot replace inode {D}"),
-    (Rename("", D, 1, "d", "", D, "g", 0, 0), f"directory {D} cannot move into itself"),
+    (Rename("", F, 1, "g", "", 1, "h", 0, 0, 0), f"'g' in directory 1 means inode 0, not {F}"),
+    (Rename("", F, 1, "f", "", 1, "d", 0, 0, 0), f"'d' in directory 1 means inode {D}, not 0"),
+    (Rename("", F, 1, "f", "", 1, "d", D, 0, 0), f"inode {F} cannot replace inode {D}"),
+    (Rename("", D, 1, "d", "", D, "g", 0, 0, 0), f"directory {D} cannot move into itself"),
 ]
 
 

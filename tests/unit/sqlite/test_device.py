@@ -16,10 +16,11 @@ UP_TO_4K = {"ATOMIC512", "ATOMIC1K", "ATOMIC2K", "ATOMIC4K"}
 GUARANTEES = {
     "scc": (512, {"SEQUENTIAL", "SAFE_APPEND", *UP_TO_4K}),
     "ext4-journal": (4096, {"SEQUENTIAL", "SAFE_APPEND", *UP_TO_4K}),
+    "ext4": (512, set()),
     "ext4-ordered": (512, set()),
     "ext4-writeback": (512, set()),
-    "xfs": (512, {"ATOMIC512"}),
-    "btrfs": (4096, UP_TO_4K),
+    "xfs": (512, set()),
+    "btrfs": (4096, set()),
     "posix": (512, set()),
 }
 
