@@ -17,6 +17,7 @@ from sim.disk.crash.image import Image
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
+    ForgetName,
     FreeBlocks,
     LinkName,
     MicroOperation,
@@ -30,7 +31,7 @@ from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear
 from sim.disk.crash.unsynced import Unsynced
 
-_NAMES = CreateInode | LinkName | UnlinkName | MoveName | ChangeAttributes
+_NAMES = CreateInode | LinkName | UnlinkName | ForgetName | MoveName | ChangeAttributes
 
 
 class _Decided(NamedTuple):

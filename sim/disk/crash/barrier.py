@@ -8,6 +8,7 @@ from sim.disk.cache.operation import Sync
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
+    ForgetName,
     FreeBlocks,
     LinkName,
     MoveName,
@@ -15,10 +16,11 @@ from sim.disk.crash.micro_operation import (
     UnlinkName,
     WriteBlock,
     ZeroTail,
+    directories_of,
     names_of,
 )
 from sim.disk.crash.ordering import Ordering
-from sim.disk.crash.persistence import Coverage, SyncedNames
+from sim.disk.crash.persistence import Coverage, PersistenceModel, SyncedNames
 
 NAMED: Final = frozenset((LinkName, MoveName, UnlinkName))
 
@@ -89,10 +91,12 @@ def _asked_for(ordering: Ordering, sync: Sync) -> int:
             case ChangeAttributes():
                 promised = everything or (own and not sync.data_only)
             case LinkName() | MoveName():
-                promised = everything or _new_directory(micro) == sync.inode
+                promised = everything or _is_of(micro, sync.inode, ordering.model)
                 if own and _syncs_name(ordering, micro, sync):
                     promised = True
                     wanted |= _path_to(ordering, micro)
+            case ForgetName():
+                promised = own and _syncs_name(ordering, micro, sync)
             case UnlinkName():
                 promised = everything or micro.directory == sync.inode
                 if own and micro.moved_to and _syncs_name(ordering, micro, sync):
@@ -103,7 +107,16 @@ def _asked_for(ordering: Ordering, sync: Sync) -> int:
     return wanted
 
 
-def _syncs_name(ordering: Ordering, micro: LinkName | MoveName | UnlinkName, sync: Sync) -> bool:
+def _is_of(micro: LinkName | MoveName, directory: int, model: PersistenceModel) -> bool:
+    """Return whether this is a change of a directory, for a barrier on it."""
+    if isinstance(micro, LinkName) or model.coverage is Coverage.NEEDS:
+        return _new_directory(micro) == directory
+    return directory in directories_of(micro)
+
+
+def _syncs_name(
+    ordering: Ordering, micro: LinkName | MoveName | UnlinkName | ForgetName, sync: Sync
+) -> bool:
     """Return whether a barrier on a file covers this change of its names."""
     synced = ordering.model.synced_names
     if synced is SyncedNames.FSYNC and sync.data_only:

@@ -141,6 +141,7 @@ class UnlinkName(NamedTuple):
     """A directory entry disappears, if it still means this inode.
 
     ``moved_to``: the directory to which the same rename has linked the file, or 0.
+    ``uncovers``: the inode that gets the name back by it, or 0.
     """
 
     operation: int
@@ -148,18 +149,44 @@ class UnlinkName(NamedTuple):
     directory: int
     name: str
     moved_to: int = 0
+    uncovers: int = 0
 
     def apply(self, table: InodeTable) -> None:
         holder = table.own(self.directory)
         if holder.entries.get(self.name) == self.number:
             table.detach(holder, self.name, table.own(self.number))
+            if self.uncovers:
+                table.attach(holder, self.name, table.own(self.uncovers))
 
     def __str__(self) -> str:
         return f"removal of directory entry {self.name!r}"
 
 
+class ForgetName(NamedTuple):
+    """The name that a file had on the platter disappears, after it moved more than once.
+
+    It does so with the last of its renames, also where the first one is lost. ``moved_to`` is
+    the directory of its new name.
+    """
+
+    operation: int
+    number: int
+    directory: int
+    name: str
+    moved_to: int
+
+    def apply(self, table: InodeTable) -> None:
+        UnlinkName(self.operation, self.number, self.directory, self.name).apply(table)
+
+    def __str__(self) -> str:
+        return f"removal of the first directory entry {self.name!r}"
+
+
 class MoveName(NamedTuple):
-    """A directory entry moves, in one piece; ``replaced`` loses the new name by it, or is 0."""
+    """A directory entry moves, in one piece; ``replaced`` loses the new name by it, or is 0.
+
+    ``uncovers``: the inode that gets the old name back by it, or 0.
+    """
 
     operation: int
     number: int
@@ -168,10 +195,13 @@ class MoveName(NamedTuple):
     to_directory: int
     to_name: str
     replaced: int
+    uncovers: int = 0
 
     def apply(self, table: InodeTable) -> None:
-        _, number, directory, name, to_directory, to_name, _ = self
+        _, number, directory, name, to_directory, to_name, _, uncovers = self
         inode, holder, to_holder = table.own(number), table.own(directory), table.own(to_directory)
+        if uncovers and holder.entries.get(name) == number:
+            UnlinkName(0, number, directory, name, uncovers=uncovers).apply(table)
         table.move(inode, holder, name, to_holder, to_name)
 
     def __str__(self) -> str:
@@ -205,6 +235,7 @@ MicroOperation = (
     | FreeBlocks
     | LinkName
     | UnlinkName
+    | ForgetName
     | MoveName
     | ChangeAttributes
 )
@@ -226,7 +257,7 @@ def directories_of(micro: MicroOperation) -> tuple[int, ...]:
     match micro:
         case MoveName():
             return (micro.directory, micro.to_directory)
-        case LinkName() | UnlinkName():
+        case LinkName() | UnlinkName() | ForgetName():
             return (micro.directory,)
         case _:
             return ()

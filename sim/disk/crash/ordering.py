@@ -19,6 +19,7 @@ from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
+    ForgetName,
     FreeBlocks,
     LinkName,
     MicroOperation,
@@ -28,6 +29,7 @@ from sim.disk.crash.micro_operation import (
     WriteBlock,
     ZeroTail,
     directories_of,
+    names_of,
 )
 from sim.disk.crash.persistence import (
     DataBeforeSize,
@@ -36,8 +38,20 @@ from sim.disk.crash.persistence import (
     Truncation,
 )
 
+Name = tuple[int, str]
+"""A directory and an entry of it."""
+
 _Content = WriteBlock | ZeroTail
-_Other = CreateInode | SetSize | FreeBlocks | LinkName | UnlinkName | MoveName | ChangeAttributes
+_Other = (
+    CreateInode
+    | SetSize
+    | FreeBlocks
+    | LinkName
+    | UnlinkName
+    | ForgetName
+    | MoveName
+    | ChangeAttributes
+)
 
 
 class Ordering:
@@ -47,11 +61,13 @@ class Ordering:
     """
 
     __slots__ = (
+        "_arrivals",
         "_attributes",
         "_blocks",
         "_creations",
         "_data",
         "_directory_move",
+        "_durable_names",
         "_freed",
         "_fresh",
         "_linked",
@@ -86,6 +102,8 @@ class Ordering:
         self._sizes: dict[int, list[int]] = {}
         self._fresh: set[tuple[int, int]] = set()
         self._linked: dict[tuple[int, int], int] = {}
+        self._arrivals: set[tuple[int, Name]] = set()
+        self._durable_names: dict[tuple[int, Name], Name] = {}
         self._placed: dict[int, int] = {}
         self._new: set[int] = set()
         self._directory_move = -1
@@ -131,6 +149,22 @@ class Ordering:
         """Return whether an unsynced write allocates this block of this inode."""
         return (number, block) in self._fresh
 
+    def durable_name(self, number: int, name: Name) -> Name | None:
+        """Return the durable name that an inode left by unsynced renames to ``name``."""
+        return self._durable_names.get((number, name))
+
+    def loser_of(self, name: Name, winner: int) -> int:
+        """Return the inode, other than ``winner``, whose durable name is to disappear; or 0."""
+        loser = 0
+        arrived: set[int] = set()
+        for micro in self.micros:
+            if isinstance(micro, LinkName | MoveName) and names_of(micro)[-1] == name:
+                arrived.add(micro.number)
+            if isinstance(micro, UnlinkName) and (micro.directory, micro.name) == name:
+                if micro.number != winner and micro.number not in arrived:
+                    loser = micro.number
+        return loser
+
     # -- needs -----------------------------------------------------------------------
 
     def _direct(self, micro: _Other, is_directory: bool) -> Iterable[int]:
@@ -146,7 +180,7 @@ class Ordering:
                     yield self._attributes[number]
             case MoveName():
                 yield from self._before_rename(micro, is_directory)
-            case UnlinkName():
+            case UnlinkName() | ForgetName():
                 yield from self._before_unlink(micro)
             case CreateInode() | LinkName():
                 pass
@@ -203,7 +237,7 @@ class Ordering:
         if waits is RenameWaits.DATA:
             yield from self._data.get(move.number, ())
 
-    def _before_unlink(self, unlink: UnlinkName) -> Iterable[int]:
+    def _before_unlink(self, unlink: UnlinkName | ForgetName) -> Iterable[int]:
         """Yield the name that the same rename made, and what leads to it."""
         if unlink.moved_to:
             linked = self._linked.get((unlink.operation, unlink.number))
@@ -266,16 +300,35 @@ class Ordering:
             case ChangeAttributes():
                 self._attributes[number] = index
                 self._metadata |= closed
+            case ForgetName():
+                pass
             case LinkName() | UnlinkName() | MoveName():
                 self._metadata |= closed
-                if isinstance(micro, LinkName):
-                    self._linked[micro.operation, number] = index
+                self._remember_names(micro, index)
                 if is_directory and not isinstance(micro, UnlinkName):
                     self._placed[number] = index
                     if isinstance(micro, MoveName):
                         self._directory_move = index
                     else:
                         self._new.add(number)
+
+    def _remember_names(self, micro: LinkName | UnlinkName | MoveName, index: int) -> None:
+        number = micro.number
+        if isinstance(micro, UnlinkName):
+            if micro.moved_to and (number, (micro.directory, micro.name)) not in self._arrivals:
+                linked = self.micros[self._linked.get((micro.operation, number), index)]
+                if isinstance(linked, LinkName):
+                    self._durable_names[number, names_of(linked)[-1]] = names_of(micro)[0]
+            return
+        self._linked[micro.operation, number] = index
+        if isinstance(micro, MoveName):
+            old, new = names_of(micro)
+            durable = self._durable_names.get((number, old))
+            if durable is None and (number, old) not in self._arrivals:
+                durable = old
+            if durable is not None:
+                self._durable_names[number, new] = durable
+        self._arrivals.add((number, names_of(micro)[-1]))
 
     def _unit(self, content: _Content) -> tuple[int, int]:
         unit_bytes = self.model.unit_bytes

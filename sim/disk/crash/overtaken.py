@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.micro_operation import (
     LinkName,
@@ -37,23 +38,26 @@ class Split(NamedTuple):
     allows_more: bool
 
 
-def split(ordering: Ordering, durable: int, sync: Sync) -> Split:
-    """Return both sides of a barrier that covers the set ``durable``."""
+def split(ordering: Ordering, durable: int, sync: Sync, table: InodeTable) -> Split:
+    """Return both sides of a barrier that covers the set ``durable``; ``table``: the platter."""
     micros = ordering.micros
-    if durable == (1 << len(micros)) - 1:
+    if not sync.inode:
         return Split(list(micros), [], allows_more=False)
     passing = _passing(ordering, durable)
     applied: list[MicroOperation] = []
-    losses: dict[int, list[MicroOperation]] = {}
+    losses: dict[int, UnlinkName] = {}
     for index, micro in enumerate(micros):
         if not durable >> index & 1:
             continue
+        loss = _loss(micro, table) if ordering.model.coverage is Coverage.NEEDS else None
         if index not in passing:
             applied.append(micro)
-            continue
-        for part in _without_arrival(micro):
-            is_promised = part.number == micro.number or part.directory == sync.inode
-            (applied if is_promised else losses.setdefault(index, [])).append(part)
+        elif isinstance(micro, MoveName):
+            applied.append(UnlinkName(micro.operation, micro.number, micro.directory, micro.name))
+        if loss is not None and loss.directory == sync.inode:
+            applied.append(loss)
+        elif loss is not None:
+            losses[index] = loss
     left = list(_left_over(ordering, durable, losses))
     return Split(applied, left, allows_more=bool(passing))
 
@@ -78,17 +82,20 @@ def _passing(ordering: Ordering, durable: int) -> set[int]:
     return found
 
 
-def _without_arrival(micro: MicroOperation) -> Iterator[UnlinkName]:
-    """Yield the rest of a piece whose new name is passing: the names that it removes."""
-    assert isinstance(micro, LinkName | MoveName), micro
-    if isinstance(micro, MoveName):
-        yield UnlinkName(micro.operation, micro.number, micro.directory, micro.name)
-    if micro.replaced:
-        yield UnlinkName(micro.operation, micro.replaced, *names_of(micro)[-1])
+def _loss(micro: MicroOperation, table: InodeTable) -> UnlinkName | None:
+    """Return the loss of a durable name to a rename, which a barrier on that file leaves open."""
+    if not isinstance(micro, LinkName | MoveName) or not micro.replaced:
+        return None
+    directory, name = names_of(micro)[-1]
+    holder, loser = table.get(directory), table.get(micro.replaced)
+    is_durable = holder is not None and holder.entries.get(name) == micro.replaced
+    if not is_durable or loser is None or loser.is_directory:
+        return None
+    return UnlinkName(micro.operation, micro.replaced, directory, name)
 
 
 def _left_over(
-    ordering: Ordering, durable: int, losses: dict[int, list[MicroOperation]]
+    ordering: Ordering, durable: int, losses: dict[int, UnlinkName]
 ) -> Iterator[MicroOperation]:
     """Yield the pieces that stay unsynced, less what the durable ones have overtaken.
 
@@ -100,7 +107,8 @@ def _left_over(
     left: list[MicroOperation] = []
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
-        left += losses.get(index, ())
+        if index in losses:
+            left.append(losses[index])
         if durable >> index & 1:
             if isinstance(micro, SetSize) and not micro.grows:
                 sizes.setdefault(micro.number, micro)

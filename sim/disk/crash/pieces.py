@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import assert_never
+from collections.abc import Iterator
+from typing import Protocol, assert_never
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import (
@@ -22,6 +22,7 @@ from sim.disk.cache.operation import (
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
     CreateInode,
+    ForgetName,
     FreeBlocks,
     LinkName,
     MicroOperation,
@@ -33,39 +34,51 @@ from sim.disk.crash.micro_operation import (
 )
 from sim.disk.crash.persistence import PersistenceModel, RenameParts, Truncation
 
-Allocates = Callable[[int, int], bool]
-IsDirectory = Callable[[int], bool]
+
+class Earlier(Protocol):
+    """The unsynced pieces of earlier operations, and the platter, as far as they matter here."""
+
+    def allocates(self, number: int, block: int) -> bool:
+        """Return whether an unsynced write allocates this block of this inode."""
+        ...
+
+    def is_directory(self, number: int) -> bool:
+        """Return whether this inode is a directory."""
+        ...
+
+    def durable_name(self, number: int, directory: int, name: str) -> tuple[int, str] | None:
+        """Return the durable name that this inode left by unsynced renames to the given one."""
+        ...
+
+    def covered_by(self, number: int, directory: int, name: str) -> int:
+        """Return the inode whose name this inode has taken, and whose loss of it is unsynced."""
+        ...
 
 
 def pieces(
-    operation: Operation,
-    number: int,
-    model: PersistenceModel,
-    allocates: Allocates,
-    is_directory: IsDirectory,
+    operation: Operation, number: int, model: PersistenceModel, earlier: Earlier
 ) -> Iterator[MicroOperation]:
-    """Yield the pieces of operation ``number`` in program order; a barrier has none.
-
-    ``allocates(inode, block)`` is whether an unsynced write allocates this block.
-    """
+    """Yield the pieces of operation ``number`` in program order; a barrier has none."""
     match operation:
         case Write():
-            yield from _data(operation, number, model, allocates)
+            yield from _data(operation, number, model, earlier)
         case Create(_, inode, mode, uid, gid, link_text, directory, name, now_ns):
             yield CreateInode(number, inode, mode, uid, gid, link_text, now_ns)
             if name:
                 yield LinkName(number, inode, directory, name)
         case Rename():
-            directory = is_directory(operation.inode)
-            yield from _names(operation, number, model, is_directory=directory)
+            yield from _names(operation, number, model, earlier)
         case Unlink(_, inode, directory, name, _):
-            yield UnlinkName(number, inode, directory, name)
+            covered = earlier.covered_by(inode, directory, name)
+            yield UnlinkName(number, inode, directory, name, uncovers=covered)
+            if covered:
+                yield UnlinkName(number, covered, directory, name)
         case Link(_, inode, directory, name, _):
             yield LinkName(number, inode, directory, name)
         case Allocate(_, inode, end, _, _):
             yield SetSize(number, inode, end, grows=True, ordered=False)
         case Resize():
-            yield from _size(operation, number, model, allocates)
+            yield from _size(operation, number, model, earlier)
         case SetAttributes(_, inode, mode, uid, gid, atime_ns, mtime_ns, _):
             yield ChangeAttributes(number, inode, mode, uid, gid, atime_ns, mtime_ns)
         case Sync() | FailedSync():
@@ -89,7 +102,7 @@ def uncut(operation: Write | Resize | Allocate, number: int) -> WriteBlock | Set
 
 
 def _data(
-    write: Write, number: int, model: PersistenceModel, allocates: Allocates
+    write: Write, number: int, model: PersistenceModel, earlier: Earlier
 ) -> Iterator[MicroOperation]:
     """Cut a write into units of data, and an append into the sizes that it passes through."""
     start, end = write.offset, write.offset + len(write.data)
@@ -97,7 +110,7 @@ def _data(
     while start < end:
         limit = min(end, (start // block + 1) * block)
         index = start // BLOCK_BYTES
-        fresh = index * BLOCK_BYTES >= write.size_before or allocates(write.inode, index)
+        fresh = index * BLOCK_BYTES >= write.size_before or earlier.allocates(write.inode, index)
         if model.sequential:
             yield from _units(write, number, start, limit, block, fresh, limit)
         else:
@@ -108,7 +121,7 @@ def _data(
 
 
 def _size(
-    resize: Resize, number: int, model: PersistenceModel, allocates: Allocates
+    resize: Resize, number: int, model: PersistenceModel, earlier: Earlier
 ) -> Iterator[MicroOperation]:
     """Cut a truncation. One to the size that the file has is no more than an allocation.
 
@@ -120,7 +133,7 @@ def _size(
         yield SetSize(number, inode, size, grows=same, ordered=not same)
         return
     block_end = -(-size // BLOCK_BYTES) * BLOCK_BYTES
-    new_block = allocates(inode, size // BLOCK_BYTES)
+    new_block = earlier.allocates(inode, size // BLOCK_BYTES)
     match model.truncation:
         case Truncation.WHOLE:
             yield SetSize(number, inode, size, grows=False, cut=size)
@@ -158,7 +171,7 @@ def _units(
 
 
 def _names(
-    rename: Rename, number: int, model: PersistenceModel, *, is_directory: bool
+    rename: Rename, number: int, model: PersistenceModel, earlier: Earlier
 ) -> Iterator[MicroOperation]:
     _, inode, directory, name, _, to_directory, to_name, replaced, links_left, _ = rename
     parts = model.rename_parts
@@ -167,8 +180,17 @@ def _names(
     if parts is RenameParts.ALL:
         yield LinkName(number, inode, to_directory, to_name)
         yield UnlinkName(number, inode, directory, name)
-    elif parts is RenameParts.SOME and directory != to_directory and not is_directory:
-        yield LinkName(number, inode, to_directory, to_name, replaced)
-        yield UnlinkName(number, inode, directory, name, moved_to=to_directory)
+        return
+    covered = earlier.covered_by(inode, directory, name)
+    if parts is RenameParts.NONE or directory == to_directory or earlier.is_directory(inode):
+        yield MoveName(
+            number, inode, directory, name, to_directory, to_name, replaced, covered
+        )  # fmt: skip
     else:
-        yield MoveName(number, inode, directory, name, to_directory, to_name, replaced)
+        yield LinkName(number, inode, to_directory, to_name, replaced)
+        yield UnlinkName(number, inode, directory, name, to_directory, covered)
+    if covered:
+        yield UnlinkName(number, covered, directory, name)
+    durable = earlier.durable_name(inode, directory, name)
+    if durable is not None and parts is RenameParts.SOME:
+        yield ForgetName(number, inode, *durable, moved_to=to_directory)

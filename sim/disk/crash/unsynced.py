@@ -102,15 +102,32 @@ class Unsynced:
         return not self._ordering.micros
 
     def _cut(self, operation: Operation, number: int) -> None:
-        allocates = self.ordering.allocates
-        for micro in pieces(operation, number, self.model, allocates, self._is_directory):
+        for micro in pieces(operation, number, self.model, self):
             self._add(micro)
 
     def _add(self, micro: MicroOperation) -> None:
         named = type(micro) in NAMED
-        self.ordering.add(micro, is_directory=named and self._is_directory(micro.number))
+        self.ordering.add(micro, is_directory=named and self.is_directory(micro.number))
 
-    def _is_directory(self, number: int) -> bool:
+    # -- of earlier operations (pieces.Earlier) ------------------------------------------
+
+    def allocates(self, number: int, block: int) -> bool:
+        """Return whether an unsynced write allocates this block of this inode."""
+        return self.ordering.allocates(number, block)
+
+    def durable_name(self, number: int, directory: int, name: str) -> tuple[int, str] | None:
+        """Return the durable name that this inode left by unsynced renames to the given one."""
+        return self.ordering.durable_name(number, (directory, name))
+
+    def covered_by(self, number: int, directory: int, name: str) -> int:
+        """Return the inode whose name this inode has taken, and whose loss of it is unsynced."""
+        holder = self.table.get(directory)
+        if holder is None or holder.entries.get(name) != number:
+            return 0
+        return self.ordering.loser_of((directory, name), number)
+
+    def is_directory(self, number: int) -> bool:
+        """Return whether this inode is a directory."""
         creation = self.ordering.creation(number)
         if creation is not None:
             created = self.ordering.micros[creation]
@@ -131,7 +148,7 @@ class Unsynced:
         durable = covered(ordering, sync)
         if not durable:
             return
-        applied, left, self.allows_more = split(ordering, durable, sync)
+        applied, left, self.allows_more = split(ordering, durable, sync, self.table)
         for micro in applied:
             micro.apply(self.table)
         self._keep(left)
