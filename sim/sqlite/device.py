@@ -37,12 +37,12 @@ the others                       none                                         51
 ================================ ============================================ ===========
 
 A file system that writes data before the size satisfies the documented meaning of
-SAFE_APPEND, but SQLite relies on more. With the flag it writes a rollback journal with one sync and no count of records, and
-relies on a checksum that samples every 200th byte of a page; and it does so also where it
-overwrites the last journal instead of appending, in PERSIST and in exclusive locking mode.
-There a lost sector leaves the old page under the new checksum, and the rollback restores an
-older page: an acknowledged commit is lost. Only ordered overwrites make that safe. (Real
-SQLite claims SAFE_APPEND nowhere but on QNX.)
+SAFE_APPEND, but SQLite relies on more. With the flag it writes a rollback journal with one
+sync and no count of records, and relies on a checksum that samples every 200th byte of a
+page; and it does so also where it overwrites the last journal instead of appending, in
+PERSIST and in exclusive locking mode. There a lost sector leaves the old page under the new
+checksum, and the rollback restores an older page: an acknowledged commit is lost. Only
+ordered overwrites make that safe. (Real SQLite claims SAFE_APPEND nowhere but on QNX.)
 
 SQLite's own unix VFS claims POWERSAFE_OVERWRITE and SUBPAGE_READ on every file system and
 nothing else; ``psow=0`` in a URI removes the first, here as well.

@@ -11,6 +11,7 @@ from sim.disk.crash.micro_operation import (
     ForgetName,
     FreeBlocks,
     LinkName,
+    LoggedName,
     MoveName,
     SetSize,
     UnlinkName,
@@ -95,6 +96,8 @@ def _asked_for(ordering: Ordering, sync: Sync) -> int:
                 if own and _syncs_name(ordering, micro, sync):
                     promised = True
                     wanted |= _path_to(ordering, micro)
+            case LoggedName():
+                promised = micro.directory == sync.inode
             case ForgetName():
                 promised = own and _syncs_name(ordering, micro, sync)
             case UnlinkName():

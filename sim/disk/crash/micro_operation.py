@@ -182,6 +182,24 @@ class ForgetName(NamedTuple):
         return f"removal of the first directory entry {self.name!r}"
 
 
+class LoggedName(NamedTuple):
+    """A durable name that only a barrier on its file has covered, none on its directory.
+
+    Nothing happens with it; a rename over this name becomes durable in parts.
+    """
+
+    operation: int
+    number: int
+    directory: int
+    name: str
+
+    def apply(self, table: InodeTable) -> None:
+        """Change nothing."""
+
+    def __str__(self) -> str:
+        return f"directory entry {self.name!r} in its directory"
+
+
 class MoveName(NamedTuple):
     """A directory entry moves, in one piece; ``replaced`` loses the new name by it, or is 0.
 
@@ -236,6 +254,7 @@ MicroOperation = (
     | LinkName
     | UnlinkName
     | ForgetName
+    | LoggedName
     | MoveName
     | ChangeAttributes
 )
@@ -257,7 +276,7 @@ def directories_of(micro: MicroOperation) -> tuple[int, ...]:
     match micro:
         case MoveName():
             return (micro.directory, micro.to_directory)
-        case LinkName() | UnlinkName() | ForgetName():
+        case LinkName() | UnlinkName() | ForgetName() | LoggedName():
             return (micro.directory,)
         case _:
             return ()

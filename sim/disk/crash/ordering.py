@@ -22,6 +22,7 @@ from sim.disk.crash.micro_operation import (
     ForgetName,
     FreeBlocks,
     LinkName,
+    LoggedName,
     MicroOperation,
     MoveName,
     SetSize,
@@ -49,6 +50,7 @@ _Other = (
     | LinkName
     | UnlinkName
     | ForgetName
+    | LoggedName
     | MoveName
     | ChangeAttributes
 )
@@ -58,6 +60,7 @@ class Ordering:
     """The unsynced pieces (``micros``) and their predecessors; grows by one piece at a time.
 
     ``truncation`` is for each piece the last unsynced truncation of its file before it.
+    ``logged`` has the files and names of ``LoggedName`` pieces.
     """
 
     __slots__ = (
@@ -78,6 +81,7 @@ class Ordering:
         "_sizes",
         "_units",
         "_zeros",
+        "logged",
         "micros",
         "model",
         "needs",
@@ -108,6 +112,7 @@ class Ordering:
         self._new: set[int] = set()
         self._directory_move = -1
         self._metadata = 0
+        self.logged: set[tuple[int, Name]] = set()
 
     def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
         """Add the next piece; ``is_directory``: it names or moves a directory."""
@@ -154,16 +159,15 @@ class Ordering:
         return self._durable_names.get((number, name))
 
     def loser_of(self, name: Name, winner: int) -> int:
-        """Return the inode, other than ``winner``, whose durable name is to disappear; or 0."""
-        loser = 0
+        """Return the inode that had ``name`` before ``winner``, if it may get it back; or 0."""
         arrived: set[int] = set()
         for micro in self.micros:
             if isinstance(micro, LinkName | MoveName) and names_of(micro)[-1] == name:
                 arrived.add(micro.number)
-            if isinstance(micro, UnlinkName) and (micro.directory, micro.name) == name:
-                if micro.number != winner and micro.number not in arrived:
-                    loser = micro.number
-        return loser
+            unlinks = isinstance(micro, UnlinkName) and (micro.directory, micro.name) == name
+            if unlinks and micro.number != winner and micro.number not in arrived:
+                return micro.number
+        return 0
 
     # -- needs -----------------------------------------------------------------------
 
@@ -182,7 +186,7 @@ class Ordering:
                 yield from self._before_rename(micro, is_directory)
             case UnlinkName() | ForgetName():
                 yield from self._before_unlink(micro)
-            case CreateInode() | LinkName():
+            case CreateInode() | LinkName() | LoggedName():
                 pass
 
     def _before_size(self, micro: SetSize | FreeBlocks) -> Iterable[int]:
@@ -302,6 +306,8 @@ class Ordering:
                 self._metadata |= closed
             case ForgetName():
                 pass
+            case LoggedName():
+                self.logged.add((number, (micro.directory, micro.name)))
             case LinkName() | UnlinkName() | MoveName():
                 self._metadata |= closed
                 self._remember_names(micro, index)

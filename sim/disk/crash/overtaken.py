@@ -7,13 +7,13 @@ name before may still have it after a power cut (docs/disk.md, class B4).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.micro_operation import (
     LinkName,
+    LoggedName,
     MicroOperation,
     MoveName,
     SetSize,
@@ -38,27 +38,31 @@ class Split(NamedTuple):
     allows_more: bool
 
 
-def split(ordering: Ordering, durable: int, sync: Sync, table: InodeTable) -> Split:
-    """Return both sides of a barrier that covers the set ``durable``; ``table``: the platter."""
+def split(
+    ordering: Ordering, durable: int, sync: Sync, is_directory: Callable[[int], bool]
+) -> Split:
+    """Return both sides of a barrier that covers the set ``durable``."""
     micros = ordering.micros
     if not sync.inode:
         return Split(list(micros), [], allows_more=False)
     passing = _passing(ordering, durable)
     applied: list[MicroOperation] = []
-    losses: dict[int, UnlinkName] = {}
+    open_parts: dict[int, list[MicroOperation]] = {}
     for index, micro in enumerate(micros):
         if not durable >> index & 1:
             continue
-        loss = _loss(micro, table) if ordering.model.coverage is Coverage.NEEDS else None
         if index not in passing:
             applied.append(micro)
         elif isinstance(micro, MoveName):
-            applied.append(UnlinkName(micro.operation, micro.number, micro.directory, micro.name))
-        if loss is not None and loss.directory == sync.inode:
-            applied.append(loss)
-        elif loss is not None:
-            losses[index] = loss
-    left = list(_left_over(ordering, durable, losses))
+            applied.append(_without_new_name(micro))
+        if ordering.model.coverage is Coverage.NEEDS and not is_directory(micro.number):
+            parts = [] if index in passing else list(_logged(micro))
+            parts += _loss(micro)
+            if parts and parts[0].directory == sync.inode:
+                applied += parts
+            else:
+                open_parts[index] = [*parts]
+    left = list(_left_over(ordering, durable, open_parts))
     return Split(applied, left, allows_more=bool(passing))
 
 
@@ -82,20 +86,24 @@ def _passing(ordering: Ordering, durable: int) -> set[int]:
     return found
 
 
-def _loss(micro: MicroOperation, table: InodeTable) -> UnlinkName | None:
-    """Return the loss of a durable name to a rename, which a barrier on that file leaves open."""
-    if not isinstance(micro, LinkName | MoveName) or not micro.replaced:
-        return None
-    directory, name = names_of(micro)[-1]
-    holder, loser = table.get(directory), table.get(micro.replaced)
-    is_durable = holder is not None and holder.entries.get(name) == micro.replaced
-    if not is_durable or loser is None or loser.is_directory:
-        return None
-    return UnlinkName(micro.operation, micro.replaced, directory, name)
+def _logged(micro: MicroOperation) -> Iterator[LoggedName | UnlinkName]:
+    """Yield the new name, which a barrier on its file does not cover in its directory."""
+    if isinstance(micro, LinkName | MoveName):
+        yield LoggedName(micro.operation, micro.number, *names_of(micro)[-1])
+
+
+def _loss(micro: MicroOperation) -> Iterator[UnlinkName]:
+    """Yield the loss of a name to a rename, which a barrier on that file does not cover."""
+    if isinstance(micro, LinkName | MoveName) and micro.replaced:
+        yield UnlinkName(micro.operation, micro.replaced, *names_of(micro)[-1])
+
+
+def _without_new_name(move: MoveName) -> UnlinkName:
+    return UnlinkName(move.operation, move.number, move.directory, move.name)
 
 
 def _left_over(
-    ordering: Ordering, durable: int, losses: dict[int, UnlinkName]
+    ordering: Ordering, durable: int, open_parts: dict[int, list[MicroOperation]]
 ) -> Iterator[MicroOperation]:
     """Yield the pieces that stay unsynced, less what the durable ones have overtaken.
 
@@ -107,38 +115,37 @@ def _left_over(
     left: list[MicroOperation] = []
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
-        if index in losses:
-            left.append(losses[index])
+        left += open_parts.get(index, ())
         if durable >> index & 1:
             if isinstance(micro, SetSize) and not micro.grows:
                 sizes.setdefault(micro.number, micro)
             for name in names_of(micro):
                 names.setdefault(name, micro.number)
             continue
-        kept: MicroOperation | None = micro
-        if micro.number in sizes:
-            kept = _less_cut(micro, sizes[micro.number])
+        if micro.number in sizes and isinstance(micro, SetSize | WriteBlock):
+            left += _less_cut(micro, sizes[micro.number])
         elif isinstance(micro, LinkName | MoveName):
-            kept = _less_name(micro, names)
-        if kept is not None:
-            left.append(kept)
+            left += _less_name(micro, names)
+        else:
+            left.append(micro)
     return reversed(left)
 
 
-def _less_cut(micro: MicroOperation, size: SetSize) -> MicroOperation | None:
-    """Return a piece without what a later, durable truncation cut off; None if nothing is left."""
+def _less_cut(micro: SetSize | WriteBlock, size: SetSize) -> Iterator[MicroOperation]:
+    """Yield a piece without what a later, durable truncation cut off."""
     if isinstance(micro, SetSize):
-        return None
-    if isinstance(micro, WriteBlock) and size.cut is not None:
-        kept = micro.data[: max(size.cut - micro.offset, 0)]
-        return micro._replace(data=kept) if kept else None
-    return micro
+        return
+    if size.cut is None or micro.offset + len(micro.data) <= size.cut:
+        yield micro
+    elif micro.offset < size.cut:
+        yield micro._replace(data=micro.data[: size.cut - micro.offset])
 
 
-def _less_name(micro: LinkName | MoveName, names: dict[_Name, int]) -> MicroOperation | None:
-    """Return a piece without a name that means another file by a later, durable change."""
+def _less_name(micro: LinkName | MoveName, names: dict[_Name, int]) -> Iterator[MicroOperation]:
+    """Yield a piece without a name that means another file by a later, durable change."""
     if names.get(names_of(micro)[-1], micro.number) == micro.number:
-        return micro
-    if isinstance(micro, LinkName):
-        return None
-    return UnlinkName(micro.operation, micro.number, micro.directory, micro.name)
+        yield micro
+        return
+    yield from _loss(micro)
+    if isinstance(micro, MoveName):
+        yield _without_new_name(micro)

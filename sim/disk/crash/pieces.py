@@ -50,6 +50,10 @@ class Earlier(Protocol):
         """Return the durable name that this inode left by unsynced renames to the given one."""
         ...
 
+    def is_logged(self, number: int, directory: int, name: str) -> bool:
+        """Return whether only barriers on this file have covered its name."""
+        ...
+
     def covered_by(self, number: int, directory: int, name: str) -> int:
         """Return the inode whose name this inode has taken, and whose loss of it is unsynced."""
         ...
@@ -175,8 +179,12 @@ def _names(
 ) -> Iterator[MicroOperation]:
     _, inode, directory, name, _, to_directory, to_name, replaced, links_left, _ = rename
     parts = model.rename_parts
-    if replaced and (parts is RenameParts.ALL or (parts is RenameParts.SOME and links_left)):
-        yield UnlinkName(number, replaced, to_directory, to_name)
+    keeps = links_left or earlier.is_logged(replaced, to_directory, to_name)
+    if replaced and (parts is RenameParts.ALL or (parts is RenameParts.SOME and keeps)):
+        beneath = earlier.covered_by(replaced, to_directory, to_name)
+        yield UnlinkName(number, replaced, to_directory, to_name, uncovers=beneath)
+        if beneath:
+            yield UnlinkName(number, beneath, to_directory, to_name)
     if parts is RenameParts.ALL:
         yield LinkName(number, inode, to_directory, to_name)
         yield UnlinkName(number, inode, directory, name)
@@ -192,5 +200,6 @@ def _names(
     if covered:
         yield UnlinkName(number, covered, directory, name)
     durable = earlier.durable_name(inode, directory, name)
-    if durable is not None and parts is RenameParts.SOME:
+    here = {(directory, name), (to_directory, to_name)}
+    if parts is RenameParts.SOME and durable is not None and durable not in here:
         yield ForgetName(number, inode, *durable, moved_to=to_directory)

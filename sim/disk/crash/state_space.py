@@ -17,6 +17,8 @@ from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import unreachable_key
 from sim.disk.crash.micro_operation import (
     CreateInode,
+    ForgetName,
+    LoggedName,
     MicroOperation,
     MoveName,
     SetSize,
@@ -186,7 +188,7 @@ class StateSpace:
         unseen = (position, kept, inodes, key, torn, stale, marked, None)
         if position > walk.sizes and _is_hidden(micro, inode):
             return [unseen]
-        repeats = _repeats(micro, inode)
+        repeats = _repeats(micro, inodes)
         ways: list[_Branch] = [] if repeats and allowed else [lost]
         mark = marked or index >= walk.since
         shows, freed = walk.stale[index], self.ordering.truncation[index]
@@ -311,13 +313,19 @@ class StateSpace:
                 yield SurvivorSet.of_mask(survived, count, torn=((index, kept),))
 
 
-def _repeats(micro: MicroOperation, inode: Inode | None) -> bool:
-    """Return whether a write stores the bytes that are there already."""
-    return (
-        isinstance(micro, WriteBlock)
-        and inode is not None
-        and inode.stored(micro.offset, len(micro.data)) == micro.data
-    )
+def _repeats(micro: MicroOperation, inodes: Inodes) -> bool:
+    """Return whether a piece changes nothing: a write of equal bytes, a name that is gone."""
+    match micro:
+        case WriteBlock():
+            inode = inodes.get(micro.number)
+            return inode is not None and inode.stored(micro.offset, len(micro.data)) == micro.data
+        case UnlinkName() | ForgetName():
+            holder = inodes.get(micro.directory)
+            return holder is not None and holder.entries.get(micro.name) != micro.number
+        case LoggedName():
+            return True
+        case _:
+            return False
 
 
 def _tears(micro: WriteBlock, inodes: Inodes) -> list[int]:

@@ -19,6 +19,8 @@ from sim.disk.crash.barrier import NAMED, covered
 from sim.disk.crash.image import Image
 from sim.disk.crash.micro_operation import (
     CreateInode,
+    ForgetName,
+    LoggedName,
     MicroOperation,
     SetSize,
     WriteBlock,
@@ -119,6 +121,10 @@ class Unsynced:
         """Return the durable name that this inode left by unsynced renames to the given one."""
         return self.ordering.durable_name(number, (directory, name))
 
+    def is_logged(self, number: int, directory: int, name: str) -> bool:
+        """Return whether only barriers on this file have covered its name."""
+        return (number, (directory, name)) in self.ordering.logged
+
     def covered_by(self, number: int, directory: int, name: str) -> int:
         """Return the inode whose name this inode has taken, and whose loss of it is unsynced."""
         holder = self.table.get(directory)
@@ -148,7 +154,7 @@ class Unsynced:
         durable = covered(ordering, sync)
         if not durable:
             return
-        applied, left, self.allows_more = split(ordering, durable, sync, self.table)
+        applied, left, self.allows_more = split(ordering, durable, sync, self.is_directory)
         for micro in applied:
             micro.apply(self.table)
         self._keep(left)
@@ -173,7 +179,13 @@ class Unsynced:
     def _keep(self, kept: list[MicroOperation]) -> None:
         self._ordering = Ordering(self.model)
         for micro in kept:
-            self._add(micro)
+            if not (isinstance(micro, LoggedName | ForgetName) and self._is_gone(micro)):
+                self._add(micro)
+
+    def _is_gone(self, named: LoggedName | ForgetName) -> bool:
+        """Return whether the name means this file no more."""
+        holder = self.table.get(named.directory)
+        return holder is None or holder.entries.get(named.name) != named.number
 
     def carried_over(self, operations: int) -> tuple[MicroOperation, ...]:
         """Return the pieces as the next lifetime numbers them, after so many operations."""
