@@ -242,6 +242,38 @@ def move_directory(disk: Calls) -> None:
     disk.rename("tmp", "new/tmp")
 
 
+def move_directory_fsync_old(disk: Calls) -> None:
+    disk.rename("tmp", "new/tmp")
+    disk.fsync()
+
+
+def move_directory_fsync_new(disk: Calls) -> None:
+    disk.rename("tmp", "new/tmp")
+    disk.fsync("new")
+
+
+def replace_logged_name(disk: Calls) -> None:
+    disk.write("f", "A1")
+    disk.fsync("f")
+    disk.write("t", "B1")
+    disk.rename("t", "f")
+
+
+def replace_logged_name_synced(disk: Calls) -> None:
+    disk.write("f", "A1")
+    disk.fsync("f")
+    disk.fsync()
+    disk.write("t", "B1")
+    disk.rename("t", "f")
+
+
+def successor_moves_on(disk: Calls) -> None:
+    disk.rename("t", "f")
+    disk.fsync("f")
+    disk.rename("f", "h")
+    disk.fsync("h")
+
+
 def log_and_checkpoint(disk: Calls) -> None:
     disk.write("log", "A1")
     disk.write("cp", "A2")
@@ -340,7 +372,7 @@ def cut_block_and_append(disk: Calls) -> None:
 
 def cut_and_extend(disk: Calls) -> None:
     disk.truncate("f", 1)
-    disk.truncate("f", 2)
+    disk.truncate("f", 3)
 
 
 def rename_allocate_write(disk: Calls) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from sim.disk.crash.persistence import (
     BTRFS,
+    EXT4,
     EXT4_JOURNAL,
     EXT4_ORDERED,
     EXT4_WRITEBACK,
@@ -150,7 +151,8 @@ SEEN: tuple[tuple[str, Body, Body, Sets], ...] = (
 
 # The sets that each model must allow; posix stands for every file system.
 COLUMNS: tuple[tuple[PersistenceModel, tuple[int, ...]], ...] = (
-    (EXT4_ORDERED, (0,)), (EXT4_WRITEBACK, (0,)), (EXT4_JOURNAL, (1,)), (XFS, (2,)), (BTRFS, (3,)),
+    (EXT4, (0,)), (EXT4_ORDERED, (0,)), (EXT4_WRITEBACK, (0,)), (EXT4_JOURNAL, (1,)),
+    (XFS, (2,)), (BTRFS, (3,)),
     (POSIX, (0, 1, 2, 3)),
 )  # fmt: skip
 

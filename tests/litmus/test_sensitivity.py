@@ -1,9 +1,8 @@
 """The litmus tests are sensitive: after a change of any field of a model, one of them fails.
 
-Fields that another one implies are left out. A sequential model keeps everything in order,
-and a model of whole calls must be sequential; a model that syncs all metadata syncs names;
-where data always precedes the size, no stale bytes are visible; a truncation counts as
-metadata only where metadata have an order.
+Some fields of sequential models mean nothing. Such a model keeps everything in order, and
+cuts at calls or at blocks; a model of whole calls cannot be anything but sequential. Nothing
+lies between the size and the freeing of a truncation.
 """
 
 from __future__ import annotations
@@ -15,18 +14,12 @@ import pytest
 
 from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES
 from sim.disk.crash.persistence import (
-    EXT4_ORDERED,
     MODELS,
-    DataBeforeSize,
-    DirectoryOrder,
     PersistenceModel,
-    StaleBytes,
-    TruncateOrder,
+    Truncation,
 )
 from tests.litmus.allowed import LITMUS
 from tests.litmus.body import outcomes
-
-OF_SEQUENTIAL_MODELS = ("torn_units", "sync_metadata", "atomic_rename")
 
 
 def _others(value: object) -> list[object]:
@@ -40,21 +33,12 @@ def _others(value: object) -> list[object]:
 
 
 def _implied(model: PersistenceModel, name: str, value: object) -> bool:
-    if model.sequential:
-        by_unit = name == ("sequential" if model.unit_bytes else "unit_bytes")
-        return not (name in OF_SEQUENTIAL_MODELS or by_unit)
-    return (
-        (name == "sync_names" and model.sync_metadata)
-        or (name == "stale_bytes" and model.data_before_size is DataBeforeSize.ALWAYS)
-        or (
-            (name, value) == ("stale_bytes", StaleBytes.NEW_BLOCKS)
-            and model.data_before_size is DataBeforeSize.NEW_BLOCKS
-        )
-        or (
-            (name, value) == ("truncate_order", TruncateOrder.METADATA)
-            and model.directory_order is not DirectoryOrder.ALL
-        )
-    )
+    if not model.sequential:
+        return False
+    if name == "truncation":
+        return not model.unit_bytes or value is Truncation.FREED_LATER
+    by_unit = name == ("unit_bytes" if model.unit_bytes else "sequential")
+    return by_unit or name in {"data_before_size", "metadata_in_order", "rename_waits"}
 
 
 CHANGES = [
@@ -81,10 +65,3 @@ def test_a_changed_field_fails_a_litmus_test(
         for litmus in LITMUS
         if model.name in litmus.models
     )
-
-
-def test_strong_heuristics_forbid_the_empty_file() -> None:
-    changed = EXT4_ORDERED.with_strong_heuristics()
-    replace_by_rename = next(litmus for litmus in LITMUS if litmus.name == "replace by rename")
-    found = outcomes(changed, replace_by_rename.setup, replace_by_rename.body)
-    assert found == replace_by_rename.allowed("ext4-journal")
