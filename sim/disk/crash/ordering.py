@@ -60,7 +60,8 @@ class Ordering:
     """The unsynced pieces (``micros``) and their predecessors; grows by one piece at a time.
 
     ``truncation`` is for each piece the last unsynced truncation of its file before it.
-    ``logged`` has the files and names of ``LoggedName`` pieces.
+    ``unsettled`` has the files and names that no barrier on the directory has covered, less
+    those of new files.
     """
 
     __slots__ = (
@@ -81,12 +82,12 @@ class Ordering:
         "_sizes",
         "_units",
         "_zeros",
-        "logged",
         "micros",
         "model",
         "needs",
         "order",
         "truncation",
+        "unsettled",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
@@ -112,7 +113,7 @@ class Ordering:
         self._new: set[int] = set()
         self._directory_move = -1
         self._metadata = 0
-        self.logged: set[tuple[int, Name]] = set()
+        self.unsettled: set[tuple[int, Name]] = set()
 
     def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
         """Add the next piece; ``is_directory``: it names or moves a directory."""
@@ -307,7 +308,7 @@ class Ordering:
             case ForgetName():
                 pass
             case LoggedName():
-                self.logged.add((number, (micro.directory, micro.name)))
+                self.unsettled.add((number, (micro.directory, micro.name)))
             case LinkName() | UnlinkName() | MoveName():
                 self._metadata |= closed
                 self._remember_names(micro, index)
@@ -327,6 +328,9 @@ class Ordering:
                     self._durable_names[number, names_of(linked)[-1]] = names_of(micro)[0]
             return
         self._linked[micro.operation, number] = index
+        creation = self._creations.get(number)
+        if creation is None or self.micros[creation].operation != micro.operation:
+            self.unsettled.add((number, names_of(micro)[-1]))
         if isinstance(micro, MoveName):
             old, new = names_of(micro)
             durable = self._durable_names.get((number, old))

@@ -50,8 +50,11 @@ class Earlier(Protocol):
         """Return the durable name that this inode left by unsynced renames to the given one."""
         ...
 
-    def is_logged(self, number: int, directory: int, name: str) -> bool:
-        """Return whether only barriers on this file have covered its name."""
+    def is_unsettled(self, number: int, directory: int, name: str) -> bool:
+        """Return whether no barrier on the directory has covered this name of a file.
+
+        It got the name by an unsynced rename, or a barrier on the file covered the name.
+        """
         ...
 
     def covered_by(self, number: int, directory: int, name: str) -> int:
@@ -72,11 +75,8 @@ def pieces(
                 yield LinkName(number, inode, directory, name)
         case Rename():
             yield from _names(operation, number, model, earlier)
-        case Unlink(_, inode, directory, name, _):
-            covered = earlier.covered_by(inode, directory, name)
-            yield UnlinkName(number, inode, directory, name, uncovers=covered)
-            if covered:
-                yield UnlinkName(number, covered, directory, name)
+        case Unlink():
+            yield from _removal(operation, number, model, earlier)
         case Link(_, inode, directory, name, _):
             yield LinkName(number, inode, directory, name)
         case Allocate(_, inode, end, _, _):
@@ -174,12 +174,25 @@ def _units(
         start = limit
 
 
+def _removal(
+    unlink: Unlink, number: int, model: PersistenceModel, earlier: Earlier
+) -> Iterator[MicroOperation]:
+    _, inode, directory, name, _ = unlink
+    covered = earlier.covered_by(inode, directory, name)
+    yield UnlinkName(number, inode, directory, name, uncovers=covered)
+    if covered:
+        yield UnlinkName(number, covered, directory, name)
+    durable = earlier.durable_name(inode, directory, name)
+    if durable is not None and model.rename_parts is RenameParts.SOME:
+        yield ForgetName(number, inode, *durable, moved_to=0)
+
+
 def _names(
     rename: Rename, number: int, model: PersistenceModel, earlier: Earlier
 ) -> Iterator[MicroOperation]:
     _, inode, directory, name, _, to_directory, to_name, replaced, links_left, _ = rename
     parts = model.rename_parts
-    keeps = links_left or earlier.is_logged(replaced, to_directory, to_name)
+    keeps = links_left or earlier.is_unsettled(replaced, to_directory, to_name)
     if replaced and (parts is RenameParts.ALL or (parts is RenameParts.SOME and keeps)):
         beneath = earlier.covered_by(replaced, to_directory, to_name)
         yield UnlinkName(number, replaced, to_directory, to_name, uncovers=beneath)

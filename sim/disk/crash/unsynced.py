@@ -121,9 +121,9 @@ class Unsynced:
         """Return the durable name that this inode left by unsynced renames to the given one."""
         return self.ordering.durable_name(number, (directory, name))
 
-    def is_logged(self, number: int, directory: int, name: str) -> bool:
-        """Return whether only barriers on this file have covered its name."""
-        return (number, (directory, name)) in self.ordering.logged
+    def is_unsettled(self, number: int, directory: int, name: str) -> bool:
+        """Return whether no barrier on the directory has covered this name of a file."""
+        return (number, (directory, name)) in self.ordering.unsettled
 
     def covered_by(self, number: int, directory: int, name: str) -> int:
         """Return the inode whose name this inode has taken, and whose loss of it is unsynced."""
