@@ -294,8 +294,8 @@ LITMUS: Final = (
         "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=B1 g=- h=-",
         "btrfs": "f=B1 g=- h=- | f=B1 g=A1 h=-",
         "posix": (
-            "f=- g=A1 h=- | f=- g=A1 h=B1 | f=A1 g=- h=- | f=A1 g=- h=B1 | f=B1 g=- h=- | "
-            "f=B1 g=A1 h=-"
+            "f=- g=- h=- | f=- g=- h=B1 | f=- g=A1 h=- | f=- g=A1 h=B1 | f=A1 g=- h=- | "
+            "f=A1 g=- h=B1 | f=B1 g=- h=- | f=B1 g=A1 h=-"
         ),
     }),
     Litmus("replace, move on, fsync (B4)", bodies.f_and_t, bodies.replace_and_move_on, {

@@ -1,0 +1,100 @@
+"""Every outcome that real kernels left is allowed by its model, and by ``posix``.
+
+The recordings are calibration files: random programs on Linux 6.18, whose crash images the
+kernel mounted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from powercut.calibrate.calibration_file import read_rows
+from powercut.calibrate.judgement import MODEL_OF, Judgement, judge
+from sim.disk.crash.persistence import (
+    BTRFS,
+    EXT4_ORDERED,
+    EXT4_WRITEBACK,
+    POSIX,
+    XFS,
+    Coverage,
+    DataBeforeSize,
+    PersistenceModel,
+    RenameParts,
+    RenameWaits,
+    SyncedNames,
+    Truncation,
+)
+
+HERE: Final = Path(__file__).parent
+RECORDINGS: Final = sorted((HERE / "recordings").glob("*.jsonl.gz"))
+COUNTEREXAMPLES: Final = HERE / "counterexamples.jsonl"
+FOR_POSIX: Final = 40
+"""Rows of each recording that are judged under ``posix``, which takes longest."""
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.split(".")[0])
+def test_a_recorded_outcome_is_allowed(path: Path) -> None:
+    verdicts = [judge(row) for row in read_rows(path)]
+    assert len(verdicts) > 100
+    _all_allowed(verdicts)
+    _all_allowed([judge(row, POSIX) for row in islice(read_rows(path), FOR_POSIX)])
+
+
+def _all_allowed(verdicts: list[Judgement]) -> None:
+    assert [verdict.differences for verdict in verdicts if verdict.differences] == []
+    assert [verdict.forbidden for verdict in verdicts if verdict.forbidden] == []
+    assert any(verdict.allowed for verdict in verdicts)
+
+
+# For each class of docs/disk.md, a model that overlooks it.
+OVERLOOKING: Final[dict[str, PersistenceModel]] = {
+    "B1": replace(BTRFS, rename_waits=RenameWaits.DATA),
+    "B2": replace(BTRFS, rename_parts=RenameParts.NONE),
+    "B3": replace(BTRFS, metadata_in_order=True, coverage=Coverage.ORDER),
+    "B4": replace(BTRFS, metadata_in_order=True, coverage=Coverage.ORDER),
+    "B5": replace(BTRFS, truncation=Truncation.WHOLE),
+    "B7": replace(BTRFS, coverage=Coverage.ORDER),
+    "B8": replace(BTRFS, rename_parts=RenameParts.NONE),
+    "B9": replace(BTRFS, rename_parts=RenameParts.NONE),
+    "B10": replace(BTRFS, coverage=Coverage.ORDER),
+    "E1": replace(EXT4_ORDERED, data_before_size=DataBeforeSize.NEW_BLOCKS),
+    "E2": replace(EXT4_ORDERED, data_before_size=DataBeforeSize.ALWAYS),
+    "J1": replace(EXT4_ORDERED, coverage=Coverage.EVERYTHING),
+    "J2": replace(EXT4_ORDERED, synced_names=SyncedNames.FSYNC_AND_FDATASYNC),
+    "T1": replace(EXT4_ORDERED, truncation=Truncation.WHOLE),
+    "T5": replace(EXT4_WRITEBACK, truncation=Truncation.ZEROS_FIRST),
+    "P1": replace(XFS, sequential=True, unit_bytes=4096, truncation=Truncation.WHOLE),
+}
+UNCONDITIONAL: Final = {"B6", "T2", "T3", "T4"}
+"""Classes that every model allows which is not sequential."""
+
+
+def _counterexamples() -> Iterator[Any]:
+    for row in read_rows(COUNTEREXAMPLES):
+        fields: Any = row
+        yield pytest.param(row, id=f"{fields['class']} {row['fs']}")
+
+
+@pytest.mark.parametrize("row", list(_counterexamples()))
+def test_a_counterexample_is_allowed_and_a_model_that_overlooks_its_class_forbids_it(
+    row: Any,
+) -> None:
+    for model in (MODEL_OF[row["fs"]], POSIX):
+        verdict = judge(row, model)
+        assert (verdict.differences, verdict.forbidden) == ([], [])
+        assert verdict.allowed
+    if row["class"] not in UNCONDITIONAL:
+        assert judge(row, OVERLOOKING[row["class"]]).forbidden
+
+
+def test_each_class_of_the_page_has_a_counterexample() -> None:
+    page = (HERE.parents[1] / "docs/disk.md").read_text()
+    named = {line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")}
+    classes = {name for name in named if name[:1] in "BEJTP" and name[1:].isdecimal()}
+    assert classes == {row["class"] for row in read_rows(COUNTEREXAMPLES)}  # type: ignore[typeddict-item] # of this file only
