@@ -101,7 +101,7 @@ def _asked_for(ordering: Ordering, sync: Sync) -> int:
             case ForgetName():
                 promised = own and _syncs_name(ordering, micro, sync)
             case UnlinkName():
-                promised = everything or micro.directory == sync.inode
+                promised = everything or _is_removal_of(micro, sync.inode, ordering)
                 if own and micro.moved_to and _syncs_name(ordering, micro, sync):
                     promised = True
             case _:
@@ -115,6 +115,18 @@ def _is_of(micro: LinkName | MoveName, directory: int, model: PersistenceModel) 
     if isinstance(micro, LinkName) or model.coverage is Coverage.NEEDS:
         return _new_directory(micro) == directory
     return directory in directories_of(micro)
+
+
+def _is_removal_of(unlink: UnlinkName, directory: int, ordering: Ordering) -> bool:
+    """Return whether a barrier on this directory covers the removal of a name from it.
+
+    Where only barriers on directories cover names, a file does not leave its old directory
+    before a barrier on the new one has covered its new name.
+    """
+    if unlink.directory != directory:
+        return False
+    waits = unlink.moved_to and ordering.model.synced_names is SyncedNames.NEVER
+    return not (waits and ordering.linked(unlink))
 
 
 def _syncs_name(

@@ -155,6 +155,10 @@ class Ordering:
         """Return whether an unsynced write allocates this block of this inode."""
         return (number, block) in self._fresh
 
+    def linked(self, unlink: UnlinkName) -> bool:
+        """Return whether the new name of this rename is unsynced."""
+        return (unlink.operation, unlink.number) in self._linked
+
     def durable_name(self, number: int, name: Name) -> Name | None:
         """Return the durable name that an inode left by unsynced renames to ``name``."""
         return self._durable_names.get((number, name))
