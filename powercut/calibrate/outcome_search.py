@@ -182,7 +182,7 @@ class OutcomeSearch:
             micro = self._micros[index]
             if isinstance(micro, WriteBlock | ZeroTail):
                 units.setdefault(micro.offset // unit_bytes, []).append(index)
-        cuts = [index for index in own if _cut(self._micros[index]) is not None]
+        cuts = [index for index in own if isinstance(self._micros[index], SetSize | FreeBlocks)]
         kept = decided.kept
         torn: list[tuple[int, int]] = []
         stale: list[int] = []
@@ -250,6 +250,8 @@ class _Sector(NamedTuple):
             if cut is not None:
                 begin = min(max(cut - self.start, 0), len(shown))
                 shown[begin:] = bytes(len(shown) - begin)
+            elif isinstance(micro, SetSize):
+                self._put(shown, micro.tail_at, micro.tail)
             elif isinstance(micro, WriteBlock):
                 begin = micro.offset - self.start
                 shown[begin : begin + len(micro.data)] = micro.data
@@ -263,6 +265,13 @@ class _Sector(NamedTuple):
                 shown[begin:end] = self.wanted[begin:end]
         return shown[: len(self.wanted)] == self.wanted
 
+    def _put(self, shown: bytearray, offset: int, data: bytes) -> None:
+        """Store the part of ``data`` that lies in this unit."""
+        start = max(offset, self.start)
+        end = min(offset + len(data), self.start + len(shown))
+        if start < end:
+            shown[start - self.start : end - self.start] = data[start - offset : end - offset]
+
 
 def _cut(micro: MicroOperation) -> int | None:
     """Return the offset from which this piece drops what is stored."""
@@ -272,6 +281,9 @@ def _cut(micro: MicroOperation) -> int | None:
 
 
 def _end(micro: MicroOperation) -> int:
+    """Return the end of the bytes that this piece stores."""
+    if isinstance(micro, SetSize):
+        return micro.tail_at + len(micro.tail)
     return micro.offset + len(micro.data) if isinstance(micro, WriteBlock) else 0
 
 

@@ -13,6 +13,7 @@ from sim.disk.crash.micro_operation import (
     LinkName,
     LoggedName,
     MoveName,
+    OldTail,
     SetSize,
     UnlinkName,
     WriteBlock,
@@ -96,6 +97,8 @@ def _asked_for(ordering: Ordering, sync: Sync) -> int:
                 if own and _syncs_name(ordering, micro, sync):
                     promised = True
                     wanted |= _path_to(ordering, micro)
+            case OldTail():
+                promised = False
             case LoggedName():
                 promised = micro.directory == sync.inode
             case ForgetName():
@@ -141,9 +144,9 @@ def _syncs_name(
 
 
 def _path_to(ordering: Ordering, named: LinkName | MoveName) -> int:
-    """Return the pieces that put the directories above this name in their places."""
+    """Return the names of the directories above this name, as far as they are new."""
     pieces = 0
-    for place in ordering.places_of(_new_directory(named)):
+    for place in ordering.names_of_new(_new_directory(named)):
         pieces |= 1 << place
     return pieces
 

@@ -69,7 +69,8 @@ class SetSize(NamedTuple):
     """A size in bytes. ``grows``: it counts only if the file is shorter; otherwise it is set.
 
     Bytes stored at or beyond ``cut`` are dropped with it; None: none are. ``ordered``: it
-    follows earlier metadata where the model keeps metadata in order.
+    follows earlier metadata where the model keeps metadata in order. ``tail`` are bytes that
+    return at ``tail_at`` (``OldTail``).
     """
 
     operation: int
@@ -78,12 +79,16 @@ class SetSize(NamedTuple):
     grows: bool
     cut: int | None = None
     ordered: bool = True
+    tail_at: int = 0
+    tail: bytes = b""
 
     def apply(self, table: InodeTable) -> None:
         inode = table.own(self.number)
         if self.grows:
             inode.grow(self.size)
             return
+        if self.tail:
+            inode.write(self.tail_at, self.tail)
         if self.cut is not None:
             inode.cut(self.cut)
         inode.size = self.size
@@ -105,6 +110,24 @@ class ZeroTail(NamedTuple):
 
     def __str__(self) -> str:
         return f"zeros of inode {self.number}, bytes {self.offset} to {self.end}"
+
+
+class OldTail(NamedTuple):
+    """Bytes behind the end of a file, which a truncation left in its last block.
+
+    Nothing happens with them until a truncation extends the file.
+    """
+
+    operation: int
+    number: int
+    offset: int
+    data: bytes
+
+    def apply(self, table: InodeTable) -> None:
+        """Change nothing."""
+
+    def __str__(self) -> str:
+        return f"bytes behind the end of inode {self.number}"
 
 
 class FreeBlocks(NamedTuple):
@@ -251,6 +274,7 @@ MicroOperation = (
     | SetSize
     | ZeroTail
     | FreeBlocks
+    | OldTail
     | LinkName
     | UnlinkName
     | ForgetName

@@ -25,6 +25,7 @@ from sim.disk.crash.micro_operation import (
     LoggedName,
     MicroOperation,
     MoveName,
+    OldTail,
     SetSize,
     UnlinkName,
     WriteBlock,
@@ -47,6 +48,7 @@ _Other = (
     CreateInode
     | SetSize
     | FreeBlocks
+    | OldTail
     | LinkName
     | UnlinkName
     | ForgetName
@@ -59,7 +61,8 @@ _Other = (
 class Ordering:
     """The unsynced pieces (``micros``) and their predecessors; grows by one piece at a time.
 
-    ``truncation`` is for each piece the last unsynced truncation of its file before it.
+    ``truncation`` is for each piece the last unsynced truncation of its file before it,
+    ``old_tails`` has the bytes behind a file and size.
     ``unsettled`` has the files and names that no barrier on the directory has covered, less
     those of new files.
     """
@@ -85,6 +88,7 @@ class Ordering:
         "micros",
         "model",
         "needs",
+        "old_tails",
         "order",
         "truncation",
         "unsettled",
@@ -113,6 +117,7 @@ class Ordering:
         self._new: set[int] = set()
         self._directory_move = -1
         self._metadata = 0
+        self.old_tails: dict[tuple[int, int], bytes] = {}
         self.unsettled: set[tuple[int, Name]] = set()
 
     def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
@@ -191,7 +196,7 @@ class Ordering:
                 yield from self._before_rename(micro, is_directory)
             case UnlinkName() | ForgetName():
                 yield from self._before_unlink(micro)
-            case CreateInode() | LinkName() | LoggedName():
+            case CreateInode() | LinkName() | LoggedName() | OldTail():
                 pass
 
     def _before_size(self, micro: SetSize | FreeBlocks) -> Iterable[int]:
@@ -237,7 +242,7 @@ class Ordering:
 
     def _before_rename(self, move: MoveName, is_directory: bool) -> Iterable[int]:
         if move.directory != move.to_directory:
-            yield from self._names_of_new(move.to_directory)
+            yield from self.names_of_new(move.to_directory)
         if is_directory and self._directory_move >= 0:
             yield self._directory_move
         waits = self.model.rename_waits if move.replaced else RenameWaits.NOTHING
@@ -252,9 +257,9 @@ class Ordering:
             linked = self._linked.get((unlink.operation, unlink.number))
             if linked is not None:
                 yield linked
-            yield from self._names_of_new(unlink.moved_to)
+            yield from self.names_of_new(unlink.moved_to)
 
-    def places_of(self, directory: int) -> Iterable[int]:
+    def _places_of(self, directory: int) -> Iterable[int]:
         """Yield the unsynced pieces that put a directory, and those above it, in their places."""
         while directory in self._placed:
             index = self._placed[directory]
@@ -262,14 +267,14 @@ class Ordering:
             place = self.micros[index]
             directory = place.to_directory if isinstance(place, MoveName) else _holder(place)
 
-    def _names_of_new(self, directory: int) -> Iterable[int]:
+    def names_of_new(self, directory: int) -> Iterable[int]:
         """Yield the names of a directory, and of those above it, as far as they are new.
 
         A rename never leaves a file without a name, so it does not survive into another
         directory that has none. Within one directory the question does not arise: both names
         are lost with it. A directory that only moved keeps its old name (mutant R18).
         """
-        for index in self.places_of(directory):
+        for index in self._places_of(directory):
             if self.micros[index].number not in self._new:
                 return
             yield index
@@ -297,19 +302,13 @@ class Ordering:
             case CreateInode():
                 self._creations[number] = index
             case SetSize():
-                self._sizes.setdefault(number, []).append(index)
-                if not micro.grows:
-                    self._metadata |= closed
-                    self._set_sizes[number] = index
-                    if micro.cut is not None:
-                        start = -(-micro.cut // BLOCK_BYTES) * BLOCK_BYTES
-                        self._freed.setdefault(number, []).append((index, start))
-            case FreeBlocks():
-                pass
+                self._remember_size(micro, index)
+            case OldTail():
+                self.old_tails[number, micro.offset] = micro.data
             case ChangeAttributes():
                 self._attributes[number] = index
                 self._metadata |= closed
-            case ForgetName():
+            case ForgetName() | FreeBlocks():
                 pass
             case LoggedName():
                 self.unsettled.add((number, (micro.directory, micro.name)))
@@ -322,6 +321,17 @@ class Ordering:
                         self._directory_move = index
                     else:
                         self._new.add(number)
+
+    def _remember_size(self, micro: SetSize, index: int) -> None:
+        number = micro.number
+        self._sizes.setdefault(number, []).append(index)
+        if micro.grows:
+            return
+        self._metadata |= self.order[index] | 1 << index
+        self._set_sizes[number] = index
+        if micro.cut is not None:
+            start = -(-micro.cut // BLOCK_BYTES) * BLOCK_BYTES
+            self._freed.setdefault(number, []).append((index, start))
 
     def _remember_names(self, micro: LinkName | UnlinkName | MoveName, index: int) -> None:
         number = micro.number

@@ -42,6 +42,10 @@ class Earlier(Protocol):
         """Return whether an unsynced write allocates this block of this inode."""
         ...
 
+    def old_tail(self, number: int, size: int) -> bytes:
+        """Return the bytes that a truncation to ``size`` left behind the end of this inode."""
+        ...
+
     def is_directory(self, number: int) -> bool:
         """Return whether this inode is a directory."""
         ...
@@ -132,9 +136,13 @@ def _size(
     A block that is not allocated yet reads as zeros behind the end, so size and zeros are one.
     """
     _, inode, size, before, _ = resize
-    if size >= before:
-        same = size == before
-        yield SetSize(number, inode, size, grows=same, ordered=not same)
+    if size == before:
+        yield SetSize(number, inode, size, grows=True, ordered=False)
+        return
+    if size > before:
+        tail = earlier.old_tail(inode, before)[: size - before]
+        yield SetSize(number, inode, size, grows=False, tail_at=before, tail=tail)
+        yield from _zeros(number, inode, before, before + len(tail), model.unit_bytes)
         return
     block_end = -(-size // BLOCK_BYTES) * BLOCK_BYTES
     new_block = earlier.allocates(inode, size // BLOCK_BYTES)

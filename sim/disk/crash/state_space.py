@@ -21,6 +21,7 @@ from sim.disk.crash.micro_operation import (
     LoggedName,
     MicroOperation,
     MoveName,
+    OldTail,
     SetSize,
     UnlinkName,
     WriteBlock,
@@ -322,7 +323,7 @@ def _repeats(micro: MicroOperation, inodes: Inodes) -> bool:
         case UnlinkName() | ForgetName():
             holder = inodes.get(micro.directory)
             return holder is not None and holder.entries.get(micro.name) != micro.number
-        case LoggedName():
+        case LoggedName() | OldTail():
             return True
         case _:
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import key_of
 from sim.disk.cache.operation import (
@@ -22,13 +23,15 @@ from sim.disk.crash.micro_operation import (
     ForgetName,
     LoggedName,
     MicroOperation,
+    OldTail,
     SetSize,
     WriteBlock,
+    ZeroTail,
     stored_until,
 )
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.overtaken import split
-from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.persistence import Coverage, PersistenceModel
 from sim.disk.crash.pieces import pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
 
@@ -88,7 +91,9 @@ class Unsynced:
         """Read operation ``number`` of the journal."""
         self.allows_more = False
         match operation:
-            case Write() | Resize() | Allocate() if self._is_alone(operation.inode):
+            case Write() | Resize() | Allocate() if not self._leaves_tail(
+                operation
+            ) and self._is_alone(operation.inode):
                 self._uncut.append((operation, number))
             case Sync():
                 self._sync(operation)
@@ -103,6 +108,15 @@ class Unsynced:
             return self._uncut[0][0].inode == inode
         return not self._ordering.micros
 
+    def _leaves_tail(self, operation: Write | Resize | Allocate) -> bool:
+        """Return whether a barrier on the file leaves bytes behind its end."""
+        return (
+            isinstance(operation, Resize)
+            and operation.size < operation.size_before
+            and operation.size % BLOCK_BYTES > 0
+            and self.model.coverage is Coverage.NEEDS
+        )
+
     def _cut(self, operation: Operation, number: int) -> None:
         for micro in pieces(operation, number, self.model, self):
             self._add(micro)
@@ -112,6 +126,10 @@ class Unsynced:
         self.ordering.add(micro, is_directory=named and self.is_directory(micro.number))
 
     # -- of earlier operations (pieces.Earlier) ------------------------------------------
+
+    def old_tail(self, number: int, size: int) -> bytes:
+        """Return the bytes that a truncation to ``size`` left behind the end of this inode."""
+        return self.ordering.old_tails.get((number, size), b"")
 
     def allocates(self, number: int, block: int) -> bool:
         """Return whether an unsynced write allocates this block of this inode."""
@@ -155,9 +173,29 @@ class Unsynced:
         if not durable:
             return
         applied, left, self.allows_more = split(ordering, durable, sync, self.is_directory)
+        tails: dict[int, OldTail] = {}
         for micro in applied:
+            if sync.inode and self.model.coverage is Coverage.NEEDS:
+                self._note_tail(micro, tails)
             micro.apply(self.table)
-        self._keep(left)
+        self._keep([*tails.values(), *left])
+
+    def _note_tail(self, micro: MicroOperation, tails: dict[int, OldTail]) -> None:
+        """Note the bytes that a truncation is to drop from the last block that it keeps."""
+        operation, number = micro.operation, micro.number
+        match micro:
+            case WriteBlock():
+                tails.pop(number, None)
+                return
+            case ZeroTail(offset=start) | SetSize(grows=False, size=start):
+                pass
+            case _:
+                return
+        inode = self.table.get(number)
+        is_noted = number in tails and tails[number].operation == operation
+        if inode is not None and start < inode.size and not is_noted:
+            data = inode.stored(start, -start % BLOCK_BYTES).rstrip(b"\0")
+            tails[number] = OldTail(operation, number, start, data)
 
     def _fail_sync(self, failed: FailedSync) -> None:
         """Forget the data that the kernel marked clean without having written it."""
