@@ -174,11 +174,13 @@ class Unsynced:
             return
         applied, left, self.allows_more = split(ordering, durable, sync, self.is_directory)
         tails: dict[int, OldTail] = {}
+        rewritten = {micro.number for micro in applied if _is_rewriting(micro)}
         for micro in applied:
             if sync.inode and self.model.coverage is Coverage.NEEDS:
                 self._note_tail(micro, tails)
             micro.apply(self.table)
-        self._keep([*tails.values(), *left])
+        kept = [m for m in left if not (isinstance(m, OldTail) and m.number in rewritten)]
+        self._keep([*tails.values(), *kept])
 
     def _note_tail(self, micro: MicroOperation, tails: dict[int, OldTail]) -> None:
         """Note the bytes that a truncation is to drop from the last block that it keeps."""
@@ -251,6 +253,13 @@ class Unsynced:
             if end and table.own(number).size < end:
                 table.own(number).trim()
         return table.rebase()
+
+
+def _is_rewriting(micro: MicroOperation) -> bool:
+    """Return whether this is a write to a file, or a truncation of it."""
+    if isinstance(micro, SetSize):
+        return not micro.grows
+    return isinstance(micro, WriteBlock | ZeroTail)
 
 
 def _is_forgotten(micro: MicroOperation, inode: int) -> bool:
