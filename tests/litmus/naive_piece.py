@@ -1,25 +1,245 @@
-"""Micro-operations of the naive enumeration."""
+"""The pieces of the naive enumeration, and the platter that they change.
+
+A piece is a part of an operation that a power cut keeps or loses as a whole. Sizes and
+offsets are in bytes, ``call`` is the number of the operation.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+BLOCK, SECTOR = 4096, 512
+
+Entry = tuple[int, str]
+"""A name: the number of its directory, and the name in it."""
+
+
+@dataclass(frozen=True)
+class Creation:
+    """An inode without content and without a name."""
+
+    call: int
+    inode: int
+    mode: int
+
+
+@dataclass(frozen=True)
+class Data:
+    """Bytes at an offset.
+
+    ``new_block``: the block did not exist before, or only unsynced data is in it.
+    ``appended``: all of it is behind the size that the file had before the call.
+    ``grows_to``: the size that comes with the data, 0 where sizes are pieces of their own.
+    """
+
+    call: int
+    inode: int
+    offset: int
+    data: bytes
+    new_block: bool
+    appended: bool
+    grows_to: int = 0
+
+
+@dataclass(frozen=True)
+class Zeros:
+    """Zeros behind the new end of a file, in the block that keeps the end."""
+
+    call: int
+    inode: int
+    offset: int
+    length: int
+
+
+class Sized(Enum):
+    """The calls that give a file a size."""
+
+    WRITE = auto()
+    ALLOCATE = auto()
+    """``posix_fallocate``, or a truncation to the size that the file has."""
+    TRUNCATE = auto()
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size. That of a truncation is set, any other counts only if the file is shorter.
+
+    ``freed_from`` is the first byte of the blocks that a truncation freed, -1 if it made the
+    file longer; ``drops_from`` the first byte that this piece drops, -1 if it drops none.
+    ``needs_zeros``: the zeros of the same call must have survived.
+    """
+
+    call: int
+    inode: int
+    size: int
+    sized: Sized
+    freed_from: int = -1
+    drops_from: int = -1
+    needs_zeros: bool = False
+
+    @property
+    def is_set(self) -> bool:
+        return self.sized is Sized.TRUNCATE
+
+
+@dataclass(frozen=True)
+class Freeing:
+    """The end of all content from an offset on, which a truncation leaves for later."""
+
+    call: int
+    inode: int
+    drops_from: int
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Permission bits."""
+
+    call: int
+    inode: int
+    mode: int
+
+
+class Change(Enum):
+    """The changes of names."""
+
+    CREATE = auto()
+    """The name of the call that created the inode."""
+    LINK = auto()
+    UNLINK = auto()
+    RENAME = auto()
+    """A whole rename."""
+    NEW_NAME = auto()
+    """The new name of a rename in parts."""
+    OLD_NAME = auto()
+    """The removal of the old name of a rename in parts."""
+    DURABLE_NAME = auto()
+    """The removal of the name that a file had durably before several renames."""
+    LOSS = auto()
+    """The removal of the new name of a rename from the file that had it before."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """A change of the names of ``inode``.
+
+    ``gives`` is a name that it has from now on, ``takes`` a name that it has no longer.
+    ``replaced`` is the inode that loses ``gives`` by it, or 0. ``into`` is the new directory
+    of a rename for the pieces that take the old name away, or 0; ``moved_from`` the old name.
+    """
+
+    call: int
+    inode: int
+    change: Change
+    gives: Entry | None = None
+    takes: Entry | None = None
+    replaced: int = 0
+    into: int = 0
+    moved_from: Entry | None = None
+    is_directory: bool = False
+
+    @property
+    def entries(self) -> set[Entry]:
+        return {entry for entry in (self.gives, self.takes) if entry is not None}
+
+    @property
+    def directories(self) -> set[int]:
+        return {directory for directory, _ in self.entries}
+
+
+Piece = Creation | Data | Zeros | Size | Freeing | Attributes | Name
 
 
 @dataclass
-class Piece:
-    """One micro-operation. ``kind`` is create, data, size, link, unlink, move or mode."""
+class Node:
+    """One inode on the platter.
 
-    call: int
-    kind: str
-    inode: int
-    directories: tuple[int, ...] = ()
-    names: tuple[tuple[int, str], ...] = ()
-    offset: int = 0
-    data: bytes = b""
+    ``content`` may be longer than ``size``; nobody sees the rest until the file grows.
+    ``hidden`` has for a name the files that lost it to another file, but not durably: the last
+    one gets it back when the file that has it loses it.
+    """
+
+    mode: int
     size: int = 0
-    append: bool = False
-    fresh: bool = False
-    appended: bool = False
-    mode: int = 0
-    is_directory: bool = False
-    over: bool = False
+    content: bytes = b""
+    entries: dict[str, int] = field(default_factory=dict)
+    hidden: dict[str, list[int]] = field(default_factory=dict)
+
+    def put(self, offset: int, data: bytes) -> None:
+        content = self.content.ljust(offset, b"\0")
+        self.content = content[:offset] + data + content[offset + len(data) :]
+
+
+Platter = dict[int, Node]
+
+
+def copied(platter: Platter) -> Platter:
+    """Return an independent copy."""
+    return {
+        number: Node(
+            node.mode, node.size, node.content, dict(node.entries),
+            {name: list(inodes) for name, inodes in node.hidden.items()},
+        )
+        for number, node in platter.items()
+    }  # fmt: skip
+
+
+def apply(piece: Piece, platter: Platter) -> None:
+    """Carry out a piece that survived."""
+    if isinstance(piece, Name):
+        _apply_name(piece, platter)
+        return
+    if isinstance(piece, Creation):
+        platter[piece.inode] = Node(piece.mode)
+        return
+    node = platter[piece.inode]
+    match piece:
+        case Data():
+            node.put(piece.offset, piece.data)
+            node.size = max(node.size, piece.grows_to)
+        case Zeros():
+            node.put(piece.offset, bytes(piece.length))
+        case Size():
+            node.size = piece.size if piece.is_set else max(node.size, piece.size)
+            if piece.drops_from >= 0:
+                node.content = node.content[: piece.drops_from]
+        case Freeing():
+            node.content = node.content[: piece.drops_from]
+        case Attributes():
+            node.mode = piece.mode
+
+
+def _apply_name(piece: Name, platter: Platter) -> None:
+    if piece.takes is not None:
+        take(piece.takes, piece.inode, platter)
+    if piece.gives is not None:
+        directory, name = piece.gives
+        platter[directory].entries[name] = piece.inode
+
+
+def take(entry: Entry, inode: int, platter: Platter) -> None:
+    """Take a name away from an inode, which may be hidden."""
+    directory, name = entry
+    node = platter[directory]
+    hidden = node.hidden.get(name, [])
+    if node.entries.get(name) == inode:
+        del node.entries[name]
+        if hidden:
+            node.entries[name] = hidden.pop()
+    elif inode in hidden:
+        hidden.remove(inode)
+
+
+def hide(entry: Entry, platter: Platter) -> None:
+    """Hide the file that has a name durably and is about to lose it, but not durably."""
+    directory, name = entry
+    if name in platter[directory].entries:
+        inode = platter[directory].entries.pop(name)
+        platter[directory].hidden.setdefault(name, []).append(inode)
+
+
+def has_name(platter: Platter, entry: Entry, inode: int) -> bool:
+    """Return whether an inode has a name durably."""
+    directory, name = entry
+    return directory in platter and platter[directory].entries.get(name) == inode

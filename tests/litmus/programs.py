@@ -21,7 +21,15 @@ _write = st.tuples(
     st.sampled_from((0, 1, 511, 4095)),
 )
 _append = st.tuples(st.just("append"), st.sampled_from(FILES), st.sampled_from(("B1", "C2")))
-_truncate = st.tuples(st.just("truncate"), st.sampled_from(FILES), st.sampled_from((0, 1, 4096)))
+_truncate = st.tuples(
+    st.just("truncate"), st.sampled_from(FILES), st.sampled_from((0, 1, 2, 512, 4096))
+)
+_allocate = st.tuples(
+    st.just("allocate"),
+    st.sampled_from(FILES),
+    st.sampled_from((0, 2)),
+    st.sampled_from((1, 3, 4096)),
+)
 _rename = st.tuples(st.just("rename"), st.sampled_from(FILES), st.sampled_from(FILES))
 _rename_directory = st.tuples(
     st.just("rename"), st.sampled_from(("d", "e", "h")), st.sampled_from(("d", "e", "h", "e/h"))
@@ -35,8 +43,8 @@ _fsync = st.tuples(st.just("fsync"), st.sampled_from((*FILES, *DIRECTORIES)))
 _fdatasync = st.tuples(st.just("fdatasync"), st.sampled_from((*FILES, *DIRECTORIES)))
 
 CALLS: st.SearchStrategy[tuple[Any, ...]] = (
-    _write | _append | _truncate | _rename | _rename_directory | _link | _unlink | _mkdir
-    | _rmdir | _chmod | _fsync | _fdatasync
+    _write | _append | _truncate | _allocate | _rename | _rename_directory | _link | _unlink
+    | _mkdir | _rmdir | _chmod | _fsync | _fdatasync
 )  # fmt: skip
 PROGRAMS = st.lists(CALLS, min_size=1, max_size=7)
 

@@ -1,0 +1,204 @@
+"""The pieces that a barrier makes durable: ``docs/disk.md``, "Barriers"."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sim.disk.cache.operation import Sync
+from sim.disk.crash.persistence import Coverage, PersistenceModel, SyncedNames
+from tests.litmus.naive_order import is_metadata, names_above, needs, ordered
+from tests.litmus.naive_piece import (
+    Attributes,
+    Change,
+    Creation,
+    Data,
+    Entry,
+    Name,
+    Piece,
+    Platter,
+    Size,
+    apply,
+    has_name,
+    hide,
+    take,
+)
+
+
+class Barrier:
+    """One barrier on a platter with unsynced pieces above it."""
+
+    def __init__(
+        self, model: PersistenceModel, sync: Sync, platter: Platter, pieces: list[Piece]
+    ) -> None:
+        self.model = model
+        self.sync = sync
+        self.platter = platter
+        self.pieces = pieces
+        self.covered = self._closure({i for i in range(len(pieces)) if self._own(i)})
+        self.names = [index for index in self.covered if isinstance(pieces[index], Name)]
+
+    # -- the pieces that it covers ---------------------------------------------------------
+
+    def _own(self, index: int) -> bool:
+        """Return whether a piece belongs to the inode of the barrier."""
+        piece, sync, coverage = self.pieces[index], self.sync, self.model.coverage
+        if not sync.inode:
+            return True
+        if coverage is Coverage.EVERYTHING and not sync.data_only and is_metadata(piece):
+            return True
+        if isinstance(piece, Name):
+            return self._own_directory(piece) or self._own_name(piece) or index in self._above()
+        if isinstance(piece, Attributes) and sync.data_only:
+            return False
+        return piece.inode == sync.inode
+
+    def _own_directory(self, piece: Name) -> bool:
+        """Return whether a name appears in the directory of the barrier or disappears from it."""
+        if self.model.coverage is Coverage.NEEDS and piece.gives is not None:
+            return piece.gives[0] == self.sync.inode
+        return self.sync.inode in piece.directories
+
+    def _own_name(self, piece: Name) -> bool:
+        """Return whether a name of the inode is durable by a barrier on the inode."""
+        if piece.inode != self.sync.inode or piece.change in (Change.UNLINK, Change.LOSS):
+            return False
+        match self.model.synced_names:
+            case SyncedNames.FSYNC_AND_FDATASYNC:
+                return True
+            case SyncedNames.FSYNC if self.sync.data_only:
+                created = any(
+                    isinstance(other, Creation) and other.inode == piece.inode
+                    for other in self.pieces
+                )
+                return piece.change is Change.CREATE and created
+            case SyncedNames.FSYNC:
+                return True
+            case SyncedNames.NEVER:
+                return False
+
+    def _above(self) -> set[int]:
+        """Return the names of all directories above the own names of the inode."""
+        above: set[int] = set()
+        for piece in self.pieces:
+            if isinstance(piece, Name) and self._own_name(piece) and piece.gives is not None:
+                above |= set(names_above(self.pieces, piece.gives[0], len(self.pieces)))
+        return above
+
+    def _closure(self, covered: set[int]) -> set[int]:
+        """Add the pieces that come along with these."""
+        for then in range(len(self.pieces) - 1, -1, -1):
+            if then in covered:
+                covered |= {first for first in range(then) if self._comes_along(first, then)}
+        return covered
+
+    def _comes_along(self, first: int, then: int) -> bool:
+        if needs(self.model, self.pieces, first, then):
+            return True
+        if self.model.coverage is not Coverage.NEEDS:
+            if ordered(self.model, self.pieces, first, then):
+                return True
+        a, b = self.pieces[first], self.pieces[then]
+        if not (isinstance(a, Name) and isinstance(b, Name)):
+            return False
+        if a.inode == b.inode:
+            return not a.entries.isdisjoint(b.entries)
+        moved_away = a.takes if a.change in (Change.RENAME, Change.OLD_NAME) else None
+        return moved_away in b.entries and has_name(self.platter, moved_away, a.inode)
+
+    # -- the platter after it ---------------------------------------------------------------
+
+    def carry_out(self) -> list[Piece]:
+        """Change the platter, and return the pieces that are left unsynced."""
+        left: list[Piece] = []
+        for index, piece in enumerate(self.pieces):
+            if index in self.covered:
+                left += self._split_loss(piece)
+            else:
+                left += self._adapted(index)
+        for index in sorted(self.covered):
+            self._make_durable(index)
+        return left
+
+    def _make_durable(self, index: int) -> None:
+        piece = self.pieces[index]
+        if isinstance(piece, Name) and piece.gives is not None:
+            if not self._leaves_loss(piece):
+                take(piece.gives, piece.replaced, self.platter)
+            if self._passing(index, piece.inode, piece.gives):
+                piece = replace(piece, gives=None)
+            else:
+                take(piece.gives, piece.inode, self.platter)
+                hide(piece.gives, self.platter)
+        apply(piece, self.platter)
+
+    def _leaves_loss(self, piece: Name) -> bool:
+        """Return whether a rename is covered without the loss of the name that it took."""
+        return (
+            self.model.coverage is Coverage.NEEDS
+            and self.sync.inode != 0
+            and piece.replaced != 0
+            and piece.gives is not None
+            and piece.gives[0] != self.sync.inode
+        )
+
+    def _split_loss(self, piece: Piece) -> list[Piece]:
+        if isinstance(piece, Name) and self._leaves_loss(piece):
+            return [Name(piece.call, piece.replaced, Change.LOSS, takes=piece.gives)]
+        return []
+
+    def _adapted(self, index: int) -> list[Piece]:
+        """Return what is left of a piece that later durable pieces made obsolete in part."""
+        piece = self.pieces[index]
+        if isinstance(piece, Name):
+            return self._adapted_name(index, piece)
+        sizes = [
+            size for later, size in enumerate(self.pieces)
+            if later > index and later in self.covered and size.inode == piece.inode
+            and isinstance(size, Size) and size.is_set
+        ]  # fmt: skip
+        if isinstance(piece, Size) and sizes:
+            return []
+        if isinstance(piece, Data):
+            end = piece.offset + len(piece.data)
+            drops = [size.drops_from for size in sizes if size.drops_from >= 0]
+            kept = min([end, *drops]) - piece.offset
+            return [replace(piece, data=piece.data[:kept])] if kept > 0 else []
+        return [piece]
+
+    def _adapted_name(self, index: int, piece: Name) -> list[Piece]:
+        if piece.gives is None or not self._means_another(index, piece.inode, piece.gives):
+            return [piece]
+        rest: list[Piece] = []
+        if piece.replaced:
+            rest.append(Name(piece.call, piece.replaced, Change.LOSS, takes=piece.gives))
+        if piece.takes is not None:
+            rest.append(replace(piece, change=Change.OLD_NAME, gives=None, replaced=0))
+        return rest
+
+    def _means_another(self, index: int, inode: int, entry: Entry) -> bool:
+        """Return whether a later durable change gave the name to another file for good."""
+        for later in self.names:
+            piece = self.pieces[later]
+            if later > index and isinstance(piece, Name) and piece.inode != inode:
+                if piece.gives == entry and not self._passing(later, piece.inode, entry):
+                    return True
+        return False
+
+    def _passing(self, index: int, inode: int, entry: Entry) -> bool:
+        """Return whether a later covered piece takes the name away again."""
+        return self.model.coverage is Coverage.NEEDS and any(
+            piece.inode == inode and piece.takes == entry
+            for later, piece in enumerate(self.pieces)
+            if later > index and later in self.covered and isinstance(piece, Name)
+        )
+
+    def file_synced(self, before: set[tuple[Entry, int]]) -> set[tuple[Entry, int]]:
+        """Return the names that only barriers on their files have covered by now."""
+        inode = self.sync.inode
+        kept = {(entry, file) for entry, file in before if inode and entry[0] != inode}
+        for index in self.names:
+            piece = self.pieces[index]
+            if isinstance(piece, Name) and piece.gives is not None:
+                if piece.inode == inode and piece.gives[0] != inode:
+                    kept.add((piece.gives, inode))
+        return kept

@@ -1,0 +1,214 @@
+"""The pieces of an operation under a model: the tables of ``docs/disk.md``, "Pieces"."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Collection
+
+from sim.disk.cache.operation import (
+    Allocate,
+    Create,
+    Link,
+    Operation,
+    Rename,
+    Resize,
+    SetAttributes,
+    Unlink,
+    Write,
+)
+from sim.disk.crash.persistence import PersistenceModel, RenameParts, Truncation
+from tests.litmus.naive_piece import (
+    BLOCK,
+    Attributes,
+    Change,
+    Creation,
+    Data,
+    Entry,
+    Freeing,
+    Name,
+    Piece,
+    Platter,
+    Size,
+    Sized,
+    Zeros,
+    has_name,
+)
+
+FileSynced = Collection[tuple[Entry, int]]
+"""Durable names that only barriers on their files have covered, with the files."""
+
+
+def pieces_of(
+    operation: Operation,
+    call: int,
+    model: PersistenceModel,
+    platter: Platter,
+    unsynced: list[Piece],
+    file_synced: FileSynced,
+) -> list[Piece]:
+    """Cut an operation that changes something; ``unsynced`` are the pieces before it."""
+    match operation:
+        case Create(inode=inode, mode=mode, directory=directory, name=name):
+            creation = Creation(call, inode, mode)
+            if not name:
+                return [creation]
+            is_directory = stat.S_ISDIR(mode)
+            return [
+                creation,
+                Name(
+                    call, inode, Change.CREATE, gives=(directory, name), is_directory=is_directory
+                ),
+            ]
+        case Link(inode=inode, directory=directory, name=name):
+            return [Name(call, inode, Change.LINK, gives=(directory, name))]
+        case Unlink(inode=inode, directory=directory, name=name):
+            return [Name(call, inode, Change.UNLINK, takes=(directory, name))]
+        case Rename():
+            return _rename(operation, call, model, platter, unsynced, file_synced)
+        case SetAttributes(inode=inode, mode=mode):
+            return [Attributes(call, inode, mode)]
+        case Write():
+            return _write(operation, call, model, unsynced)
+        case Allocate(inode=inode, end=end):
+            return [Size(call, inode, end, Sized.ALLOCATE)]
+        case Resize():
+            return _resize(operation, call, model, unsynced)
+    raise NotImplementedError(operation)
+
+
+# -- content -------------------------------------------------------------------------------
+
+
+def _write(write: Write, call: int, model: PersistenceModel, unsynced: list[Piece]) -> list[Piece]:
+    inode, end = write.inode, write.offset + len(write.data)
+    if model.unit_bytes == 0:
+        return [Data(call, inode, write.offset, write.data, True, True, end)]
+    pieces: list[Piece] = []
+    for block_start, block_end in _parts(write.offset, end, BLOCK):
+        block = block_start // BLOCK
+        new = block * BLOCK >= write.size_before or _allocated(inode, block, unsynced)
+        for start, stop in _parts(block_start, block_end, model.unit_bytes):
+            data = write.data[start - write.offset : stop - write.offset]
+            appended = start >= write.size_before
+            grows_to = stop if model.sequential else 0
+            pieces.append(Data(call, inode, start, data, new, appended, grows_to))
+        if block_end > write.size_before and not model.sequential:
+            pieces.append(Size(call, inode, block_end, Sized.WRITE))
+    return pieces
+
+
+def _parts(start: int, end: int, unit: int) -> list[tuple[int, int]]:
+    """Cut a range at the multiples of ``unit``."""
+    parts = []
+    while start < end:
+        stop = min(end, (start // unit + 1) * unit)
+        parts.append((start, stop))
+        start = stop
+    return parts
+
+
+def _allocated(inode: int, block: int, unsynced: list[Piece]) -> bool:
+    """Return whether an unsynced write allocated a block, and no truncation freed it since."""
+    allocated = False
+    for piece in unsynced:
+        if piece.inode != inode:
+            continue
+        if isinstance(piece, Data) and piece.offset // BLOCK == block and piece.new_block:
+            allocated = True
+        if isinstance(piece, Size) and 0 <= piece.freed_from <= block * BLOCK:
+            allocated = False
+    return allocated
+
+
+def _resize(
+    resize: Resize, call: int, model: PersistenceModel, unsynced: list[Piece]
+) -> list[Piece]:
+    inode, size, before = resize.inode, resize.size, resize.size_before
+    if size == before:
+        return [Size(call, inode, size, Sized.ALLOCATE)]
+    if size > before:
+        return [Size(call, inode, size, Sized.TRUNCATE)]
+    freed = (size + BLOCK - 1) // BLOCK * BLOCK
+    zeros: list[Piece] = [
+        Zeros(call, inode, start, stop - start)
+        for start, stop in _parts(size, min(freed, before), model.unit_bytes or BLOCK)
+    ]
+
+    def sized(drops_from: int, *, needs_zeros: bool = False) -> Size:
+        return Size(call, inode, size, Sized.TRUNCATE, freed, drops_from, needs_zeros)
+
+    match model.truncation:
+        case Truncation.WHOLE:
+            return [sized(size)]
+        case Truncation.ZEROS_FIRST if _allocated(inode, size // BLOCK, unsynced):
+            return [*zeros, sized(size)]
+        case Truncation.ZEROS_FIRST:
+            return [*zeros, sized(freed, needs_zeros=True)]
+        case Truncation.ZEROS_APART:
+            return [*zeros, sized(freed)]
+        case Truncation.FREED_LATER:
+            return [sized(-1), Freeing(call, inode, size)]
+        case Truncation.APART:
+            return [*zeros, sized(-1), Freeing(call, inode, freed)]
+
+
+# -- renames -------------------------------------------------------------------------------
+
+
+def _rename(
+    rename: Rename,
+    call: int,
+    model: PersistenceModel,
+    platter: Platter,
+    unsynced: list[Piece],
+    file_synced: FileSynced,
+) -> list[Piece]:
+    inode = rename.inode
+    old, new = (rename.directory, rename.name), (rename.to_directory, rename.to_name)
+    is_directory = _is_directory(inode, platter, unsynced)
+    whole = Name(
+        call, inode, Change.RENAME, gives=new, takes=old, replaced=rename.replaced,
+        into=new[0] if new[0] != old[0] else 0, moved_from=old, is_directory=is_directory,
+    )  # fmt: skip
+    new_name = Name(
+        call, inode, Change.NEW_NAME, gives=new, replaced=rename.replaced, moved_from=old,
+        is_directory=is_directory,
+    )  # fmt: skip
+    old_name = Name(
+        call, inode, Change.OLD_NAME, takes=old, into=new[0], is_directory=is_directory
+    )
+    loss = Name(call, rename.replaced, Change.LOSS, takes=new)
+    if model.rename_parts is RenameParts.NONE:
+        return [whole]
+    if model.rename_parts is RenameParts.ALL:
+        return [*([loss] if rename.replaced else []), new_name, old_name]
+    pieces: list[Piece] = []
+    if not is_directory and (rename.links_left or (new, rename.replaced) in file_synced):
+        pieces.append(loss)
+    if is_directory or new[0] == old[0]:
+        pieces.append(whole)
+    else:
+        pieces += [new_name, old_name]
+    durable = _durable_name(inode, old, platter, unsynced)
+    if not is_directory and durable is not None and durable not in (old, new):
+        pieces.append(Name(call, inode, Change.DURABLE_NAME, takes=durable, into=new[0]))
+    return pieces
+
+
+def _is_directory(inode: int, platter: Platter, unsynced: list[Piece]) -> bool:
+    for piece in unsynced:
+        if isinstance(piece, Creation) and piece.inode == inode:
+            return stat.S_ISDIR(piece.mode)
+    return stat.S_ISDIR(platter[inode].mode)
+
+
+def _durable_name(
+    inode: int, entry: Entry, platter: Platter, unsynced: list[Piece]
+) -> Entry | None:
+    """Return the durable name from which unsynced renames led to ``entry``; None without one."""
+    for piece in reversed(unsynced):
+        if isinstance(piece, Name) and piece.inode == inode and piece.gives == entry:
+            if piece.moved_from is None:
+                return None
+            entry = piece.moved_from
+    return entry if has_name(platter, entry, inode) else None

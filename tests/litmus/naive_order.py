@@ -1,0 +1,137 @@
+"""The pieces that must survive before a piece: ``docs/disk.md``, "Order"."""
+
+from __future__ import annotations
+
+from sim.disk.crash.persistence import (
+    DataBeforeSize,
+    PersistenceModel,
+    RenameParts,
+    RenameWaits,
+    Truncation,
+)
+from tests.litmus.naive_piece import (
+    BLOCK,
+    Attributes,
+    Change,
+    Creation,
+    Data,
+    Freeing,
+    Name,
+    Piece,
+    Size,
+    Sized,
+    Zeros,
+)
+
+
+def needs(model: PersistenceModel, pieces: list[Piece], first: int, then: int) -> bool:
+    """Return whether the piece at ``then`` is meaningless without the one at ``first``."""
+    a, b = pieces[first], pieces[then]
+    if isinstance(a, Creation):
+        return a.inode == b.inode or (isinstance(b, Name) and a.inode in b.directories)
+    if isinstance(a, Name):
+        return isinstance(b, Name) and _name_needs(pieces, first, a, then, b)
+    if a.inode != b.inode:
+        return False
+    if isinstance(a, Attributes):
+        return isinstance(b, Attributes)
+    if isinstance(b, Data | Zeros):
+        if isinstance(a, Data | Zeros):
+            return _in_unit_order(model, a, b)
+        return isinstance(a, Size) and isinstance(b, Data) and _in_freed_block(model, a, b)
+    if isinstance(b, Size | Freeing):
+        if isinstance(a, Zeros):
+            return isinstance(b, Size) and b.needs_zeros and a.call == b.call
+        return isinstance(a, Size) and a.is_set
+    return False
+
+
+def _in_unit_order(model: PersistenceModel, a: Data | Zeros, b: Data | Zeros) -> bool:
+    if model.truncation is Truncation.APART and not (isinstance(a, Data) and isinstance(b, Data)):
+        return False
+    return unit_of(model, a) == unit_of(model, b)
+
+
+def unit_of(model: PersistenceModel, piece: Data | Zeros) -> int:
+    """Return the number of the unit that a piece is in."""
+    return piece.offset // model.unit_bytes if model.unit_bytes else 0
+
+
+def _in_freed_block(model: PersistenceModel, size: Size, data: Data) -> bool:
+    waits = model.truncation in (Truncation.ZEROS_FIRST, Truncation.ZEROS_APART)
+    return waits and 0 <= size.freed_from <= data.offset
+
+
+def _name_needs(pieces: list[Piece], first: int, a: Name, then: int, b: Name) -> bool:
+    if b.change in (Change.OLD_NAME, Change.DURABLE_NAME) and a.call == b.call:
+        return a.gives is not None
+    if a.change is Change.RENAME and b.change is Change.RENAME:
+        if a.is_directory and b.is_directory:
+            return True
+    return b.into != 0 and first in names_of_new(pieces, b.into, then)
+
+
+def names_of_new(pieces: list[Piece], directory: int, before: int) -> list[int]:
+    """Return the names of a directory and of those above it, up to one that is not new."""
+    new: list[int] = []
+    for index in names_above(pieces, directory, before):
+        inode = pieces[index].inode
+        if not any(
+            isinstance(piece, Name) and piece.change is Change.CREATE and piece.inode == inode
+            for piece in pieces[:before]
+        ):
+            break
+        new.append(index)
+    return new
+
+
+def names_above(pieces: list[Piece], directory: int, before: int) -> list[int]:
+    """Return the last name of a directory, then that of the directory above it, and so on."""
+    above: list[int] = []
+    while True:
+        given = [
+            (index, piece.gives)
+            for index, piece in enumerate(pieces[:before])
+            if isinstance(piece, Name) and piece.inode == directory and piece.gives is not None
+        ]
+        if not given:
+            return above
+        index, (directory, _) = given[-1]
+        above.append(index)
+
+
+def ordered(model: PersistenceModel, pieces: list[Piece], first: int, then: int) -> bool:
+    """Return whether the model keeps in order two pieces that have a meaning alone."""
+    a, b = pieces[first], pieces[then]
+    if model.sequential:
+        return True
+    if isinstance(b, Size) and not b.is_set and _data_before_size(model, a, b):
+        return True
+    if isinstance(a, Name) and isinstance(b, Name) and a.call == b.call:
+        return model.rename_parts is not RenameParts.ALL and a.change is Change.LOSS
+    if model.metadata_in_order and is_metadata(a):
+        return is_metadata(b) or (isinstance(b, Size) and b.sized is Sized.WRITE)
+    if isinstance(b, Name) and b.change is Change.RENAME and b.replaced and a.inode == b.inode:
+        if model.rename_waits is RenameWaits.DATA:
+            return isinstance(a, Size | Data)
+        return model.rename_waits is RenameWaits.SIZE and isinstance(a, Size)
+    return False
+
+
+def _data_before_size(model: PersistenceModel, a: Piece, size: Size) -> bool:
+    if not isinstance(a, Data | Zeros) or a.inode != size.inode:
+        return False
+    if a.offset // BLOCK != (size.size - 1) // BLOCK:
+        return False
+    match model.data_before_size:
+        case DataBeforeSize.ALWAYS:
+            return True
+        case DataBeforeSize.NEW_BLOCKS:
+            return isinstance(a, Data) and a.call == size.call and a.new_block
+        case DataBeforeSize.NEVER:
+            return False
+
+
+def is_metadata(piece: Piece) -> bool:
+    """Return whether a piece is among those that ``metadata_in_order`` is about."""
+    return isinstance(piece, Name | Attributes) or (isinstance(piece, Size) and piece.is_set)
