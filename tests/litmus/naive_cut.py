@@ -61,8 +61,8 @@ def pieces_of(
             ]
         case Link(inode=inode, directory=directory, name=name):
             return [Name(call, inode, Change.LINK, gives=(directory, name))]
-        case Unlink(inode=inode, directory=directory, name=name):
-            return [Name(call, inode, Change.UNLINK, takes=(directory, name))]
+        case Unlink():
+            return _unlink(operation, call, model, platter, unsynced)
         case Rename():
             return _rename(operation, call, model, platter, unsynced, file_synced)
         case SetAttributes(inode=inode, mode=mode):
@@ -152,7 +152,18 @@ def _resize(
             return [*zeros, sized(-1), Freeing(call, inode, freed)]
 
 
-# -- renames -------------------------------------------------------------------------------
+# -- names ---------------------------------------------------------------------------------
+
+
+def _unlink(
+    unlink: Unlink, call: int, model: PersistenceModel, platter: Platter, unsynced: list[Piece]
+) -> list[Piece]:
+    inode, entry = unlink.inode, (unlink.directory, unlink.name)
+    pieces: list[Piece] = [Name(call, inode, Change.UNLINK, takes=entry)]
+    durable = _durable_name(inode, entry, platter, unsynced)
+    if model.rename_parts is RenameParts.SOME and durable not in (None, entry):
+        pieces.append(Name(call, inode, Change.DURABLE_NAME, takes=durable))
+    return pieces
 
 
 def _rename(
@@ -183,7 +194,11 @@ def _rename(
     if model.rename_parts is RenameParts.ALL:
         return [*([loss] if rename.replaced else []), new_name, old_name]
     pieces: list[Piece] = []
-    if not is_directory and (rename.links_left or (new, rename.replaced) in file_synced):
+    if not is_directory and (
+        rename.links_left
+        or (new, rename.replaced) in file_synced
+        or _moved_or_linked(rename.replaced, new, unsynced)
+    ):
         pieces.append(loss)
     if is_directory or new[0] == old[0]:
         pieces.append(whole)
@@ -200,6 +215,16 @@ def _is_directory(inode: int, platter: Platter, unsynced: list[Piece]) -> bool:
         if isinstance(piece, Creation) and piece.inode == inode:
             return stat.S_ISDIR(piece.mode)
     return stat.S_ISDIR(platter[inode].mode)
+
+
+def _moved_or_linked(inode: int, entry: Entry, unsynced: list[Piece]) -> bool:
+    """Return whether an inode got a name by an unsynced rename or link."""
+    given = [
+        piece.change
+        for piece in unsynced
+        if isinstance(piece, Name) and piece.inode == inode and piece.gives == entry
+    ]
+    return bool(given) and given[-1] is not Change.CREATE
 
 
 def _durable_name(
