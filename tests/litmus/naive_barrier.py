@@ -19,8 +19,6 @@ from tests.litmus.naive_piece import (
     Size,
     apply,
     has_name,
-    hide,
-    take,
 )
 
 
@@ -34,8 +32,8 @@ class Barrier:
         self.sync = sync
         self.platter = platter
         self.pieces = pieces
-        self.covered = self._closure({i for i in range(len(pieces)) if self._own(i)})
-        self.names = [index for index in self.covered if isinstance(pieces[index], Name)]
+        self.covered = {index for index in range(len(pieces)) if self._own(index)}
+        self._add_those_that_come_along()
 
     # -- the pieces that it covers ---------------------------------------------------------
 
@@ -54,6 +52,14 @@ class Barrier:
 
     def _own_directory(self, piece: Name) -> bool:
         """Return whether a name appears in the directory of the barrier or disappears from it."""
+        if piece.change is Change.DURABLE_NAME:
+            return False
+        if piece.change is Change.OLD_NAME and self.model.synced_names is SyncedNames.NEVER:
+            if any(
+                isinstance(other, Name) and other.call == piece.call and other.gives is not None
+                for other in self.pieces
+            ):
+                return False
         if self.model.coverage is Coverage.NEEDS and piece.gives is not None:
             return piece.gives[0] == self.sync.inode
         return self.sync.inode in piece.directories
@@ -84,12 +90,10 @@ class Barrier:
                 above |= set(names_above(self.pieces, piece.gives[0], len(self.pieces)))
         return above
 
-    def _closure(self, covered: set[int]) -> set[int]:
-        """Add the pieces that come along with these."""
+    def _add_those_that_come_along(self) -> None:
         for then in range(len(self.pieces) - 1, -1, -1):
-            if then in covered:
-                covered |= {first for first in range(then) if self._comes_along(first, then)}
-        return covered
+            if then in self.covered:
+                self.covered |= {first for first in range(then) if self._comes_along(first, then)}
 
     def _comes_along(self, first: int, then: int) -> bool:
         if needs(self.model, self.pieces, first, then):
@@ -100,10 +104,25 @@ class Barrier:
         a, b = self.pieces[first], self.pieces[then]
         if not (isinstance(a, Name) and isinstance(b, Name)):
             return False
+        if Change.DURABLE_NAME in (a.change, b.change):
+            return False
         if a.inode == b.inode:
             return not a.entries.isdisjoint(b.entries)
-        moved_away = a.takes if a.change in (Change.RENAME, Change.OLD_NAME) else None
-        return moved_away in b.entries and has_name(self.platter, moved_away, a.inode)
+        return (
+            a.change is Change.RENAME
+            and a.takes is not None
+            and a.takes == b.gives
+            and not self._passing(then, b)
+            and has_name(self.platter, a.takes, a.inode)
+        )
+
+    def _passing(self, index: int, piece: Name) -> bool:
+        """Return whether a later covered piece takes the name away that this one gives."""
+        return self.model.coverage is Coverage.NEEDS and any(
+            other.inode == piece.inode and other.takes == piece.gives
+            for later, other in enumerate(self.pieces)
+            if later > index and later in self.covered and isinstance(other, Name)
+        )
 
     # -- the platter after it ---------------------------------------------------------------
 
@@ -121,14 +140,12 @@ class Barrier:
 
     def _make_durable(self, index: int) -> None:
         piece = self.pieces[index]
-        if isinstance(piece, Name) and piece.gives is not None:
-            if not self._leaves_loss(piece):
-                take(piece.gives, piece.replaced, self.platter)
-            if self._passing(index, piece.inode, piece.gives):
-                piece = replace(piece, gives=None)
-            else:
-                take(piece.gives, piece.inode, self.platter)
-                hide(piece.gives, self.platter)
+        if isinstance(piece, Name) and piece.gives is not None and self._passing(index, piece):
+            if piece.replaced and not self._leaves_loss(piece):
+                apply(
+                    Name(piece.call, piece.replaced, Change.LOSS, takes=piece.gives), self.platter
+                )
+            piece = replace(piece, gives=None)
         apply(piece, self.platter)
 
     def _leaves_loss(self, piece: Name) -> bool:
@@ -166,7 +183,9 @@ class Barrier:
         return [piece]
 
     def _adapted_name(self, index: int, piece: Name) -> list[Piece]:
-        if piece.gives is None or not self._means_another(index, piece.inode, piece.gives):
+        if piece.change is Change.DURABLE_NAME:
+            return [] if piece.inode in self._kept_later(index, piece.takes) else [piece]
+        if not self._kept_later(index, piece.gives) - {piece.inode}:
             return [piece]
         rest: list[Piece] = []
         if piece.replaced:
@@ -175,28 +194,21 @@ class Barrier:
             rest.append(replace(piece, change=Change.OLD_NAME, gives=None, replaced=0))
         return rest
 
-    def _means_another(self, index: int, inode: int, entry: Entry) -> bool:
-        """Return whether a later durable change gave the name to another file for good."""
-        for later in self.names:
-            piece = self.pieces[later]
-            if later > index and isinstance(piece, Name) and piece.inode != inode:
-                if piece.gives == entry and not self._passing(later, piece.inode, entry):
-                    return True
-        return False
-
-    def _passing(self, index: int, inode: int, entry: Entry) -> bool:
-        """Return whether a later covered piece takes the name away again."""
-        return self.model.coverage is Coverage.NEEDS and any(
-            piece.inode == inode and piece.takes == entry
+    def _kept_later(self, index: int, entry: Entry | None) -> set[int]:
+        """Return the files to which later durable changes gave a name that they kept."""
+        return {
+            piece.inode
             for later, piece in enumerate(self.pieces)
             if later > index and later in self.covered and isinstance(piece, Name)
-        )
+            and piece.gives is not None and piece.gives == entry
+            and not self._passing(later, piece)
+        }  # fmt: skip
 
     def file_synced(self, before: set[tuple[Entry, int]]) -> set[tuple[Entry, int]]:
         """Return the names that only barriers on their files have covered by now."""
         inode = self.sync.inode
         kept = {(entry, file) for entry, file in before if inode and entry[0] != inode}
-        for index in self.names:
+        for index in self.covered:
             piece = self.pieces[index]
             if isinstance(piece, Name) and piece.gives is not None:
                 if piece.inode == inode and piece.gives[0] != inode:

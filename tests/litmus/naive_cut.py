@@ -159,7 +159,11 @@ def _unlink(
     unlink: Unlink, call: int, model: PersistenceModel, platter: Platter, unsynced: list[Piece]
 ) -> list[Piece]:
     inode, entry = unlink.inode, (unlink.directory, unlink.name)
-    pieces: list[Piece] = [Name(call, inode, Change.UNLINK, takes=entry)]
+    loser = _loser(entry, inode, platter, unsynced)
+    pieces: list[Piece] = [
+        Name(call, inode, Change.UNLINK, takes=entry, returns_to=loser),
+        *_losses(call, loser, entry),
+    ]
     durable = _durable_name(inode, entry, platter, unsynced)
     if model.rename_parts is RenameParts.SOME and durable not in (None, entry):
         pieces.append(Name(call, inode, Change.DURABLE_NAME, takes=durable))
@@ -174,40 +178,69 @@ def _rename(
     unsynced: list[Piece],
     file_synced: FileSynced,
 ) -> list[Piece]:
-    inode = rename.inode
+    inode, replaced = rename.inode, rename.replaced
     old, new = (rename.directory, rename.name), (rename.to_directory, rename.to_name)
     is_directory = _is_directory(inode, platter, unsynced)
+    loser = _loser(old, inode, platter, unsynced)
     whole = Name(
-        call, inode, Change.RENAME, gives=new, takes=old, replaced=rename.replaced,
-        into=new[0] if new[0] != old[0] else 0, moved_from=old, is_directory=is_directory,
-    )  # fmt: skip
-    new_name = Name(
-        call, inode, Change.NEW_NAME, gives=new, replaced=rename.replaced, moved_from=old,
+        call, inode, Change.RENAME, gives=new, takes=old, replaced=replaced,
+        into=new[0] if new[0] != old[0] else 0, moved_from=old, returns_to=loser,
         is_directory=is_directory,
     )  # fmt: skip
-    old_name = Name(
-        call, inode, Change.OLD_NAME, takes=old, into=new[0], is_directory=is_directory
-    )
-    loss = Name(call, rename.replaced, Change.LOSS, takes=new)
+    parts = [
+        Name(
+            call, inode, Change.NEW_NAME, gives=new, replaced=replaced, moved_from=old,
+            is_directory=is_directory,
+        ),
+        Name(
+            call, inode, Change.OLD_NAME, takes=old, into=new[0], returns_to=loser,
+            is_directory=is_directory,
+        ),
+    ]  # fmt: skip
     if model.rename_parts is RenameParts.NONE:
         return [whole]
     if model.rename_parts is RenameParts.ALL:
-        return [*([loss] if rename.replaced else []), new_name, old_name]
+        return [*_losses(call, replaced, new), *parts]
     pieces: list[Piece] = []
     if not is_directory and (
         rename.links_left
-        or (new, rename.replaced) in file_synced
-        or _moved_or_linked(rename.replaced, new, unsynced)
+        or (new, replaced) in file_synced
+        or _moved_or_linked(replaced, new, unsynced)
     ):
-        pieces.append(loss)
-    if is_directory or new[0] == old[0]:
-        pieces.append(whole)
-    else:
-        pieces += [new_name, old_name]
+        beneath = _loser(new, replaced, platter, unsynced)
+        pieces += _losses(call, replaced, new, beneath)
+        pieces += _losses(call, beneath, new)
+    pieces += [whole] if is_directory or new[0] == old[0] else parts
+    pieces += _losses(call, loser, old)
     durable = _durable_name(inode, old, platter, unsynced)
     if not is_directory and durable is not None and durable not in (old, new):
         pieces.append(Name(call, inode, Change.DURABLE_NAME, takes=durable, into=new[0]))
     return pieces
+
+
+def _losses(call: int, inode: int, entry: Entry, returns_to: int = 0) -> list[Piece]:
+    """Return the loss of a name by an inode; none for inode 0."""
+    loss = Name(call, inode, Change.LOSS, takes=entry, returns_to=returns_to)
+    return [loss] if inode else []
+
+
+def _loser(entry: Entry, winner: int, platter: Platter, unsynced: list[Piece]) -> int:
+    """Return the first file whose loss of a name is unsynced; 0 without one.
+
+    ``winner`` must have the name durably.
+    """
+    if not has_name(platter, entry, winner):
+        return 0
+    given: set[int] = set()
+    for piece in unsynced:
+        if not isinstance(piece, Name):
+            continue
+        if piece.gives == entry:
+            given.add(piece.inode)
+        lost = piece.change in (Change.UNLINK, Change.OLD_NAME, Change.LOSS)
+        if lost and piece.takes == entry and piece.inode not in {winner, *given}:
+            return piece.inode
+    return 0
 
 
 def _is_directory(inode: int, platter: Platter, unsynced: list[Piece]) -> bool:

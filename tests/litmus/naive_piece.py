@@ -6,7 +6,7 @@ offsets are in bytes, ``call`` is the number of the operation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 BLOCK, SECTOR = 4096, 512
@@ -127,6 +127,7 @@ class Name:
     ``gives`` is a name that it has from now on, ``takes`` a name that it has no longer.
     ``replaced`` is the inode that loses ``gives`` by it, or 0. ``into`` is the new directory
     of a rename for the pieces that take the old name away, or 0; ``moved_from`` the old name.
+    ``returns_to`` is the inode that gets ``takes`` back, if it was created, or 0.
     """
 
     call: int
@@ -137,6 +138,7 @@ class Name:
     replaced: int = 0
     into: int = 0
     moved_from: Entry | None = None
+    returns_to: int = 0
     is_directory: bool = False
 
     @property
@@ -156,15 +158,12 @@ class Node:
     """One inode on the platter.
 
     ``content`` may be longer than ``size``; nobody sees the rest until the file grows.
-    ``hidden`` has for a name the files that lost it to another file, but not durably: the last
-    one gets it back when the file that has it loses it.
     """
 
     mode: int
     size: int = 0
     content: bytes = b""
     entries: dict[str, int] = field(default_factory=dict)
-    hidden: dict[str, list[int]] = field(default_factory=dict)
 
     def put(self, offset: int, data: bytes) -> None:
         content = self.content.ljust(offset, b"\0")
@@ -177,12 +176,8 @@ Platter = dict[int, Node]
 def copied(platter: Platter) -> Platter:
     """Return an independent copy."""
     return {
-        number: Node(
-            node.mode, node.size, node.content, dict(node.entries),
-            {name: list(inodes) for name, inodes in node.hidden.items()},
-        )
-        for number, node in platter.items()
-    }  # fmt: skip
+        number: replace(node, entries=dict(node.entries)) for number, node in platter.items()
+    }
 
 
 def apply(piece: Piece, platter: Platter) -> None:
@@ -212,34 +207,17 @@ def apply(piece: Piece, platter: Platter) -> None:
 
 def _apply_name(piece: Name, platter: Platter) -> None:
     if piece.takes is not None:
-        take(piece.takes, piece.inode, platter)
+        directory, name = piece.takes
+        if has_name(platter, piece.takes, piece.inode):
+            del platter[directory].entries[name]
+            if piece.returns_to in platter:
+                platter[directory].entries[name] = piece.returns_to
     if piece.gives is not None:
         directory, name = piece.gives
         platter[directory].entries[name] = piece.inode
 
 
-def take(entry: Entry, inode: int, platter: Platter) -> None:
-    """Take a name away from an inode, which may be hidden."""
-    directory, name = entry
-    node = platter[directory]
-    hidden = node.hidden.get(name, [])
-    if node.entries.get(name) == inode:
-        del node.entries[name]
-        if hidden:
-            node.entries[name] = hidden.pop()
-    elif inode in hidden:
-        hidden.remove(inode)
-
-
-def hide(entry: Entry, platter: Platter) -> None:
-    """Hide the file that has a name durably and is about to lose it, but not durably."""
-    directory, name = entry
-    if name in platter[directory].entries:
-        inode = platter[directory].entries.pop(name)
-        platter[directory].hidden.setdefault(name, []).append(inode)
-
-
 def has_name(platter: Platter, entry: Entry, inode: int) -> bool:
-    """Return whether an inode has a name durably."""
+    """Return whether an inode has a name."""
     directory, name = entry
     return directory in platter and platter[directory].entries.get(name) == inode
