@@ -164,7 +164,7 @@ class UnlinkName(NamedTuple):
     """A directory entry disappears, if it still means this inode.
 
     ``moved_to``: the directory to which the same rename has linked the file, or 0.
-    ``uncovers``: the inode that gets the name back by it, or 0.
+    ``uncovers``: the inode that gets the name back by it, if its creation survived; or 0.
     """
 
     operation: int
@@ -178,7 +178,7 @@ class UnlinkName(NamedTuple):
         holder = table.own(self.directory)
         if holder.entries.get(self.name) == self.number:
             table.detach(holder, self.name, table.own(self.number))
-            if self.uncovers:
+            if table.get(self.uncovers) is not None:
                 table.attach(holder, self.name, table.own(self.uncovers))
 
     def __str__(self) -> str:
