@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.micro_operation import (
+    ForgetName,
     LinkName,
     LoggedName,
     MicroOperation,
@@ -62,7 +63,7 @@ def split(
                 applied += parts
             else:
                 open_parts[index] = [*parts]
-    left = list(_left_over(ordering, durable, open_parts))
+    left = list(_left_over(ordering, durable, passing, open_parts))
     return Split(applied, left, allows_more=bool(passing))
 
 
@@ -103,12 +104,15 @@ def _without_new_name(move: MoveName) -> UnlinkName:
 
 
 def _left_over(
-    ordering: Ordering, durable: int, open_parts: dict[int, list[MicroOperation]]
+    ordering: Ordering,
+    durable: int,
+    passing: set[int],
+    open_parts: dict[int, list[MicroOperation]],
 ) -> Iterator[MicroOperation]:
     """Yield the pieces that stay unsynced, less what the durable ones have overtaken.
 
-    These are data that a truncation cut off, sizes before one that was set, and names that
-    another file has now.
+    These are data that a truncation cut off, sizes before one that was set, names that
+    another file has now, and removals of a durable name that the file has again.
     """
     sizes: dict[int, SetSize] = {}
     names: dict[_Name, int] = {}
@@ -119,16 +123,20 @@ def _left_over(
         if durable >> index & 1:
             if isinstance(micro, SetSize) and not micro.grows:
                 sizes.setdefault(micro.number, micro)
-            for name in names_of(micro):
-                names.setdefault(name, micro.number)
+            if isinstance(micro, LinkName | MoveName) and index not in passing:
+                names.setdefault(names_of(micro)[-1], micro.number)
             continue
         if micro.number in sizes and isinstance(micro, SetSize | WriteBlock):
             left += _less_cut(micro, sizes[micro.number])
         elif isinstance(micro, LinkName | MoveName):
             left += _less_name(micro, names)
-        else:
+        elif not (isinstance(micro, ForgetName) and _is_back(micro, names)):
             left.append(micro)
     return reversed(left)
+
+
+def _is_back(forget: ForgetName, names: dict[_Name, int]) -> bool:
+    return names.get((forget.directory, forget.name)) == forget.number
 
 
 def _less_cut(micro: SetSize | WriteBlock, size: SetSize) -> Iterator[MicroOperation]:
