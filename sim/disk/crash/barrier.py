@@ -12,6 +12,7 @@ from sim.disk.crash.micro_operation import (
     FreeBlocks,
     LinkName,
     LoggedName,
+    MicroOperation,
     MoveName,
     OldTail,
     SetSize,
@@ -30,42 +31,56 @@ NAMED: Final = frozenset((LinkName, MoveName, UnlinkName))
 def covered(ordering: Ordering, sync: Sync) -> int:
     """Return the set of pieces that a barrier makes durable.
 
-    A change of a name brings the earlier changes of that name by the same inode, and the
-    rename that moved a durable file away from it. Otherwise a name that moved from one
-    directory to another and back would be lost to the first of the two moves, or reappear at
-    the place that it left.
+    A change of a name brings the earlier changes of that name by the same inode, and a new
+    name that its file keeps brings the rename that moved a durable file away from it.
+    Otherwise a name that moved from one directory to another and back would be lost to the
+    first of the two moves, or reappear at the place that it left.
     """
     if not sync.inode:
         return (1 << len(ordering.micros)) - 1
     only_needs = ordering.model.coverage is Coverage.NEEDS
     before = ordering.needs if only_needs else ordering.order
     found = _asked_for(ordering, sync)
-    names: dict[tuple[int, str], set[int]] = {}
+    later = _Later()
     for index in range(len(ordering.micros) - 1, -1, -1):
-        micro = ordering.micros[index]
-        touched = names_of(micro) if type(micro) in NAMED else ()
-        if found >> index & 1 or _comes_along(ordering, index, names):
+        if found >> index & 1 or _comes_along(ordering, index, later):
             found |= before[index] | 1 << index
-            for name in touched:
-                names.setdefault(name, set()).add(micro.number)
+            later.add(ordering.micros[index])
     return found
 
 
-def _comes_along(ordering: Ordering, index: int, names: dict[tuple[int, str], set[int]]) -> bool:
-    """Return whether a later change of the same name brings this one.
+class _Later:
+    """The changes of names that are covered, from the last one on.
 
-    ``names`` has the inodes of the later changes that are covered.
+    ``changed`` has the inodes that changed a name. ``kept`` has the names that an inode got
+    and did not lose again.
     """
+
+    def __init__(self) -> None:
+        self.changed: set[tuple[tuple[int, str], int]] = set()
+        self.kept: set[tuple[int, str]] = set()
+        self._lost: set[tuple[tuple[int, str], int]] = set()
+
+    def add(self, micro: MicroOperation) -> None:
+        """Add a change before all others; other pieces are no changes of names."""
+        if not isinstance(micro, LinkName | MoveName | UnlinkName):
+            return
+        names = names_of(micro)
+        if isinstance(micro, LinkName | MoveName) and (names[-1], micro.number) not in self._lost:
+            self.kept.add(names[-1])
+        if isinstance(micro, UnlinkName | MoveName):
+            self._lost.add((names[0], micro.number))
+        self.changed |= {(name, micro.number) for name in names}
+
+
+def _comes_along(ordering: Ordering, index: int, later: _Later) -> bool:
+    """Return whether a later change of the same name brings this one."""
     micro = ordering.micros[index]
-    if type(micro) not in NAMED:
+    if any((name, micro.number) in later.changed for name in names_of(micro)):
+        return True
+    if not isinstance(micro, MoveName) or (micro.directory, micro.name) not in later.kept:
         return False
-    for name in names_of(micro):
-        later = names.get(name, ())
-        if micro.number in later:
-            return True
-        if later and isinstance(micro, MoveName) and name == (micro.directory, micro.name):
-            return not _arrived(ordering, index, name)
-    return False
+    return not _arrived(ordering, index, (micro.directory, micro.name))
 
 
 def _arrived(ordering: Ordering, index: int, name: tuple[int, str]) -> bool:
