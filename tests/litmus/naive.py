@@ -96,11 +96,14 @@ class NaiveDisk:
         if not (self.model.torn_units and isinstance(piece, Data)):
             return []
         for later in survived:
-            other = self.unsynced[later]
-            if later > index and isinstance(other, Data) and other.inode == piece.inode:
-                if unit_of(self.model, other) == unit_of(self.model, piece):
-                    return []
+            if later > index and self._same_unit(piece, self.unsynced[later]):
+                return []
         return [replace(piece, data=piece.data[:kept]) for kept in range(1, len(piece.data))]
+
+    def _same_unit(self, data: Data, other: Piece) -> bool:
+        if not isinstance(other, Data) or other.inode != data.inode:
+            return False
+        return unit_of(self.model, other) == unit_of(self.model, data)
 
     def _shows_stale(self, index: int, piece: Data, survived: frozenset[int]) -> bool:
         """Return whether the place of a lost write may show earlier bytes of the disk."""

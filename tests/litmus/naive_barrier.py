@@ -54,15 +54,18 @@ class Barrier:
         """Return whether a name appears in the directory of the barrier or disappears from it."""
         if piece.change is Change.DURABLE_NAME:
             return False
-        if piece.change is Change.OLD_NAME and self.model.synced_names is SyncedNames.NEVER:
-            if any(
-                isinstance(other, Name) and other.call == piece.call and other.gives is not None
-                for other in self.pieces
-            ):
-                return False
+        if piece.change is Change.OLD_NAME and self._waits_for_new_name(piece):
+            return False
         if self.model.coverage is Coverage.NEEDS and piece.gives is not None:
             return piece.gives[0] == self.sync.inode
         return self.sync.inode in piece.directories
+
+    def _waits_for_new_name(self, old_name: Name) -> bool:
+        """Return whether a rename does not belong to its old directory yet."""
+        return self.model.synced_names is SyncedNames.NEVER and any(
+            isinstance(piece, Name) and piece.call == old_name.call and piece.gives is not None
+            for piece in self.pieces
+        )
 
     def _own_name(self, piece: Name) -> bool:
         """Return whether a name of the inode is durable by a barrier on the inode."""
@@ -98,9 +101,9 @@ class Barrier:
     def _comes_along(self, first: int, then: int) -> bool:
         if needs(self.model, self.pieces, first, then):
             return True
-        if self.model.coverage is not Coverage.NEEDS:
-            if ordered(self.model, self.pieces, first, then):
-                return True
+        in_order = self.model.coverage is not Coverage.NEEDS
+        if in_order and ordered(self.model, self.pieces, first, then):
+            return True
         a, b = self.pieces[first], self.pieces[then]
         if not (isinstance(a, Name) and isinstance(b, Name)):
             return False
@@ -210,7 +213,8 @@ class Barrier:
         kept = {(entry, file) for entry, file in before if inode and entry[0] != inode}
         for index in self.covered:
             piece = self.pieces[index]
-            if isinstance(piece, Name) and piece.gives is not None:
-                if piece.inode == inode and piece.gives[0] != inode:
-                    kept.add((piece.gives, inode))
+            if not isinstance(piece, Name) or piece.gives is None:
+                continue
+            if piece.inode == inode and piece.gives[0] != inode:
+                kept.add((piece.gives, inode))
         return kept

@@ -48,17 +48,8 @@ def pieces_of(
 ) -> list[Piece]:
     """Cut an operation that changes something; ``unsynced`` are the pieces before it."""
     match operation:
-        case Create(inode=inode, mode=mode, directory=directory, name=name):
-            creation = Creation(call, inode, mode)
-            if not name:
-                return [creation]
-            is_directory = stat.S_ISDIR(mode)
-            return [
-                creation,
-                Name(
-                    call, inode, Change.CREATE, gives=(directory, name), is_directory=is_directory
-                ),
-            ]
+        case Create():
+            return _create(operation, call)
         case Link(inode=inode, directory=directory, name=name):
             return [Name(call, inode, Change.LINK, gives=(directory, name))]
         case Unlink():
@@ -74,6 +65,15 @@ def pieces_of(
         case Resize():
             return _resize(operation, call, model, unsynced)
     raise NotImplementedError(operation)
+
+
+def _create(create: Create, call: int) -> list[Piece]:
+    inode, name = create.inode, (create.directory, create.name)
+    pieces: list[Piece] = [Creation(call, inode, create.mode)]
+    if create.name:
+        is_directory = stat.S_ISDIR(create.mode)
+        pieces.append(Name(call, inode, Change.CREATE, gives=name, is_directory=is_directory))
+    return pieces
 
 
 # -- content -------------------------------------------------------------------------------

@@ -31,18 +31,21 @@ def needs(model: PersistenceModel, pieces: list[Piece], first: int, then: int) -
         return a.inode == b.inode or (isinstance(b, Name) and a.inode in b.directories)
     if isinstance(a, Name):
         return isinstance(b, Name) and _name_needs(pieces, first, a, then, b)
-    if a.inode != b.inode:
-        return False
-    if isinstance(a, Attributes):
-        return isinstance(b, Attributes)
-    if isinstance(b, Data | Zeros):
-        if isinstance(a, Data | Zeros):
+    return a.inode == b.inode and _same_file_needs(model, a, b)
+
+
+def _same_file_needs(model: PersistenceModel, a: Piece, b: Piece) -> bool:
+    match a, b:
+        case Data() | Zeros(), Data() | Zeros():
             return _in_unit_order(model, a, b)
-        return isinstance(a, Size) and isinstance(b, Data) and _in_freed_block(model, a, b)
-    if isinstance(b, Size | Freeing):
-        if isinstance(a, Zeros):
-            return isinstance(b, Size) and b.needs_zeros and a.call == b.call
-        return isinstance(a, Size) and a.is_set
+        case Size(), Data():
+            return _in_freed_block(model, a, b)
+        case Zeros(), Size():
+            return b.needs_zeros and a.call == b.call
+        case Size(), Size() | Freeing():
+            return a.is_set
+        case Attributes(), Attributes():
+            return True
     return False
 
 
@@ -65,9 +68,9 @@ def _in_freed_block(model: PersistenceModel, size: Size, data: Data) -> bool:
 def _name_needs(pieces: list[Piece], first: int, a: Name, then: int, b: Name) -> bool:
     if b.change in (Change.OLD_NAME, Change.DURABLE_NAME) and a.call == b.call:
         return a.gives is not None
-    if a.change is Change.RENAME and b.change is Change.RENAME:
-        if a.is_directory and b.is_directory:
-            return True
+    both_move = a.change is Change.RENAME and b.change is Change.RENAME
+    if both_move and a.is_directory and b.is_directory:
+        return True
     return b.into != 0 and first in names_of_new(pieces, b.into, then)
 
 

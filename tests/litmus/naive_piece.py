@@ -175,9 +175,7 @@ Platter = dict[int, Node]
 
 def copied(platter: Platter) -> Platter:
     """Return an independent copy."""
-    return {
-        number: replace(node, entries=dict(node.entries)) for number, node in platter.items()
-    }
+    return {number: replace(node, entries=dict(node.entries)) for number, node in platter.items()}
 
 
 def apply(piece: Piece, platter: Platter) -> None:
