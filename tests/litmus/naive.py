@@ -24,6 +24,7 @@ from tests.litmus.naive_piece import (
     Data,
     Entry,
     Node,
+    OldTails,
     Piece,
     Platter,
     Size,
@@ -46,19 +47,22 @@ class NaiveDisk:
             self.platter[number] = Node(inode.mode, inode.size, content, dict(inode.entries))
         self.unsynced: list[Piece] = []
         self.file_synced: set[tuple[Entry, int]] = set()
+        self.old_tails: OldTails = {}
 
     def advance(self, operation: Operation, call: int) -> None:
         """Read one operation of the journal."""
         if isinstance(operation, Sync):
             barrier = Barrier(self.model, operation, self.platter, self.unsynced)
             self.file_synced = barrier.file_synced(self.file_synced)
+            self.old_tails = barrier.old_tails(self.old_tails)
             self.unsynced = barrier.carry_out()
         elif isinstance(operation, FailedSync):
             raise NotImplementedError(operation)
         else:
             self.unsynced += pieces_of(
-                operation, call, self.model, self.platter, self.unsynced, self.file_synced
-            )
+                operation, call, self.model, self.platter, self.unsynced, self.file_synced,
+                self.old_tails,
+            )  # fmt: skip
 
     def trees(self) -> set[Tree]:
         """Return every tree that a power cut now may leave."""

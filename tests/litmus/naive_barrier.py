@@ -8,16 +8,20 @@ from sim.disk.cache.operation import Sync
 from sim.disk.crash.persistence import Coverage, PersistenceModel, SyncedNames
 from tests.litmus.naive_order import is_metadata, names_above, needs, ordered
 from tests.litmus.naive_piece import (
+    BLOCK,
     Attributes,
     Change,
     Creation,
     Data,
     Entry,
     Name,
+    OldTails,
     Piece,
     Platter,
     Size,
+    Zeros,
     apply,
+    copied,
     has_name,
 )
 
@@ -32,6 +36,7 @@ class Barrier:
         self.sync = sync
         self.platter = platter
         self.pieces = pieces
+        self._noted_by = -1
         self.covered = {index for index in range(len(pieces)) if self._own(index)}
         self._add_those_that_come_along()
 
@@ -206,6 +211,43 @@ class Barrier:
             and piece.gives is not None and piece.gives == entry
             and not self._passing(later, piece)
         }  # fmt: skip
+
+    def old_tails(self, before: OldTails) -> OldTails:
+        """Return the bytes that truncations have left behind the end of files by now.
+
+        To be called before the pieces are carried out.
+        """
+        if self.model.coverage is not Coverage.NEEDS or not self.sync.inode:
+            return before if self.sync.inode else {}
+        tails, platter = dict(before), copied(self.platter)
+        for index in sorted(self.covered):
+            piece = self.pieces[index]
+            set_size = isinstance(piece, Size) and piece.is_set
+            if isinstance(piece, Data | Zeros) or set_size:
+                noted = {key: tails[key] for key in tails if key[0] == piece.inode}
+                for key in noted:
+                    del tails[key]
+                tails |= self._left_tail(piece, noted, platter)
+            apply(piece, platter)
+        return tails
+
+    def _left_tail(self, piece: Piece, noted: OldTails, platter: Platter) -> OldTails:
+        """Return the old tail after a write (none), or after a part of a truncation."""
+        if isinstance(piece, Data) or piece.inode not in platter:
+            return {}
+        size = min(
+            part.offset if isinstance(part, Zeros) else part.size
+            for part in self.pieces
+            if part.call == piece.call and isinstance(part, Zeros | Size)
+        )
+        if noted and (piece.inode, size) in noted and self._noted_by == piece.call:
+            return noted
+        self._noted_by = piece.call
+        node = platter[piece.inode]
+        if size >= node.size:
+            return {}
+        block_end = (size + BLOCK - 1) // BLOCK * BLOCK
+        return {(piece.inode, size): node.content[size:block_end].rstrip(b"\0")}
 
     def file_synced(self, before: set[tuple[Entry, int]]) -> set[tuple[Entry, int]]:
         """Return the names that only barriers on their files have covered by now."""

@@ -26,6 +26,7 @@ from tests.litmus.naive_piece import (
     Entry,
     Freeing,
     Name,
+    OldTails,
     Piece,
     Platter,
     Size,
@@ -45,6 +46,7 @@ def pieces_of(
     platter: Platter,
     unsynced: list[Piece],
     file_synced: FileSynced,
+    old_tails: OldTails,
 ) -> list[Piece]:
     """Cut an operation that changes something; ``unsynced`` are the pieces before it."""
     match operation:
@@ -63,7 +65,7 @@ def pieces_of(
         case Allocate(inode=inode, end=end):
             return [Size(call, inode, end, Sized.ALLOCATE)]
         case Resize():
-            return _resize(operation, call, model, unsynced)
+            return _resize(operation, call, model, unsynced, old_tails)
     raise NotImplementedError(operation)
 
 
@@ -121,13 +123,22 @@ def _allocated(inode: int, block: int, unsynced: list[Piece]) -> bool:
 
 
 def _resize(
-    resize: Resize, call: int, model: PersistenceModel, unsynced: list[Piece]
+    resize: Resize,
+    call: int,
+    model: PersistenceModel,
+    unsynced: list[Piece],
+    old_tails: OldTails,
 ) -> list[Piece]:
     inode, size, before = resize.inode, resize.size, resize.size_before
     if size == before:
         return [Size(call, inode, size, Sized.ALLOCATE)]
     if size > before:
-        return [Size(call, inode, size, Sized.TRUNCATE)]
+        tail = old_tails.get((inode, before), b"")[: size - before]
+        over = _parts(before, before + len(tail), model.unit_bytes or BLOCK)
+        return [
+            Size(call, inode, size, Sized.TRUNCATE, tail_at=before, old_tail=tail),
+            *(Zeros(call, inode, start, stop - start) for start, stop in over),
+        ]
     freed = (size + BLOCK - 1) // BLOCK * BLOCK
     zeros: list[Piece] = [
         Zeros(call, inode, start, stop - start)

@@ -11,6 +11,9 @@ from enum import Enum, auto
 
 BLOCK, SECTOR = 4096, 512
 
+OldTails = dict[tuple[int, int], bytes]
+"""Bytes behind the end of a file, by inode and size."""
+
 Entry = tuple[int, str]
 """A name: the number of its directory, and the name in it."""
 
@@ -67,7 +70,8 @@ class Size:
 
     ``freed_from`` is the first byte of the blocks that a truncation freed, -1 if it made the
     file longer; ``drops_from`` the first byte that this piece drops, -1 if it drops none.
-    ``needs_zeros``: the zeros of the same call must have survived.
+    ``needs_zeros``: the zeros of the same call must have survived. ``old_tail`` are bytes that
+    it brings back from ``tail_at`` on.
     """
 
     call: int
@@ -77,6 +81,8 @@ class Size:
     freed_from: int = -1
     drops_from: int = -1
     needs_zeros: bool = False
+    tail_at: int = 0
+    old_tail: bytes = b""
 
     @property
     def is_set(self) -> bool:
@@ -197,6 +203,8 @@ def apply(piece: Piece, platter: Platter) -> None:
             node.size = piece.size if piece.is_set else max(node.size, piece.size)
             if piece.drops_from >= 0:
                 node.content = node.content[: piece.drops_from]
+            if piece.old_tail:
+                node.put(piece.tail_at, piece.old_tail)
         case Freeing():
             node.content = node.content[: piece.drops_from]
         case Attributes():

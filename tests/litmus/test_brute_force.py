@@ -44,6 +44,10 @@ def _trees(unsynced: Unsynced) -> set[Tree]:
 @example(
     program=[("write", "f", "C3", 0), ("truncate", "f", 1), ("fsync", "d"), ("truncate", "f", 9)]
 )
+# A truncation that extends the file brings back what a durable one cut off.
+@example(program=[("truncate", "f", 1), ("fsync", "f"), ("truncate", "f", 512)])
+@example(program=[("truncate", "f", 1), ("append", "f", "B1"), ("truncate", "f", 1),
+                  ("fsync", "f"), ("truncate", "f", 2)])  # fmt: skip
 # A name that a durable rename removed does not come back: of a file, of a directory.
 @example(program=[("mkdir", "e"), ("write", "e/g", "A1", 0), ("rename", "e/g", "f"), ("fsync", "")])
 @example(program=[("mkdir", "h"), ("rename", "h", "e"), ("rename", "f", "e/g"), ("fsync", "e")])
