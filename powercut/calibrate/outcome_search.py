@@ -110,13 +110,13 @@ class OutcomeSearch:
         for place, index in enumerate(open_pieces):
             if (kept | lost) >> index & 1:
                 continue
-            rest = open_pieces[place + 1 :]
+            others = open_pieces[place + 1 :]
             closure = self._order[index] | 1 << index
             if not closure & lost:
-                yield from self._closed_sets(rest, _Decided(kept | closure, lost))
+                yield from self._closed_sets(others, _Decided(kept | closure, lost))
             followers = self._followers[index] | 1 << index
             if not followers & kept:
-                yield from self._closed_sets(rest, _Decided(kept, lost | followers))
+                yield from self._closed_sets(others, _Decided(kept, lost | followers))
             return
         yield decided
 

@@ -84,11 +84,11 @@ def _problems() -> Iterator[str]:
 
 
 def _models() -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("model", no_wrap=True)
     for heading in (
-        "model", "atomic\nunit", "data before\nits size", "stale\nbytes", "metadata\nin order",
-        "rename\nwaits for", "rename\nin parts", "truncation", "names are\nsynced by",
-        "barriers\ncover",
+        "atomic\nunit", "size waits\nfor data", "stale\nbytes", "in\norder", "rename\nwaits for",
+        "rename\nparts", "trunca-\ntion", "names\nsynced", "barriers\ncover",
     ):  # fmt: skip
         table.add_column(heading)
     for model in MODELS.values():
@@ -109,8 +109,8 @@ def _models() -> Table:
 
 def _unit(model: PersistenceModel) -> str:
     if model.torn_units:
-        return "one byte"
-    return f"{model.unit_bytes} bytes" if model.unit_bytes else "a call"
+        return "1"
+    return f"{model.unit_bytes}" if model.unit_bytes else "call"
 
 
 def _yes(answer: bool) -> str:

@@ -130,8 +130,7 @@ def _publish_into_another_directory(steps: Steps) -> None:
 
 
 def _move_between_directories(steps: Steps) -> None:
-    """Between the two barriers, the file may have both names (docs/disk.md, class B2)."""
-    steps.ack.attempt({"/e/f": OLD})
+    steps.ack.attempt({"/e/f": OLD})  # for a time, the file may have both names (class B2)
     steps.ack.attempt({"/d/f": None, "/e/f": OLD})
     steps.process.rename("/d/f", "/e/f")
     steps.fsync_directory("/e")
@@ -251,8 +250,7 @@ def _data_before_pointer(steps: Steps) -> None:
     steps.fsync_directory("/")
     steps.write("/t", b"v2")
     steps.process.replace("/t", "/f")
-    descriptor = steps.process.open("/", os.O_RDONLY | os.O_DIRECTORY)
-    steps.fsync(descriptor, "/ again")
+    steps.fsync_directory("/", "/ again")
     steps.ack({"/f": b"v2", "/v2": NEW})
 
 
@@ -303,8 +301,7 @@ def _undo(steps: Steps) -> None:
     for path in ("/f", "/d/f"):
         steps.write(path, b"new", os.O_WRONLY)
     steps.process.unlink("/undo")
-    descriptor = steps.process.open("/", os.O_RDONLY | os.O_DIRECTORY)
-    steps.fsync(descriptor, "/ again")
+    steps.fsync_directory("/", "/ again")
     steps.ack({"/f": b"new", "/d/f": b"new"})
 
 

@@ -195,12 +195,12 @@ class Barrier:
             return [] if piece.inode in self._kept_later(index, piece.takes) else [piece]
         if not self._kept_later(index, piece.gives) - {piece.inode}:
             return [piece]
-        rest: list[Piece] = []
+        remainder: list[Piece] = []
         if piece.replaced:
-            rest.append(Name(piece.call, piece.replaced, Change.LOSS, takes=piece.gives))
+            remainder.append(Name(piece.call, piece.replaced, Change.LOSS, takes=piece.gives))
         if piece.takes is not None:
-            rest.append(replace(piece, change=Change.OLD_NAME, gives=None, replaced=0))
-        return rest
+            remainder.append(replace(piece, change=Change.OLD_NAME, gives=None, replaced=0))
+        return remainder
 
     def _kept_later(self, index: int, entry: Entry | None) -> set[int]:
         """Return the files to which later durable changes gave a name that they kept."""

@@ -163,7 +163,7 @@ Piece = Creation | Data | Zeros | Size | Freeing | Attributes | Name
 class Node:
     """One inode on the platter.
 
-    ``content`` may be longer than ``size``; nobody sees the rest until the file grows.
+    ``content`` may be longer than ``size``; the rest is not visible until the file grows.
     """
 
     mode: int

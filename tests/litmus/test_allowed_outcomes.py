@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sim.disk.crash.persistence import MODELS
-from tests.litmus.allowed import LITMUS, Litmus
+from tests.litmus.allowed import LITMUS
 from tests.litmus.body import outcomes
+from tests.litmus.litmus import Litmus
 
 CASES = [(litmus, model) for litmus in LITMUS for model in litmus.models]
 

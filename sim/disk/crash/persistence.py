@@ -60,7 +60,7 @@ class Truncation(Enum):
 class RenameWaits(Enum):
     """The changes of the file for which a rename over another name waits."""
 
-    DATA = "data and size"
+    DATA = "data"
     SIZE = "size"
     NOTHING = "nothing"
 
@@ -89,7 +89,7 @@ class Coverage(Enum):
 class SyncedNames(Enum):
     """The barriers on a file that make its names durable."""
 
-    FSYNC_AND_FDATASYNC = "fsync, fdatasync"
+    FSYNC_AND_FDATASYNC = "both"
     FSYNC = "fsync"
     """``fdatasync`` only makes the name durable that the file was created with, and only
     together with its creation."""

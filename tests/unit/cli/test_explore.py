@@ -82,10 +82,11 @@ def test_verdict_names_the_models_and_shows_the_first_failure() -> None:
     assert re.search(
         r"^ xfs +unsafe +24 +6 +exhaustive +TornRecord at 3 after", result.stdout, re.MULTILINE
     )
-    assert "FAILED  TornRecord  on ext4-ordered" in result.stdout
+    assert "FAILED  TornRecord  on ext4" in result.stdout
     assert "crash 1, in the workload: operation 3 after power-cut lost=3" in result.stdout
     assert result.stdout.splitlines()[-2] == (
-        "safe on scc and ext4-journal; unsafe on ext4-ordered, ext4-writeback, xfs, btrfs and posix"
+        "safe on scc and ext4-journal; "
+        "unsafe on ext4, ext4-ordered, ext4-writeback, xfs, btrfs and posix"
     )
 
 

@@ -66,7 +66,7 @@ def test_unknown_target_names_the_known_ones() -> None:
 def test_unknown_model_names_the_known_ones(command: str) -> None:
     assert refused(command, "--model", "ntfs") == (
         "unknown persistence model 'ntfs'; known are "
-        "scc, ext4-journal, ext4-ordered, ext4-writeback, xfs, btrfs, posix"
+        "scc, ext4-journal, ext4, ext4-ordered, ext4-writeback, xfs, btrfs, posix"
     )
 
 

@@ -14,7 +14,7 @@ from faults.crash_counter import CrashCounter
 from faults.crash_point import Phase
 from faults.fault_plan import FaultPlan
 from sim.disk.cache.operation import SyncFailure
-from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.survivor_set import SurvivorSet, closed
 from sim.errors import SimulatedCrash
 from tests.unit.faults.faulty_disk import FaultyDisk, faulty_disk
 
@@ -45,8 +45,10 @@ def _failed(policy: SyncFailure) -> tuple[FaultyDisk, int]:
 
 def _after_any_power_cut(faulty: FaultyDisk) -> set[bytes]:
     """Return every content of ``/f`` that a power cut may leave."""
-    count = len(faulty.disk.unsynced().micros)
-    images = [faulty.disk.power_cut(SurvivorSet.of_mask(mask, count)) for mask in range(1 << count)]
+    ordering = faulty.disk.unsynced().ordering
+    count = len(ordering.micros)
+    legal = (mask for mask in range(1 << count) if closed(ordering, mask) == mask)
+    images = [faulty.disk.power_cut(SurvivorSet.of_mask(mask, count)) for mask in legal]
     return {image.files()["/f"] for image in images}
 
 

@@ -1,0 +1,280 @@
+"""The allowed outcomes of bodies that show the classes of docs/disk.md, and their neighbours.
+
+The outcomes follow from the rules of that page; each was derived by hand.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.litmus import bodies
+from tests.litmus import class_bodies as classes
+from tests.litmus.litmus import Litmus
+
+CLASSES: Final = (
+    Litmus("replace, fsync directory (B1)", bodies.f_a2, classes.replace_fsync_directory, {
+        "scc ext4-journal": "f=B2 t=-",
+        "ext4": "f=02 t=- | f=B2 t=-",
+        "ext4-ordered btrfs": "f=02 t=- | f=B2 t=- | f=empty t=-",
+        "ext4-writeback": "f=02 t=- | f=B2 t=- | f=S2 t=- | f=empty t=-",
+        "xfs": "f=B2 t=- | f=empty t=-",
+        "posix": "f=02 t=- | f=B1,01 t=- | f=B2 t=- | f=S2 t=- | f=empty t=-",
+    }),
+    Litmus("deliver between directories (B2)", classes.spool, classes.deliver, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": (
+            "new/m=- tmp/m=A1 | new/m=A1 tmp/m=-"
+        ),
+        "btrfs posix": "new/m=- tmp/m=A1 | new/m=A1 tmp/m=- | new/m=A1 tmp/m=A1",
+    }),
+    Litmus("deliver, fsync the new directory (B2)", classes.spool, classes.deliver_fsync_new, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "new/m=A1 tmp/m=-",
+        "btrfs posix": "new/m=A1 tmp/m=- | new/m=A1 tmp/m=A1",
+    }),
+    Litmus("deliver, fsync the old directory (B2)", classes.spool, classes.deliver_fsync_old, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "new/m=A1 tmp/m=-",
+        "posix": "new/m=- tmp/m=A1 | new/m=A1 tmp/m=- | new/m=A1 tmp/m=A1",
+    }),
+    Litmus("deliver, fsync the file (B2)", classes.spool, classes.deliver_fsync_file, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "new/m=A1 tmp/m=-",
+        "posix": "new/m=- tmp/m=A1 | new/m=A1 tmp/m=- | new/m=A1 tmp/m=A1",
+    }),
+    Litmus("move a directory", classes.spool, classes.move_directory, {
+        "all": "tmp=- tmp/m=- | tmp=empty tmp/m=A1",
+    }),
+    Litmus(
+        "rotate a log, replace a checkpoint (B3)", classes.log_and_checkpoint,
+        classes.rotate_and_checkpoint, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "cp=B2 log=- old=A1 t=-",
+        "btrfs": "cp=B2 log=- old=A1 t=- | cp=B2 log=A1 old=- t=-",
+        "posix": (
+            "cp=A2 log=- old=A1 t=- | cp=A2 log=- old=A1 t=B2 | cp=A2 log=A1 old=- t=- | "
+            "cp=A2 log=A1 old=- t=B2 | cp=B2 log=- old=A1 t=- | cp=B2 log=A1 old=- t=-"
+        ),
+    }),
+    Litmus("rename, then replace by another file (B4)", classes.g_a1, classes.rename_and_replace, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=B1 g=- h=-",
+        "btrfs": "f=B1 g=- h=- | f=B1 g=A1 h=-",
+        "posix": (
+            "f=- g=- h=- | f=- g=- h=B1 | f=- g=A1 h=- | f=- g=A1 h=B1 | f=A1 g=- h=- | "
+            "f=A1 g=- h=B1 | f=B1 g=- h=- | f=B1 g=A1 h=-"
+        ),
+    }),
+    Litmus("replace, move on, fsync (B4)", classes.f_and_t, classes.replace_and_move_on, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=- h=B1 t=-",
+        "btrfs": "f=- h=B1 t=- | f=A1 h=B1 t=-",
+        "posix": "f=- h=B1 t=- | f=A1 h=- t=B1 | f=A1 h=B1 t=- | f=A1 h=B1 t=B1 | f=B1 h=- t=-",
+    }),
+    Litmus("unlink, create anew, fsync", bodies.f_a1, classes.unlink_create_same_name, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "f=B1",
+        "posix": "f=- | f=A1 | f=B1",
+    }),
+    Litmus(
+        "rename, rewrite, fsync directory (B5)", bodies.f_a2,
+        classes.rename_rewrite_fsync_directory, {
+        "scc": "f=- g=B1 | f=- g=empty",
+        "ext4-journal xfs": "f=- g=A2 | f=- g=B1 | f=- g=empty",
+        "ext4 ext4-ordered": "f=- g=01 | f=- g=A2 | f=- g=B1 | f=- g=empty",
+        "ext4-writeback": "f=- g=01 | f=- g=A2 | f=- g=B1 | f=- g=S1 | f=- g=empty",
+        "btrfs": "f=- g=01 | f=- g=A1 | f=- g=A2 | f=- g=B1 | f=- g=B1,A1 | f=- g=empty",
+        "posix": (
+            "f=- g=01 | f=- g=A1 | f=- g=A2 | f=- g=B1 | f=- g=B1,A1 | f=- g=S1 | f=- g=empty"
+        ),
+    }),
+    Litmus("append, then extend (B6)", bodies.f_a2, classes.append_and_extend, {
+        "scc ext4-journal": "f=A2 | f=A2,B1 | f=A2,B1,01",
+        "ext4 ext4-ordered ext4-writeback btrfs": (
+            "f=A2 | f=A2,01 | f=A2,02 | f=A2,B1 | f=A2,B1,01"
+        ),
+        "xfs": "f=A2 | f=A2,02 | f=A2,B1 | f=A2,B1,01",
+        "posix": "f=A2 | f=A2,01 | f=A2,02 | f=A2,B1 | f=A2,B1,01 | f=A2,S1 | f=A2,S1,01",
+    }),
+    Litmus("append, then set the same size (B6)", bodies.f_a2, classes.append_and_set_its_size, {
+        "scc ext4-journal xfs": "f=A2 | f=A2,B1",
+        "ext4 ext4-ordered ext4-writeback btrfs": "f=A2 | f=A2,01 | f=A2,B1",
+        "posix": "f=A2 | f=A2,01 | f=A2,B1 | f=A2,S1",
+    }),
+    Litmus("rename, fsync an unchanged file (J1)", bodies.f_o, classes.rename_fsync_unchanged, {
+        "scc": "f=- g=A1 o=A1",
+        "ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs posix": (
+            "f=- g=A1 o=A1 | f=A1 g=- o=A1"
+        ),
+    }),
+    Litmus("rename, chmod another, fsync it", bodies.f_o, classes.rename_chmod_fsync, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=- g=A1 o=A1",
+        "btrfs posix": "f=- g=A1 o=A1 | f=A1 g=- o=A1",
+    }),
+    Litmus("rename, fdatasync (J2)", bodies.f_a1, classes.rename_fdatasync, {
+        "scc xfs btrfs": "f=- g=A1",
+        "ext4-journal ext4 ext4-ordered ext4-writeback posix": "f=- g=A1 | f=A1 g=-",
+    }),
+    Litmus("rename, fsync", bodies.f_a1, classes.rename_fsync, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "f=- g=A1",
+        "posix": "f=- g=A1 | f=A1 g=-",
+    }),
+    Litmus("create, rename, fdatasync (J2)", bodies.nothing, classes.create_rename_fdatasync, {
+        "scc xfs btrfs": "f=- g=B1",
+        "ext4-journal ext4 ext4-ordered ext4-writeback": "f=- g=B1 | f=B1 g=-",
+        "posix": "f=- g=- | f=- g=B1 | f=B1 g=-",
+    }),
+    Litmus("create, fdatasync", bodies.nothing, classes.create_fdatasync, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs btrfs": "f=B1",
+        "posix": "f=- | f=B1",
+    }),
+    Litmus("truncate inside a block (T1)", bodies.f_a2, classes.truncate_in_a_block, {
+        "scc ext4-journal btrfs": "f=A1 | f=A2",
+        "ext4 ext4-ordered ext4-writeback xfs posix": "f=A1 | f=A1,01 | f=A2",
+    }),
+    Litmus(
+        "truncate inside a block, two sectors (T1)", bodies.f_a514,
+        classes.truncate_two_sectors, {
+        "scc ext4-journal btrfs": "f=A511 | f=A514",
+        "ext4 ext4-ordered ext4-writeback xfs posix": (
+            "f=A511 | f=A511,01,A2 | f=A511,03 | f=A512,02 | f=A514"
+        ),
+    }),
+    Litmus("cut off a block, overwrite (T2)", bodies.f_a4098, classes.cut_and_overwrite, {
+        "scc ext4-journal": "f=A4096 | f=A4098 | f=B1,A4095",
+        "ext4 ext4-ordered ext4-writeback xfs btrfs posix": (
+            "f=A4096 | f=A4098 | f=B1,A4095 | f=B1,A4097"
+        ),
+    }),
+    Litmus("cut off a tail, append (T5)", bodies.f_a2, classes.cut_and_append, {
+        "scc ext4-journal": "f=A1 | f=A1,B2 | f=A2",
+        "ext4 ext4-ordered": "f=A1 | f=A1,01 | f=A1,02 | f=A1,B1 | f=A1,B2 | f=A2",
+        "ext4-writeback": "f=A1 | f=A1,01 | f=A1,02 | f=A1,B1 | f=A1,B2 | f=A2 | f=A2,01",
+        "xfs": "f=A1 | f=A1,01 | f=A1,B1 | f=A1,B2 | f=A2",
+        "btrfs": "f=A1 | f=A1,02 | f=A1,B1 | f=A1,B2 | f=A2 | f=A2,01",
+        "posix": (
+            "f=A1 | f=A1,01 | f=A1,02 | f=A1,B1 | f=A1,B1,01 | f=A1,B2 | f=A1,S2 | f=A2 | f=A2,01"
+        ),
+    }),
+    Litmus("cut off a block, append", bodies.f_a4098, classes.cut_block_and_append, {
+        "scc ext4-journal xfs": "f=A4096 | f=A4096,B2 | f=A4098",
+        "ext4 ext4-ordered btrfs": "f=A4096 | f=A4096,02 | f=A4096,B2 | f=A4098",
+        "ext4-writeback": "f=A4096 | f=A4096,02 | f=A4096,B2 | f=A4096,S2 | f=A4098",
+        "posix": (
+            "f=A4096 | f=A4096,02 | f=A4096,B1,01 | f=A4096,B1,A1 | f=A4096,B2 | f=A4096,S2 | "
+            "f=A4098"
+        ),
+    }),
+    Litmus("cut off a tail, extend (T5)", bodies.f_a2, classes.cut_and_extend, {
+        "scc ext4-journal": "f=A1 | f=A1,02 | f=A2",
+        "ext4 ext4-ordered xfs": "f=A1 | f=A1,01 | f=A1,02 | f=A2",
+        "ext4-writeback posix": "f=A1 | f=A1,01 | f=A1,02 | f=A2 | f=A2,01",
+        "btrfs": "f=A1 | f=A1,02 | f=A2 | f=A2,01",
+    }),
+    Litmus("rename, allocate, overwrite another (T3)", bodies.f_o, classes.rename_allocate_write, {
+        "scc ext4-journal": "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=B2 o=- p=A1",
+        "ext4 ext4-ordered ext4-writeback": (
+            "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=A1,01 o=- p=A1 | f=B1 o=- p=A1 | f=B1 o=A1 p=- | "
+            "f=B2 o=- p=A1"
+        ),
+        "xfs": "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=B1 o=- p=A1 | f=B1 o=A1 p=- | f=B2 o=- p=A1",
+        "btrfs": (
+            "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=A1,01 o=- p=A1 | f=A1,01 o=A1 p=- | "
+            "f=B1 o=- p=A1 | f=B1 o=A1 p=- | f=B2 o=- p=A1 | f=B2 o=A1 p=-"
+        ),
+        "posix": (
+            "f=A1 o=- p=A1 | f=A1 o=A1 p=- | f=A1,01 o=- p=A1 | f=A1,01 o=A1 p=- | "
+            "f=B1 o=- p=A1 | f=B1 o=A1 p=- | f=B1,01 o=- p=A1 | f=B1,01 o=A1 p=- | "
+            "f=B2 o=- p=A1 | f=B2 o=A1 p=-"
+        ),
+    }),
+    Litmus("allocate", bodies.f_a2, classes.allocate, {
+        "all": "f=A2 | f=A2,02",
+    }),
+    Litmus("sparse append, allocate (T4)", bodies.nothing, classes.sparse_and_allocate, {
+        "scc ext4-journal": "f=- | f=05,B1 | f=empty",
+        "ext4 ext4-ordered btrfs": "f=- | f=03 | f=05,B1 | f=06 | f=empty",
+        "ext4-writeback posix": "f=- | f=03 | f=05,B1 | f=05,S1 | f=06 | f=empty",
+        "xfs": "f=- | f=03 | f=05,B1 | f=empty",
+    }),
+    Litmus(
+        "replace one of two names (B8)", classes.two_names_and_t,
+        classes.replace_one_of_two_names, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=A1 g=A1 t=B1 | f=B1 g=A1 t=-",
+        "btrfs posix": "f=- g=A1 t=B1 | f=A1 g=A1 t=B1 | f=B1 g=A1 t=-",
+    }),
+    Litmus("replace by two blocks", bodies.f_a2, classes.replace_by_two_blocks, {
+        "scc": "f=04095,B2 t=- | f=A2 t=- | f=A2 t=04095,B2 | f=A2 t=empty",
+        "ext4-journal": (
+            "f=04095,B2 t=- | f=A2 t=- | f=A2 t=04095,B1 | f=A2 t=04095,B2 | f=A2 t=empty"
+        ),
+        "ext4": (
+            "f=04095,B1,01 t=- | f=04095,B2 t=- | f=04096,B1 t=- | f=04097 t=- | f=A2 t=- | "
+            "f=A2 t=04095,B1 | f=A2 t=04095,B1,01 | f=A2 t=04095,B2 | f=A2 t=04096 | "
+            "f=A2 t=04096,B1 | f=A2 t=04097 | f=A2 t=empty"
+        ),
+        "ext4-ordered btrfs": (
+            "f=04095,B1 t=- | f=04095,B1,01 t=- | f=04095,B2 t=- | f=04096 t=- | "
+            "f=04096,B1 t=- | f=04097 t=- | f=A2 t=- | f=A2 t=04095,B1 | f=A2 t=04095,B1,01 | "
+            "f=A2 t=04095,B2 | f=A2 t=04096 | f=A2 t=04096,B1 | f=A2 t=04097 | f=A2 t=empty | "
+            "f=empty t=-"
+        ),
+        "ext4-writeback": (
+            "f=04095,B1 t=- | f=04095,B1,01 t=- | f=04095,B1,S1 t=- | f=04095,B2 t=- | "
+            "f=04095,S1 t=- | f=04095,S1,01 t=- | f=04095,S1,B1 t=- | f=04095,S2 t=- | "
+            "f=04096 t=- | f=04096,B1 t=- | f=04096,S1 t=- | f=04097 t=- | f=A2 t=- | "
+            "f=A2 t=04095,B1 | f=A2 t=04095,B1,01 | f=A2 t=04095,B1,S1 | f=A2 t=04095,B2 | "
+            "f=A2 t=04095,S1 | f=A2 t=04095,S1,01 | f=A2 t=04095,S1,B1 | f=A2 t=04095,S2 | "
+            "f=A2 t=04096 | f=A2 t=04096,B1 | f=A2 t=04096,S1 | f=A2 t=04097 | f=A2 t=empty | "
+            "f=empty t=-"
+        ),
+        "xfs": (
+            "f=04095,B1 t=- | f=04095,B2 t=- | f=04096,B1 t=- | f=A2 t=- | f=A2 t=04095,B1 | "
+            "f=A2 t=04095,B2 | f=A2 t=04096,B1 | f=A2 t=empty | f=empty t=-"
+        ),
+    }),
+    Litmus(
+        "move a directory, fsync the old parent", classes.spool,
+        classes.move_directory_fsync_old, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "tmp=- tmp/m=-",
+        "btrfs posix": "tmp=- tmp/m=- | tmp=empty tmp/m=A1",
+    }),
+    Litmus(
+        "move a directory, fsync the new parent", classes.spool,
+        classes.move_directory_fsync_new, {
+        "all": "tmp=- tmp/m=-",
+    }),
+    Litmus(
+        "replace a name that only its file synced (B9)", bodies.nothing,
+        classes.replace_logged_name, {
+        "scc ext4-journal": "f=A1 t=- | f=A1 t=B1 | f=A1 t=empty | f=B1 t=-",
+        "ext4": "f=01 t=- | f=A1 t=- | f=A1 t=01 | f=A1 t=B1 | f=A1 t=empty | f=B1 t=-",
+        "ext4-ordered": (
+            "f=01 t=- | f=A1 t=- | f=A1 t=01 | f=A1 t=B1 | f=A1 t=empty | f=B1 t=- | f=empty t=-"
+        ),
+        "ext4-writeback": (
+            "f=01 t=- | f=A1 t=- | f=A1 t=01 | f=A1 t=B1 | f=A1 t=S1 | f=A1 t=empty | f=B1 t=- | "
+            "f=S1 t=- | f=empty t=-"
+        ),
+        "xfs": "f=A1 t=- | f=A1 t=B1 | f=A1 t=empty | f=B1 t=- | f=empty t=-",
+        "btrfs": (
+            "f=- t=- | f=- t=01 | f=- t=B1 | f=- t=empty | f=01 t=- | f=A1 t=- | f=A1 t=01 | "
+            "f=A1 t=B1 | f=A1 t=empty | f=B1 t=- | f=empty t=-"
+        ),
+        "posix": (
+            "f=- t=- | f=- t=01 | f=- t=B1 | f=- t=S1 | f=- t=empty | f=01 t=- | f=A1 t=- | "
+            "f=A1 t=01 | f=A1 t=B1 | f=A1 t=S1 | f=A1 t=empty | f=B1 t=- | f=S1 t=- | f=empty t=-"
+        ),
+    }),
+    Litmus(
+        "replace a name that its directory synced", bodies.nothing,
+        classes.replace_logged_name_synced, {
+        "scc ext4-journal": "f=A1 t=- | f=A1 t=B1 | f=A1 t=empty | f=B1 t=-",
+        "ext4": "f=01 t=- | f=A1 t=- | f=A1 t=01 | f=A1 t=B1 | f=A1 t=empty | f=B1 t=-",
+        "ext4-ordered btrfs": (
+            "f=01 t=- | f=A1 t=- | f=A1 t=01 | f=A1 t=B1 | f=A1 t=empty | f=B1 t=- | f=empty t=-"
+        ),
+        "ext4-writeback posix": (
+            "f=01 t=- | f=A1 t=- | f=A1 t=01 | f=A1 t=B1 | f=A1 t=S1 | f=A1 t=empty | f=B1 t=- | "
+            "f=S1 t=- | f=empty t=-"
+        ),
+        "xfs": "f=A1 t=- | f=A1 t=B1 | f=A1 t=empty | f=B1 t=- | f=empty t=-",
+    }),
+    Litmus("replace, fsync, move on, fsync (B10)", classes.f_and_t, classes.successor_moves_on, {
+        "scc ext4-journal ext4 ext4-ordered ext4-writeback xfs": "f=- h=B1 t=-",
+        "btrfs": "f=- h=B1 t=- | f=A1 h=B1 t=-",
+        "posix": "f=- h=B1 t=- | f=A1 h=- t=B1 | f=A1 h=B1 t=- | f=A1 h=B1 t=B1 | f=B1 h=- t=-",
+    }),
+)  # fmt: skip

@@ -1,0 +1,219 @@
+"""The bodies and the setups of the litmus tests that show the classes of docs/disk.md."""
+
+from __future__ import annotations
+
+from tests.litmus.bodies import replace
+from tests.litmus.body import Calls
+
+
+def replace_fsync_directory(disk: Calls) -> None:
+    replace(disk)
+    disk.fsync()
+
+
+def spool(disk: Calls) -> None:
+    disk.mkdir("tmp", "new")
+    disk.write("tmp/m", "A1")
+
+
+def deliver_fsync_new(disk: Calls) -> None:
+    disk.rename("tmp/m", "new/m")
+    disk.fsync("new")
+
+
+def deliver_fsync_old(disk: Calls) -> None:
+    disk.rename("tmp/m", "new/m")
+    disk.fsync("tmp")
+
+
+def deliver_fsync_file(disk: Calls) -> None:
+    disk.rename("tmp/m", "new/m")
+    disk.fsync("new/m")
+
+
+def deliver(disk: Calls) -> None:
+    disk.rename("tmp/m", "new/m")
+
+
+def move_directory(disk: Calls) -> None:
+    disk.rename("tmp", "new/tmp")
+
+
+def move_directory_fsync_old(disk: Calls) -> None:
+    disk.rename("tmp", "new/tmp")
+    disk.fsync()
+
+
+def move_directory_fsync_new(disk: Calls) -> None:
+    disk.rename("tmp", "new/tmp")
+    disk.fsync("new")
+
+
+def replace_logged_name(disk: Calls) -> None:
+    disk.write("f", "A1")
+    disk.fsync("f")
+    disk.write("t", "B1")
+    disk.rename("t", "f")
+
+
+def replace_logged_name_synced(disk: Calls) -> None:
+    disk.write("f", "A1")
+    disk.fsync("f")
+    disk.fsync()
+    disk.write("t", "B1")
+    disk.rename("t", "f")
+
+
+def successor_moves_on(disk: Calls) -> None:
+    disk.rename("t", "f")
+    disk.fsync("f")
+    disk.rename("f", "h")
+    disk.fsync("h")
+
+
+def log_and_checkpoint(disk: Calls) -> None:
+    disk.write("log", "A1")
+    disk.write("cp", "A2")
+
+
+def rotate_and_checkpoint(disk: Calls) -> None:
+    disk.rename("log", "old")
+    disk.write("t", "B2")
+    disk.fsync("t")
+    disk.rename("t", "cp")
+    disk.fsync("cp")
+
+
+def g_a1(disk: Calls) -> None:
+    disk.write("g", "A1")
+
+
+def rename_and_replace(disk: Calls) -> None:
+    disk.rename("g", "f")
+    disk.write("h", "B1")
+    disk.rename("h", "f")
+    disk.fsync("f")
+
+
+def rename_rewrite_fsync_directory(disk: Calls) -> None:
+    disk.rename("f", "g")
+    disk.truncate("g", 0)
+    disk.append("g", "B1")
+    disk.fsync()
+
+
+def append_and_extend(disk: Calls) -> None:
+    disk.append("f", "B1")
+    disk.truncate("f", 4)
+
+
+def append_and_set_its_size(disk: Calls) -> None:
+    disk.append("f", "B1")
+    disk.truncate("f", 3)
+
+
+def rename_fsync_unchanged(disk: Calls) -> None:
+    disk.rename("f", "g")
+    disk.fsync("o")
+
+
+def rename_chmod_fsync(disk: Calls) -> None:
+    disk.rename("f", "g")
+    disk.chmod("o", 0o600)
+    disk.fsync("o")
+
+
+def rename_fdatasync(disk: Calls) -> None:
+    disk.rename("f", "g")
+    disk.fdatasync("g")
+
+
+def rename_fsync(disk: Calls) -> None:
+    disk.rename("f", "g")
+    disk.fsync("g")
+
+
+def create_rename_fdatasync(disk: Calls) -> None:
+    disk.write("f", "B1")
+    disk.rename("f", "g")
+    disk.fdatasync("g")
+
+
+def create_fdatasync(disk: Calls) -> None:
+    disk.write("f", "B1")
+    disk.fdatasync("f")
+
+
+def truncate_in_a_block(disk: Calls) -> None:
+    disk.truncate("f", 1)
+
+
+def truncate_two_sectors(disk: Calls) -> None:
+    disk.truncate("f", 511)
+
+
+def cut_and_overwrite(disk: Calls) -> None:
+    disk.truncate("f", 4096)
+    disk.write("f", "B1")
+
+
+def cut_and_append(disk: Calls) -> None:
+    disk.truncate("f", 1)
+    disk.append("f", "B2")
+
+
+def cut_block_and_append(disk: Calls) -> None:
+    disk.truncate("f", 4096)
+    disk.append("f", "B2")
+
+
+def cut_and_extend(disk: Calls) -> None:
+    disk.truncate("f", 1)
+    disk.truncate("f", 3)
+
+
+def rename_allocate_write(disk: Calls) -> None:
+    disk.rename("o", "p")
+    disk.allocate("f", 0, 1)
+    disk.write("f", "B2")
+
+
+def allocate(disk: Calls) -> None:
+    disk.allocate("f", 2, 2)
+
+
+def sparse_and_allocate(disk: Calls) -> None:
+    disk.write("f", "B1", at=5)
+    disk.allocate("f", 2, 1)
+
+
+def two_names_and_t(disk: Calls) -> None:
+    disk.write("f", "A1")
+    disk.link("f", "g")
+    disk.write("t", "B1")
+
+
+def replace_one_of_two_names(disk: Calls) -> None:
+    disk.rename("t", "f")
+
+
+def replace_by_two_blocks(disk: Calls) -> None:
+    disk.write("t", "B2", at=4095)
+    disk.rename("t", "f")
+
+
+def replace_and_move_on(disk: Calls) -> None:
+    disk.rename("t", "f")
+    disk.rename("f", "h")
+    disk.fsync("h")
+
+
+def f_and_t(disk: Calls) -> None:
+    disk.write("f", "A1")
+    disk.write("t", "B1")
+
+
+def unlink_create_same_name(disk: Calls) -> None:
+    disk.unlink("f")
+    disk.write("f", "B1")
+    disk.fsync("f")
