@@ -1,4 +1,4 @@
-"""The command line: ``powercut run``, ``explore``, ``mutants``, ``replay``, ``doctor``.
+"""The command line: ``powercut run``, ``explore``, ``mutants``, ``replay`` and others.
 
 Each command is imported when it is called, so that help is quick and ``replay`` does not
 import Hypothesis. A mistake of the user is one sentence and exit code 2. An exception of
@@ -25,6 +25,7 @@ _ABOUT = {
     "explore": "Crash a small workload at every point, in every way.",
     "mutants": "Plant every registered bug in turn; show which were found.",
     "replay": "Run a reproducer again, byte for byte.",
+    "calibrate": "Record real file systems; judge the persistence models.",
     "doctor": "Show versions, persistence models and missing extras.",
 }
 

@@ -8,6 +8,8 @@ from syrupy.assertion import SnapshotAssertion
 from tests.unit.cli.command_line import powercut
 
 
-@pytest.mark.parametrize("command", ["", "run", "explore", "mutants", "replay", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["", "run", "explore", "mutants", "replay", "calibrate", "doctor"]
+)
 def test_help_reads_as_it_did(command: str, snapshot: SnapshotAssertion) -> None:
     assert powercut(*command.split(), "--help").stdout == snapshot

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from multiprocessing import active_children, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -15,8 +17,11 @@ from powercut.calibrate.file_system import FILE_SYSTEMS, Kind
 from powercut.calibrate.image_device import ImageServerDied, attached_devices, image_devices
 from powercut.calibrate.program import Call
 from powercut.calibrate.recorder import CannotRecord, Recorder, SetupFailed, recorder
+from powercut.calibrate.reduction import reduce_calls
 from powercut.calibrate.requirements import missing_requirements
 from powercut.calibrate.row import Program, Row
+from powercut.calibrate.tally import Tally
+from sim.disk.crash.persistence import EXT4_ORDERED, Coverage
 
 MISSING = {
     name: missing_requirements([FILE_SYSTEMS[name]]) for name in ("ext4", "ext4j", "xfs", "btrfs")
@@ -99,6 +104,14 @@ def test_background_commit_makes_a_rename_durable_without_a_call(ext4: Recorder)
 
 
 @needs("ext4")
+def test_program_changes_time_stamps_that_its_set_up_left(ext4: Recorder) -> None:
+    setup: tuple[Call, ...] = (["write", "f", 0, 4096, "a"],)
+    row = ext4.record(Program(setup, (["write", "f", 0, 4096, "B"], ["fsync", "f"])), 1)
+    # Data, a flush, the journal with the time stamp.
+    assert len(row["log"]) > 2
+
+
+@needs("ext4")
 def test_programs_do_not_see_one_another(ext4: Recorder) -> None:
     ext4.record(Program((["creat", "old"],), (["sync"],)), 1)
     row = ext4.record(Program((), (["creat", "f"], ["sync"])), 1)
@@ -135,6 +148,23 @@ def test_mkfs_that_fails_is_reported_with_its_message(monkeypatch: pytest.Monkey
     ):
         pass
     assert not attached_devices(os.getpid())
+
+
+@needs("ext4")
+def test_wrong_model_is_contradicted_by_a_program_that_is_reduced(ext4: Recorder) -> None:
+    """On ext4, an fsync commits nothing if its file has nothing to commit."""
+    wrong = replace(EXT4_ORDERED, name="wrong", coverage=Coverage.EVERYTHING)
+    tally = Tally(lambda _: wrong)
+    setup: tuple[Call, ...] = (["write", "f", 0, 10, "a"], ["creat", "o"])
+    calls: tuple[Call, ...] = (["fsync", "f"], ["rename", "f", "g"], ["fsync", "o"], ["sync"])
+    found = tally.add(ext4.record(Program(setup, calls), 1))
+    assert found is not None
+    smallest = reduce_calls(found, partial(ext4.record, seed=1), tally.contradiction, lambda: True)
+    assert smallest.cause.startswith("coverage=order: ")
+    # The set-up's other file can be the one that is synced.
+    assert len(smallest.row["ops"]) == 2
+    assert smallest.calls <= 4
+    assert Tally().contradiction(smallest.row) is None
 
 
 def record_until_killed(out: Connection) -> None:
