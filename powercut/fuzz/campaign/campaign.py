@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from xxhash import xxh3_64
 
-from powercut.fuzz.campaign.corpus import add_run, corpus_in, features_of
+from powercut.fuzz.campaign.corpus import LONGEST_STEPS, add_run, corpus_in, features_of
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.memory import give_back, settled
@@ -27,6 +27,9 @@ from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget, TargetEntry
 from powercut.fuzz.target_run import TargetRun
 from sim.disk.crash.persistence import PersistenceModel
+
+GROWTH_SECONDS: Final = 60
+"""The time for adding runs to a corpus, after the deadline of the campaign."""
 
 _KINDS_OF_A_PROPERTY: Final = 4
 """The kinds of failure of one property that a target keeps: those with the shortest runs."""
@@ -209,22 +212,28 @@ def _run_one(plan: Plan, number: int, score: Score) -> None:
 
 
 def _reach(plan: Plan, run: TargetRun, passing: Passing, score: Score) -> None:
-    if plan.corpus is not None and passing.steps:
+    if plan.corpus is not None and 0 < passing.steps <= LONGEST_STEPS:
         known = corpus_in(plan.corpus).features.get(score.target.tag, ())
         for feature in features_of(run):
             if feature not in known:
                 score.reach(feature, passing)
 
 
-def grow(plan: Plan, scores: Iterable[Score]) -> int:
-    """Add to the corpus the runs that reached something new; return their number."""
+def grow(plan: Plan, scores: Iterable[Score], seconds: float = GROWTH_SECONDS) -> int:
+    """Add to the corpus the runs that reached something new; return their number.
+
+    Each run is repeated, the shortest first. None begins after ``seconds``; what only those
+    reached is new to the next campaign, too.
+    """
     assert plan.corpus is not None
-    added = 0
+    added, end = 0, time.monotonic() + seconds
     for score in scores:
         features: dict[Passing, list[str]] = {}
         for feature, passing in score.reached.items():
             features.setdefault(passing, []).append(feature)
         for passing, reached in sorted(features.items()):
+            if time.monotonic() >= end:
+                return added
             at_most = passing.steps - bool(plan.faults and not score.target.crash_free)
             run = plan.run(score.target, passing.number, at_most).run()
             if run.failure is None:

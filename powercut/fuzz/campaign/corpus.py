@@ -30,7 +30,8 @@ from powercut.fuzz.reproducer import (
 from powercut.fuzz.run_log import RecordedStep
 from powercut.fuzz.target_run import TargetRun
 
-CORPUS: Final = Path(".powercut") / "corpus"
+LONGEST_STEPS: Final = 100
+"""Of a run in a corpus; to begin with a longer one would take most of a campaign's time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 
 from powercut.fuzz.campaign.campaign import Plan, Score, grow, run_batch
 from powercut.fuzz.campaign.campaign import batches as batches_of
-from powercut.fuzz.campaign.corpus import Corpus, corpus_in, features_of
+from powercut.fuzz.campaign.corpus import LONGEST_STEPS, Corpus, corpus_in, features_of
 from powercut.fuzz.drivers.replay import Verdict, replay
 from powercut.fuzz.reproducer import BadReproducer, read_reproducer
 from powercut.fuzz.run_log import RecordedStep
@@ -61,6 +61,21 @@ def test_only_what_the_corpus_lacks_is_added(tmp_path: Path) -> None:
     reached = campaign(tmp_path, seed=2).reached
     assert reached
     assert not set(reached) & set(known)
+
+
+def test_corpus_grows_for_a_limited_time(tmp_path: Path) -> None:
+    plan = Plan((TARGET,), POSIX, 1, steps=5, examples=3, corpus=tmp_path)
+    (batch,) = batches_of(plan)
+    score = run_batch(batch)
+    assert score.reached
+    assert grow(plan, [score], seconds=0) == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_long_runs_are_not_added(tmp_path: Path) -> None:
+    plan = Plan((TARGET,), POSIX, 1, steps=LONGEST_STEPS + 1, examples=1, corpus=tmp_path)
+    (batch,) = batches_of(plan)
+    assert not run_batch(batch).reached
 
 
 def test_half_of_the_runs_begin_with_a_prefix_of_a_run_of_the_corpus(tmp_path: Path) -> None:
