@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from powercut.calibrate.file_system import FILE_SYSTEMS
 from powercut.calibrate.judgement import MODEL_OF, Judgement, judge
 from powercut.calibrate.mechanism import mechanism
 from powercut.calibrate.row import Row, Seen
@@ -92,7 +93,8 @@ class Tally:
         if not judgement.forbidden:
             return None
         forbidden = [seen for seen in readable if _is_among(seen, judgement)]
-        cause = mechanism(model, lambda changed: _allows(changed, row, forbidden))
+        kind = FILE_SYSTEMS[row["fs"]].kind
+        cause = mechanism(kind, model, lambda changed: _allows(changed, row, forbidden))
         return Contradiction(row, model.name, cause, tuple(forbidden))
 
     def smallest_of_groups(self) -> list[tuple[Contradiction, int]]:

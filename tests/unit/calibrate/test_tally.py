@@ -69,7 +69,7 @@ def test_mechanism_is_the_field_whose_change_allows_the_outcome() -> None:
     found = tally.add(row([["rename", "f", "g"], ["fsync", "o"]], UNTOUCHED))
     assert found is not None
     assert found.cause == (
-        "coverage=order: a barrier does not cover earlier changes of other files"
+        "coverage=order: a barrier does not cover earlier changes of other files (J1)"
     )
 
 
