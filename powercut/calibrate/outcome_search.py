@@ -20,7 +20,6 @@ from sim.disk.crash.micro_operation import (
     ForgetName,
     FreeBlocks,
     LinkName,
-    LoggedName,
     MicroOperation,
     MoveName,
     SetSize,
@@ -32,7 +31,7 @@ from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear
 from sim.disk.crash.unsynced import Unsynced
 
-_NAMES = CreateInode | LoggedName | LinkName | UnlinkName | ForgetName | MoveName | ChangeAttributes
+_NAMES = CreateInode | LinkName | UnlinkName | ForgetName | MoveName | ChangeAttributes
 
 
 class _Decided(NamedTuple):

@@ -124,8 +124,8 @@ def test_posix_allows_at_most_five_outcomes_for_each_that_any_file_system_left()
     for found in SEEN.values():
         for body, lines in found.items():
             seen.setdefault(body, set()).update(lines)
-    for body, lines in seen.items():
-        if "posix" in _body(body).models:
-            assert lines <= _body(body).allowed("posix"), body
+    for name, every in seen.items():
+        if "posix" in _body(name).models:
+            assert every <= _body(name).allowed("posix"), name
     allowed, counted = _counts("posix", seen)
     assert allowed <= MOST_UNDER_POSIX * counted

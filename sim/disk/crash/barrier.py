@@ -11,10 +11,8 @@ from sim.disk.crash.micro_operation import (
     ForgetName,
     FreeBlocks,
     LinkName,
-    LoggedName,
     MicroOperation,
     MoveName,
-    OldTail,
     SetSize,
     UnlinkName,
     WriteBlock,
@@ -112,10 +110,6 @@ def _asked_for(ordering: Ordering, sync: Sync) -> int:
                 if own and _syncs_name(ordering, micro, sync):
                     promised = True
                     wanted |= _path_to(ordering, micro)
-            case OldTail():
-                promised = False
-            case LoggedName():
-                promised = micro.directory == sync.inode
             case ForgetName():
                 promised = own and _syncs_name(ordering, micro, sync)
             case UnlinkName():

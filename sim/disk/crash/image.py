@@ -16,6 +16,7 @@ from xxhash import xxh3_128
 from sim.disk.cache.inode import FORMAT, REGULAR, ROOT, Inode
 from sim.disk.cache.inode_table import Inodes
 from sim.disk.crash.micro_operation import MicroOperation
+from sim.disk.crash.notes import Note
 
 CREATION_NS: Final = 1_700_000_000_000_000_000
 
@@ -28,7 +29,7 @@ class Image(NamedTuple):
     """
 
     platter: Inodes
-    unsynced: tuple[MicroOperation, ...]
+    unsynced: tuple[MicroOperation | Note, ...]
     cached: Inodes
     next_inode: int
 

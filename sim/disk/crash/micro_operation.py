@@ -112,24 +112,6 @@ class ZeroTail(NamedTuple):
         return f"zeros of inode {self.number}, bytes {self.offset} to {self.end}"
 
 
-class OldTail(NamedTuple):
-    """Bytes behind the end of a file, which a truncation left in its last block.
-
-    Nothing happens with them until a truncation extends the file.
-    """
-
-    operation: int
-    number: int
-    offset: int
-    data: bytes
-
-    def apply(self, table: InodeTable) -> None:
-        """Change nothing."""
-
-    def __str__(self) -> str:
-        return f"bytes behind the end of inode {self.number}"
-
-
 class FreeBlocks(NamedTuple):
     """Everything stored at or beyond ``start`` (bytes) is dropped; the size stays as it is."""
 
@@ -205,24 +187,6 @@ class ForgetName(NamedTuple):
         return f"removal of the first directory entry {self.name!r}"
 
 
-class LoggedName(NamedTuple):
-    """A durable name that only a barrier on its file has covered, none on its directory.
-
-    Nothing happens with it; a rename over this name becomes durable in parts.
-    """
-
-    operation: int
-    number: int
-    directory: int
-    name: str
-
-    def apply(self, table: InodeTable) -> None:
-        """Change nothing."""
-
-    def __str__(self) -> str:
-        return f"directory entry {self.name!r} in its directory"
-
-
 class MoveName(NamedTuple):
     """A directory entry moves, in one piece; ``replaced`` loses the new name by it, or is 0.
 
@@ -274,11 +238,9 @@ MicroOperation = (
     | SetSize
     | ZeroTail
     | FreeBlocks
-    | OldTail
     | LinkName
     | UnlinkName
     | ForgetName
-    | LoggedName
     | MoveName
     | ChangeAttributes
 )
@@ -300,7 +262,7 @@ def directories_of(micro: MicroOperation) -> tuple[int, ...]:
     match micro:
         case MoveName():
             return (micro.directory, micro.to_directory)
-        case LinkName() | UnlinkName() | ForgetName() | LoggedName():
+        case LinkName() | UnlinkName() | ForgetName():
             return (micro.directory,)
         case _:
             return ()

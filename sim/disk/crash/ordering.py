@@ -22,10 +22,8 @@ from sim.disk.crash.micro_operation import (
     ForgetName,
     FreeBlocks,
     LinkName,
-    LoggedName,
     MicroOperation,
     MoveName,
-    OldTail,
     SetSize,
     UnlinkName,
     WriteBlock,
@@ -48,11 +46,9 @@ _Other = (
     CreateInode
     | SetSize
     | FreeBlocks
-    | OldTail
     | LinkName
     | UnlinkName
     | ForgetName
-    | LoggedName
     | MoveName
     | ChangeAttributes
 )
@@ -61,10 +57,8 @@ _Other = (
 class Ordering:
     """The unsynced pieces (``micros``) and their predecessors; grows by one piece at a time.
 
-    ``truncation`` is for each piece the last unsynced truncation of its file before it,
-    ``old_tails`` has the bytes behind a file and size.
-    ``unsettled`` has the files and names that no barrier on the directory has covered, less
-    those of new files.
+    ``truncation`` is for each piece the last unsynced truncation of its file before it.
+    ``moved`` has the files and names that an unsynced rename or link has given them.
     """
 
     __slots__ = (
@@ -87,11 +81,10 @@ class Ordering:
         "_zeros",
         "micros",
         "model",
+        "moved",
         "needs",
-        "old_tails",
         "order",
         "truncation",
-        "unsettled",
     )  # fmt: skip
 
     def __init__(self, model: PersistenceModel) -> None:
@@ -117,8 +110,7 @@ class Ordering:
         self._new: set[int] = set()
         self._directory_move = -1
         self._metadata = 0
-        self.old_tails: dict[tuple[int, int], bytes] = {}
-        self.unsettled: set[tuple[int, Name]] = set()
+        self.moved: set[tuple[int, Name]] = set()
 
     def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
         """Add the next piece; ``is_directory``: it names or moves a directory."""
@@ -168,17 +160,6 @@ class Ordering:
         """Return the durable name that an inode left by unsynced renames to ``name``."""
         return self._durable_names.get((number, name))
 
-    def loser_of(self, name: Name, winner: int) -> int:
-        """Return the inode that had ``name`` before ``winner``, if it may get it back; or 0."""
-        arrived: set[int] = set()
-        for micro in self.micros:
-            if isinstance(micro, LinkName | MoveName) and names_of(micro)[-1] == name:
-                arrived.add(micro.number)
-            unlinks = isinstance(micro, UnlinkName) and (micro.directory, micro.name) == name
-            if unlinks and micro.number != winner and micro.number not in arrived:
-                return micro.number
-        return 0
-
     # -- needs -----------------------------------------------------------------------
 
     def _direct(self, micro: _Other, is_directory: bool) -> Iterable[int]:
@@ -196,7 +177,7 @@ class Ordering:
                 yield from self._before_rename(micro, is_directory)
             case UnlinkName() | ForgetName():
                 yield from self._before_unlink(micro)
-            case CreateInode() | LinkName() | LoggedName() | OldTail():
+            case CreateInode() | LinkName():
                 pass
 
     def _before_size(self, micro: SetSize | FreeBlocks) -> Iterable[int]:
@@ -303,15 +284,11 @@ class Ordering:
                 self._creations[number] = index
             case SetSize():
                 self._remember_size(micro, index)
-            case OldTail():
-                self.old_tails[number, micro.offset] = micro.data
             case ChangeAttributes():
                 self._attributes[number] = index
                 self._metadata |= closed
             case ForgetName() | FreeBlocks():
                 pass
-            case LoggedName():
-                self.unsettled.add((number, (micro.directory, micro.name)))
             case LinkName() | UnlinkName() | MoveName():
                 self._metadata |= closed
                 self._remember_names(micro, index)
@@ -344,7 +321,7 @@ class Ordering:
         self._linked[micro.operation, number] = index
         creation = self._creations.get(number)
         if creation is None or self.micros[creation].operation != micro.operation:
-            self.unsettled.add((number, names_of(micro)[-1]))
+            self.moved.add((number, names_of(micro)[-1]))
         if isinstance(micro, MoveName):
             old, new = names_of(micro)
             durable = self._durable_names.get((number, old))

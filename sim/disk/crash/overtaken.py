@@ -7,14 +7,13 @@ name before may still have it after a power cut (docs/disk.md, class B4).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.micro_operation import (
     ForgetName,
     LinkName,
-    LoggedName,
     MicroOperation,
     MoveName,
     SetSize,
@@ -22,6 +21,7 @@ from sim.disk.crash.micro_operation import (
     WriteBlock,
     names_of,
 )
+from sim.disk.crash.notes import CoveredName, LoggedName, Note
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import Coverage
 
@@ -31,11 +31,13 @@ _Name = tuple[int, str]
 class Split(NamedTuple):
     """The pieces that a barrier applies to the platter, and those that stay unsynced.
 
-    ``allows_more``: a power cut may leave states that were impossible before the barrier.
+    ``notes`` are what it leaves behind. ``allows_more``: a power cut may leave states that
+    were impossible before the barrier.
     """
 
     applied: list[MicroOperation]
     left: list[MicroOperation]
+    notes: list[Note]
     allows_more: bool
 
 
@@ -45,10 +47,11 @@ def split(
     """Return both sides of a barrier that covers the set ``durable``."""
     micros = ordering.micros
     if not sync.inode:
-        return Split(list(micros), [], allows_more=False)
+        return Split(list(micros), [], [], allows_more=False)
     passing = _passing(ordering, durable)
     applied: list[MicroOperation] = []
-    open_parts: dict[int, list[MicroOperation]] = {}
+    open_parts: dict[int, list[UnlinkName]] = {}
+    notes: list[Note] = []
     for index, micro in enumerate(micros):
         if not durable >> index & 1:
             continue
@@ -56,15 +59,17 @@ def split(
             applied.append(micro)
         elif isinstance(micro, MoveName):
             applied.append(_without_new_name(micro))
-        if ordering.model.coverage is Coverage.NEEDS and not is_directory(micro.number):
-            parts = [] if index in passing else list(_logged(micro))
-            parts += _loss(micro)
-            if parts and parts[0].directory == sync.inode:
-                applied += parts
-            else:
-                open_parts[index] = [*parts]
-    left = list(_left_over(ordering, durable, passing, open_parts))
-    return Split(applied, left, allows_more=bool(passing))
+        if ordering.model.coverage is not Coverage.NEEDS or is_directory(micro.number):
+            continue
+        losses = list(_loss(micro))
+        if index not in passing:
+            notes += _notes(micro, sync)
+        elif losses and losses[0].directory == sync.inode:
+            applied += losses
+        else:
+            open_parts[index] = losses
+    left, covered = _left_over(ordering, durable, passing, open_parts)
+    return Split(applied, left, [*covered, *notes], allows_more=bool(passing))
 
 
 def _passing(ordering: Ordering, durable: int) -> set[int]:
@@ -87,10 +92,14 @@ def _passing(ordering: Ordering, durable: int) -> set[int]:
     return found
 
 
-def _logged(micro: MicroOperation) -> Iterator[LoggedName | UnlinkName]:
-    """Yield the new name, which a barrier on its file does not cover in its directory."""
+def _notes(micro: MicroOperation, sync: Sync) -> Iterator[Note]:
+    """Yield what a barrier on a file does not cover of a new name in its directory."""
     if isinstance(micro, LinkName | MoveName):
-        yield LoggedName(micro.operation, micro.number, *names_of(micro)[-1])
+        directory, name = names_of(micro)[-1]
+        if directory != sync.inode:
+            yield LoggedName(micro.operation, micro.number, directory, name)
+            if micro.replaced:
+                yield CoveredName(micro.operation, micro.replaced, directory, name)
 
 
 def _loss(micro: MicroOperation) -> Iterator[UnlinkName]:
@@ -107,32 +116,42 @@ def _left_over(
     ordering: Ordering,
     durable: int,
     passing: set[int],
-    open_parts: dict[int, list[MicroOperation]],
-) -> Iterator[MicroOperation]:
-    """Yield the pieces that stay unsynced, less what the durable ones have overtaken.
+    open_parts: dict[int, list[UnlinkName]],
+) -> tuple[list[MicroOperation], list[CoveredName]]:
+    """Return the pieces that stay unsynced, less what the durable ones have overtaken.
 
     These are data that a truncation cut off, sizes before one that was set, names that
-    another file has now, and removals of a durable name that the file has again.
+    another file has now, and removals of a durable name that the file has again. The second
+    list has the removals of names that another file has now.
     """
     sizes: dict[int, SetSize] = {}
     names: dict[_Name, int] = {}
     left: list[MicroOperation] = []
+    covered: list[CoveredName] = []
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
-        left += open_parts.get(index, ())
+        parts: Iterable[MicroOperation] = open_parts.get(index, ())
         if durable >> index & 1:
             if isinstance(micro, SetSize) and not micro.grows:
                 sizes.setdefault(micro.number, micro)
             if isinstance(micro, LinkName | MoveName) and index not in passing:
                 names.setdefault(names_of(micro)[-1], micro.number)
-            continue
-        if micro.number in sizes and isinstance(micro, SetSize | WriteBlock):
-            left += _less_cut(micro, sizes[micro.number])
+        elif micro.number in sizes and isinstance(micro, SetSize | WriteBlock):
+            parts = _less_cut(micro, sizes[micro.number])
         elif isinstance(micro, LinkName | MoveName):
-            left += _less_name(micro, names)
+            parts = _less_name(micro, names)
         elif not (isinstance(micro, ForgetName) and _is_back(micro, names)):
-            left.append(micro)
-    return reversed(left)
+            parts = (micro,)
+        for part in parts:
+            if isinstance(part, UnlinkName) and _is_taken(part, names):
+                covered.append(CoveredName(part.operation, part.number, part.directory, part.name))
+            else:
+                left.append(part)
+    return left[::-1], covered[::-1]
+
+
+def _is_taken(unlink: UnlinkName, names: dict[_Name, int]) -> bool:
+    return names.get((unlink.directory, unlink.name), unlink.number) != unlink.number
 
 
 def _is_back(forget: ForgetName, names: dict[_Name, int]) -> bool:

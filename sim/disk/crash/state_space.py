@@ -18,10 +18,8 @@ from sim.disk.cache.key import unreachable_key
 from sim.disk.crash.micro_operation import (
     CreateInode,
     ForgetName,
-    LoggedName,
     MicroOperation,
     MoveName,
-    OldTail,
     SetSize,
     UnlinkName,
     WriteBlock,
@@ -323,8 +321,6 @@ def _repeats(micro: MicroOperation, inodes: Inodes) -> bool:
         case UnlinkName() | ForgetName():
             holder = inodes.get(micro.directory)
             return holder is not None and holder.entries.get(micro.name) != micro.number
-        case LoggedName() | OldTail():
-            return True
         case _:
             return False
 

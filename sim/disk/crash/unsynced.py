@@ -21,14 +21,13 @@ from sim.disk.crash.image import Image
 from sim.disk.crash.micro_operation import (
     CreateInode,
     ForgetName,
-    LoggedName,
     MicroOperation,
-    OldTail,
     SetSize,
     WriteBlock,
     ZeroTail,
     stored_until,
 )
+from sim.disk.crash.notes import Note, Notes, OldTail
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.overtaken import split
 from sim.disk.crash.persistence import Coverage, PersistenceModel
@@ -40,14 +39,17 @@ class Unsynced:
     """Unsynced micro-operations in program order, over a platter.
 
     It reads a journal operation by operation (``advance``): each operation adds its pieces,
-    each sync moves the pieces that it covers to the platter. ``platter`` and ``micros`` start
+    each sync moves the pieces that it covers to the platter. ``platter`` and ``unsynced`` start
     it; an image has them from the lifetime before. ``allows_more`` is whether the last
     operation allows states that were impossible before it: a failed barrier drops data that
     later data depended on.
     """
 
     def __init__(
-        self, model: PersistenceModel, platter: Inodes, micros: Iterable[MicroOperation] = ()
+        self,
+        model: PersistenceModel,
+        platter: Inodes,
+        unsynced: Iterable[MicroOperation | Note] = (),
     ) -> None:
         self.model = model
         self.allows_more = False
@@ -56,8 +58,12 @@ class Unsynced:
         # Changes of one file while nothing else is unsynced. Most are followed by a barrier on
         # that file, and then their pieces are never needed.
         self._uncut: list[tuple[Write | Resize | Allocate, int]] = []
-        for micro in micros:
-            self._add(micro)
+        self._notes = Notes()
+        for each in unsynced:
+            if isinstance(each, Note):
+                self._notes.add(each)
+            else:
+                self._add(each)
 
     @property
     def ordering(self) -> Ordering:
@@ -129,7 +135,7 @@ class Unsynced:
 
     def old_tail(self, number: int, size: int) -> bytes:
         """Return the bytes that a truncation to ``size`` left behind the end of this inode."""
-        return self.ordering.old_tails.get((number, size), b"")
+        return self._notes.old_tail(number, size)
 
     def allocates(self, number: int, block: int) -> bool:
         """Return whether an unsynced write allocates this block of this inode."""
@@ -141,14 +147,15 @@ class Unsynced:
 
     def is_unsettled(self, number: int, directory: int, name: str) -> bool:
         """Return whether no barrier on the directory has covered this name of a file."""
-        return (number, (directory, name)) in self.ordering.unsettled
+        moved = (number, (directory, name)) in self.ordering.moved
+        return moved or self._notes.is_logged(number, directory, name)
 
     def covered_by(self, number: int, directory: int, name: str) -> int:
         """Return the inode whose name this inode has taken, and whose loss of it is unsynced."""
         holder = self.table.get(directory)
         if holder is None or holder.entries.get(name) != number:
             return 0
-        return self.ordering.loser_of((directory, name), number)
+        return self._notes.covered_by(number, directory, name)
 
     def is_directory(self, number: int) -> bool:
         """Return whether this inode is a directory."""
@@ -167,20 +174,24 @@ class Unsynced:
             for operation, number in self._uncut:
                 uncut(operation, number).apply(self.table)
             self._uncut.clear()
+            self._notes.settle(sync, {sync.inode}, self.table)
             return
         ordering = self.ordering
         durable = covered(ordering, sync)
         if not durable:
+            self._notes.settle(sync, set(), self.table)
             return
-        applied, left, self.allows_more = split(ordering, durable, sync, self.is_directory)
+        applied, left, notes, self.allows_more = split(ordering, durable, sync, self.is_directory)
         tails: dict[int, OldTail] = {}
-        rewritten = {micro.number for micro in applied if _is_rewriting(micro)}
         for micro in applied:
             if sync.inode and self.model.coverage is Coverage.NEEDS:
                 self._note_tail(micro, tails)
             micro.apply(self.table)
-        kept = [m for m in left if not (isinstance(m, OldTail) and m.number in rewritten)]
-        self._keep([*tails.values(), *kept])
+        rewritten = {micro.number for micro in applied if _is_rewriting(micro)}
+        self._notes.settle(sync, rewritten, self.table)
+        for note in (*notes, *tails.values()):
+            self._notes.add(note)
+        self._keep(left)
 
     def _note_tail(self, micro: MicroOperation, tails: dict[int, OldTail]) -> None:
         """Note the bytes that a truncation is to drop from the last block that it keeps."""
@@ -219,18 +230,19 @@ class Unsynced:
     def _keep(self, kept: list[MicroOperation]) -> None:
         self._ordering = Ordering(self.model)
         for micro in kept:
-            if not (isinstance(micro, LoggedName | ForgetName) and self._is_gone(micro)):
+            if not (isinstance(micro, ForgetName) and self._is_gone(micro)):
                 self._add(micro)
 
-    def _is_gone(self, named: LoggedName | ForgetName) -> bool:
+    def _is_gone(self, forget: ForgetName) -> bool:
         """Return whether the name means this file no more."""
-        holder = self.table.get(named.directory)
-        return holder is None or holder.entries.get(named.name) != named.number
+        holder = self.table.get(forget.directory)
+        return holder is None or holder.entries.get(forget.name) != forget.number
 
-    def carried_over(self, operations: int) -> tuple[MicroOperation, ...]:
-        """Return the pieces as the next lifetime numbers them, after so many operations."""
+    def carried_over(self, operations: int) -> tuple[MicroOperation | Note, ...]:
+        """Return pieces and notes as the next lifetime numbers them, after so many operations."""
         return tuple(
-            micro._replace(operation=micro.operation - operations) for micro in self.micros
+            each._replace(operation=each.operation - operations)
+            for each in (*self.micros, *self._notes)
         )
 
     # -- crash images ------------------------------------------------------------------

@@ -1,0 +1,118 @@
+"""Notes: what barriers left behind, which decides the pieces of later operations.
+
+A note is no piece: a power cut neither keeps nor loses it. Only models whose barriers cover
+no more than ``Coverage.NEEDS`` have notes (docs/disk.md, classes B9, B10 and T6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sim.disk.cache.inode_table import InodeTable
+from sim.disk.cache.operation import Sync
+
+
+class LoggedName(NamedTuple):
+    """A durable name that only a barrier on its file has covered, none on its directory.
+
+    A rename over this name becomes durable in parts.
+    """
+
+    operation: int
+    number: int
+    directory: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"directory entry {self.name!r} in its directory"
+
+
+class CoveredName(NamedTuple):
+    """A name that another file has taken durably, while the loss of it is unsynced.
+
+    This inode gets the name back when the other file loses it.
+    """
+
+    operation: int
+    number: int
+    directory: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"former directory entry {self.name!r}"
+
+
+class OldTail(NamedTuple):
+    """Bytes behind the end of a file, which a truncation left in its last block.
+
+    They return if another truncation extends the file.
+    """
+
+    operation: int
+    number: int
+    offset: int
+    data: bytes
+
+    def __str__(self) -> str:
+        return f"bytes behind the end of inode {self.number}"
+
+
+Note = LoggedName | CoveredName | OldTail
+
+
+class Notes:
+    """The notes of one platter, oldest first."""
+
+    __slots__ = ("_notes",)
+
+    def __init__(self) -> None:
+        self._notes: list[Note] = []
+
+    def __iter__(self) -> Iterator[Note]:
+        return iter(self._notes)
+
+    def add(self, note: Note) -> None:
+        self._notes.append(note)
+
+    def is_logged(self, number: int, directory: int, name: str) -> bool:
+        """Return whether only barriers on this file have covered its name."""
+        return any(
+            isinstance(note, LoggedName) and note[1:] == (number, directory, name)
+            for note in self._notes
+        )
+
+    def covered_by(self, number: int, directory: int, name: str) -> int:
+        """Return the inode that gets this name back when inode ``number`` loses it, or 0."""
+        for note in self._notes:
+            if (
+                isinstance(note, CoveredName)
+                and (note.directory, note.name) == (directory, name)
+                and note.number != number
+            ):
+                return note.number
+        return 0
+
+    def old_tail(self, number: int, size: int) -> bytes:
+        """Return the bytes that a truncation to ``size`` left behind the end of this inode."""
+        for note in self._notes:
+            if isinstance(note, OldTail) and (note.number, note.offset) == (number, size):
+                return note.data
+        return b""
+
+    def settle(self, sync: Sync, rewritten: set[int], table: InodeTable) -> None:
+        """Drop the notes that a barrier ends; ``rewritten`` are files whose content it covers."""
+        if not sync.inode:
+            self._notes.clear()
+            return
+        self._notes = [note for note in self._notes if not _ends(note, sync, rewritten, table)]
+
+
+def _ends(note: Note, sync: Sync, rewritten: set[int], table: InodeTable) -> bool:
+    if isinstance(note, OldTail):
+        return note.number in rewritten
+    if note.directory == sync.inode:
+        return True
+    holder = table.get(note.directory)
+    is_there = holder is not None and holder.entries.get(note.name) == note.number
+    return is_there == isinstance(note, CoveredName)
