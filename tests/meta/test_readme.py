@@ -36,4 +36,4 @@ def test_the_repair_of_the_readme_makes_the_example_safe(tmp_path: Path) -> None
     (tmp_path / "settings.py").write_text(program, "utf-8")
     ran = run_python("-m", "powercut", "explore", "settings:save", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert ran.stdout.count("exhaustive") == 7
+    assert ran.stdout.count("exhaustive") == 8
