@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from powercut.calibrate.file_system import FILE_SYSTEMS
 from powercut.calibrate.image_device import image_devices
@@ -19,6 +19,7 @@ from powercut.calibrate.program import Call
 from powercut.calibrate.recorder import Recorder
 from powercut.calibrate.row import Program
 from tests.litmus.allowed import LITMUS
+from tests.litmus.body import Calls
 from tests.litmus.litmus import Litmus
 
 IMAGES: Final = 60
@@ -80,8 +81,8 @@ class Written:
 def written(litmus: Litmus) -> Program | None:
     """Return a body as a program, or None if it has a call that programs do not have."""
     setup, body = Written(), Written()
-    litmus.setup(setup)  # type: ignore[arg-type] # it has the calls of ``Calls``
-    litmus.body(body)  # type: ignore[arg-type] # the same
+    litmus.setup(cast(Calls, setup))
+    litmus.body(cast(Calls, body))
     if not (setup.possible and body.possible):
         return None
     return Program(tuple(setup.calls), tuple(body.calls))
