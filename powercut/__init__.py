@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from powercut.explorer.verdicts import Exploration, Failure
     from powercut.fuzz.action import ActionKind, Arguments
     from powercut.fuzz.drivers.hypothesis_choices import HypothesisChoices
+    from powercut.fuzz.fault_families import FaultFamily
     from powercut.fuzz.mutant import Mutant
     from powercut.fuzz.source_patch import SourcePatch
     from powercut.fuzz.target import DiskTarget, Target
@@ -73,6 +74,7 @@ __all__ = [
     "Exploration",
     "Failure",
     "FalseAlarm",
+    "FaultFamily",
     "FaultInjector",
     "FaultPlan",
     "Garbage",
@@ -132,6 +134,7 @@ _MODULES = {
     "Exploration": "powercut.explorer.verdicts",
     "Failure": "powercut.explorer.verdicts",
     "FalseAlarm": "oracles.violation",
+    "FaultFamily": "powercut.fuzz.fault_families",
     "FaultInjector": "faults.injector",
     "FaultPlan": "faults.fault_plan",
     "Garbage": "oracles.violation",

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from types import MappingProxyType
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ from powercut import (
     Exploration,
     Failure,
     FalseAlarm,
+    FaultFamily,
     FaultInjector,
     FaultPlan,
     Garbage,
@@ -94,6 +96,8 @@ def nothing(process: Process, known: Known) -> None:
 
 
 class Note(DiskTarget):
+    families_left_out = MappingProxyType({FaultFamily.CLOCK: "it reads no clock"})
+
     def __init__(self) -> None:
         self.expected = ShadowFile[bytes]()
 
