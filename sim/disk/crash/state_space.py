@@ -18,11 +18,13 @@ from sim.disk.cache.key import unreachable_key
 from sim.disk.crash.micro_operation import (
     CreateInode,
     ForgetName,
+    FreeBlocks,
     MicroOperation,
     MoveName,
     SetSize,
     UnlinkName,
     WriteBlock,
+    ZeroTail,
     stale_bytes,
     stored_until,
 )
@@ -219,7 +221,10 @@ class StateSpace:
         count = len(everything)
         model = self.ordering.model
         waits = model.sequential or model.rename_waits is not RenameWaits.NOTHING
-        truncates = any(isinstance(m, SetSize) and not m.grows for m in self.micros)
+        truncates = any(
+            isinstance(m, ZeroTail | FreeBlocks) or (isinstance(m, SetSize) and not m.grows)
+            for m in self.micros
+        )
         if waits or truncates:
             return everything, count, count
         names = [i for i in everything if not isinstance(self.micros[i], WriteBlock | SetSize)]
