@@ -59,6 +59,8 @@ def split(
             applied.append(micro)
         elif isinstance(micro, MoveName):
             applied.append(_without_new_name(micro))
+            if is_directory(micro.number):
+                applied += _loss(micro)
         if ordering.model.coverage is not Coverage.NEEDS or is_directory(micro.number):
             continue
         losses = list(_loss(micro))
@@ -109,7 +111,8 @@ def _loss(micro: MicroOperation) -> Iterator[UnlinkName]:
 
 
 def _without_new_name(move: MoveName) -> UnlinkName:
-    return UnlinkName(move.operation, move.number, move.directory, move.name)
+    operation, number, directory, name, _, _, _, uncovers = move
+    return UnlinkName(operation, number, directory, name, uncovers=uncovers)
 
 
 def _left_over(
