@@ -46,21 +46,21 @@ class NaiveDisk:
             content = inode.read(0, inode.size)
             self.platter[number] = Node(inode.mode, inode.size, content, dict(inode.entries))
         self.unsynced: list[Piece] = []
-        self.file_synced: set[tuple[Entry, int]] = set()
+        self.unsettled: set[tuple[Entry, int]] = set()
         self.old_tails: OldTails = {}
 
     def advance(self, operation: Operation, call: int) -> None:
         """Read one operation of the journal."""
         if isinstance(operation, Sync):
             barrier = Barrier(self.model, operation, self.platter, self.unsynced)
-            self.file_synced = barrier.file_synced(self.file_synced)
+            self.unsettled = barrier.unsettled(self.unsettled)
             self.old_tails = barrier.old_tails(self.old_tails)
             self.unsynced = barrier.carry_out()
         elif isinstance(operation, FailedSync):
             raise NotImplementedError(operation)
         else:
             self.unsynced += pieces_of(
-                operation, call, self.model, self.platter, self.unsynced, self.file_synced,
+                operation, call, self.model, self.platter, self.unsynced, self.unsettled,
                 self.old_tails,
             )  # fmt: skip
 

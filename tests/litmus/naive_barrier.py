@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from sim.disk.cache.operation import Sync
@@ -162,6 +163,7 @@ class Barrier:
             self.model.coverage is Coverage.NEEDS
             and self.sync.inode != 0
             and piece.replaced != 0
+            and not piece.is_directory
             and piece.gives is not None
             and piece.gives[0] != self.sync.inode
         )
@@ -249,14 +251,14 @@ class Barrier:
         block_end = (size + BLOCK - 1) // BLOCK * BLOCK
         return {(piece.inode, size): node.content[size:block_end].rstrip(b"\0")}
 
-    def file_synced(self, before: set[tuple[Entry, int]]) -> set[tuple[Entry, int]]:
-        """Return the names that only barriers on their files have covered by now."""
+    def unsettled(self, before: Collection[tuple[Entry, int]]) -> set[tuple[Entry, int]]:
+        """Return the durable names that no barrier on their directories has covered by now."""
         inode = self.sync.inode
-        kept = {(entry, file) for entry, file in before if inode and entry[0] != inode}
+        if not inode:
+            return set()
+        kept = {(entry, file) for entry, file in before if entry[0] != inode}
         for index in self.covered:
             piece = self.pieces[index]
-            if not isinstance(piece, Name) or piece.gives is None:
-                continue
-            if piece.inode == inode and piece.gives[0] != inode:
-                kept.add((piece.gives, inode))
+            if isinstance(piece, Name) and piece.gives is not None and piece.gives[0] != inode:
+                kept.add((piece.gives, piece.inode))
         return kept

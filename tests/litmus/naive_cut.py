@@ -35,8 +35,8 @@ from tests.litmus.naive_piece import (
     has_name,
 )
 
-FileSynced = Collection[tuple[Entry, int]]
-"""Durable names that only barriers on their files have covered, with the files."""
+Unsettled = Collection[tuple[Entry, int]]
+"""Durable names that no barrier on their directories has covered, with their files."""
 
 
 def pieces_of(
@@ -45,7 +45,7 @@ def pieces_of(
     model: PersistenceModel,
     platter: Platter,
     unsynced: list[Piece],
-    file_synced: FileSynced,
+    unsettled: Unsettled,
     old_tails: OldTails,
 ) -> list[Piece]:
     """Cut an operation that changes something; ``unsynced`` are the pieces before it."""
@@ -57,7 +57,7 @@ def pieces_of(
         case Unlink():
             return _unlink(operation, call, model, platter, unsynced)
         case Rename():
-            return _rename(operation, call, model, platter, unsynced, file_synced)
+            return _rename(operation, call, model, platter, unsynced, unsettled)
         case SetAttributes(inode=inode, mode=mode):
             return [Attributes(call, inode, mode)]
         case Write():
@@ -187,7 +187,7 @@ def _rename(
     model: PersistenceModel,
     platter: Platter,
     unsynced: list[Piece],
-    file_synced: FileSynced,
+    unsettled: Unsettled,
 ) -> list[Piece]:
     inode, replaced = rename.inode, rename.replaced
     old, new = (rename.directory, rename.name), (rename.to_directory, rename.to_name)
@@ -215,8 +215,8 @@ def _rename(
     pieces: list[Piece] = []
     if not is_directory and (
         rename.links_left
-        or (new, replaced) in file_synced
-        or _moved_or_linked(replaced, new, unsynced)
+        or (new, replaced) in unsettled
+        or _has_unsynced_name(replaced, new, unsynced)
     ):
         beneath = _loser(new, replaced, platter, unsynced)
         pieces += _losses(call, replaced, new, beneath)
@@ -261,14 +261,15 @@ def _is_directory(inode: int, platter: Platter, unsynced: list[Piece]) -> bool:
     return stat.S_ISDIR(platter[inode].mode)
 
 
-def _moved_or_linked(inode: int, entry: Entry, unsynced: list[Piece]) -> bool:
-    """Return whether an inode got a name by an unsynced rename or link."""
+def _has_unsynced_name(inode: int, entry: Entry, unsynced: list[Piece]) -> bool:
+    """Return whether a file has an unsynced name, but not the first name of a new file."""
     given = [
         piece.change
         for piece in unsynced
         if isinstance(piece, Name) and piece.inode == inode and piece.gives == entry
     ]
-    return bool(given) and given[-1] is not Change.CREATE
+    is_new = any(isinstance(piece, Creation) and piece.inode == inode for piece in unsynced)
+    return bool(given) and not (is_new and given[-1] is Change.CREATE)
 
 
 def _durable_name(

@@ -38,7 +38,7 @@ def _same_file_needs(model: PersistenceModel, a: Piece, b: Piece) -> bool:
     match a, b:
         case Data() | Zeros(), Data() | Zeros():
             return _in_unit_order(model, a, b)
-        case Size(), Data():
+        case Size(), Data() | Zeros():
             return _in_freed_block(model, a, b)
         case Zeros(), Size():
             return b.needs_zeros and a.call == b.call
@@ -60,7 +60,7 @@ def unit_of(model: PersistenceModel, piece: Data | Zeros) -> int:
     return piece.offset // model.unit_bytes if model.unit_bytes else 0
 
 
-def _in_freed_block(model: PersistenceModel, size: Size, data: Data) -> bool:
+def _in_freed_block(model: PersistenceModel, size: Size, data: Data | Zeros) -> bool:
     waits = model.truncation in (Truncation.ZEROS_FIRST, Truncation.ZEROS_APART)
     return waits and 0 <= size.freed_from <= data.offset
 
