@@ -78,18 +78,19 @@ def _comes_along(ordering: Ordering, index: int, later: _Later) -> bool:
         return True
     if not isinstance(micro, MoveName) or (micro.directory, micro.name) not in later.kept:
         return False
-    return not _arrived(ordering, index, (micro.directory, micro.name))
+    return _was_durable(ordering, index, (micro.directory, micro.name))
 
 
-def _arrived(ordering: Ordering, index: int, name: tuple[int, str]) -> bool:
-    """Return whether the file of piece ``index`` got this name by an unsynced piece."""
+def _was_durable(ordering: Ordering, index: int, name: tuple[int, str]) -> bool:
+    """Return whether the first unsynced change of this name by its file takes it away.
+
+    Piece ``index`` does so, and may be the first.
+    """
     number = ordering.micros[index].number
-    return any(
-        isinstance(micro, LinkName | MoveName)
-        and micro.number == number
-        and names_of(micro)[-1] == name
-        for micro in ordering.micros[:index]
+    first = next(
+        micro for micro in ordering.micros if micro.number == number and name in names_of(micro)
     )
+    return not isinstance(first, LinkName) and names_of(first)[0] == name
 
 
 def _asked_for(ordering: Ordering, sync: Sync) -> int:

@@ -313,23 +313,25 @@ class Ordering:
     def _remember_names(self, micro: LinkName | UnlinkName | MoveName, index: int) -> None:
         number = micro.number
         if isinstance(micro, UnlinkName):
-            if micro.moved_to and (number, (micro.directory, micro.name)) not in self._arrivals:
-                linked = self.micros[self._linked.get((micro.operation, number), index)]
-                if isinstance(linked, LinkName):
-                    self._durable_names[number, names_of(linked)[-1]] = names_of(micro)[0]
+            linked = self.micros[self._linked.get((micro.operation, number), index)]
+            if micro.moved_to and isinstance(linked, LinkName):
+                self._remember_durable(number, *names_of(micro), *names_of(linked))
             return
         self._linked[micro.operation, number] = index
         creation = self._creations.get(number)
         if creation is None or self.micros[creation].operation != micro.operation:
             self.moved.add((number, names_of(micro)[-1]))
         if isinstance(micro, MoveName):
-            old, new = names_of(micro)
-            durable = self._durable_names.get((number, old))
-            if durable is None and (number, old) not in self._arrivals:
-                durable = old
-            if durable is not None:
-                self._durable_names[number, new] = durable
+            self._remember_durable(number, *names_of(micro))
         self._arrivals.add((number, names_of(micro)[-1]))
+
+    def _remember_durable(self, number: int, old: Name, new: Name) -> None:
+        """Remember the durable name from which unsynced renames have led to ``new``."""
+        durable = self._durable_names.get((number, old))
+        if durable is None and (number, old) not in self._arrivals:
+            durable = old
+        if durable is not None:
+            self._durable_names[number, new] = durable
 
     def _unit(self, content: _Content) -> tuple[int, int]:
         unit_bytes = self.model.unit_bytes
