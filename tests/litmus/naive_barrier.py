@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.persistence import Coverage, PersistenceModel, SyncedNames
-from tests.litmus.naive_order import is_metadata, names_above, needs, ordered
+from tests.litmus.naive_order import is_metadata, names_of_new, needs, ordered
 from tests.litmus.naive_piece import (
     BLOCK,
     Attributes,
@@ -92,11 +92,11 @@ class Barrier:
                 return False
 
     def _above(self) -> set[int]:
-        """Return the names of all directories above the own names of the inode."""
+        """Return the new names of the directories above the own names of the inode."""
         above: set[int] = set()
         for piece in self.pieces:
             if isinstance(piece, Name) and self._own_name(piece) and piece.gives is not None:
-                above |= set(names_above(self.pieces, piece.gives[0], len(self.pieces)))
+                above |= set(names_of_new(self.pieces, piece.gives[0], len(self.pieces)))
         return above
 
     def _add_those_that_come_along(self) -> None:
