@@ -189,7 +189,7 @@ class Unsynced:
             micro.apply(self.table)
         rewritten = {micro.number for micro in applied if _is_rewriting(micro)}
         self._notes.settle(sync, rewritten, self.table)
-        for note in (*notes, *tails.values()):
+        for note in (*notes, *(tail for tail in tails.values() if tail.data)):
             self._notes.add(note)
         self._keep(left)
 
