@@ -201,7 +201,8 @@ def _names(
     _, inode, directory, name, _, to_directory, to_name, replaced, links_left, _ = rename
     parts = model.rename_parts
     keeps = links_left or earlier.is_unsettled(replaced, to_directory, to_name)
-    if replaced and (parts is RenameParts.ALL or (parts is RenameParts.SOME and keeps)):
+    loses = parts is RenameParts.SOME and keeps and not earlier.is_directory(replaced)
+    if replaced and (parts is RenameParts.ALL or loses):
         beneath = earlier.covered_by(replaced, to_directory, to_name)
         yield UnlinkName(number, replaced, to_directory, to_name, uncovers=beneath)
         if beneath:
