@@ -7,6 +7,7 @@ name before may still have it after a power cut (docs/disk.md, class B4).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -127,7 +128,7 @@ def _left_over(
     another file has now, and removals of a durable name that the file has again. The second
     list has the removals of names that another file has now.
     """
-    sizes: dict[int, SetSize] = {}
+    cuts: dict[int, int] = {}
     names: dict[_Name, int] = {}
     left: list[MicroOperation] = []
     covered: list[CoveredName] = []
@@ -136,11 +137,12 @@ def _left_over(
         parts: Iterable[MicroOperation] = open_parts.get(index, ())
         if durable >> index & 1:
             if isinstance(micro, SetSize) and not micro.grows:
-                sizes.setdefault(micro.number, micro)
+                cut = sys.maxsize if micro.cut is None else micro.cut
+                cuts[micro.number] = min(cut, cuts.get(micro.number, cut))
             if isinstance(micro, LinkName | MoveName) and index not in passing:
                 names.setdefault(names_of(micro)[-1], micro.number)
-        elif micro.number in sizes and isinstance(micro, SetSize | WriteBlock):
-            parts = _less_cut(micro, sizes[micro.number])
+        elif micro.number in cuts and isinstance(micro, SetSize | WriteBlock):
+            parts = _less_cut(micro, cuts[micro.number])
         elif isinstance(micro, LinkName | MoveName):
             parts = _less_name(micro, names)
         elif not (isinstance(micro, ForgetName) and _is_back(micro, names)):
@@ -161,14 +163,10 @@ def _is_back(forget: ForgetName, names: dict[_Name, int]) -> bool:
     return names.get((forget.directory, forget.name)) == forget.number
 
 
-def _less_cut(micro: SetSize | WriteBlock, size: SetSize) -> Iterator[MicroOperation]:
-    """Yield a piece without what a later, durable truncation cut off."""
-    if isinstance(micro, SetSize):
-        return
-    if size.cut is None or micro.offset + len(micro.data) <= size.cut:
-        yield micro
-    elif micro.offset < size.cut:
-        yield micro._replace(data=micro.data[: size.cut - micro.offset])
+def _less_cut(micro: SetSize | WriteBlock, cut: int) -> Iterator[MicroOperation]:
+    """Yield a piece without what later, durable truncations dropped from byte ``cut`` on."""
+    if isinstance(micro, WriteBlock) and micro.offset < cut:
+        yield micro._replace(data=micro.data[: cut - micro.offset])
 
 
 def _less_name(micro: LinkName | MoveName, names: dict[_Name, int]) -> Iterator[MicroOperation]:
