@@ -2,17 +2,16 @@
 
 An outcome is one line: in ``f=A2 t=-`` the file f has two bytes ``A``, and there is no t.
 Contents are runs: ``A5000``, ``0`` for NUL (``A2,02`` is two A and two NULs), ``S`` for
-stale bytes; ``empty`` is a file of no bytes. ``f=->g`` is a symbolic link.
+stale bytes; ``empty`` is a file of no bytes.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Final
 
-from sim.disk.cache.inode import Inode
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
@@ -107,7 +106,7 @@ def outcomes(
     """Return every outcome of a power cut after ``body``, or at any point with ``anywhere``."""
     disk = Disk(prepared(setup), model)
     body(Calls(Process(disk)))
-    names = sorted(_paths_ever(disk))
+    names = sorted(paths_ever(disk))
     seen: set[str] = set()
     unsynced = Unsynced(model, disk.image.platter)
     for number, operation in enumerate(disk.journal, 1):
@@ -119,12 +118,16 @@ def outcomes(
 
 def _now(unsynced: Unsynced, next_inode: int, names: list[str]) -> set[str]:
     return {
-        outcome_of(Image.of_platter(state.inodes, next_inode), names)
+        _outcome_of(Image.of_platter(state.inodes, next_inode), names)
         for state in StateSpace(unsynced).all()
     }
 
 
-def _paths_ever(disk: Disk) -> set[str]:
+def _outcome_of(image: Image, names: list[str]) -> str:
+    return line_of(names, {path: inode.read(0, inode.size) for path, inode in image.tree()})
+
+
+def paths_ever(disk: Disk) -> set[str]:
     """Return the path of every file that the setup left or the body named."""
     paths = {path for path, inode in disk.image.tree() if not inode.is_directory}
     for operation in disk.journal:
@@ -134,19 +137,13 @@ def _paths_ever(disk: Disk) -> set[str]:
     return paths - directories
 
 
-def outcome_of(image: Image, names: list[str]) -> str:
-    """Return the outcome of these paths."""
-    tree = dict(image.tree())
-    return " ".join(f"{name[1:]}={_shown(tree.get(name))}" for name in names)
+def line_of(names: list[str], contents: Mapping[str, bytes]) -> str:
+    """Return the outcome of these paths; those without content are missing."""
+    return " ".join(f"{name[1:]}={_shown(contents.get(name))}" for name in names)
 
 
-def _shown(inode: Inode | None) -> str:
-    if inode is None:
-        return "-"
-    if inode.is_symlink:
-        return f"->{inode.link_text}"
-    content = inode.read(0, inode.size)
-    return runs_of(content) or "empty"
+def _shown(content: bytes | None) -> str:
+    return "-" if content is None else runs_of(content) or "empty"
 
 
 def runs_of(content: bytes) -> str:

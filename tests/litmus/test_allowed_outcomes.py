@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
+from sim.disk.disk import Disk
 from tests.litmus.allowed import LITMUS
-from tests.litmus.body import outcomes
+from tests.litmus.body import Calls, line_of, outcomes, paths_ever, prepared
 from tests.litmus.litmus import Litmus
+from tests.litmus.naive import NaiveDisk, Tree
 
 CASES = [(litmus, model) for litmus in LITMUS for model in litmus.models]
 
@@ -17,6 +20,25 @@ CASES = [(litmus, model) for litmus in LITMUS for model in litmus.models]
 )
 def test_observed_outcomes_equal_the_allowed_ones(litmus: Litmus, model: str) -> None:
     assert outcomes(MODELS[model], litmus.setup, litmus.body) == litmus.allowed(model)
+
+
+@pytest.mark.parametrize(
+    ("litmus", "model"), CASES, ids=[f"{litmus.name} [{model}]" for litmus, model in CASES]
+)
+def test_the_naive_enumeration_finds_the_allowed_outcomes(litmus: Litmus, model: str) -> None:
+    image = prepared(litmus.setup)
+    disk = Disk(image, MODELS[model])
+    litmus.body(Calls(Process(disk)))
+    naive = NaiveDisk(MODELS[model], image)
+    for number, operation in enumerate(disk.journal, 1):
+        naive.advance(operation, number)
+    names = sorted(paths_ever(disk))
+    assert {_line(tree, names) for tree in naive.trees()} == litmus.allowed(model)
+
+
+def _line(tree: Tree, names: list[str]) -> str:
+    contents = {path: content for path, _, _, content in tree}
+    return line_of(names, contents)
 
 
 @pytest.mark.parametrize("model", MODELS)
