@@ -1,4 +1,4 @@
-"""Mutants of the recovery report and notices: counts that differ from what was done."""
+"""Mutants of the recovery report and notices: wrong counts."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import (
     BTRFS,
+    EXT4,
     EXT4_JOURNAL,
-    EXT4_ORDERED,
     EXT4_WRITEBACK,
     XFS,
     PersistenceModel,
@@ -21,8 +21,8 @@ from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 
 MODEL_OF: Final[Mapping[str, PersistenceModel]] = {
-    "ext4": EXT4_ORDERED,
-    "ext4nd": EXT4_ORDERED,
+    "ext4": EXT4,
+    "ext4nd": EXT4,
     "ext4wb": EXT4_WRITEBACK,
     "ext4wbnd": EXT4_WRITEBACK,
     "ext4j": EXT4_JOURNAL,

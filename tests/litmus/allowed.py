@@ -1,6 +1,7 @@
 """The litmus tests, with the allowed outcomes under every model.
 
-The outcomes follow from the rules of docs/disk.md; each was derived by hand.
+The engine printed the outcomes. They were read against the rules of docs/disk.md, and
+``test_allowed_outcomes.py`` compares them with the naive enumeration of that page.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The allowed outcomes of bodies that show the classes of docs/disk.md, and their neighbours.
 
-The outcomes follow from the rules of that page; each was derived by hand.
+The engine printed the outcomes. They were read against the rules of that page, and
+``test_allowed_outcomes.py`` compares them with its naive enumeration.
 """
 
 from __future__ import annotations

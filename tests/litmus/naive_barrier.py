@@ -174,7 +174,7 @@ class Barrier:
         return []
 
     def _adapted(self, index: int) -> list[Piece]:
-        """Return what is left of a piece that later durable pieces made obsolete in part."""
+        """Return the parts of a piece that no later durable piece made obsolete."""
         piece = self.pieces[index]
         if isinstance(piece, Name):
             return self._adapted_name(index, piece)

@@ -2,7 +2,7 @@
 
 A file may have had a name for a time, and lost it again, before a barrier makes its last
 names durable. Such a **passing** name does not reach the platter, and the file that had the
-name before may still have it after a power cut (docs/disk.md, class B4).
+name before may still have it after a power cut (docs/disk.md, class B7).
 """
 
 from __future__ import annotations

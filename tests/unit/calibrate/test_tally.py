@@ -59,7 +59,7 @@ def test_outcome_that_the_model_forbids_is_a_contradiction() -> None:
     found = tally.add(row([["rename", "f", "g"], ["sync"]], RENAMED, UNTOUCHED))
     assert found is not None
     assert [seen["out"] for seen in found.forbidden] == [UNTOUCHED]
-    assert found.model == "ext4-ordered"
+    assert found.model == "ext4"
     assert tally.counts["ext4"].forbidden == 1
     assert tally.contradictions == [found]
 

@@ -49,15 +49,15 @@ def file_of(folder: Path, *rows: Row) -> str:
 def test_file_that_the_models_allow_is_clean(tmp_path: Path) -> None:
     result = powercut("calibrate", "--judge", file_of(tmp_path, ROW, ROW))
     assert result.exit_code == ExitCode.CLEAN
-    (line,) = (line for line in result.stdout.splitlines() if "ext4-ordered" in line)
-    assert line.split() == ["ext4", "ext4-ordered", "6.18.44", "2", "4", "2", "0", "0"]
+    (line,) = (line for line in result.stdout.splitlines() if "6.18.44" in line)
+    assert line.split() == ["ext4", "ext4", "6.18.44", "2", "4", "2", "0", "0"]
 
 
 def test_forbidden_outcome_is_shown_with_its_calls(tmp_path: Path) -> None:
     result = powercut("calibrate", "--judge", file_of(tmp_path, ROW, FORBIDDEN))
     assert result.exit_code == ExitCode.VIOLATION
     lines = result.stdout.rstrip().splitlines()
-    assert lines[-6].startswith("ext4: ext4-ordered forbids outcomes of 1 program; ")
+    assert lines[-6].startswith("ext4: ext4 forbids outcomes of 1 program; ")
     assert lines[-5:] == [
         "  seed 7, kernel 6.18.44",
         "  set-up  1. write f 0 10 a",
@@ -77,7 +77,7 @@ def test_files_may_follow_the_first_one(tmp_path: Path) -> None:
     path = file_of(tmp_path, ROW)
     result = powercut("calibrate", "--judge", path, path, "ext4", path)
     assert result.exit_code == ExitCode.CLEAN
-    (line,) = (line for line in result.stdout.splitlines() if "ext4-ordered" in line)
+    (line,) = (line for line in result.stdout.splitlines() if "6.18.44" in line)
     assert line.split()[3] == "3"
 
 
@@ -144,7 +144,7 @@ def test_interrupted_recording_removes_everything_and_keeps_its_rows(tmp_path: P
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate()
     assert process.returncode == ExitCode.INTERRUPTED
-    assert "ext4-ordered" in output
+    assert "errno differs" in output
     assert REMOVED in output
     assert attached_devices(process.pid) == []
     assert len(list(read_rows(path))) >= 2
