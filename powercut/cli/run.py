@@ -22,6 +22,7 @@ from powercut.cli.usage import UsageMistake, asked_by_user, must_be_writable, mu
 from powercut.fuzz.campaign.campaign import Plan, Score, grow, scores
 from powercut.fuzz.campaign.corpus import corpus_in
 from powercut.fuzz.campaign.workers import WorkerDied, cores
+from powercut.fuzz.memory import settled
 from powercut.fuzz.profiles import PROFILES, Profile
 from powercut.fuzz.reduction import SECONDS
 from powercut.fuzz.reproducer import FAILURES
@@ -139,6 +140,7 @@ def command(**given: Unpack[Given]) -> None:
         must_take_json(json_out)
     console = console_beside(json_out)
     findings = Findings(plan, folder, console)
+    click.get_current_context().with_resource(settled())
     scores, end = _fuzz(plan, given["processes"] or cores(), console, findings)
     fuzzing_seconds = time.monotonic() - started
     failure = end if isinstance(end, Exception) else None

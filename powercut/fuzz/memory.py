@@ -15,14 +15,19 @@ _OBJECTS_BETWEEN_COLLECTIONS: Final = 10_000
 """New objects between two collections; a lifetime of the agent runtime leaves some hundreds."""
 
 
-def give_back() -> None:
-    """Give freed memory back to the operating system.
+def settle() -> None:
+    """Give freed memory back, and exclude all objects that are left from garbage collection.
+
+    Traversing modules and code again and again takes a tenth of a run of the agent runtime,
+    and collecting more often than lifetimes end another fifteenth.
 
     One long run in a thousand needs several times the memory of the others, and the C library
-    of Linux keeps it until ``malloc_trim`` is called. On other systems this only collects
-    garbage.
+    of Linux keeps it until ``malloc_trim`` is called.
     """
+    gc.unfreeze()
     gc.collect()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
@@ -30,15 +35,9 @@ def give_back() -> None:
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Exclude all existing objects, such as modules and code, from garbage collection.
-
-    Traversing them again and again takes a tenth of a run of the agent runtime, and
-    collecting more often than lifetimes end another fifteenth.
-    """
+    """Settle the memory now, and undo it at the end."""
     thresholds = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])
+    settle()
     try:
         yield
     finally:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.meta.source_tree import ROOT, run_python
 
-MOST_FILES_TO_THE_REPRODUCER = 15
+MOST_FILES_TO_THE_REPRODUCER = 14
 
 # Prints the files of powercut/ that execute from the first failing action to the
 # reproducer of its reduction.

@@ -21,7 +21,7 @@ from xxhash import xxh3_64
 from powercut.fuzz.campaign.corpus import LONGEST_STEPS, add_run, corpus_in, features_of
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.drivers.swarm import SeededRun
-from powercut.fuzz.memory import give_back, settled
+from powercut.fuzz.memory import settle
 from powercut.fuzz.run_log import FailureKind, RecordedStep
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import MakeTarget, TargetEntry
@@ -160,12 +160,20 @@ class Score:
 def scores(plan: Plan, processes: int, has_failed: Callable[[], bool]) -> Iterator[Score]:
     """Run a campaign; yield the score of each batch, in no order unless ``processes`` is 1.
 
-    As soon as ``has_failed`` returns True, new batches leave time for reductions.
+    Memory is settled before each batch. As soon as ``has_failed`` returns True, new batches
+    leave time for reductions.
     """
     if processes == 1:
-        yield from map(run_batch, batches(plan, has_failed))
+        for batch in batches(plan, has_failed):
+            settle()
+            yield run_batch(batch)
     else:
-        yield from work(run_batch, batches(plan, has_failed), processes)
+        yield from work(_run_in_worker, batches(plan, has_failed), processes)
+
+
+def _run_in_worker(batch: Batch) -> Score:
+    settle()
+    return run_batch(batch)
 
 
 def batches(plan: Plan, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
@@ -189,12 +197,10 @@ def _turn(plan: Plan, target: TargetEntry, number: int) -> Batch:
 def run_batch(batch: Batch) -> Score:
     """Do the runs of a batch until the deadline; run 0 of a target is always completed."""
     plan, score = batch.plan, Score(batch.target)
-    with settled():
-        for number in range(batch.first, batch.end):
-            if number and plan.is_over:
-                break
-            _run_one(plan, number, score)
-    give_back()
+    for number in range(batch.first, batch.end):
+        if number and plan.is_over:
+            break
+        _run_one(plan, number, score)
     return score
 
 
