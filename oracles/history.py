@@ -7,17 +7,21 @@ survived, a value in flight may have survived, and later values cannot exist.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 
 class HistoryEntry(NamedTuple):
-    """One value; ``after`` is the number of disk operations that preceded it."""
+    """One value; ``after`` is the number of disk operations that preceded it.
+
+    ``place`` is the line of the workload that made the entry, or None if it is not known.
+    """
 
     after: int
     acknowledged: bool
     value: object
+    place: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +35,28 @@ class Known:
 class History:
     """Records the progress of a workload; call it with a value to acknowledge that value.
 
-    ``operations`` returns the number of disk operations so far.
+    ``operations`` returns the number of disk operations so far, ``place`` the line of the
+    workload that is running. ``entries`` are those of a history that was recorded earlier.
     """
 
-    def __init__(self, operations: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        operations: Callable[[], int],
+        place: Callable[[], object] = lambda: None,
+        entries: Iterable[HistoryEntry] = (),
+    ) -> None:
         self._operations = operations
-        self.entries: list[HistoryEntry] = []
+        self._place = place
+        self.entries: list[HistoryEntry] = list(entries)
         self._last_known: tuple[int, Known] = (-1, Known((), ()))
 
     def attempt(self, value: object) -> None:
         """Allow ``value`` to be found from here on, without requiring it."""
-        self.entries.append(HistoryEntry(self._operations(), False, value))
+        self.entries.append(HistoryEntry(self._operations(), False, value, self._place()))
 
     def __call__(self, value: object) -> None:
         """Require ``value`` to be found from here on: it is acknowledged."""
-        self.entries.append(HistoryEntry(self._operations(), True, value))
+        self.entries.append(HistoryEntry(self._operations(), True, value, self._place()))
 
     def entries_by(self, operation: int, *, returned: bool) -> int:
         """Return the number of entries made before a crash at this operation.

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Final, cast
 
 from powercut.config import FILE, Config, find_config
-from powercut.explorer.explore import Check, Workload
+from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
+from powercut.explorer.recorded_workload import Workload
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.target import TargetEntry
 from powercut.reference import is_reference, load

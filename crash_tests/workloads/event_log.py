@@ -9,7 +9,7 @@ from crash_tests.workloads.host import host_of
 from crash_tests.workloads.workload import Run, Workload
 from oracles.history import History, Known
 from oracles.shadow_log import ShadowLog
-from powercut.explorer.explore import Check
+from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
 from system.ports import JsonObject

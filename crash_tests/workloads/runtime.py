@@ -20,7 +20,7 @@ from oracles.history import History, Known
 from oracles.runtime.root_snapshot import SnapshotReader
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
-from powercut.explorer.explore import Check
+from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
 from sim.choices import PlainChoices
 from sim.disk.calls.process import Process

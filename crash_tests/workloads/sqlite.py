@@ -10,7 +10,7 @@ from crash_tests.workloads.workload import Run, Workload
 from oracles.history import History, Known
 from oracles.shadow_log import ShadowLog
 from oracles.violation import TornRecord
-from powercut.explorer.explore import Check
+from powercut.explorer.judge import Check
 from sim.disk.calls.process import Process
 from sim.sqlite import abandon, connect
 

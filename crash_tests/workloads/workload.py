@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from oracles.history import History
-from powercut.explorer.explore import Check
+from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
 

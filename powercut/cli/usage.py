@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,20 +14,10 @@ from typing import Final
 import click
 
 from powercut.cli.exit_code import ExitCode
+from powercut.place import ENGINE
 from sim.errors import EscapedSimulation, HarnessError, UnsupportedOperation
 
 _FRAME: Final = re.compile(r'File "(.+?)", line (\d+), in (\S+)')
-_FOLDERS: Final = (
-    Path(__file__).parents[2],
-    Path(str(sys.modules[HarnessError.__module__].__file__)).parents[1],
-)
-"""Those of ``powercut`` and of ``sim``: equal in a checkout, not in an installed wheel."""
-
-_ENGINE: Final = tuple(
-    str(folder / name) + os.sep
-    for folder in _FOLDERS
-    for name in ("sim", "faults", "oracles", "powercut")
-)
 
 
 class UsageMistake(click.ClickException):
@@ -59,7 +48,7 @@ def mistake_of(failure: Exception) -> str:
     remote = getattr(failure.__cause__, "tb", None)
     text = remote or "".join(traceback.format_exception(failure))
     frames = _FRAME.findall(text)
-    places = [frame for frame in frames if not frame[0].startswith(_ENGINE)]
+    places = [frame for frame in frames if not frame[0].startswith(ENGINE)]
     if not places:
         return str(failure)
     file, line, function = places[-1]

@@ -7,23 +7,14 @@ The workload is not run again, so the cost grows linearly with its operations.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from collections.abc import Iterable
 
-from oracles.history import History, Known
-from oracles.old_or_new import OldOrNew, paths_of
-from oracles.violation import UnreadableAfterCrash, Violation
-from powercut.explorer.journals import CrashImage, Journals, Key
+from powercut.explorer.judge import Check, Judge, default_check
 from powercut.explorer.limits import Limits
+from powercut.explorer.recorded_workload import RecordedWorkload, Workload, record
 from powercut.explorer.verdicts import Exploration
-from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
-from sim.disk.disk import Disk
-from sim.errors import HarnessError
-
-Workload = Callable[[Process, History], None]
-Check = Callable[[Process, Known], None]
 
 
 def explore(
@@ -61,108 +52,31 @@ def explore(
         assert explore(save, model="ext4-ordered").safe
     """
     found = model_named(model) if isinstance(model, str) else model
-    return _Explorer(workload, check, found, limits or Limits(), image or Image.empty()).run()
+    recorded = record(workload, found, image or Image.empty())
+    return judged(recorded, check, [found], limits)[found.name]
 
 
 def explore_models(
-    workload: Workload, check: Check | None = None, limits: Limits | None = None
+    workload: Workload,
+    check: Check | None = None,
+    limits: Limits | None = None,
+    image: Image | None = None,
 ) -> dict[str, Exploration]:
-    """Explore under every persistence model; return the verdicts by model, strongest first."""
-    return {name: explore(workload, check, name, limits) for name in MODELS}
+    """Explore under every persistence model; return the verdicts by model, strongest first.
+
+    The workload runs once, on a disk under ``posix``, which promises least.
+    """
+    models = tuple(MODELS.values())
+    recorded = record(workload, models[-1], image or Image.empty())
+    return judged(recorded, check, models, limits)
 
 
-class _Explorer:
-    """One exploration; ``result`` grows while it runs."""
-
-    def __init__(
-        self,
-        workload: Workload,
-        check: Check | None,
-        model: PersistenceModel,
-        limits: Limits,
-        image: Image,
-    ) -> None:
-        self.result = Exploration(model)
-        self._nested = limits.nested
-        self._disk = Disk(image, model)
-        self._history = History(lambda: self._disk.operations)
-        self._journals = Journals(self._history, limits, self._is_new)
-        self._depth_seen: dict[Key, int] = {}
-        self._record(workload)
-        self._check = check or self._default_check()
-
-    def run(self) -> Exploration:
-        for crashed in self._journals.crashes(self._disk):
-            self._visit(crashed)
-        self.result.built = self._journals.built
-        self.result.exhaustive = self._journals.exhaustive
-        return self.result
-
-    def _record(self, workload: Workload) -> None:
-        try:
-            workload(Process(self._disk), self._history)
-        except HarnessError:
-            raise
-        except Exception as error:
-            raise HarnessError(
-                f"the workload failed before any crash: {type(error).__name__}: {error}"
-            ) from error
-        self.result.operations = self._disk.operations
-
-    def _default_check(self) -> Check:
-        try:
-            paths = paths_of(entry.value for entry in self._history.entries)
-        except TypeError as mistake:
-            raise HarnessError(str(mistake)) from None
-        old_or_new = OldOrNew(_contents(Process(Disk(self._disk.image)), paths))
-        return lambda process, known: old_or_new(_contents(process, paths), known)
-
-    def _is_new(self, key: Key, depth: int) -> bool:
-        """Return whether an image must be checked.
-
-        An image that was checked after more crashes is checked again if its recovery may now
-        be crashed as well.
-        """
-        seen = self._depth_seen.get(key)
-        return seen is None or (depth < seen and depth <= self._nested)
-
-    def _visit(self, crashed: CrashImage) -> None:
-        depth = len(crashed.crashes)
-        if not self._is_new(crashed.key, depth):
-            return
-        self.result.states += crashed.key not in self._depth_seen
-        self._depth_seen[crashed.key] = depth
-        disk = Disk(crashed.image, self.result.model)
-        try:
-            self._check(Process(disk), self._history.known(crashed.entries))
-        except HarnessError:
-            raise
-        except Violation as violation:
-            self._fail(crashed, violation)
-            return
-        except Exception as error:  # noqa: BLE001 - any exception of the program is a finding
-            reason = f"recovery raised {type(error).__name__}: {error}"
-            self._fail(crashed, UnreadableAfterCrash(reason))
-            return
-        if depth <= self._nested and disk.journal:
-            for nested in self._journals.crashes(disk, crashed.crashes, crashed.entries):
-                self._visit(nested)
-
-    def _fail(self, crashed: CrashImage, violation: Violation) -> None:
-        # A failed image is never checked again.
-        self._depth_seen[crashed.key] = 0
-        self.result.fail(self._disk, crashed.crashes, violation)
-
-
-def _contents(process: Process, paths: list[str]) -> dict[str, bytes | None]:
-    return {path: _content(process, path) for path in paths}
-
-
-def _content(process: Process, path: str) -> bytes | None:
-    try:
-        descriptor = process.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    content = process.pread(descriptor, process.fstat(descriptor).st_size, 0)
-    process.close(descriptor)
-    return content
+def judged(
+    recorded: RecordedWorkload,
+    check: Check | None,
+    models: Iterable[PersistenceModel],
+    limits: Limits | None = None,
+) -> dict[str, Exploration]:
+    """Return the verdicts on a recorded workload by the name of the model, in their order."""
+    judge = Judge(check or default_check(recorded), limits or Limits())
+    return {model.name: judge.explore(recorded, model) for model in models}

@@ -25,9 +25,10 @@ from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
 from sim.disk.cache.operation import FailedSync, Operation, Write
 from sim.disk.crash.image import Image
+from sim.disk.crash.journal import Journal
+from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.state_space import State, StateSpace
 from sim.disk.crash.unsynced import Unsynced
-from sim.disk.disk import Disk
 
 BRANCHES_PER_STATE: Final = 16
 """Steps of the walk through the states for each state that is wanted, before it is given up."""
@@ -53,12 +54,12 @@ class CrashImage(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Crash points after operation ``number`` of ``disk``, in the lifetime that follows ``before``.
+    """Crash points after operation ``number``, in the lifetime that follows ``before``.
 
     ``cache`` is the page cache at that operation.
     """
 
-    disk: Disk
+    next_inode: int
     cache: PageCache
     number: int
     before: tuple[CrashPoint, ...]
@@ -86,25 +87,30 @@ class Journals:
         self._is_new = is_new
 
     def crashes(
-        self, disk: Disk, before: tuple[CrashPoint, ...] = (), entries: int = 0
+        self,
+        journal: Journal,
+        model: PersistenceModel,
+        before: tuple[CrashPoint, ...] = (),
+        entries: int = 0,
     ) -> Iterator[CrashImage]:
-        """Yield every crash image of the lifetime that is recorded in ``disk``.
+        """Yield every crash image of the lifetime that is recorded in ``journal``.
 
         ``before`` are the crashes that preceded the lifetime; it is empty for that of the
         workload, whose own entries count. For a recovery, ``entries`` is the number of
         history entries when the workload was crashed.
         """
-        unsynced = Unsynced(disk.model, disk.image.platter, disk.image.unsynced)
-        cache = PageCache(disk.image.cached)
+        unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+        cache = PageCache(journal.image.cached)
+        next_inode = journal.next_inode
         reached = 0
-        for number in range(len(disk.journal) + 1):
+        for number in range(len(journal) + 1):
             since = 0
             if number:
-                operation = disk.journal[number - 1]
+                operation = journal[number - 1]
                 since = len(unsynced.micros)
                 if not before:
                     entries = self._history.entries_by(number, returned=False)
-                point = _Point(disk, cache, number, before, entries)
+                point = _Point(next_inode, cache, number, before, entries)
                 yield from self._kills_during(unsynced, operation, point)
                 unsynced.advance(operation, number)
                 cache.advance(operation, unsynced)
@@ -117,7 +123,7 @@ class Journals:
             if not before:
                 entries = self._history.entries_by(number, returned=True)
             if entries != reached or not number:
-                point = _Point(disk, cache, number, before, entries)
+                point = _Point(next_inode, cache, number, before, entries)
                 yield from self._crashes_at(unsynced, point, 0)
                 reached = entries
 
@@ -132,7 +138,7 @@ class Journals:
         for inodes, state_key, survivors in self._states(space, since):
             self.built += 1
             if self._is_new((point.entries, state_key), depth):
-                image = Image.of_platter(inodes, point.disk.next_inode)
+                image = Image.of_platter(inodes, point.next_inode)
                 crash = CrashPoint(operation, phase, CrashKind.POWER_CUT, survivors)
                 yield point.crash(image, (state_key,), crash)
 
@@ -169,7 +175,7 @@ class Journals:
 
     def _killed(self, unsynced: Unsynced, cache: PageCache, point: _Point) -> tuple[Image, Key]:
         carried = unsynced.carried_over(point.number)
-        image = Image(unsynced.platter, carried, cache.inodes, point.disk.next_inode)
+        image = Image(unsynced.platter, carried, cache.inodes, point.next_inode)
         # Two kills may leave the same page cache and different unsynced operations: a file
         # that was changed and changed back. Only a second crash distinguishes them.
         beneath = (unsynced.key, carried) if self._limits.nested else ()

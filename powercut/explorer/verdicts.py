@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from faults.crash_point import CrashKind, CrashPoint, Phase
+from faults.crash_point import CrashKind, CrashPoint
 from oracles.violation import Violation
-from powercut.crash_text import lost_lines, names_on
+from powercut.explorer.recorded_workload import RecordedWorkload
 from sim.disk.crash.persistence import PersistenceModel
-from sim.disk.crash.unsynced import Unsynced
-from sim.disk.disk import Disk
 
-KEPT_FAILURES: Final = 16
+KEPT_FAILURES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,32 +18,48 @@ class Failure:
     """A crash image that the check refused.
 
     ``crashes`` has one crash point for each lifetime: the workload's, then those of its
-    recoveries. ``explanation`` are lines of text: the operation at which the workload was
-    crashed, and each micro-operation that the crash lost.
+    recoveries. ``entries`` is the number of entries that the history had at the first crash.
     """
 
     crashes: tuple[CrashPoint, ...]
+    entries: int
     violation: Violation
-    explanation: tuple[str, ...] = ()
+
+    @property
+    def simplicity(self) -> tuple[int, ...]:
+        """Orders failures: fewer crashes, a kill before a power cut, fewer lost pieces."""
+        survivors = [point.survivors for point in self.crashes]
+        return (
+            len(self.crashes),
+            sum(point.kind is not CrashKind.KILL for point in self.crashes),
+            sum(len(each.lost) + len(each.torn) for each in survivors),
+            sum(len(each.torn) + len(each.stale) for each in survivors),
+            self.crashes[0].operation,
+        )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Exploration:
     """The verdict on a workload under ``model``.
 
-    ``operations`` is the number of operations of the workload, ``built`` the number of states
-    that were built, ``states`` the number of distinct ones that were checked, ``failed`` the
-    number of those that the check refused. ``failures`` has the first of these, at most 16.
-    ``exhaustive`` is true if no state that the model allows was left out.
+    ``built`` is the number of states that were built, ``states`` the number of distinct ones
+    that were checked, ``failed`` the number of those that the check refused. ``failures`` has
+    the first 4,096 of these, the simplest first. ``exhaustive`` is true if no state that the
+    model allows was left out.
     """
 
     model: PersistenceModel
-    operations: int = 0
+    workload: RecordedWorkload
     built: int = 0
     states: int = 0
     failed: int = 0
     exhaustive: bool = True
     failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def operations(self) -> int:
+        """The number of operations of the workload."""
+        return len(self.workload.journal)
 
     @property
     def safe(self) -> bool:
@@ -57,24 +70,11 @@ class Exploration:
         verdict = "safe" if self.safe else f"unsafe in {self.failed}"
         return f"{self.model.name}: {verdict} of {self.states} states, {how}"
 
-    def fail(self, disk: Disk, crashes: tuple[CrashPoint, ...], violation: Violation) -> None:
-        """Count a refused state; ``disk`` is the disk of the workload."""
+    def __repr__(self) -> str:
+        return f"<Exploration {self}>"
+
+    def fail(self, failure: Failure) -> None:
+        """Count a refused state."""
         self.failed += 1
         if len(self.failures) < KEPT_FAILURES:
-            explanation = tuple(_explanation(disk, crashes[0]))
-            self.failures.append(Failure(crashes, violation, explanation))
-
-
-def _explanation(disk: Disk, point: CrashPoint) -> Iterator[str]:
-    """Yield the operation at ``point`` of the journal of ``disk``, and each loss of the crash."""
-    if not disk.journal:
-        yield "before any operation"
-        return
-    operation = disk.journal[point.operation - 1]
-    yield f"{point.phase} {type(operation).__name__.lower()} {operation.path or 'everything'}"
-    if point.kind is CrashKind.POWER_CUT:
-        unsynced = Unsynced(disk.model, disk.image.platter, disk.image.unsynced)
-        done = point.operation - (point.phase is Phase.BEFORE)
-        for number, each in enumerate(disk.journal[:done], 1):
-            unsynced.advance(each, number)
-        yield from lost_lines(unsynced.micros, point.survivors, names_on(disk))
+            self.failures.append(failure)

@@ -22,25 +22,11 @@ from types import CodeType, CoroutineType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from faults.crash_point import CrashKind, Phase
+from powercut.place import Place
 from sim.disk.cache.operation import Create, Operation
 from sim.disk.disk import Disk
 
 T = TypeVar("T")
-
-
-class Place(NamedTuple):
-    """A line of the program.
-
-    ``file`` is the path from the folder that contains the program's package; ``function``
-    includes the name of its class.
-    """
-
-    file: str
-    function: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line} {self.function}"
 
 
 class Site(NamedTuple):

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from powercut.crash_text import lost_lines, names_on
+from powercut.crash_text import losses, names_on
 from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.run_log import Crash, RunLog
 
-_PATH: Final = re.compile(r"'([^']+)'|(/[^\s,:]*)")
+_PATH: Final = re.compile(r"/[^\s,:]*")
 _TEMPORARY: Final = re.compile(r"\.tmp\b.*")
 _VALUE: Final = re.compile(r"\b[0-9a-f]{6,}\b|\d+")
 
@@ -55,7 +55,7 @@ def _lost(crashes: Iterable[Crash]) -> Iterator[str]:
         if crash.disk is None or not (survivors.lost or survivors.torn):
             continue
         micros = crash.disk.unsynced().micros
-        for line in lost_lines(micros, survivors, names_on(crash.disk)):
-            for quoted, path in _PATH.findall(line):
-                name = (quoted or path).rstrip("/").rpartition("/")[2]
+        for loss in losses(micros, survivors, names_on(crash.disk)):
+            for path in _PATH.findall(loss.text):
+                name = path.rstrip("/").rpartition("/")[2]
                 yield _VALUE.sub("*", _TEMPORARY.sub("", name)) or "/"

@@ -9,9 +9,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from faults.crash_point import CrashKind, Phase
 from oracles.violation import Violation, shown
+from powercut.crash_text import lost_lines, names_at
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
+from sim.disk.crash.unsynced import Unsynced
 
 Verdicts: TypeAlias = Mapping[str, Exploration]
 """One exploration for each persistence model, by its name."""
@@ -63,9 +66,27 @@ def failure_lines(verdicts: Verdicts) -> Iterator[str]:
             lifetime = "in the workload" if number == 1 else f"in recovery {number - 1}"
             yield f"  crash {number}, {lifetime}: operation {point}"
             if number == 1:
-                yield from (f"    {line}" for line in failure.explanation)
+                yield from (f"    {line}" for line in explanation(found, failure))
         yield from _evidence(violation)
         return
+
+
+def explanation(found: Exploration, failure: Failure) -> Iterator[str]:
+    """Yield the operation at which the workload was crashed, and each loss of the crash."""
+    workload, point = found.workload, failure.crashes[0]
+    journal = workload.journal
+    if not journal:
+        yield "before any operation"
+        return
+    operation = journal[point.operation - 1]
+    yield f"{point.phase} {type(operation).__name__.lower()} {operation.path or 'everything'}"
+    if point.kind is CrashKind.POWER_CUT:
+        done = point.operation - (point.phase is Phase.BEFORE)
+        unsynced = Unsynced(found.model, journal.image.platter, journal.image.unsynced)
+        for number, each in enumerate(journal[:done], 1):
+            unsynced.advance(each, number)
+        names = names_at(journal, done)
+        yield from lost_lines(unsynced.micros, point.survivors, names, workload.places)
 
 
 def plain_models(explored: Iterable[Verdicts]) -> dict[str, Json]:

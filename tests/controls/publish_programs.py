@@ -12,7 +12,7 @@ from typing import Final
 
 from oracles.history import History, Known
 from oracles.violation import LostAck, TornRecord
-from powercut.explorer.explore import Check
+from powercut.explorer.judge import Check
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.disk import Disk

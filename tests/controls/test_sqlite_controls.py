@@ -18,8 +18,10 @@ import pytest
 
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
-from powercut.explorer.explore import Check, Workload, explore
+from powercut.explorer.explore import explore
+from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
+from powercut.explorer.recorded_workload import Workload
 from powercut.explorer.verdicts import Exploration
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from oracles.history import Known
-from powercut.explorer.explore import Check, explore
+from powercut.explorer.explore import explore
+from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
 from powercut.fuzz.source_patch import SourcePatch, patched
 from powercut.reference import load

@@ -126,7 +126,7 @@ def test_a_function_is_crashed_at_every_operation(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stdout
     explored = powercut(tmp_path, "explore", "settings")
     assert explored.returncode == 1
-    assert "rename of 'settings.tmp' to 'settings'" in explored.stdout
+    assert "rename of /settings.tmp to /settings" in explored.stdout
     check = ("--check", "crash_tests.settings:readable")
     assert powercut(tmp_path, "explore", "settings", *check).returncode == 0
 

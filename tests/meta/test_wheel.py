@@ -130,7 +130,7 @@ def test_explore_runs_beside_packages_of_the_same_names(
     printed = core.run("-m", "powercut", "explore", "settings:save", cwd=consumer)
     assert printed.returncode == 1, printed.stdout + printed.stderr
     assert "FAILED  " in printed.stdout
-    assert "rename of 'settings.tmp' to 'settings'" in printed.stdout
+    assert "rename of /settings.tmp to /settings" in printed.stdout
 
 
 def test_the_fixture_works_beside_packages_of_the_same_names(

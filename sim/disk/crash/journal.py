@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import overload
 
-from sim.disk.cache.operation import Operation
+from sim.disk.cache.operation import Create, Operation
 from sim.disk.crash.image import Image
 from sim.errors import HarnessError
 
@@ -32,6 +32,12 @@ class Journal(Sequence[Operation]):
 
     def __len__(self) -> int:
         return len(self.operations)
+
+    @property
+    def next_inode(self) -> int:
+        """The number of the next inode after the last operation."""
+        created = (each.inode + 1 for each in self.operations if isinstance(each, Create))
+        return max((self.image.next_inode, *created))
 
     def check_image(self) -> None:
         """Raise ``HarnessError`` if the image has unsynced pieces.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 
 import pytest
@@ -17,6 +18,7 @@ from powercut.explorer.explore import explore, explore_models
 from powercut.explorer.journals import Journals
 from powercut.explorer.limits import Limits
 from powercut.explorer.verdicts import Exploration
+from powercut.report.exploration import explanation
 from sim.disk.cache.operation import Operation, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
@@ -147,7 +149,11 @@ def test_kill_leaves_the_page_cache_also_after_a_failed_barrier(policy: SyncFail
     assert kept == (b"old" if policy is SyncFailure.BTRFS else b"NEW")
     between = {**watching.seen[-2], "/f": b"y" * 4096}
     journals = Journals(history, Limits(), lambda _key, _depth: True)
-    kills = [crash for crash in journals.crashes(disk) if crash.crashes[0].kind is CrashKind.KILL]
+    kills = [
+        crash
+        for crash in journals.crashes(disk.journal, disk.model)
+        if crash.crashes[0].kind is CrashKind.KILL
+    ]
     # Only the barrier that made everything durable is no crash point: it changes nothing else.
     assert [kill.crashes[0].operation for kill in kills] == [1, 1, 2, 4, 5, 6, 7, 8, 8]
     for kill in kills:
@@ -168,7 +174,11 @@ def test_default_check_finds_a_lost_acknowledgement_and_its_crash_point() -> Non
     failure = result.failures[0]
     assert isinstance(failure.violation, LostAck)
     assert failure.crashes == (CrashPoint.parse("2 after power-cut lost=0"),)
-    assert failure.explanation == ("after sync /f", "lost   directory entry 'f'")
+    lines = list(explanation(result, failure))
+    assert lines[0] == "after sync /f"
+    assert re.fullmatch(
+        r"lost   directory entry /f, tests/unit/explorer/test_explore\.py:\d+", lines[1]
+    )
 
 
 def test_verdict_names_the_models() -> None:
@@ -192,8 +202,8 @@ def test_a_workload_that_does_nothing_can_fail_its_check() -> None:
     def check(_: Process, __: Known) -> None:
         raise Violation("never right")
 
-    failure = explore(lambda _, __: None, check).failures[0]
-    assert failure.explanation == ("before any operation",)
+    result = explore(lambda _, __: None, check)
+    assert list(explanation(result, result.failures[0])) == ["before any operation"]
 
 
 def test_value_is_in_flight_until_its_acknowledgement() -> None:

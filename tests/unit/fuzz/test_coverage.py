@@ -8,7 +8,8 @@ from crash_tests.rig.host import simulated_host
 from crash_tests.rig.watched_host import watched
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, Phase
-from powercut.fuzz.coverage import Coverage, Place, Site, SubStep, Watch
+from powercut.fuzz.coverage import Coverage, Site, SubStep, Watch
+from powercut.place import Place
 from sim.choices import PlainChoices
 from sim.errors import PowerOff
 from sim.world import World

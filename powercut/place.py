@@ -1,0 +1,96 @@
+"""Places: lines of the program under test, found on the stack of a call.
+
+The program is everything outside the engine and outside the standard library: an operation
+that ``pathlib`` carries out belongs to the line that called ``pathlib``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+from typing import Final, NamedTuple
+
+from sim.errors import HarnessError
+
+_FOLDERS: Final = (
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+    os.path.dirname(
+        os.path.dirname(os.path.abspath(str(sys.modules[HarnessError.__module__].__file__)))
+    ),
+)
+"""Those of ``powercut`` and of ``sim``: equal in a checkout, not in an installed wheel."""
+
+ENGINE: Final = tuple(
+    os.path.join(folder, name) + os.sep
+    for folder in dict.fromkeys(_FOLDERS)
+    for name in ("sim", "faults", "oracles", "powercut")
+)
+"""The folders of the engine's packages."""
+
+_PATHS: Final = sysconfig.get_paths()
+_PACKAGES: Final = tuple({_PATHS[name] + os.sep for name in ("purelib", "platlib")})
+_LIBRARY: Final = tuple({_PATHS[name] + os.sep for name in ("stdlib", "platstdlib")})
+
+
+class Place(NamedTuple):
+    """A line of the program.
+
+    ``file`` is a path relative to the current directory or to the folder that the package is
+    installed in; ``function`` includes the name of its class.
+    """
+
+    file: str
+    function: str
+    line: int
+
+    @property
+    def where(self) -> str:
+        """File and line, as in ``app.py:31``."""
+        return f"{self.file}:{self.line}"
+
+    def __str__(self) -> str:
+        return f"{self.where} {self.function}"
+
+
+class Stack:
+    """Finds the innermost place of the program on the stack; remembers each line of code."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[CodeType, int], Place] = {}
+        self._is_program: dict[str, bool] = {}
+
+    def place(self, frame: FrameType | None) -> Place | None:
+        """Return the innermost place of the program from ``frame`` outwards, or None."""
+        known = self._is_program
+        while frame is not None:
+            file = frame.f_code.co_filename
+            is_program = known.get(file)
+            if is_program is None:
+                is_program = known[file] = _is_program(file)
+            if is_program:
+                return self._place_of(frame.f_code, frame.f_lineno)
+            frame = frame.f_back
+        return None
+
+    def _place_of(self, code: CodeType, line: int) -> Place:
+        found = self._places.get((code, line))
+        if found is None:
+            found = Place(_short(code.co_filename), code.co_qualname, line)
+            self._places[code, line] = found
+        return found
+
+
+def _is_program(file: str) -> bool:
+    if file.startswith(_PACKAGES):
+        return not file.startswith(ENGINE)
+    return not file.startswith(("<frozen ", *ENGINE, *_LIBRARY))
+
+
+def _short(file: str) -> str:
+    """Return the path of a file as a report prints it, without the folders of this machine."""
+    for folder in (*_PACKAGES, os.getcwd() + os.sep):
+        if file.startswith(folder):
+            return file[len(folder) :]
+    return file
