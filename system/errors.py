@@ -119,7 +119,7 @@ class LogDamaged(StorageError):
     cure = "close the log and open it again; recovery puts the bad bytes aside"
 
 
-class RecordDamaged(StorageError):
+class SessionRecordDamaged(StorageError):
     """A session record cannot be read back as it was written.
 
     Cause: the disk or another program changed ``session.json``.

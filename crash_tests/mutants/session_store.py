@@ -14,11 +14,11 @@ one_bad_record_stops_all = Mutant(
         SourcePatch(
             "system.sessions.session_store",
             """
-            except RecordDamaged as error:
+            except SessionRecordDamaged as error:
                 return self._put_aside(session_id, error)
             """,
             """
-            except RecordDamaged:
+            except SessionRecordDamaged:
                 raise
             """,
         ),

@@ -10,7 +10,7 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from system.errors import BadSeal, IllegalTransition, NewerFormat, RecordDamaged
+from system.errors import BadSeal, IllegalTransition, NewerFormat, SessionRecordDamaged
 from system.ports import JsonObject
 from system.storage.codec import seal, unseal
 
@@ -81,14 +81,14 @@ def encode_record(record: SessionRecord) -> bytes:
 def decode_record(encoded: bytes, session_id: str, path: str) -> SessionRecord:
     """Return the record in the bytes of ``path``, which must belong to this session.
 
-    Raises ``RecordDamaged`` or ``NewerFormat``; both name ``path``.
+    Raises ``SessionRecordDamaged`` or ``NewerFormat``; both name ``path``.
     """
     try:
         if not encoded.endswith(b"\n"):
             raise BadSeal("it does not end with a line end")
         return _from_members(unseal(encoded[:-1]), session_id, path)
     except ValueError as error:
-        raise RecordDamaged(path, str(error)) from error
+        raise SessionRecordDamaged(path, str(error)) from error
 
 
 def _from_members(members: JsonObject, session_id: str, path: str) -> SessionRecord:

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from system.errors import (
     NewerFormat,
-    RecordDamaged,
     SessionNotFound,
+    SessionRecordDamaged,
     StorageFull,
     raising_storage_full,
 )
@@ -86,7 +86,7 @@ class SessionStore:
     def load(self, session_id: str) -> SessionRecord:
         """Return the record of a session.
 
-        Raises ``SessionNotFound``, ``RecordDamaged``, ``NewerFormat`` or ``OSError``.
+        Raises ``SessionNotFound``, ``SessionRecordDamaged``, ``NewerFormat`` or ``OSError``.
         """
         path = self.path_of(session_id)
         try:
@@ -103,7 +103,7 @@ class SessionStore:
             return SessionProblem(session_id, Problem.NO_RECORD, error.reason)
         except NewerFormat as error:
             return SessionProblem(session_id, Problem.NEWER, error.reason)
-        except RecordDamaged as error:
+        except SessionRecordDamaged as error:
             return self._put_aside(session_id, error)
         except OSError as error:
             return SessionProblem(session_id, Problem.FAILED, str(error))
@@ -158,7 +158,7 @@ class SessionStore:
             return []
         return [name for name in names if _SESSION_ID.fullmatch(name)]
 
-    def _put_aside(self, session_id: str, damaged: RecordDamaged) -> SessionProblem:
+    def _put_aside(self, session_id: str, damaged: SessionRecordDamaged) -> SessionProblem:
         try:
             aside = move_aside(self._files, damaged.path)
         except OSError as error:

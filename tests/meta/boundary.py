@@ -57,8 +57,14 @@ INSTEAD_OF_NAME = {
 # Names that are also types: only a call uses the operating system.
 INSTEAD_OF_CALL = {"apsw.Connection": "Database"}
 
-# Names that compute with paths and touch no file.
-PURE = {"pathlib.PurePath", "pathlib.PurePosixPath", "os.path.join"}
+# Names that touch no file, make no id and start no thread.
+PURE = {
+    "pathlib.PurePath",
+    "pathlib.PurePosixPath",
+    "os.path.join",
+    "threading.Lock",
+    "uuid.UUID",
+}
 
 INSTEAD_OF_BUILTIN = {"open": "FileSystem", "input": "Host", "__import__": "a plain import"}
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from system.errors import IllegalTransition, NewerFormat, NotPlainJson, RecordDamaged
+from system.errors import IllegalTransition, NewerFormat, NotPlainJson, SessionRecordDamaged
 from system.ports import Json, JsonObject
 from system.sessions.session import SessionRecord, SessionState, decode_record, encode_record
 from system.storage.codec import seal
@@ -38,7 +38,7 @@ def test_a_record_of_version_1_is_read_for_ever() -> None:
 
 @pytest.mark.parametrize("length", range(len(ENCODED)))
 def test_no_beginning_of_a_record_is_one(length: int) -> None:
-    with pytest.raises(RecordDamaged):
+    with pytest.raises(SessionRecordDamaged):
         decode_record(ENCODED[:length], ID, "p")
 
 
@@ -48,7 +48,7 @@ def test_no_flipped_bit_in_a_record_passes(offset: int) -> None:
         damaged = bytearray(ENCODED)
         damaged[offset] ^= 1 << bit
 
-        with pytest.raises(RecordDamaged):
+        with pytest.raises(SessionRecordDamaged):
             decode_record(bytes(damaged), ID, "p")
 
 
@@ -67,7 +67,7 @@ def test_no_flipped_bit_in_a_record_passes(offset: int) -> None:
     ],
 )
 def test_a_bad_record_says_why_and_where(encoded: bytes, reason: str) -> None:
-    with pytest.raises(RecordDamaged) as damaged:
+    with pytest.raises(SessionRecordDamaged) as damaged:
         decode_record(encoded, ID, "agents/x/session.json")
 
     assert damaged.value.path == "agents/x/session.json"

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from system.errors import NotPlainJson, RecordDamaged, SessionNotFound, StorageFull
+from system.errors import NotPlainJson, SessionNotFound, SessionRecordDamaged, StorageFull
 from system.sessions.session import SessionRecord, SessionState, decode_record, encode_record
 from system.sessions.session_problem import Problem, SessionProblem
 from system.sessions.session_store import SessionStore
@@ -109,7 +109,7 @@ def test_a_missing_record_and_a_damaged_one_are_not_loaded(here: FaultyHost) -> 
 
     with pytest.raises(SessionNotFound, match=path_of(ONE)):
         store.load(ONE)
-    with pytest.raises(RecordDamaged, match=path_of(TWO)):
+    with pytest.raises(SessionRecordDamaged, match=path_of(TWO)):
         store.load(TWO)
 
 

@@ -1,0 +1,72 @@
+"""One event of an execution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from system.ports import Json, JsonObject
+from system.recording.frozen_json import EMPTY, FrozenJson
+from system.storage.codec import DEEPEST, canonical
+
+
+class EventType(StrEnum):
+    """The events of an execution; ``docs/recording.md`` has the payload of each."""
+
+    INTENT_RECEIVED = "INTENT_RECEIVED"
+    AGENT_ATTEMPT_START = "AGENT_ATTEMPT_START"
+    AGENT_ATTEMPT_END = "AGENT_ATTEMPT_END"
+    FALLBACK_TRIGGERED = "FALLBACK_TRIGGERED"
+    ROUTER_DECISION = "ROUTER_DECISION"
+    FINAL_RESPONSE = "FINAL_RESPONSE"
+
+
+EVENT_LEVELS: Final = DEEPEST + 1
+"""The nesting of an event: one level above the deepest payload."""
+
+_NAMES: Final = frozenset(EventType)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionEvent:
+    """Event number ``seq`` (from 1) of an execution.
+
+    ``type`` is an ``EventType``, or text of a later version that this one keeps. ``timestamp``
+    is ISO 8601 in UTC, for people only: order comes from ``seq``, and equality ignores it.
+    ``others`` are members that this version does not know.
+    """
+
+    seq: int
+    type: str
+    frozen_payload: FrozenJson
+    timestamp: str | None = field(default=None, compare=False)
+    others: FrozenJson = EMPTY
+
+    @property
+    def payload(self) -> Json:
+        """The payload; every access returns a new value."""
+        return self.frozen_payload.value()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this version knows the type."""
+        return self.type in _NAMES
+
+    def to_dict(self) -> JsonObject:
+        """Return the event as it stands in a record."""
+        members: JsonObject = {
+            "seq": self.seq, "type": str(self.type), "payload": self.payload,
+        }  # fmt: skip
+        if self.timestamp is not None:
+            members["timestamp"] = self.timestamp
+        return {**self.others.members(), **members} if self.others != EMPTY else members
+
+    def encoded(self) -> bytes:
+        """Return the canonical JSON of ``to_dict``."""
+        if self.others != EMPTY:
+            return canonical(self.to_dict(), EVENT_LEVELS)
+        time = b"" if self.timestamp is None else b',"timestamp":' + canonical(self.timestamp)
+        return b'{"payload":%s,"seq":%d%s,"type":%s}' % (
+            self.frozen_payload.encoded, self.seq, time, canonical(str(self.type)),
+        )  # fmt: skip

@@ -1,0 +1,85 @@
+"""A store in memory; a crash takes it away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from system.ports import Clock
+from system.recording.errors import RecordCorruptedError, RecordNotFoundError
+from system.recording.event import ExecutionEvent
+from system.recording.execution import Execution
+from system.recording.invalidation import check_not_running, invalidated
+from system.recording.record import ExecutionRecord
+from system.recording.structure import find_problems
+
+PLACE: Final = "memory"
+
+
+class InMemoryExecutionStore:
+    """An ``ExecutionStore``, and the backend of recorders that keep executions in it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._records: dict[str, ExecutionRecord] = {}
+        self._running: dict[str, Execution] = {}
+
+    # -- the store -----------------------------------------------------------------------
+
+    def save(self, record: ExecutionRecord) -> str:
+        self._records[record.execution_id] = record
+        return PLACE
+
+    def load(self, execution_id: str) -> ExecutionRecord:
+        if (execution := self._running.get(execution_id)) is not None:
+            return execution.record()
+        record = self._records.get(execution_id)
+        if record is None:
+            raise RecordNotFoundError(PLACE, execution_id)
+        if problems := find_problems(record):
+            raise RecordCorruptedError(PLACE, problems, record)
+        return record
+
+    def list_all(self) -> Iterator[str]:
+        return iter(sorted({*self._records, *self._running}))
+
+    def find_by_hash(self, envelope_hash: str) -> list[str]:
+        headers = [record.header for record in self._records.values()]
+        headers += [execution.header for execution in self._running.values()]
+        return sorted(h.execution_id for h in headers if h.envelope_hash == envelope_hash)
+
+    def is_running(self, execution_id: str) -> bool:
+        return execution_id in self._running
+
+    def hash_of(self, execution_id: str) -> str | None:
+        record = self._records.get(execution_id)
+        return None if record is None else record.header.record_hash
+
+    def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:
+        check_not_running(execution_id, is_running=self.is_running(execution_id))
+        record = invalidated(self.load(execution_id), reason, by, self._clock)
+        self.save(record)
+        return record
+
+    # -- the backend of recorders ----------------------------------------------------------
+
+    def has(self, execution_id: str) -> bool:
+        return execution_id in self._records or execution_id in self._running
+
+    def begin(self, execution: Execution) -> None:
+        self._running[execution.header.execution_id] = execution
+
+    def append(self, execution: Execution, event: ExecutionEvent) -> None:
+        """Write nothing: the execution itself is in the store."""
+
+    def mark(self, execution: Execution, reason: str) -> None:
+        """Write nothing, as ``append``."""
+
+    async def barrier(self) -> None:
+        """Return at once: memory has no barrier."""
+
+    def end(self, execution: Execution) -> ExecutionRecord:
+        record = execution.record()
+        del self._running[record.execution_id]
+        self.save(record)
+        return record

@@ -1,0 +1,116 @@
+"""The record of one execution: header, envelope, events, final response.
+
+A record is immutable, down to its payloads. ``to_dict`` and ``from_dict`` are inverse to each
+other, members of a later version included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from system.ports import Json, JsonObject
+from system.recording.envelope_hash import hash_text
+from system.recording.event import EventType, ExecutionEvent
+from system.recording.event_chain import event_chain
+from system.recording.frozen_json import EMPTY, FrozenJson
+from system.recording.header import ExecutionHeader
+from system.storage.codec import DEEPEST, canonical
+
+VERSION: Final = 1
+
+RECORD_LEVELS: Final = DEEPEST + 3
+"""The nesting of a record: three levels above the deepest payload."""
+
+_NULL: Final = FrozenJson(b"null")
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRecord:
+    """``frozen_response`` is None until the execution has ended; it may hold any JSON value.
+
+    ``version`` is None in a record of another program. ``others`` are top-level members that
+    this version does not know.
+    """
+
+    header: ExecutionHeader
+    frozen_envelope: FrozenJson
+    events: tuple[ExecutionEvent, ...] = ()
+    frozen_response: FrozenJson | None = None
+    version: int | None = VERSION
+    others: FrozenJson = EMPTY
+
+    @property
+    def execution_id(self) -> str:
+        """The id of the execution."""
+        return self.header.execution_id
+
+    @property
+    def envelope(self) -> JsonObject:
+        """The envelope; every access returns a new value."""
+        return self.frozen_envelope.members()
+
+    @property
+    def final_response(self) -> JsonObject | None:
+        """The final response; every access returns a new value."""
+        return None if self.frozen_response is None else self.frozen_response.members()
+
+    @property
+    def router_decision(self) -> Json:
+        """The payload of the last ROUTER_DECISION event, or None (rule I-09)."""
+        return self._router_decision().value()
+
+    def _router_decision(self) -> FrozenJson:
+        for event in reversed(self.events):
+            if event.type == EventType.ROUTER_DECISION:
+                return event.frozen_payload
+        return _NULL
+
+    @property
+    def unknown_types(self) -> tuple[str, ...]:
+        """The types of events that this version does not know, in their order."""
+        return tuple(event.type for event in self.events if not event.is_known)
+
+    def to_dict(self) -> JsonObject:
+        """Return the record as it stands in a file."""
+        members: JsonObject = {
+            "header": self.header.to_dict(),
+            "envelope": self.envelope,
+            "routerDecision": self.router_decision,
+            "events": [event.to_dict() for event in self.events],
+            "finalResponse": self.final_response,
+        }
+        if self.version is not None:
+            members["v"] = self.version
+        return {**self.others.members(), **members}
+
+    def sealed(self) -> ExecutionRecord:
+        """Return the record with the hashes of its header computed anew (rule X18)."""
+        header = replace(
+            self.header,
+            event_count=len(self.events),
+            event_chain=event_chain(self.header.envelope_hash, self.events),
+            record_hash=None,
+        )
+        unsealed = replace(self, header=header)
+        return replace(self, header=replace(header, record_hash=unsealed.compute_hash()))
+
+    def compute_hash(self) -> str:
+        """Return the hash of the whole record but for ``header.recordHash`` (rule X18).
+
+        It detects damage and careless edits, not an attacker, who recomputes it.
+        """
+        return hash_text(replace(self, header=replace(self.header, record_hash=None)).encoded())
+
+    def encoded(self) -> bytes:
+        """Return the canonical JSON of ``to_dict``."""
+        if self.others != EMPTY or self.version is None:
+            return canonical(self.to_dict(), RECORD_LEVELS)
+        return b'{"envelope":%s,"events":[%s],"finalResponse":%s,"header":%s,%s,"v":%d}' % (
+            self.frozen_envelope.encoded,
+            b",".join([event.encoded() for event in self.events]),
+            (self.frozen_response or _NULL).encoded,
+            canonical(self.header.to_dict()),
+            b'"routerDecision":' + self._router_decision().encoded,
+            self.version,
+        )

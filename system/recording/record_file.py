@@ -1,0 +1,96 @@
+"""A record as the content of a file: JSON with an indent of two, plain or as gzip.
+
+``decode_record`` never returns a record whose structure or hashes do not hold.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final, NoReturn, cast
+from zlib import MAX_WBITS, compressobj, decompressobj, error
+
+from system.errors import NewerFormat
+from system.ports import Json, JsonObject
+from system.recording.errors import RecordCorruptedError
+from system.recording.record import VERSION, ExecutionRecord
+from system.recording.record_members import from_dict
+from system.recording.structure import find_problems
+
+SUFFIX: Final = ".json"
+COMPRESSED: Final = ".gz"
+LARGEST_BYTES: Final = 256 << 20
+"""The limit of a record's JSON; a small file can claim to expand to any size."""
+
+_GZIP: Final = MAX_WBITS + 16
+
+
+def encode_record(record: ExecutionRecord, *, compressed: bool = False) -> bytes:
+    """Return the content of the file of a record."""
+    text = json.dumps(record.to_dict(), indent=2, sort_keys=True, ensure_ascii=True) + "\n"
+    data = text.encode("ascii")
+    if not compressed:
+        return data
+    # zlib writes a gzip header without a time, so equal records give equal bytes.
+    compressor = compressobj(wbits=_GZIP)
+    return compressor.compress(data) + compressor.flush()
+
+
+def decode_record(data: bytes, path: str, *, compressed: bool = False) -> ExecutionRecord:
+    """Return the record of a file's content; ``path`` is for the errors.
+
+    Raises ``RecordCorruptedError`` or ``NewerFormat``.
+    """
+    members = parse_object(expand(data, path) if compressed else data, path)
+    version = members.get("v")
+    if type(version) is int and version > VERSION:
+        raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
+    try:
+        record = from_dict(members)
+        problems = find_problems(record)
+    except (ValueError, RecursionError) as bad:
+        raise RecordCorruptedError(path, [str(bad)]) from bad
+    if members.get("routerDecision") != record.router_decision and not record.header.is_foreign:
+        problems = (*problems, "routerDecision is not the payload of the last ROUTER_DECISION")
+    if problems:
+        raise RecordCorruptedError(path, problems, record)
+    return record
+
+
+def expand(data: bytes, path: str) -> bytes:
+    """Return the content of gzip data; raises ``RecordCorruptedError``."""
+    expander = decompressobj(wbits=_GZIP)
+    try:
+        expanded = expander.decompress(data, LARGEST_BYTES + 1)
+    except error as bad:
+        raise RecordCorruptedError(path, [f"it is no whole gzip file: {bad}"]) from bad
+    if len(expanded) > LARGEST_BYTES:
+        raise RecordCorruptedError(path, [f"it has more than {LARGEST_BYTES} bytes of JSON"])
+    if not expander.eof or expander.unused_data:
+        raise RecordCorruptedError(path, ["it is no whole gzip file: its end is missing or behind"])
+    return expanded
+
+
+def parse_object(data: bytes, path: str) -> JsonObject:
+    """Return a JSON object without duplicate keys; raises ``RecordCorruptedError``."""
+    try:
+        value = json.loads(
+            data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant
+        )
+    except (ValueError, RecursionError) as bad:
+        raise RecordCorruptedError(path, [f"it is not JSON: {bad}"]) from bad
+    if not isinstance(value, dict):
+        raise RecordCorruptedError(path, ["it is not a JSON object"])
+    return cast("JsonObject", value)
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> JsonObject:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        duplicate = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {duplicate!r:.100} occurs twice in one object")
+    return members
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,0 +1,198 @@
+"""The recorder of one execution: its interface, its states, and the one that keeps it in memory.
+
+new → started → finished. ``Recorder`` has the states; a backend has the place where entries
+are written.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Protocol
+
+from system.errors import StorageError
+from system.ports import Clock, Ids
+from system.recording.errors import RecorderError
+from system.recording.event import EventType, ExecutionEvent
+from system.recording.execution import Execution
+from system.recording.execution_id import is_sampled, new_execution_id
+from system.recording.frozen_json import FrozenJson
+from system.recording.header import SideEffectClass
+from system.recording.memory_store import InMemoryExecutionStore
+from system.recording.record import ExecutionRecord
+
+
+class ExecutionRecorder(Protocol):
+    """Records one execution: ``start``, ``record_event`` for each event, ``finalize``.
+
+    Against this order every call raises ``RecorderError``. A value that is not plain JSON
+    raises ``NotPlainJson``, and nothing is recorded. At a sample rate below 1.0 some executions
+    get an id and no record: their calls do nothing.
+    """
+
+    def start(
+        self,
+        envelope: object,
+        side_effects: SideEffectClass = SideEffectClass.IRREVERSIBLE,
+        re_execution_of: str | None = None,
+    ) -> str:
+        """Begin the record of an envelope, a JSON object; return the id of the execution.
+
+        Raises ``StorageError`` or ``OSError`` with nothing begun.
+        """
+        ...
+
+    def record_event(self, event_type: EventType, payload: object) -> None:
+        """Append an event, in the order of ``event_order.py``; it survives a kill.
+
+        After ``StorageError`` or ``OSError`` the event is lost, the reason of the record is
+        ``recording_failure``, and only ``finalize`` may follow.
+        """
+        ...
+
+    def mark_not_replayable(self, reason: str) -> None:
+        """Set the reason, any text, why the execution cannot be replayed; no-op before start."""
+        ...
+
+    async def barrier(self) -> None:
+        """Make everything that was appended durable; raises ``BarrierFailed``."""
+        ...
+
+    def complete(self, final_response: object) -> ExecutionRecord | None:
+        """Append the final response without a barrier; return the record.
+
+        For a caller whose own log promises the response: a refusal of the disk is no error,
+        because the record is written at the next checkpoint, or by recovery from the promise.
+        None if the execution was sampled out.
+        """
+        ...
+
+    async def finalize(self, final_response: object) -> ExecutionRecord | None:
+        """Append the final response, and return the record when it is durable.
+
+        After ``StorageFull`` or ``OSError`` it may be called again; after ``BarrierFailed`` it
+        is unknown whether the response is durable before the next checkpoint.
+        """
+        ...
+
+
+class RecorderBackend(Protocol):
+    """Where executions are written. The writing calls raise ``StorageError`` or ``OSError``."""
+
+    def has(self, execution_id: str) -> bool:
+        """Return whether the id is in use."""
+        ...
+
+    def begin(self, execution: Execution) -> None:
+        """Write the start of an execution."""
+        ...
+
+    def append(self, execution: Execution, event: ExecutionEvent) -> None:
+        """Write an event that the execution is about to take."""
+        ...
+
+    def mark(self, execution: Execution, reason: str) -> None:
+        """Write a reason that the execution is about to take."""
+        ...
+
+    async def barrier(self) -> None:
+        """Make everything that was written durable."""
+        ...
+
+    def end(self, execution: Execution) -> ExecutionRecord:
+        """Keep the record of an execution that has its final response; return it."""
+        ...
+
+
+class Recorder:
+    """An ``ExecutionRecorder`` over a backend; one for each execution."""
+
+    def __init__(
+        self, clock: Clock, ids: Ids, backend: RecorderBackend, sample_rate: float = 1.0
+    ) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._backend = backend
+        self._sample_rate = sample_rate
+        self._execution: Execution | None = None
+        self.is_sampled_out = False
+
+    def start(
+        self,
+        envelope: object,
+        side_effects: SideEffectClass = SideEffectClass.IRREVERSIBLE,
+        re_execution_of: str | None = None,
+    ) -> str:
+        if self._execution is not None or self.is_sampled_out:
+            raise RecorderError("Cannot start twice; make a recorder for each execution")
+        frozen = FrozenJson.of_object(envelope, "envelope")
+        execution_id = new_execution_id(self._ids, self._backend.has)
+        if not is_sampled(execution_id, self._sample_rate):
+            self.is_sampled_out = True
+            return execution_id
+        execution = Execution(self._clock, execution_id, frozen, side_effects, re_execution_of)
+        self._backend.begin(execution)
+        self._execution = execution
+        return execution_id
+
+    def record_event(self, event_type: EventType, payload: object) -> None:
+        if (execution := self._started()) is None:
+            return
+        event = execution.next_event(event_type, payload)
+        try:
+            self._backend.append(execution, event)
+        except (OSError, StorageError):
+            execution.lose_events()
+            raise
+        execution.add(event)
+
+    def mark_not_replayable(self, reason: str) -> None:
+        if (execution := self._execution) is not None:
+            execution.check_reason(reason)
+            self._backend.mark(execution, reason)
+            execution.mark_not_replayable(reason)
+
+    async def barrier(self) -> None:
+        await self._backend.barrier()
+
+    def complete(self, final_response: object) -> ExecutionRecord | None:
+        if (execution := self._started()) is None:
+            return None
+        event = execution.final_event(final_response)
+        # A record that is refused is kept in memory until the next checkpoint writes it.
+        with suppress(OSError, StorageError):
+            self._backend.append(execution, event)
+        execution.add(event)
+        return self._backend.end(execution)
+
+    async def finalize(self, final_response: object) -> ExecutionRecord | None:
+        if (execution := self._started()) is None:
+            return None
+        event = execution.final_event(final_response)
+        self._backend.append(execution, event)
+        execution.add(event)
+        record = self._backend.end(execution)
+        await self._backend.barrier()
+        return record
+
+    def _started(self) -> Execution | None:
+        """Return the execution; None if it was sampled out."""
+        if self._execution is None and not self.is_sampled_out:
+            raise RecorderError("Cannot record before start")
+        return self._execution
+
+
+class InMemoryExecutionRecorder(Recorder):
+    """A recorder whose execution a crash takes away, for callers without a disk.
+
+    The execution is in ``store`` from its start, so that open ones can be found there.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        ids: Ids,
+        store: InMemoryExecutionStore | None = None,
+        sample_rate: float = 1.0,
+    ) -> None:
+        backend = InMemoryExecutionStore(clock) if store is None else store
+        super().__init__(clock, ids, backend, sample_rate)

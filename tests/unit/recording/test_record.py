@@ -1,0 +1,242 @@
+"""Records as JSON: round trip, structure, hashes; damage is found and never returned."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from system.errors import NewerFormat
+from system.recording.deterministic_clock import DeterministicClock
+from system.recording.errors import RecordCorruptedError
+from system.recording.event import EventType
+from system.recording.frozen_json import FrozenJson
+from system.recording.header import Reason
+from system.recording.record import ExecutionRecord
+from system.recording.record_file import decode_record, encode_record
+from system.recording.record_members import from_dict
+from system.recording.status import ExecutionStatus, status_of
+from system.recording.structure import (
+    envelope_function,
+    find_problems,
+    verify_event_sequence,
+)
+from system.storage.codec import canonical
+from tests.unit.recording.executions import FAILURE, RESPONSE, finished
+
+PATH = "records/exec-0000000000000001.json"
+
+
+def decoded(members: Any) -> ExecutionRecord:
+    return decode_record(json.dumps(members).encode(), PATH)
+
+
+@pytest.mark.parametrize("response", [RESPONSE, FAILURE, {}, {"status": "success", "x": ["é"]}])
+def test_a_record_is_read_back_as_it_was_written(response: dict[str, Any]) -> None:
+    record = finished(response)
+    data = encode_record(record)
+    again = decode_record(data, PATH)
+    assert again == record
+    assert encode_record(again) == data
+    assert from_dict(record.to_dict()) == record
+    assert canonical(again.to_dict()) == record.encoded()
+    assert data.startswith(b'{\n  "envelope": {\n')
+
+
+def test_a_compressed_record_is_gzip_and_read_back() -> None:
+    record = finished()
+    data = encode_record(record, compressed=True)
+    assert gzip.decompress(data) == encode_record(record)
+    assert decode_record(data, PATH, compressed=True) == record
+    assert encode_record(record, compressed=True) == data
+
+
+def test_members_of_a_later_version_are_kept_and_covered_by_the_hash() -> None:
+    record = finished()
+    event = replace(record.events[0], others=FrozenJson.of({"span": 1}))
+    record = replace(
+        record,
+        events=(event, *record.events[1:]),
+        others=FrozenJson.of({"tags": ["a"]}),
+        header=replace(record.header, others=FrozenJson.of({"region": "x"})),
+    ).sealed()
+    members: Any = json.loads(encode_record(record))
+    assert members["tags"] == ["a"]
+    assert members["header"]["region"] == "x"
+    assert members["events"][0]["span"] == 1
+    assert decoded(members) == record
+    members["tags"] = ["b"]
+    with pytest.raises(RecordCorruptedError, match="recordHash"):
+        decoded(members)
+
+
+def test_an_event_of_unknown_type_is_kept_and_flagged() -> None:
+    record = finished()
+    known = record.events
+    news = replace(known[3], seq=4, type="NEWS")
+    events = (*known[:3], news, *(replace(each, seq=each.seq + 1) for each in known[3:]))
+    record = replace(record, events=events).sealed()
+    again = decode_record(encode_record(record), PATH)
+    assert again.unknown_types == ("NEWS",)
+    assert status_of(again) is ExecutionStatus.COMPLETED
+
+
+CHANGES: list[tuple[str, Callable[[Any], object]]] = [
+    ("v is missing", lambda r: r.pop("v")),
+    ("hashVersion is missing", lambda r: r["header"].pop("hashVersion")),
+    ("hashVersion=3 is unknown", lambda r: r["header"].update(hashVersion=3)),
+    ("executionId='exec-1'", lambda r: r["header"].update(executionId="exec-1")),
+    ("envelopeHash is not sha256", lambda r: r["header"].update(envelopeHash="x")),
+    ("createdUtcIso='now'", lambda r: r["header"].update(createdUtcIso="now")),
+    ("createdUtcIso='2026'", lambda r: r["header"].update(createdUtcIso="2026")),
+    ("createdUtcIso='nowZ'", lambda r: r["header"].update(createdUtcIso="nowZ")),
+    ("contradict each other", lambda r: r["header"].update(replayable=False)),
+    ("contradict each other", lambda r: r["header"].update(replayableReason="x")),
+    ("does not have the envelopeHash", lambda r: r["envelope"].update(agent="Bob")),
+    ("recordHash", lambda r: r["envelope"]["routingMetadata"].update(agent_id="x")),
+    ("recordHash", lambda r: r["header"].pop("recordHash")),
+    ("recordHash", lambda r: r["events"][0].update(timestamp="later")),
+    ("eventCount=5, and there are 4 events", lambda r: r["events"].pop()),
+    ("numbers are", lambda r: r["events"].pop(1)),
+    ("do not increase", lambda r: r["events"].reverse()),
+    ("do not increase", lambda r: r["events"][0].update(seq=0)),
+    ("eventChain", lambda r: r["events"][0].update(payload=1)),
+    ("cannot follow", lambda r: r["events"][2].update(type="INTENT_RECEIVED")),
+    ("are not both there", lambda r: r.update(finalResponse=None)),
+    ("differs from the event", lambda r: r["finalResponse"].update(payload=1)),
+    ("routerDecision is not", lambda r: r.update(routerDecision=None)),
+    ("header is NoneType, not dict", lambda r: r.pop("header")),
+    ("events is dict, not list", lambda r: r.update(events={})),
+    ("event is int, not dict", lambda r: r["events"].append(1)),
+    ("an event has no payload", lambda r: r["events"][0].pop("payload")),
+    ("seq is bool, not int", lambda r: r["events"][0].update(seq=True)),
+    ("envelope is list, not dict", lambda r: r.update(envelope=[])),
+    ("finalResponse is str, not dict", lambda r: r.update(finalResponse="x")),
+    ("deeper than 100", lambda r: r.update(envelope=json.loads('{"a":' * 101 + "1" + "}" * 101))),
+    ("lone surrogate", lambda r: r["envelope"].update(agent="\ud800")),
+]
+
+
+@pytest.mark.parametrize(("problem", "change"), CHANGES, ids=range(len(CHANGES)))
+def test_a_changed_record_is_corrupted(problem: str, change: Callable[[Any], object]) -> None:
+    members = json.loads(encode_record(finished()))
+    change(members)
+    with pytest.raises(RecordCorruptedError, match=problem) as corrupted:
+        decoded(members)
+    assert corrupted.value.path == PATH
+    if (salvaged := corrupted.value.record) is not None:
+        assert salvaged.execution_id.startswith("exec-")
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "it is not JSON"),
+        (b"{", "it is not JSON"),
+        (b"[]", "it is not a JSON object"),
+        (b'{"a":1,"a":2}', "the key 'a' occurs twice"),
+        (b'{"v":1,"header":{"x":1,"x":1}}', "the key 'x' occurs twice"),
+        (b'{"a":NaN}', "NaN is not a JSON number"),
+        (b"\xff", "it is not JSON"),
+        (b"[" * 200_000, "it is not JSON"),
+    ],
+)
+def test_a_file_that_is_no_record_is_corrupted(data: bytes, problem: str) -> None:
+    with pytest.raises(RecordCorruptedError, match=problem):
+        decode_record(data, PATH)
+
+
+def test_a_compressed_file_that_is_none_is_corrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encode_record(finished(), compressed=True)
+    for damaged in (b"", data[:-1], data + b"x", b"x" + data[1:]):
+        with pytest.raises(RecordCorruptedError, match="no whole gzip file"):
+            decode_record(damaged, PATH, compressed=True)
+    monkeypatch.setattr("system.recording.record_file.LARGEST_BYTES", 100)
+    with pytest.raises(RecordCorruptedError, match="more than 100 bytes"):
+        decode_record(data, PATH, compressed=True)
+
+
+def test_a_record_of_a_newer_version_is_named_as_such() -> None:
+    members = json.loads(encode_record(finished()))
+    members["v"] = 2
+    with pytest.raises(NewerFormat, match="v=2, known is v=1"):
+        decoded(members)
+
+
+def foreign(members: Any) -> Any:
+    """Return the members of a record as another program writes it."""
+    del members["v"]
+    for name in ("hashVersion", "recordHash", "eventCount", "eventChain", "sideEffectClass"):
+        del members["header"][name]
+    return members
+
+
+def test_a_foreign_record_is_readable_and_only_its_envelope_is_verified() -> None:
+    members = foreign(json.loads(encode_record(finished())))
+    members["events"] = members["events"][1:3]
+    record = decoded(members)
+    assert record.header.is_foreign
+    function = envelope_function(record)
+    assert function is not None
+    assert function.value == "unversioned, without routingMetadata"
+    assert json.loads(encode_record(record)) == members
+    members["envelope"]["agent"] = "Bob"
+    with pytest.raises(RecordCorruptedError, match="envelopeHash"):
+        decoded(members)
+
+
+def test_a_seal_without_its_version_is_no_foreign_record() -> None:
+    members = foreign(json.loads(encode_record(finished())))
+    members["header"]["recordHash"] = "sha256:0"
+    with pytest.raises(RecordCorruptedError, match="hashVersion is missing"):
+        decoded(members)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [((), True), ((1, 2, 3), True), ((1, 5), True), ((1, 1), False), ((0, 1), False),
+     ((2, 1), False)],
+)  # fmt: skip
+def test_numbers_of_events_increase_from_above_zero(
+    numbers: tuple[int, ...], expected: bool
+) -> None:
+    event = finished().events[0]
+    assert verify_event_sequence(replace(event, seq=n) for n in numbers) is expected
+
+
+def test_a_corrupted_status_comes_first_and_a_failed_recording_has_its_own() -> None:
+    record = finished()
+    header = replace(record.header, replayable=False, replayable_reason=Reason.RECORDING_FAILURE)
+    failed = replace(record, header=header).sealed()
+    assert status_of(failed) is ExecutionStatus.RECORDING_FAILED
+    short = replace(failed, events=(record.events[0], replace(record.events[4], seq=2))).sealed()
+    assert find_problems(short) == ()
+    assert status_of(replace(failed, events=())) is ExecutionStatus.CORRUPTED
+
+
+def test_sixteen_threads_count_without_a_gap() -> None:
+    clock, seen = DeterministicClock(), list[int]()
+    assert clock.current() == 0
+
+    def count() -> None:
+        seen.extend(clock.next() for _ in range(1000))
+
+    threads = [Thread(target=count) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == list(range(1, 16_001))
+    assert clock.current() == 16_000
+
+
+def test_event_types_are_the_six_of_the_design() -> None:
+    assert {str(each) for each in EventType} == {
+        "INTENT_RECEIVED", "AGENT_ATTEMPT_START", "AGENT_ATTEMPT_END", "FALLBACK_TRIGGERED",
+        "ROUTER_DECISION", "FINAL_RESPONSE",
+    }  # fmt: skip
