@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from powercut.fuzz.mutant import Mutant
     from powercut.fuzz.source_patch import SourcePatch
     from powercut.fuzz.target import DiskTarget, Target
+    from powercut.interpose.interposed import interposed
     from sim.choices import Choices, PlainChoices, SeededChoices
     from sim.disk.calls.modules import OsModule
     from sim.disk.calls.process import Process
@@ -114,6 +115,7 @@ __all__ = [
     "connect",
     "explore",
     "explore_models",
+    "interposed",
     "load_journal",
     "model_named",
     "save_journal",
@@ -175,6 +177,7 @@ _MODULES = {
     "connect": "sim.sqlite.connection",
     "explore": "powercut.explorer.explore",
     "explore_models": "powercut.explorer.explore",
+    "interposed": "powercut.interpose.interposed",
     "load_journal": "sim.disk.crash.journal_file",
     "model_named": "sim.disk.crash.persistence",
     "save_journal": "sim.disk.crash.journal_file",

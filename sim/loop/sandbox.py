@@ -30,7 +30,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import ior
 from sys import _getframe
 from types import FrameType, ModuleType, TracebackType
@@ -67,6 +67,7 @@ _WATCHERS: Final = frozenset({
     "logging", "pdb", "traceback", "warnings", "zipimport",
 })  # fmt: skip
 _PYTHON: Final = sys.stdlib_module_names
+_PASSING: Final[set[str]] = set()
 
 
 class Sandbox:
@@ -132,6 +133,23 @@ class Sandbox:
                     self._escape = escape
                 raise escape
 
+    def follow(self, pairs: Iterable[tuple[object, Any]]) -> None:
+        """Guard functions that took the place of guarded ones: pairs of old and new.
+
+        A caller is sought behind the modules of the new ones, which only pass calls on.
+        """
+        for old, new in pairs:
+            function = getattr(new, "__func__", None)
+            if function is not None:
+                _PASSING.add(function.__globals__["__name__"])
+            known = _REPLACEMENTS.get(id(old))
+            if known is not None and known[0] is old:
+                name = getattr(new, "__name__", "")
+                home = getattr(old, "__module__", "") or ""
+                home = "os" if home == "posix" else home
+                _REPLACEMENTS[id(new)] = new, _guarded(f"{home}.{name}", new)
+        self._surveyed = 0, ""
+
     def _survey(self) -> None:
         """Find every name to replace, in the modules that are loaded so far."""
         if not self._hooked:
@@ -184,10 +202,11 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 def _escaping(frame: FrameType | None) -> str:
     """Return file, line and function of the caller, empty if it is allowed."""
     while frame is not None:
-        top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        name = str(frame.f_globals.get("__name__", ""))
+        top = name.partition(".")[0]
         if top in _TOOLS or top in _WATCHERS:
             return ""
-        if top not in _PYTHON:
+        if top not in _PYTHON and name not in _PASSING:
             return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
         frame = frame.f_back
     return ""

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import MappingProxyType
 
 from hypothesis import given, settings
@@ -71,6 +72,7 @@ from powercut import (
     connect,
     explore,
     explore_models,
+    interposed,
     load_journal,
     model_named,
     save_journal,
@@ -177,6 +179,9 @@ def use_target() -> None:
 
 
 def use_sqlite() -> None:
+    with interposed(Process(Disk())) as process:
+        Path("note").write_bytes(b"hello")
+    assert process.disk.files() == {"/disk/note": b"hello"}
     connection = connect(Process(Disk()), "/main.db")
     connection.execute("PRAGMA journal_mode=DELETE").fetchall()
     connection.execute("CREATE TABLE t (x)")

@@ -38,18 +38,26 @@ class OpenFile:
 class DescriptorTable:
     """The descriptors of one process: ``files`` by number, of which ``inheritable`` are some.
 
-    A new descriptor is the lowest free one; at most ``limit`` are open at a time.
+    A new descriptor is the lowest free one from ``first`` on; at most ``limit`` are open at a
+    time.
     """
 
-    __slots__ = ("_free", "_next", "files", "inheritable", "limit")
+    __slots__ = ("_free", "_next", "files", "first", "inheritable", "limit")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, first: int = FIRST_DESCRIPTOR) -> None:
         self.limit = limit
+        self.first = first
         self.files: dict[int, OpenFile] = {}
         self.inheritable: set[int] = set()
         # Every number below ``_next`` is open or in the heap ``_free``.
         self._free: list[int] = []
-        self._next = FIRST_DESCRIPTOR
+        self._next = first
+
+    def renumber(self, first: int) -> None:
+        """Start at another number, which is possible while no descriptor is open."""
+        assert not self.files
+        self.first = self._next = first
+        self._free.clear()
 
     @property
     def is_full(self) -> bool:
@@ -80,7 +88,7 @@ class DescriptorTable:
 
     def add_at(self, descriptor: int, file: OpenFile) -> None:
         """Make ``descriptor``, which must be free, a descriptor of ``file``."""
-        assert FIRST_DESCRIPTOR <= descriptor < FIRST_DESCRIPTOR + self.limit, descriptor
+        assert self.first <= descriptor < self.first + self.limit, descriptor
         assert descriptor not in self.files, descriptor
         self._free += range(self._next, descriptor + 1)
         self._free.remove(descriptor)

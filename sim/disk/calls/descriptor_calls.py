@@ -5,13 +5,18 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import suppress
+from typing import Final
 
 from sim.disk.calls.arguments import c_int
-from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
 from sim.disk.calls.open_flags import open_flags
 from sim.disk.calls.process_state import ProcessState
 from sim.disk.os_error import os_error
 from sim.errors import UnsupportedOperation
+
+_CHANGEABLE: Final = os.O_APPEND | os.O_NONBLOCK
+_ONLY_AT_OPEN: Final = os.O_CREAT | os.O_EXCL | os.O_NOCTTY | os.O_TRUNC | os.O_CLOEXEC
+_LARGE_FILE: Final = 0o100000
+"""``O_LARGEFILE`` of the kernel, which it sets on every file; that of 64-bit libc is 0."""
 
 
 class DescriptorCalls(ProcessState):
@@ -46,16 +51,16 @@ class DescriptorCalls(ProcessState):
         """Make ``fd2`` a descriptor of the open file description of ``fd``; return ``fd2``.
 
         An open ``fd2`` is closed first, and an error of that is lost (dup(2), "NOTES"). Numbers
-        below ``FIRST_DESCRIPTOR`` belong to the real process: ``UnsupportedOperation``.
+        below those of this process belong to the real process: ``UnsupportedOperation``.
         """
         fd, fd2 = c_int(fd), c_int(fd2)
         file = self._file(fd)
-        if not 0 <= fd2 < FIRST_DESCRIPTOR + self._descriptors.limit:
+        first = self._descriptors.first
+        if not 0 <= fd2 < first + self._descriptors.limit:
             raise os_error(errno.EBADF)
-        if fd2 < FIRST_DESCRIPTOR:
+        if fd2 < first:
             raise UnsupportedOperation(
-                f"dup2: fd2={fd2} is not modelled; simulated descriptors start at "
-                f"{FIRST_DESCRIPTOR}"
+                f"dup2: fd2={fd2} is not modelled; simulated descriptors start at {first}"
             )
         if fd == fd2:
             if not inheritable:
@@ -94,6 +99,16 @@ class DescriptorCalls(ProcessState):
         file = self._file(fd)
         others = file.flags.number & ~os.O_NONBLOCK
         file.flags = open_flags(others if blocking else others | os.O_NONBLOCK)
+
+    def status_flags(self, fd: int, /) -> int:
+        """Return the access mode and the status flags (``F_GETFL`` of ``fcntl``)."""
+        return self._file(c_int(fd)).flags.number & ~_ONLY_AT_OPEN | _LARGE_FILE
+
+    def set_status_flags(self, fd: int, flags: int, /) -> None:
+        """Set ``O_APPEND`` and ``O_NONBLOCK`` (``F_SETFL``); other flags stay as they are."""
+        fd, flags = c_int(fd), c_int(flags)
+        file = self._file(fd)
+        file.flags = open_flags(file.flags.number & ~_CHANGEABLE | flags & _CHANGEABLE)
 
     def isatty(self, fd: int, /) -> bool:
         """Return False: there are no terminals, and a closed descriptor is no error."""

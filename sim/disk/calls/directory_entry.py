@@ -56,6 +56,10 @@ class DirectoryEntry(Generic[AnyStr]):
     def is_symlink(self) -> bool:
         return self._type == stat.S_IFLNK
 
+    def is_junction(self) -> bool:
+        """Return False: junctions exist on Windows only."""
+        return False
+
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
         return self._is(stat.S_IFDIR, follow=follow_symlinks)
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.calls.arguments import c_int
-from sim.disk.calls.descriptor import DescriptorTable, OpenFile
+from sim.disk.calls.descriptor import FIRST_DESCRIPTOR, DescriptorTable, OpenFile
 from sim.disk.calls.path_name import PathName, is_too_long
 from sim.disk.calls.path_walk import Walk
 from sim.disk.calls.permissions import SEARCH, WRITE, Identity
@@ -81,6 +81,12 @@ class ProcessState:
             if file is not None:
                 self._forget_locks(file)
         self._power = _Killed()
+
+    def use_descriptors_from(self, first: int) -> None:
+        """Number descriptors from ``first`` on; without effect if one is open or was chosen."""
+        descriptors = self._descriptors
+        if not descriptors.files and descriptors.first == FIRST_DESCRIPTOR:
+            descriptors.renumber(first)
 
     def umask(self, mask: int, /) -> int:
         """Set the file mode creation mask; return the previous one."""

@@ -1,0 +1,1 @@
+"""Unmodified programs on the simulated disk: paths below a root are routed to it."""

@@ -1,0 +1,163 @@
+"""Wrappers of the functions of ``os`` and ``fcntl`` that take descriptors."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+from powercut.interpose import fcntl_calls
+from powercut.interpose.lifetime import Lifetime
+from powercut.interpose.router import Router
+from powercut.interpose.wrapper import Real, Routed, is_of_disk, refusing
+from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
+from sim.disk.calls.process import Process
+from sim.disk.os_error import os_error
+
+
+def descriptor_call(name: str, real: Real) -> Routed:
+    method = getattr(Process, name)
+
+    def routed(router: Router, fd: Any, *arguments: Any, **options: Any) -> Any:
+        lifetime = router.lifetime
+        if lifetime is None:
+            return real(fd, *arguments, **options)
+        if fd >= FIRST_DESCRIPTOR if type(fd) is int else is_of_disk(fd):
+            return lifetime.call(method, fd, *arguments, **options)
+        return real(fd, *arguments, **options)
+
+    return routed
+
+
+def no_terminal_call(name: str, real: Real) -> Routed:
+    del name
+
+    def routed(router: Router, *arguments: Any, **options: Any) -> Any:
+        if router.lifetime is not None and arguments and is_of_disk(arguments[0]):
+            router.lifetime.call(Process.fstat, arguments[0])
+            raise os_error(errno.ENOTTY)
+        return real(*arguments, **options)
+
+    return routed
+
+
+def device_encoding_call(name: str, real: Real) -> Routed:
+    del name
+
+    def routed(router: Router, fd: int) -> Any:
+        return None if router.lifetime is not None and is_of_disk(fd) else real(fd)
+
+    return routed
+
+
+def closerange_call(real: Real) -> Routed:
+    def routed(router: Router, fd_low: int, fd_high: int, /) -> None:
+        lifetime = router.lifetime
+        if lifetime is not None and fd_high > FIRST_DESCRIPTOR:
+            lifetime.call(Process.closerange, fd_low, fd_high)
+            fd_high = FIRST_DESCRIPTOR
+        real(fd_low, fd_high)
+
+    return routed
+
+
+def dup2_call(real: Real) -> Routed:
+    def routed(router: Router, fd: int, fd2: int, inheritable: bool = True) -> int:
+        lifetime = router.lifetime
+        if lifetime is not None and (is_of_disk(fd) or is_of_disk(fd2)):
+            if not is_of_disk(fd):
+                lifetime.call(refusing("dup2 of a real descriptor to one of the disk"))
+            number: int = lifetime.call(Process.dup2, fd, fd2, inheritable)
+            return number
+        found: int = real(fd, fd2, inheritable)
+        return found
+
+    return routed
+
+
+# -- between two files ---------------------------------------------------------------------------
+
+
+def copy_file_range_call(real: Real) -> Routed:
+    def routed(
+        router: Router,
+        src: int,
+        dst: int,
+        count: int,
+        offset_src: int | None = None,
+        offset_dst: int | None = None,
+    ) -> int:
+        lifetime = router.lifetime
+        worlds = _worlds(lifetime, src, dst)
+        if worlds == (False, False):
+            copied: int = real(src, dst, count, offset_src, offset_dst)
+            return copied
+        assert lifetime is not None
+        if worlds == (True, True):
+            return lifetime.call(Process.copy_file_range, src, dst, count, offset_src, offset_dst)
+        return _copy(src, offset_src, dst, offset_dst, count)
+
+    return routed
+
+
+def sendfile_call(real: Real) -> Routed:
+    def routed(
+        router: Router, out_fd: int, in_fd: int, offset: int | None, count: int, *more: Any
+    ) -> int:
+        lifetime = router.lifetime
+        worlds = _worlds(lifetime, out_fd, in_fd)
+        if worlds == (False, False):
+            sent: int = real(out_fd, in_fd, offset, count, *more)
+            return sent
+        assert lifetime is not None
+        if worlds == (True, True):
+            return lifetime.call(Process.sendfile, out_fd, in_fd, offset, count)
+        return _copy(in_fd, offset, out_fd, None, count)
+
+    return routed
+
+
+def _worlds(lifetime: Lifetime | None, first: int, second: int) -> tuple[bool, bool]:
+    if lifetime is None:
+        return False, False
+    return is_of_disk(first), is_of_disk(second)
+
+
+def _copy(src: int, from_offset: int | None, dst: int, to_offset: int | None, count: int) -> int:
+    """Copy bytes from one file to another that is not on the same disk; return their number."""
+    data = os.read(src, count) if from_offset is None else os.pread(src, count, from_offset)
+    written = 0
+    while written < len(data):
+        if to_offset is None:
+            written += os.write(dst, data[written:])
+        else:
+            written += os.pwrite(dst, data[written:], to_offset + written)
+    return written
+
+
+# -- locks ---------------------------------------------------------------------------------------
+
+
+def os_lockf_call(real: Real) -> Routed:
+    def routed(router: Router, fd: int, command: int, length: int, /) -> None:
+        lifetime = router.lifetime
+        if lifetime is None or not is_of_disk(fd):
+            real(fd, command, length)
+        elif command == os.F_LOCK:
+            lifetime.waiting_call(Process.lockf, fd, os.F_TLOCK, length)
+        else:
+            lifetime.call(Process.lockf, fd, command, length)
+
+    return routed
+
+
+def fcntl_call(name: str, real: Real) -> Routed:
+    call = getattr(fcntl_calls, name)
+
+    def routed(router: Router, fd: Any, *arguments: Any) -> Any:
+        lifetime = router.lifetime
+        if lifetime is not None and is_of_disk(fd):
+            return call(lifetime, fd, *arguments)
+        return real(fd, *arguments)
+
+    return routed

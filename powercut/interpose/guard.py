@@ -1,0 +1,128 @@
+"""The guard: refuses uses of the real machine by the interposed program.
+
+It reads the audit events of Python (PEP 578), so it also sees functions that were stored where
+the installation does not look. Refused are: a path below the root that reached the real
+system, writes to the real disk, child processes and network connections. Clock, random numbers,
+threads, and the socket pair of asyncio pass. ``stat``, ``access``, ``readlink`` and calls of C
+libraries raise no event: below the root they fail with ENOENT.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from inspect import currentframe
+from typing import Any, Final
+
+from powercut.interpose.lifetime import Lifetime
+from powercut.interpose.router import ROUTER
+from powercut.place import Stack
+from sim.errors import EscapedSimulation
+
+_WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_DEVICES: Final = ("/dev/", "/proc/")
+_CHANGES: Final = {
+    "os.chmod": (0,), "os.chown": (0,), "os.link": (0, 1), "os.mkdir": (0,), "os.remove": (0,),
+    "os.rename": (0, 1), "os.rmdir": (0,), "os.symlink": (1,), "os.truncate": (0,),
+    "os.utime": (0,),
+}  # fmt: skip
+_READS: Final = {"os.listdir": (0,), "os.scandir": (0,), "os.chdir": (0,)}
+_PROGRAMS: Final = frozenset({
+    "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system",
+    "subprocess.Popen",
+})  # fmt: skip
+_NETWORK: Final = frozenset({
+    "socket.bind", "socket.connect", "socket.getaddrinfo", "socket.gethostbyaddr",
+    "socket.gethostbyname", "socket.sendmsg", "socket.sendto",
+})  # fmt: skip
+EVENTS: Final = frozenset({"open", *_CHANGES, *_READS, *_PROGRAMS, *_NETWORK})
+_TOOLS: Final = (
+    "_pytest/", "_virtualenv.py", "coverage/", "hypothesis/", "pluggy/", "pytest_cov/",
+    "pytest_timeout", "xdist/",
+)  # fmt: skip
+
+
+class EventGuard:
+    """Refuses audit events. ``lifetime`` is None around a workload that takes a process."""
+
+    def __init__(self, lifetime: Lifetime | None, refuse: Callable[[Any], None]) -> None:
+        self._lifetime = lifetime
+        self._refuse = refuse
+        self._stack = Stack()
+
+    def check(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event not in EVENTS:
+            return
+        if event == "open":
+            self._check_open(*arguments)
+        elif event in _CHANGES or event in _READS:
+            self._check_paths(event, arguments)
+        elif event in _NETWORK:
+            self._escaped(f"{event} uses the network", "replace that part by a fake")
+        elif self._starts_a_program(event, arguments):
+            self._escaped(
+                f"{event} starts another process{_program(arguments)}",
+                "only this process sees the disk: run the command with powercut record",
+            )
+
+    def _check_open(self, path: Any, mode: Any, flags: int) -> None:
+        if not isinstance(path, str | bytes | os.PathLike):
+            return
+        text = os.fsdecode(path)
+        self._check_below("open", text)
+        if flags & _WRITES and not text.startswith(_DEVICES):
+            shown = f"({text!r}, {mode!r})" if mode else f"({text!r})"
+            self._written(f"open{shown}")
+
+    def _check_paths(self, event: str, arguments: tuple[Any, ...]) -> None:
+        positions = _CHANGES.get(event) or _READS[event]
+        for position in positions:
+            path = arguments[position]
+            if not isinstance(path, str | bytes | os.PathLike):
+                continue
+            text = os.fsdecode(path)
+            self._check_below(event, text)
+            if event in _CHANGES:
+                self._written(f"{event}({text!r})")
+
+    def _check_below(self, call: str, path: str) -> None:
+        lifetime = self._lifetime
+        if lifetime is not None and lifetime.holds(path):
+            self._escaped(
+                f"{call}({path!r}) reached the real system past the disk",
+                "call it through os, io or pathlib; a C library needs powercut record",
+            )
+
+    def _written(self, call: str) -> None:
+        if self._lifetime is None:
+            remedy = "use process, or take only ack and the program is interposed"
+        else:
+            remedy = f"keep its files below {self._lifetime.root}"
+        self._escaped(f"{call} writes to the real disk", remedy)
+
+    @staticmethod
+    def _starts_a_program(event: str, arguments: tuple[Any, ...]) -> bool:
+        """Return False for a program that does not exist, which fails with ENOENT."""
+        if event != "subprocess.Popen":
+            return True
+        program = arguments[0]
+        return shutil.which(os.fsdecode(program)) is not None
+
+    def _escaped(self, fact: str, remedy: str) -> None:
+        place = self._stack.place(currentframe())
+        if place is not None and place.file.startswith(_TOOLS):
+            return
+        at = f", at {place.where} in {place.function}" if place is not None else ""
+        escape = EscapedSimulation(f"{fact}{at}; {remedy}")
+        self._refuse(escape)
+        raise escape
+
+
+def _program(arguments: tuple[Any, ...]) -> str:
+    return f" ({os.fsdecode(arguments[0])})" if arguments and arguments[0] else ""
+
+
+def watch(guard: EventGuard | None) -> None:
+    """Make ``guard`` the one of this process; None refuses nothing."""
+    ROUTER.guard = guard

@@ -1,0 +1,206 @@
+"""One lifetime of an interposed program: which paths and descriptors belong to the disk.
+
+Paths below ``root`` are on the disk, at the same path there, so no result of a call needs a
+translation. ``root`` does not exist on the real machine: a call that is not routed fails there
+with ENOENT and writes nothing. Descriptors of the disk start far above those of a kernel, and
+at another number in each lifetime, so that a late ``close`` cannot hit a file of the next one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import threading
+import time
+from _thread import RLock, get_ident
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
+from sim.disk.calls.process import Process
+from sim.errors import HarnessError, PowerOff
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_KNOWN_PATHS: Final = 8192
+_WINDOW: Final = 4096
+"""Numbers of descriptors that one lifetime may use."""
+_WINDOWS: Final = ((1 << 31) - FIRST_DESCRIPTOR) // _WINDOW - 1
+_window: Final = count()
+
+
+class Mapping(Protocol):
+    """Memory that is mapped to a file of the disk."""
+
+    def write_back(self) -> None:
+        """Write the pages that changed since the last call."""
+        ...
+
+
+class Lifetime:
+    """The life of ``process`` under interposition, with the calls of a ``FileProcess``.
+
+    ``on_disk`` is True while the current directory is on the disk. ``escape`` is the first
+    use of the real machine that was refused, which the program may have swallowed. ``threads``
+    and ``finalizers`` were started and registered in this life.
+    """
+
+    def __init__(self, process: Process, root: str) -> None:
+        self.process = process
+        self.root = root
+        self.on_disk = True
+        self.escape: HarnessError | None = None
+        self.lock = RLock()
+        self.mappings: list[Mapping] = []
+        self.threads: set[threading.Thread] = set()
+        self.finalizers: set[Any] = set()
+        self._below = root + "/"
+        self._known: dict[str, tuple[bool, str]] = {}
+        self._ended: dict[int, threading.Thread] = {}
+        process.use_descriptors_from(FIRST_DESCRIPTOR + _WINDOW * (1 + next(_window) % _WINDOWS))
+
+    # -- routing ---------------------------------------------------------------------------
+
+    def where(self, path: Any, dir_fd: Any = None) -> tuple[bool, Any]:
+        """Return whether ``path``, or a descriptor in its place, is on the disk; and the path.
+
+        The path is the one that was given, unless it leads across the root by ``..``.
+        """
+        if type(path) is str:
+            text = path
+        elif isinstance(path, int):
+            return path >= FIRST_DESCRIPTOR, path
+        else:
+            try:
+                text = os.fsdecode(path)
+            except (TypeError, ValueError):
+                return False, path
+        if dir_fd is not None and not text.startswith("/"):
+            return isinstance(dir_fd, int) and dir_fd >= FIRST_DESCRIPTOR, path
+        found = self._known.get(text)
+        if found is None:
+            found = self._find(text)
+            if len(self._known) >= _KNOWN_PATHS:
+                self._known.clear()
+            self._known[text] = found
+        return found if found[1] is not text else (found[0], path)
+
+    def _find(self, text: str) -> tuple[bool, str]:
+        if ".." not in text:
+            if not text.startswith("/"):
+                return self.on_disk, text
+            text_clean = posixpath.normpath(text) if "//" in text or "/./" in text else text
+            return self.holds(text_clean), text
+        if text.startswith("/"):
+            whole = text
+        elif self.on_disk:
+            whole = posixpath.join(self.process.getcwd(), text)
+        else:
+            return False, text
+        on_disk = self.holds(posixpath.normpath(whole))
+        starts_on_disk = self.holds(whole)
+        if on_disk == starts_on_disk:
+            return on_disk, text
+        return on_disk, posixpath.normpath(whole)
+
+    def holds(self, path: str) -> bool:
+        """Return whether a normalized absolute path is the root, or below it."""
+        return path.startswith(self._below) or path == self.root
+
+    def moved(self, *, on_disk: bool) -> None:
+        """Note that the current directory is on the disk now, or on the real machine."""
+        self.on_disk = on_disk
+        self._known.clear()
+
+    # -- calls -----------------------------------------------------------------------------
+
+    def call(
+        self,
+        method: Callable[Concatenate[Process, _P], _R],
+        *arguments: _P.args,
+        **options: _P.kwargs,
+    ) -> _R:
+        """Make one call of the process; one thread at a time."""
+        with self.lock:
+            if self.mappings or self._ended:
+                self._before_call()
+            try:
+                return method(self.process, *arguments, **options)
+            except HarnessError as mistake:
+                self.refuse(mistake)
+                raise
+
+    def waiting_call(self, method: Callable[..., None], *arguments: Any) -> None:
+        """Make a call that fails with EAGAIN until another thread releases a lock."""
+        while True:
+            try:
+                return self.call(method, *arguments)
+            except OSError as error:
+                if error.errno not in {errno.EAGAIN, errno.EACCES}:
+                    raise
+            time.sleep(0.001)
+
+    def refuse(self, mistake: HarnessError) -> None:
+        """Keep the first refusal, to raise it again if the program swallows it."""
+        if self.escape is None:
+            self.escape = mistake
+
+    def _before_call(self) -> None:
+        thread = self._ended.get(get_ident())
+        if thread is not None and threading.current_thread() is thread:
+            raise PowerOff("the process that started this thread is dead")
+        for mapping in self.mappings:
+            mapping.write_back()
+
+    def disown(self, threads: dict[int, threading.Thread]) -> None:
+        """Refuse every call of these threads, which belong to processes that have ended."""
+        self._ended = threads
+
+    # -- the calls of a file object ---------------------------------------------------------
+
+    @property
+    def poisoned(self) -> bool:
+        return self.process.poisoned
+
+    def open(self, path: Any, flags: int, mode: int = 0o777) -> int:
+        return self.call(Process.open, path, flags, mode)
+
+    def close(self, fd: int) -> None:
+        if self.process.poisoned:
+            raise PowerOff("the process that opened this file is dead")
+        self.call(Process.close, fd)
+
+    def read(self, fd: int, length: int, /) -> bytes:
+        return self.call(Process.read, fd, length)
+
+    def write(self, fd: int, data: ReadableBuffer, /) -> int:
+        return self.call(Process.write, fd, data)
+
+    def lseek(self, fd: int, position: int, whence: int, /) -> int:
+        return self.call(Process.lseek, fd, position, whence)
+
+    def ftruncate(self, fd: int, length: int, /) -> None:
+        self.call(Process.ftruncate, fd, length)
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return self.call(Process.fstat, fd)
+
+
+def ensure_root(process: Process, root: str) -> None:
+    """Make ``root`` and its parents durable directories, if they are missing, and enter it."""
+    path = ""
+    for name in root.split("/")[1:]:
+        parent, path = path or "/", f"{path}/{name}"
+        with suppress(FileExistsError):
+            process.mkdir(path)
+            descriptor = process.open(parent, os.O_RDONLY)
+            process.fsync(descriptor)
+            process.close(descriptor)
+    process.chdir(root)

@@ -1,0 +1,168 @@
+"""Wrappers of the functions of ``os`` that take paths, and of those on the current directory.
+
+They are written for speed: one attribute and one lookup in a dictionary decide.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+from powercut.interpose.router import Router
+from powercut.interpose.wrapper import Real, Routed, is_of_disk, refusing
+from sim.disk.calls.process import Process
+from sim.disk.os_error import os_error
+
+
+def path_call(name: str, real: Real) -> Routed:
+    method = getattr(Process, name)
+
+    def routed(router: Router, path: Any, *arguments: Any, **options: Any) -> Any:
+        lifetime = router.lifetime
+        if lifetime is None:
+            return real(path, *arguments, **options)
+        dir_fd = options.get("dir_fd") if options else None
+        on_disk, path = lifetime.where(path, dir_fd)
+        if on_disk:
+            return lifetime.call(method, path, *arguments, **options)
+        return real(path, *arguments, **options)
+
+    return routed
+
+
+def optional_path_call(name: str, real: Real) -> Routed:
+    method = getattr(Process, name)
+
+    def routed(router: Router, path: Any = None, *arguments: Any, **options: Any) -> Any:
+        lifetime = router.lifetime
+        if lifetime is not None:
+            on_disk, found = lifetime.where("." if path is None else path)
+            if on_disk:
+                # None, beside the path ".", decides whether an error names a file.
+                path = path if path is None else found
+                return lifetime.call(method, path, *arguments, **options)
+        return real(path, *arguments, **options)
+
+    return routed
+
+
+def two_path_call(name: str, real: Real) -> Routed:
+    method = getattr(Process, name)
+
+    def routed(router: Router, src: Any, dst: Any, **options: Any) -> Any:
+        lifetime = router.lifetime
+        if lifetime is None:
+            return real(src, dst, **options)
+        from_disk, source = lifetime.where(src, options.get("src_dir_fd"))
+        to_disk, target = lifetime.where(dst, options.get("dst_dir_fd"))
+        if from_disk and to_disk:
+            return lifetime.call(method, source, target, **options)
+        if from_disk or to_disk:
+            raise os_error(errno.EXDEV, src, dst)
+        return real(source, target, **options)
+
+    return routed
+
+
+def symlink_call(real: Real) -> Routed:
+    def routed(
+        router: Router,
+        src: Any,
+        dst: Any,
+        target_is_directory: bool = False,
+        *,
+        dir_fd: int | None = None,
+    ) -> None:
+        lifetime = router.lifetime
+        if lifetime is not None:
+            on_disk, target = lifetime.where(dst, dir_fd)
+            if on_disk:
+                lifetime.call(Process.symlink, src, target, dir_fd=dir_fd)
+                return
+        real(src, dst, target_is_directory, dir_fd=dir_fd)
+
+    return routed
+
+
+def refused_path_call(name: str, real: Real) -> Routed:
+    def routed(router: Router, path: Any, *arguments: Any, **options: Any) -> Any:
+        lifetime = router.lifetime
+        if lifetime is not None and lifetime.where(path, options.get("dir_fd"))[0]:
+            return lifetime.call(refusing(name))
+        return real(path, *arguments, **options)
+
+    return routed
+
+
+def no_xattr_call(name: str, real: Real) -> Routed:
+    del name
+
+    def routed(router: Router, path: Any, *arguments: Any, **options: Any) -> Any:
+        lifetime = router.lifetime
+        if lifetime is not None and lifetime.where(path)[0]:
+            follow = options.get("follow_symlinks", True)
+            lifetime.call(Process.listxattr, path, follow_symlinks=follow)
+            raise os_error(errno.ENODATA, path)
+        return real(path, *arguments, **options)
+
+    return routed
+
+
+# -- the current directory -----------------------------------------------------------------------
+
+
+def chdir_call(real: Real) -> Routed:
+    def routed(router: Router, path: Any) -> None:
+        lifetime = router.lifetime
+        if lifetime is None:
+            real(path)
+            return
+        on_disk, target = lifetime.where(path)
+        if on_disk:
+            lifetime.call(Process.chdir, target)
+        else:
+            real(target)
+        lifetime.moved(on_disk=on_disk)
+
+    return routed
+
+
+def fchdir_call(real: Real) -> Routed:
+    def routed(router: Router, fd: Any) -> None:
+        lifetime = router.lifetime
+        if lifetime is None:
+            real(fd)
+            return
+        on_disk = is_of_disk(fd)
+        if on_disk:
+            lifetime.call(Process.fchdir, fd)
+        else:
+            real(fd)
+        lifetime.moved(on_disk=on_disk)
+
+    return routed
+
+
+def getcwd_call(real: Real) -> Routed:
+    method = getattr(Process, real.__name__)
+
+    def routed(router: Router) -> Any:
+        lifetime = router.lifetime
+        if lifetime is not None and lifetime.on_disk:
+            return lifetime.call(method)
+        return real()
+
+    return routed
+
+
+def process_call(real: Real) -> Routed:
+    """Route a call that concerns the process or the disk as a whole."""
+    method = getattr(Process, real.__name__)
+
+    def routed(router: Router, *arguments: Any) -> Any:
+        lifetime = router.lifetime
+        if lifetime is not None:
+            return lifetime.call(method, *arguments)
+        return real(*arguments)
+
+    return routed

@@ -1,0 +1,31 @@
+"""The types of the wrappers, and their tests of descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
+from sim.disk.calls.process import Process
+from sim.errors import UnsupportedOperation
+
+Real = Callable[..., Any]
+"""A function of ``os`` or ``fcntl``."""
+Routed = Callable[..., Any]
+"""The function in its place, which takes the router first."""
+
+
+def is_of_disk(fd: Any) -> bool:
+    if type(fd) is int:
+        return fd >= FIRST_DESCRIPTOR
+    if not hasattr(fd, "fileno"):
+        return False
+    number = fd.fileno()
+    return isinstance(number, int) and number >= FIRST_DESCRIPTOR
+
+
+def refusing(name: str) -> Callable[[Process], None]:
+    def refuse(_process: Process) -> None:
+        raise UnsupportedOperation(f"{name} is not modelled by the simulated disk")
+
+    return refuse
