@@ -18,9 +18,9 @@ import time
 from typing import Final
 
 from powercut.calibrate.file_system import Kind
-from powercut.calibrate.mount import sync_file_system, write_back
 from powercut.calibrate.program import Call
 from powercut.calibrate.tree import HELPER_FILE
+from powercut.fuse.mount import sync_file_system, write_back
 
 _REALTIME_COARSE: Final = 5
 """``CLOCK_REALTIME_COARSE``, the clock of time stamps."""

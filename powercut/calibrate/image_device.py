@@ -12,8 +12,8 @@ from typing import Any
 
 from powercut.calibrate.image_server import serve
 from powercut.calibrate.loop_device import LoopDevice, attach, devices_over
-from powercut.calibrate.mount import path_of
 from powercut.calibrate.write_log import LogEntry, Survivors
+from powercut.fuse.mount import path_of
 from sim.errors import HarnessError
 
 

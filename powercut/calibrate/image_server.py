@@ -20,13 +20,9 @@ from multiprocessing.reduction import send_handle
 from typing import Any, Final
 
 from powercut.calibrate.block_image import BlockImage
-from powercut.calibrate.fuse_device import (
-    ROOT_NODE,
-    Attributes,
-    DirectoryEntry,
-    FuseDevice,
-)
+from powercut.calibrate.fuse_device import Attributes, DirectoryEntry, FuseDevice
 from powercut.calibrate.write_log import LogEntry, Survivors, WriteLog
+from powercut.fuse.messages import ROOT_NODE
 
 _FILE: Final = stat.S_IFREG | 0o600
 _ROOT: Final = Attributes(ROOT_NODE, stat.S_IFDIR | 0o700)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from powercut.calibrate.mount import sync_file_system
+from powercut.fuse.mount import sync_file_system
 
 
 class RealCalls:

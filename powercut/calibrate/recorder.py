@@ -15,7 +15,6 @@ from powercut.calibrate.background import do_background, touch_helper, wait_for_
 from powercut.calibrate.crash_images import CrashImage, crash_images
 from powercut.calibrate.file_system import FileSystem, Kind
 from powercut.calibrate.image_device import ImageDevices, image_devices
-from powercut.calibrate.mount import mount, path_of, sync_file_system
 from powercut.calibrate.observations import Observations
 from powercut.calibrate.program import Call, Caller
 from powercut.calibrate.real_calls import RealCalls
@@ -23,6 +22,7 @@ from powercut.calibrate.requirements import command_path
 from powercut.calibrate.row import Program, Row
 from powercut.calibrate.tree import outcome_of
 from powercut.calibrate.write_log import Flush, LogEntry
+from powercut.fuse.mount import mount, path_of, sync_file_system
 from sim.choices import SeededChoices
 from sim.errors import HarnessError
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from powercut.calibrate.file_system import FileSystem
-from powercut.calibrate.mount import mount_error
+from powercut.fuse.mount import mount_error
 
 _CONTAINER: Final = "in a container, start it with --privileged"
 _DEVICES: Final = {"/dev/fuse": "fuse", "/dev/loop-control": "loop"}

@@ -18,6 +18,7 @@ from powercut.cli.output import console_beside
 from powercut.cli.usage import UsageMistake, must_be_writable
 from powercut.config import find_config
 from powercut.extras import EXTRAS, GIVES
+from powercut.fuse.disk_mount import mount_way
 from powercut.fuzz.campaign.workers import cores
 from powercut.fuzz.hypothesis_names import missing_names
 from powercut.fuzz.reproducer import FAILURES, versions
@@ -50,6 +51,7 @@ def command() -> None:
 def _machine() -> Iterator[tuple[str, str]]:
     yield "system", f"{platform.system()} {platform.release()} {platform.machine()}"
     yield "cores", str(cores())
+    yield "any program", mount_way()
     if find_spec("apsw") is not None:
         apsw = import_module("apsw")
         yield "SQLite", f"{apsw.sqlite_lib_version()}, through apsw {apsw.apsw_version()}"

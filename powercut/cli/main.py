@@ -25,6 +25,7 @@ _ABOUT = {
     "explore": "Crash a small workload at every point, in every way.",
     "mutants": "Plant every registered bug in turn; show which were found.",
     "replay": "Run a reproducer again, byte for byte.",
+    "record": "Run any program on a simulated disk; save its journal.",
     "calibrate": "Record real file systems; judge the persistence models.",
     "doctor": "Show versions, persistence models and missing extras.",
 }

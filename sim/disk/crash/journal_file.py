@@ -66,7 +66,7 @@ _FIELDS: Final = {name: get_type_hints(kind) for name, kind in _KINDS.items()}
 _NUMBERS: Final = ("number", "mode", "uid", "gid", "size", "atime_ns", "mtime_ns", "ctime_ns")
 
 
-class _MalformedError(ValueError):
+class _MalformedError(HarnessError):
     """The bytes are not a journal of this version."""
 
 
@@ -75,7 +75,7 @@ def save_journal(journal: Journal, path: str | os.PathLike[str]) -> None:
 
     Raises ``HarnessError`` for a journal that starts from an image with unsynced pieces.
     """
-    Path(path).write_bytes(_encoded(journal))
+    Path(path).write_bytes(encode_journal(journal))
 
 
 def load_journal(path: str | os.PathLike[str]) -> Journal:
@@ -85,12 +85,13 @@ def load_journal(path: str | os.PathLike[str]) -> Journal:
     that is well-formed but impossible is found by ``Disk.from_journal``.
     """
     try:
-        return _decoded(Path(path).read_bytes())
-    except _MalformedError as error:
+        return decode_journal(Path(path).read_bytes())
+    except HarnessError as error:
         raise HarnessError(f"{os.fspath(path)}: {error}") from None
 
 
-def _encoded(journal: Journal) -> bytes:
+def encode_journal(journal: Journal) -> bytes:
+    """Return the bytes of a journal file; raises ``HarnessError`` as ``save_journal`` does."""
     journal.check_image()
     inodes = {inode.number: inode for _, inode in journal.image.tree()}
     header = {
@@ -108,7 +109,8 @@ def _encoded(journal: Journal) -> bytes:
     )
 
 
-def _decoded(data: bytes) -> Journal:
+def decode_journal(data: bytes) -> Journal:
+    """Return the journal of these bytes; raises ``HarnessError`` as ``load_journal`` does."""
     lines = data.split(b"\n")
     header = _json(lines[0], 1)
     if not isinstance(header, dict) or header.get("format") != FORMAT:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from powercut.calibrate.image_device import ImageDevices, image_devices
-from powercut.calibrate.mount import mount_error, path_of
+from powercut.fuse.mount import mount_error, path_of
 
 SIZE = 1 << 20
 

@@ -1,0 +1,1 @@
+"""File systems in user space: the protocol, and a simulated disk behind it for any program."""

@@ -1,0 +1,373 @@
+"""The simulated disk as a file system of the kernel, for any program.
+
+``DiskServer`` has the functions that answer the requests of one mount. A node is an inode number
+of the disk; each mutating request is one operation of its journal. The kernel checks permissions
+and types before it sends a request (``default_permissions``), and keeps locks.
+
+Refused, so that programs use something else or fail with an errno that they expect: special
+files (EPERM), extended attributes, ``copy_file_range`` and ``fallocate`` other than extending
+(EOPNOTSUPP), ``RENAME_EXCHANGE`` (EINVAL).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from powercut.fuse.attributes import (
+    ATIME_NOW,
+    KILL_PRIVILEGES,
+    MTIME_NOW,
+    SET_ATIME,
+    SET_GID,
+    SET_MODE,
+    SET_MTIME,
+    SET_SIZE,
+    SET_UID,
+    attributes_reply,
+    entry_reply,
+    wanted,
+    without_privileges,
+)
+from powercut.fuse.connection import Answer, succeed
+from powercut.fuse.listings import Listings
+from powercut.fuse.messages import (
+    CREATE_IN,
+    FALLOCATE_IN,
+    FSYNC_IN,
+    LISTXATTR_IN,
+    LISTXATTR_OUT,
+    MKDIR_IN,
+    MKNOD_IN,
+    NODE_IN,
+    OPEN_OUT,
+    PAGE_BYTES,
+    READ_IN,
+    RENAME2_IN,
+    STATFS_OUT,
+    WRITE_IN,
+    WRITE_OUT,
+    Opcode,
+    Request,
+)
+from sim.disk.cache.inode import ROOT, Inode
+from sim.disk.disk import Disk
+
+JOURNAL_BYTES: Final = 1 << 30
+"""The most data that one recording may write."""
+
+_MOST_NAME_BYTES: Final = 255
+_FREE_BLOCKS: Final = 1 << 28
+_FILE_MAX_BYTES: Final = ((1 << 32) - 1) * PAGE_BYTES
+_OPEN_DIRECT: Final = 1
+_WRITE_FROM_MAP: Final = 1
+_WRITE_KILLS_PRIVILEGES: Final = 4
+_SYNC_DATA_ONLY: Final = 1
+_NO_REPLACE: Final = 1
+_KEEP_SIZE: Final = 1
+
+
+class DiskServer:
+    """Answers the requests of one mount by operations on ``disk``.
+
+    ``direct`` makes every read and write of a file a request. ``mapped`` collects the paths of
+    files whose pages were written through a mapping, ``special`` those of refused special files;
+    ``is_full`` is whether the limit of the journal was reached.
+    """
+
+    def __init__(self, disk: Disk, *, direct: bool = True) -> None:
+        self.disk = disk
+        self.direct = direct
+        self.mapped: set[str] = set()
+        self.special: set[str] = set()
+        self.is_full = False
+        self._written_bytes = 0
+        self._names: dict[int, tuple[int, str]] = {}
+
+    @property
+    def answers(self) -> Mapping[int, Answer]:
+        """The function for each kind of request."""
+        listings = Listings(self._inode)
+        return MappingProxyType(
+            {
+                Opcode.LOOKUP: self._lookup,
+                Opcode.GETATTR: self._attributes,
+                Opcode.SETATTR: self._set_attributes,
+                Opcode.READLINK: self._link_text,
+                Opcode.SYMLINK: self._symlink,
+                Opcode.MKNOD: self._make_node,
+                Opcode.MKDIR: self._make_directory,
+                Opcode.UNLINK: self._unlink,
+                Opcode.RMDIR: self._unlink,
+                Opcode.RENAME: self._rename,
+                Opcode.RENAME2: self._rename2,
+                Opcode.LINK: self._link,
+                Opcode.OPEN: self._open,
+                Opcode.CREATE: self._create,
+                Opcode.TMPFILE: self._create_unnamed,
+                Opcode.READ: self._read,
+                Opcode.WRITE: self._write,
+                Opcode.FALLOCATE: self._allocate,
+                Opcode.FSYNC: self._sync,
+                Opcode.FSYNCDIR: self._sync,
+                Opcode.RELEASE: succeed,
+                Opcode.OPENDIR: listings.open,
+                Opcode.READDIR: listings.read,
+                Opcode.RELEASEDIR: listings.close,
+                Opcode.STATFS: self._statistics,
+                Opcode.LISTXATTR: self._list_attributes,
+            }
+        )
+
+    # -- inodes and names ----------------------------------------------------------------
+
+    def _inode(self, node: int) -> Inode:
+        found = self.disk.cache.get(node)
+        if found is None:
+            raise OSError(errno.ESTALE, f"there is no inode {node}")
+        return found
+
+    def _entry(self, directory: Inode, name: str) -> Inode | None:
+        number = directory.entries.get(name)
+        return None if number is None else self._inode(number)
+
+    def _existing(self, directory: Inode, name: str) -> Inode:
+        found = self._entry(directory, name)
+        if found is None:
+            raise OSError(errno.ENOENT, name)
+        return found
+
+    def _vacant(self, node: int, data: memoryview) -> tuple[Inode, str]:
+        """Return the directory of a new name, and the name."""
+        directory, name = self._inode(node), _name(data)
+        if name in directory.entries:
+            raise OSError(errno.EEXIST, name)
+        return directory, name
+
+    def _path(self, node: int) -> str:
+        """Return the path under which an inode was last looked up or named."""
+        parts: list[str] = []
+        while node != ROOT:
+            node, name = self._names.get(node, (ROOT, f"inode {node}"))
+            parts.append(name)
+        return "/" + "/".join(reversed(parts))
+
+    def _path_in(self, node: int, name: str) -> str:
+        return f"{self._path(node).rstrip('/')}/{name}"
+
+    def _named(self, inode: Inode, parent: int, name: str) -> bytes:
+        self._names[inode.number] = parent, name
+        return entry_reply(inode)
+
+    def _lookup(self, request: Request) -> bytes:
+        name = _name(request.body)
+        return self._named(self._existing(self._inode(request.node), name), request.node, name)
+
+    # -- attributes ----------------------------------------------------------------------
+
+    def _attributes(self, request: Request) -> bytes:
+        return attributes_reply(self._inode(request.node))
+
+    def _set_attributes(self, request: Request) -> bytes:
+        change = wanted(request)
+        valid, path, inode = change.valid, self._path(request.node), self._inode(request.node)
+        if valid & SET_SIZE:
+            if valid & KILL_PRIVILEGES:
+                self._drop_privileges(request, inode, path)
+            if change.size > _FILE_MAX_BYTES:
+                raise OSError(errno.EFBIG, path)
+            self.disk.resize(inode, change.size, path)
+        if not valid & (SET_MODE | SET_UID | SET_GID | SET_ATIME | SET_MTIME):
+            return self._attributes(request)
+        inode = self._inode(request.node)
+        now_ns = self.disk.now_ns()
+        atime_ns = now_ns if valid & ATIME_NOW else change.atime_ns
+        mtime_ns = now_ns if valid & MTIME_NOW else change.mtime_ns
+        mode = inode.mode
+        if valid & (SET_UID | SET_GID) and inode.is_file:
+            mode = without_privileges(mode, request, inode.gid)
+        if valid & SET_MODE:
+            mode = stat.S_IFMT(mode) | stat.S_IMODE(change.mode)
+        self.disk.set_attributes(
+            inode,
+            path,
+            mode=mode,
+            uid=change.uid if valid & SET_UID else None,
+            gid=change.gid if valid & SET_GID else None,
+            times_ns=(
+                atime_ns if valid & SET_ATIME else inode.atime_ns,
+                mtime_ns if valid & SET_MTIME else inode.mtime_ns,
+            ),
+        )
+        return self._attributes(request)
+
+    def _drop_privileges(self, request: Request, inode: Inode, path: str) -> None:
+        mode = without_privileges(inode.mode, request, inode.gid)
+        if mode != inode.mode:
+            self.disk.set_attributes(inode, path, mode=mode)
+
+    def _statistics(self, _request: Request) -> bytes:
+        blocks = files = _FREE_BLOCKS
+        return STATFS_OUT.pack(
+            blocks, blocks, blocks, files, files, PAGE_BYTES, _MOST_NAME_BYTES, PAGE_BYTES, 0
+        )
+
+    def _list_attributes(self, request: Request) -> bytes:
+        """Answer that an inode has no extended attributes."""
+        (size,) = LISTXATTR_IN.unpack_from(request.body)
+        return b"" if size else LISTXATTR_OUT.pack(0)
+
+    # -- names ---------------------------------------------------------------------------
+
+    def _make(self, request: Request, data: memoryview, mode: int, link_text: str = "") -> Inode:
+        directory, name = self._vacant(request.node, data)
+        path, owner = self._path_in(request.node, name), _owner(request, directory)
+        inode = self.disk.create(directory, name, mode, path, link_text, owner)
+        self._names[inode.number] = request.node, name
+        return inode
+
+    def _make_node(self, request: Request) -> bytes:
+        mode, *_ = MKNOD_IN.unpack_from(request.body)
+        data = request.body[MKNOD_IN.size :]
+        if not stat.S_ISREG(mode):
+            self.special.add(self._path_in(request.node, _name(data)))
+            raise OSError(errno.EPERM, "special files are not modelled")
+        return entry_reply(self._make(request, data, mode))
+
+    def _make_directory(self, request: Request) -> bytes:
+        mode, _ = MKDIR_IN.unpack_from(request.body)
+        mode = stat.S_IFDIR | mode | self._inode(request.node).mode & stat.S_ISGID
+        return entry_reply(self._make(request, request.body[MKDIR_IN.size :], mode))
+
+    def _symlink(self, request: Request) -> bytes:
+        name, text = bytes(request.body).rstrip(b"\0").split(b"\0")
+        mode = stat.S_IFLNK | 0o777
+        return entry_reply(self._make(request, memoryview(name), mode, os.fsdecode(text)))
+
+    def _link_text(self, request: Request) -> bytes:
+        return os.fsencode(self._inode(request.node).link_text)
+
+    def _link(self, request: Request) -> bytes:
+        (node,) = NODE_IN.unpack_from(request.body)
+        inode = self._inode(node)
+        directory, name = self._vacant(request.node, request.body[NODE_IN.size :])
+        self.disk.link(inode, directory, name, self._path_in(request.node, name))
+        return self._named(self._inode(node), request.node, name)
+
+    def _unlink(self, request: Request) -> bytes:
+        directory, name = self._inode(request.node), _name(request.body)
+        inode = self._existing(directory, name)
+        if inode.entries:
+            raise OSError(errno.ENOTEMPTY, name)
+        self.disk.unlink(inode, directory, name, self._path_in(request.node, name))
+        return b""
+
+    def _rename(self, request: Request) -> bytes:
+        (to_node,) = NODE_IN.unpack_from(request.body)
+        return self._move(request, to_node, request.body[NODE_IN.size :], 0)
+
+    def _rename2(self, request: Request) -> bytes:
+        to_node, flags = RENAME2_IN.unpack_from(request.body)
+        return self._move(request, to_node, request.body[RENAME2_IN.size :], flags)
+
+    def _move(self, request: Request, to_node: int, names: memoryview, flags: int) -> bytes:
+        if flags & ~_NO_REPLACE:
+            raise OSError(errno.EINVAL, "an exchange of names is not modelled")
+        name, to_name = map(os.fsdecode, bytes(names).rstrip(b"\0").split(b"\0"))
+        _must_fit(to_name)
+        directory, to_directory = self._inode(request.node), self._inode(to_node)
+        inode, replaced = self._existing(directory, name), self._entry(to_directory, to_name)
+        if replaced is inode:
+            return b""
+        if replaced is not None and flags & _NO_REPLACE:
+            raise OSError(errno.EEXIST, to_name)
+        if replaced is not None and replaced.entries:
+            raise OSError(errno.ENOTEMPTY, to_name)
+        path, to_path = self._path_in(request.node, name), self._path_in(to_node, to_name)
+        self.disk.rename(inode, directory, name, to_directory, to_name, path, to_path)
+        self._names[inode.number] = to_node, to_name
+        return b""
+
+    # -- contents ------------------------------------------------------------------------
+
+    def _open(self, request: Request) -> bytes:
+        self._inode(request.node)
+        return OPEN_OUT.pack(0, _OPEN_DIRECT if self.direct else 0, 0)
+
+    def _create(self, request: Request) -> bytes:
+        _, mode, *_ = CREATE_IN.unpack_from(request.body)
+        inode = self._make(request, request.body[CREATE_IN.size :], stat.S_IFREG | mode)
+        return entry_reply(inode) + self._open(request)
+
+    def _create_unnamed(self, request: Request) -> bytes:
+        _, mode, *_ = CREATE_IN.unpack_from(request.body)
+        directory, path = self._inode(request.node), self._path(request.node)
+        owner = _owner(request, directory)
+        inode = self.disk.create(directory, "", stat.S_IFREG | mode, path, "", owner)
+        return entry_reply(inode) + self._open(request)
+
+    def _read(self, request: Request) -> bytes:
+        _, offset, size = READ_IN.unpack_from(request.body)
+        return self._inode(request.node).read(offset, size)
+
+    def _write(self, request: Request) -> bytes:
+        _, offset, size, how, _, flags, _ = WRITE_IN.unpack_from(request.body)
+        number = request.node
+        inode, path = self._inode(number), self._path(number)
+        if how & _WRITE_FROM_MAP:
+            self.mapped.add(path)
+        if how & _WRITE_KILLS_PRIVILEGES:
+            self._drop_privileges(request, inode, path)
+        if offset + size > _FILE_MAX_BYTES:
+            raise OSError(errno.EFBIG, path)
+        self._written_bytes += size
+        if self._written_bytes > JOURNAL_BYTES:
+            self.is_full = True
+            raise OSError(errno.ENOSPC, "the journal is full")
+        if size:
+            data = bytes(request.body[WRITE_IN.size : WRITE_IN.size + size])
+            self.disk.write(inode, offset, data, path)
+            if flags & os.O_DSYNC:
+                self.disk.sync(number, path, data_only=flags & os.O_SYNC != os.O_SYNC)
+        return WRITE_OUT.pack(size, 0)
+
+    def _allocate(self, request: Request) -> bytes:
+        _, offset, length, mode = FALLOCATE_IN.unpack_from(request.body)
+        if mode & ~_KEEP_SIZE:
+            raise OSError(errno.EOPNOTSUPP, "holes are not modelled")
+        end, inode = offset + length, self._inode(request.node)
+        if end > _FILE_MAX_BYTES:
+            raise OSError(errno.EFBIG, "the file would be too large")
+        path = self._path(request.node)
+        if request.uid:
+            self._drop_privileges(request, inode, path)
+        if not mode:
+            self.disk.allocate(inode, end, path)
+        return b""
+
+    def _sync(self, request: Request) -> bytes:
+        _, flags = FSYNC_IN.unpack_from(request.body)
+        data_only = bool(flags & _SYNC_DATA_ONLY)
+        self.disk.sync(request.node, self._path(request.node), data_only=data_only)
+        return b""
+
+
+def _owner(request: Request, directory: Inode) -> tuple[int, int]:
+    """Return uid and gid of a new inode in ``directory`` (inode(7), S_ISGID)."""
+    return request.uid, directory.gid if directory.mode & stat.S_ISGID else request.gid
+
+
+def _name(data: memoryview) -> str:
+    """Return the name that ends a request."""
+    name = os.fsdecode(bytes(data).rstrip(b"\0"))
+    _must_fit(name)
+    return name
+
+
+def _must_fit(name: str) -> None:
+    if len(os.fsencode(name)) > _MOST_NAME_BYTES:
+        raise OSError(errno.ENAMETOOLONG, name)

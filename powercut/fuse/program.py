@@ -1,0 +1,101 @@
+"""A program under test: started in a directory that this very process serves.
+
+``subprocess`` waits until the child has changed its directory and called ``exec``. The directory
+is on the mount, and this process would wait for itself. So ``start`` forks, and the loop of the
+caller serves the mount while the child starts.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from sim.errors import HarnessError
+
+_SET_PARENT_DEATH_SIGNAL: Final = 1
+_CANNOT_START: Final = 127
+
+_libc: Final = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A process that leads a session of its own; ``ended`` is readable when it has ended.
+
+    ``output`` has its stdout, and does not block. ``refusal`` has the reason if it could not
+    start.
+    """
+
+    process: int
+    ended: int
+    output: int
+    refusal: int
+
+    def exit_status(self) -> int:
+        """Wait for the end; return the exit status, or 128 and the signal as shells do.
+
+        Raises ``HarnessError`` if the program could not be started.
+        """
+        _, status = os.waitpid(self.process, 0)
+        code = os.waitstatus_to_exitcode(status)
+        reason = os.read(self.refusal, 4096)
+        if reason:
+            raise HarnessError(f"the program cannot start: {os.fsdecode(reason)}")
+        return code if code >= 0 else 128 - code
+
+    def end(self) -> None:
+        """Kill every process of its session that is left, and close the descriptors."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(self.process, 0)
+        for descriptor in (self.ended, self.output, self.refusal):
+            os.close(descriptor)
+
+
+def located(command: Sequence[str]) -> tuple[str, ...]:
+    """Return ``command`` with the absolute path of its program.
+
+    A relative path starts from the current directory, and not from the mount in which the
+    program will run. Raises ``HarnessError`` if there is no such program.
+    """
+    name, *arguments = command
+    path = shutil.which(name)
+    if path is None:
+        raise HarnessError(f"there is no program {name!r} that can be executed; check its path")
+    return os.path.abspath(path), *arguments
+
+
+def start(command: tuple[str, ...], directory: str) -> Program:
+    """Start ``command``, whose program has an absolute path, in ``directory``."""
+    output, its_output = os.pipe()
+    refusal, its_refusal = os.pipe()
+    process = os.fork()
+    if not process:
+        _execute(command, directory, its_output, its_refusal)
+    os.close(its_output)
+    os.close(its_refusal)
+    os.set_blocking(output, False)
+    return Program(process, os.pidfd_open(process), output, refusal)
+
+
+def _execute(command: tuple[str, ...], directory: str, output: int, refusal: int) -> NoReturn:
+    """Become the program, in the child."""
+    try:
+        os.setsid()
+        _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        os.dup2(output, 1)
+        os.chdir(directory)
+        os.execv(command[0], command)
+    except OSError as error:
+        os.write(refusal, os.fsencode(f"{command[0]}: {error.strerror}"))
+    finally:
+        os._exit(_CANNOT_START)

@@ -1,0 +1,160 @@
+"""Runs a program on a simulated disk, and notes the moment of each line that it prints.
+
+One loop serves the mount, reads the program's stdout and waits for its end. The pipe is emptied
+before each request is answered. A line that the program printed before it made a request is in
+the pipe by then, so the number of operations before the line is exact.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from powercut.fuse.connection import FuseConnection
+from powercut.fuse.disk_mount import MountWay, mounted
+from powercut.fuse.disk_server import JOURNAL_BYTES, DiskServer
+from powercut.fuse.program import Program, start
+from powercut.fuse.recording import Acknowledgement
+from sim.disk.disk import Disk
+from sim.errors import HarnessError
+
+_PIPE_BYTES: Final = 1 << 16
+_MOST_NAMES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One finished program: its exit status, the lines of its stdout, and sentences about
+    effects that did not reach the disk.
+    """
+
+    exit_status: int
+    lines: tuple[Acknowledgement, ...]
+    notes: tuple[str, ...]
+
+
+class _Lines:
+    """The lines of a pipe, each with the number of operations before it."""
+
+    def __init__(self, pipe: int, disk: Disk) -> None:
+        self.lines: list[Acknowledgement] = []
+        self._pipe = pipe
+        self._disk = disk
+        self._begun = b""
+
+    def drain(self) -> None:
+        """Take everything that is in the pipe."""
+        while True:
+            try:
+                data = os.read(self._pipe, _PIPE_BYTES)
+            except BlockingIOError:
+                return
+            if not data:
+                return
+            *complete, self._begun = (self._begun + data).split(b"\n")
+            self.lines += [self._of(line) for line in complete]
+
+    def finish(self) -> tuple[Acknowledgement, ...]:
+        """Return all lines; the last one needs no line end."""
+        self.drain()
+        if self._begun:
+            self.lines.append(self._of(self._begun))
+        return tuple(self.lines)
+
+    def _of(self, line: bytes) -> Acknowledgement:
+        return Acknowledgement(self._disk.operations, os.fsdecode(line))
+
+
+@contextmanager
+def new_mount_point() -> Iterator[str]:
+    """A new directory to mount a disk on, until the context ends."""
+    path = os.path.realpath(tempfile.mkdtemp(prefix="powercut-"))
+    try:
+        yield path
+    finally:
+        with suppress(OSError):
+            os.rmdir(path)
+
+
+def run_program(
+    disk: Disk,
+    command: tuple[str, ...],
+    mount_point: str,
+    way: MountWay,
+    timeout_s: float | None = None,
+) -> Run:
+    """Mount ``disk`` at ``mount_point``, run ``command`` in it until it ends, and unmount the disk.
+
+    Afterwards no process of the program is left. Raises ``HarnessError`` if the program cannot
+    be started or writes more than the journal holds, and ``TimeoutError``.
+    """
+    server = DiskServer(disk)
+    waiting: list[_Lines] = []
+
+    def drain() -> None:
+        for lines in waiting:
+            lines.drain()
+
+    with mounted(server, mount_point, way, drain) as connection:
+        program = start(command, mount_point)
+        try:
+            lines = _Lines(program.output, disk)
+            waiting.append(lines)
+            _serve_until_end(connection, program, lines, timeout_s)
+            exit_status = program.exit_status()
+            found = lines.finish()
+        finally:
+            waiting.clear()
+            program.end()
+    if server.is_full:
+        limit = JOURNAL_BYTES >> 20
+        raise HarnessError(
+            f"the program wrote more than {limit} MiB, the most that a journal holds; give it "
+            "less to do"
+        )
+    return Run(exit_status, found, tuple(_notes(server)))
+
+
+def _serve_until_end(
+    connection: FuseConnection, program: Program, lines: _Lines, timeout_s: float | None
+) -> None:
+    poll = select.poll()
+    for descriptor in (connection.descriptor, program.output, program.ended):
+        poll.register(descriptor, select.POLLIN)
+    end = None if timeout_s is None else time.monotonic() + timeout_s
+    while True:
+        left_ms = None if end is None else max(0.0, end - time.monotonic()) * 1000
+        ready = dict(poll.poll(left_ms))
+        if not ready:
+            raise TimeoutError
+        if connection.descriptor in ready:
+            if not connection.serve():
+                raise HarnessError("the program unmounted its disk")
+        elif program.ended in ready:
+            return
+        else:
+            lines.drain()
+            if not ready[program.output] & select.POLLIN:  # every process has closed it
+                poll.unregister(program.output)
+
+
+def _notes(server: DiskServer) -> Iterator[str]:
+    if server.mapped:
+        yield (
+            f"stores to mapped memory of {_listed(server.mapped)} reached the disk only when the "
+            "kernel wrote the pages: at msync, munmap or close"
+        )
+    if server.special:
+        yield f"special files are not modelled and were refused: {_listed(server.special)}"
+
+
+def _listed(names: set[str]) -> str:
+    shown = sorted(names)
+    more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
+    return ", ".join(shown[:_MOST_NAMES]) + more

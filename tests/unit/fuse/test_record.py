@@ -1,0 +1,183 @@
+"""``powercut record``: the journal of a program, and the positions of its acknowledgements."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from powercut.fuse.recording import Recording, load_recording
+from sim.disk.cache.operation import Rename
+from sim.disk.crash.persistence import MODELS
+from sim.disk.disk import Disk
+from sim.errors import HarnessError
+from tests.meta.source_tree import ROOT
+from tests.unit.fuse.recorded import needs_mounts, powercut_in, recorded
+
+pytestmark = needs_mounts
+
+OPEN_AND_UNLINKED = """
+import os
+fd = os.open("f", os.O_CREAT | os.O_RDWR)
+os.unlink("f")
+os.write(fd, b"unseen")
+assert os.pread(fd, 9, 0) == b"unseen"
+os.mkdir("d")
+"""
+MAPPED = """
+import mmap, os
+fd = os.open("m", os.O_CREAT | os.O_RDWR)
+os.ftruncate(fd, 4096)
+with mmap.mmap(fd, 4096) as pages:
+    pages[:5] = b"bytes"
+    pages.flush()
+assert os.pread(fd, 5, 0) == b"bytes"
+"""
+
+
+def operations(recording: Recording) -> list[str]:
+    """The operations of a recording, each as its kind and its paths."""
+    return [
+        f"{type(each).__name__} {each.path}"
+        + (f" {each.to_path}" if isinstance(each, Rename) else "")
+        for each in recording.journal
+    ]
+
+
+def acknowledged(recording: Recording) -> list[tuple[int, str]]:
+    return [(after, text) for after, text in recording.acknowledgements]
+
+
+def files_after(recording: Recording) -> dict[str, bytes]:
+    """The files that the program left, by reading its journal again."""
+    return Disk.from_journal(recording.journal).files()
+
+
+def test_a_line_is_acknowledged_between_the_operations_that_surround_it(tmp_path: Path) -> None:
+    recording = recorded(
+        tmp_path, "echo first; echo data > t; echo second; mv t f; sync f; sync .; echo third"
+    )
+    assert operations(recording) == [
+        "Create /t", "Write /t", "Rename /t /f", "Sync /f", "Sync /",
+    ]  # fmt: skip
+    assert acknowledged(recording) == [
+        (0, "first"), (2, "second"), (5, "third"), (5, "exit 0"),
+    ]  # fmt: skip
+    assert files_after(recording) == {"/f": b"data\n"}
+    assert Path(recording.command[0]).is_absolute()
+
+
+def test_a_line_without_an_end_counts_and_a_failed_program_has_no_exit(tmp_path: Path) -> None:
+    recording = recorded(tmp_path, "echo data > f; printf half; exit 3")
+    assert acknowledged(recording) == [(2, "half")]
+    assert recording.exit_status == 3
+
+
+def test_the_setup_is_durable_and_not_in_the_journal(tmp_path: Path) -> None:
+    recording = recorded(tmp_path, "cat f; echo new > f", "--setup", "echo old > f")
+    assert acknowledged(recording) == [(0, "old"), (2, "exit 0")]
+    assert recording.journal.image.files() == {"/f": b"old\n"}
+    assert operations(recording) == ["Resize /f", "Write /f"]
+
+
+def test_an_unlinked_file_works_while_it_is_open(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(OPEN_AND_UNLINKED, encoding="ascii")
+    recording = recorded(tmp_path, f"{sys.executable} {script}")
+    assert operations(recording) == ["Create /f", "Unlink /f", "Write /f", "Create /d"]
+    assert files_after(recording) == {}
+
+
+def test_stores_to_mapped_memory_are_named(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(MAPPED, encoding="ascii")
+    recording = recorded(tmp_path, f"{sys.executable} {script}")
+    assert [note.partition(" reached")[0] for note in recording.notes] == [
+        "stores to mapped memory of /m"
+    ]
+    assert files_after(recording) == {"/m": b"bytes".ljust(4096, b"\0")}
+
+
+def test_special_files_are_refused_and_named(tmp_path: Path) -> None:
+    recording = recorded(tmp_path, "mkfifo p 2>/dev/null; echo $?; mkdir d")
+    assert acknowledged(recording) == [(0, "1"), (1, "exit 0")]
+    assert recording.notes == ("special files are not modelled and were refused: /p",)
+
+
+def test_a_write_through_o_dsync_is_followed_by_a_barrier(tmp_path: Path) -> None:
+    recording = recorded(tmp_path, "dd if=/dev/zero of=f bs=10 count=2 oflag=dsync 2>/dev/null")
+    assert operations(recording) == [
+        "Create /f", "Write /f", "Sync /f", "Write /f", "Sync /f",
+    ]  # fmt: skip
+
+
+def test_a_recording_is_read_under_every_model(tmp_path: Path) -> None:
+    journal = recorded(tmp_path, "mkdir d; echo data > d/f; ln d/f g").journal
+    for model in MODELS.values():
+        assert Disk.from_journal(journal, model).files() == {"/d/f": b"data\n", "/g": b"data\n"}
+
+
+def test_other_files_and_newer_versions_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "it.recording"
+    recorded(tmp_path, "echo > f")
+    header, _, journal = path.read_bytes().partition(b"\n")
+    newer = json.loads(header) | {"version": 2}
+    path.write_bytes(json.dumps(newer).encode() + b"\n" + journal)
+    with pytest.raises(HarnessError, match="has version 2 of the format"):
+        load_recording(path)
+    path.write_bytes(header + b"\n" + journal[:-40])
+    with pytest.raises(HarnessError, match="is damaged"):
+        load_recording(path)
+    path.write_bytes(journal)
+    with pytest.raises(HarnessError, match="is not a recording"):
+        load_recording(path)
+    with pytest.raises(HarnessError, match="cannot read"):
+        load_recording(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (("sh", "-c", "true"), "the program changed nothing in "),
+        (("sh", "-c", "echo > f; exit 3"), "nothing was acknowledged, so nothing can be lost"),
+        (("no-such-program",), "there is no program 'no-such-program' that can be executed"),
+    ],
+)
+def test_a_program_that_says_nothing_is_a_mistake(
+    tmp_path: Path, command: tuple[str, ...], sentence: str
+) -> None:
+    result = powercut_in(tmp_path, "record", "--", *command)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"Error: {sentence}")
+    assert len(result.stderr.splitlines()) == 1
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failing_setup_is_a_mistake(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "record", "--setup", "exit 4", "--", "true")
+    assert result.returncode == 2
+    assert result.stderr == "Error: the setup command ended with exit status 4: exit 4\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_program_and_leaves_nothing(tmp_path: Path, number: int) -> None:
+    script = f"echo > f; echo $$ > {tmp_path}/pid; exec sleep 1000"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "powercut", "record", "--", "sh", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            assert process.poll() is None
+        process.send_signal(number)
+        assert process.wait(30) == 130
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+    assert os.listdir(tmp_path) == ["pid"]
+    assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
