@@ -91,6 +91,8 @@ def file_descriptor(value: Any) -> int:
 
     Raises ``ValueError`` if it is negative.
     """
+    if type(value) is int and 0 <= value <= INT_MAX:
+        return value
     if not isinstance(value, int):
         if not hasattr(value, "fileno"):
             raise TypeError("argument must be an int, or have a fileno() method.")

@@ -59,10 +59,6 @@ class DescriptorTable:
         self.first = self._next = first
         self._free.clear()
 
-    @property
-    def is_full(self) -> bool:
-        return len(self.files) >= self.limit
-
     def open(
         self, number: int, path: str, flags: OpenFlags, is_directory: bool, sync_errors: int, /
     ) -> int:

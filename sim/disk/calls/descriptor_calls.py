@@ -10,8 +10,9 @@ from typing import Final
 from sim.disk.calls.arguments import c_int
 from sim.disk.calls.open_flags import open_flags
 from sim.disk.calls.process_state import ProcessState
+from sim.disk.disk import DEAD
 from sim.disk.os_error import os_error
-from sim.errors import UnsupportedOperation
+from sim.errors import PowerOff, UnsupportedOperation
 
 _CHANGEABLE: Final = os.O_APPEND | os.O_NONBLOCK
 _ONLY_AT_OPEN: Final = os.O_CREAT | os.O_EXCL | os.O_NOCTTY | os.O_TRUNC | os.O_CLOEXEC
@@ -43,7 +44,7 @@ class DescriptorCalls(ProcessState):
     def dup(self, fd: int, /) -> int:
         """Return one more descriptor of the same open file description."""
         file = self._file(c_int(fd))
-        if self._descriptors.is_full:
+        if len(self._files) >= self._descriptors.limit:
             raise os_error(errno.EMFILE)
         return self._descriptors.add(file)
 
@@ -117,7 +118,8 @@ class DescriptorCalls(ProcessState):
         return False
 
     def _close(self, descriptor: int) -> None:
-        self._must_live()
+        if self._power.off:
+            raise PowerOff(DEAD)
         file = self._descriptors.remove(descriptor)
         if file is None:
             raise os_error(errno.EBADF)

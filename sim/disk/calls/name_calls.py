@@ -151,9 +151,12 @@ class NameCalls(ProcessState):
         call: str,
     ) -> None:
         source, target = path_name(src, call, "src"), path_name(dst, call, "dst")
-        src_fd, dst_fd = directory_descriptor(src_dir_fd), directory_descriptor(dst_dir_fd)
-        directory = self._parent(source, src_fd, src, dst)
-        to_directory = self._parent(target, dst_fd, src, dst)
+        if src_dir_fd is not None:
+            src_dir_fd = directory_descriptor(src_dir_fd)
+        if dst_dir_fd is not None:
+            dst_dir_fd = directory_descriptor(dst_dir_fd)
+        directory = self._parent(source, src_dir_fd, src, dst)
+        to_directory = self._parent(target, dst_dir_fd, src, dst)
         if source.last in DOTS or target.last in DOTS:
             raise os_error(errno.EBUSY, src, dst)
         inode = self._entry(directory, source.last, src, dst)
