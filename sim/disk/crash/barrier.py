@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final, assert_never
+from typing import assert_never
 
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.micro_operation import (
+    Arrival,
     ChangeAttributes,
     CreateInode,
+    Departure,
     ForgetName,
     FreeBlocks,
     LinkName,
-    MicroOperation,
     MoveName,
+    NameChange,
     SetSize,
     UnlinkName,
     WriteBlock,
@@ -22,8 +24,6 @@ from sim.disk.crash.micro_operation import (
 )
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import Coverage, PersistenceModel, SyncedNames
-
-NAMED: Final = frozenset((LinkName, MoveName, UnlinkName))
 
 
 def covered(ordering: Ordering, sync: Sync) -> int:
@@ -41,9 +41,12 @@ def covered(ordering: Ordering, sync: Sync) -> int:
     found = _asked_for(ordering, sync)
     later = _Later()
     for index in range(len(ordering.micros) - 1, -1, -1):
-        if found >> index & 1 or _comes_along(ordering, index, later):
+        micro = ordering.micros[index]
+        named = micro if isinstance(micro, NameChange) else None
+        if found >> index & 1 or (named and _comes_along(ordering, index, named, later)):
             found |= before[index] | 1 << index
-            later.add(ordering.micros[index])
+            if named:
+                later.add(named)
     return found
 
 
@@ -59,21 +62,18 @@ class _Later:
         self.kept: set[tuple[int, str]] = set()
         self._lost: set[tuple[tuple[int, str], int]] = set()
 
-    def add(self, micro: MicroOperation) -> None:
-        """Add a change before all others; other pieces are no changes of names."""
-        if not isinstance(micro, LinkName | MoveName | UnlinkName):
-            return
+    def add(self, micro: NameChange) -> None:
+        """Add a change before all others."""
         names = names_of(micro)
-        if isinstance(micro, LinkName | MoveName) and (names[-1], micro.number) not in self._lost:
+        if isinstance(micro, Arrival) and (names[-1], micro.number) not in self._lost:
             self.kept.add(names[-1])
-        if isinstance(micro, UnlinkName | MoveName):
+        if isinstance(micro, Departure):
             self._lost.add((names[0], micro.number))
         self.changed |= {(name, micro.number) for name in names}
 
 
-def _comes_along(ordering: Ordering, index: int, later: _Later) -> bool:
-    """Return whether a later change of the same name brings this one."""
-    micro = ordering.micros[index]
+def _comes_along(ordering: Ordering, index: int, micro: NameChange, later: _Later) -> bool:
+    """Return whether a later change of the same name brings ``micro``, piece ``index``."""
     if any((name, micro.number) in later.changed for name in names_of(micro)):
         return True
     if not isinstance(micro, MoveName) or (micro.directory, micro.name) not in later.kept:

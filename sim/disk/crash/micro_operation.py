@@ -244,6 +244,13 @@ MicroOperation = (
     | MoveName
     | ChangeAttributes
 )
+# Each union is made once: to make it inside a condition would cost more than the condition.
+Content = WriteBlock | ZeroTail
+Arrival = LinkName | MoveName
+"""A piece that gives an inode a name."""
+Departure = UnlinkName | MoveName
+"""A piece that takes a name from an inode."""
+NameChange = LinkName | UnlinkName | MoveName
 
 
 def names_of(micro: MicroOperation) -> tuple[tuple[int, str], ...]:

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.crash.micro_operation import (
     ChangeAttributes,
+    Content,
     CreateInode,
     ForgetName,
     FreeBlocks,
@@ -41,7 +42,6 @@ from sim.disk.crash.persistence import (
 Name = tuple[int, str]
 """A directory and an entry of it."""
 
-_Content = WriteBlock | ZeroTail
 _Other = (
     CreateInode
     | SetSize
@@ -115,7 +115,7 @@ class Ordering:
     def add(self, micro: MicroOperation, *, is_directory: bool = False) -> None:
         """Add the next piece; ``is_directory``: it names or moves a directory."""
         index = len(self.micros)
-        if isinstance(micro, WriteBlock | ZeroTail):
+        if isinstance(micro, Content):
             self._append(micro, self._before_content(micro), 0)
             self._remember_content(micro, index)
         else:
@@ -191,7 +191,7 @@ class Ordering:
         elif self.model.truncation is Truncation.ZEROS_FIRST and micro.cut != micro.size:
             yield from self._zeros.get(micro.operation, ())
 
-    def _before_content(self, content: _Content) -> list[int]:
+    def _before_content(self, content: Content) -> list[int]:
         number = content.number
         before = []
         if number in self._creations:
@@ -262,7 +262,7 @@ class Ordering:
 
     # -- what later pieces follow ---------------------------------------------------------
 
-    def _remember_content(self, content: _Content, index: int) -> None:
+    def _remember_content(self, content: Content, index: int) -> None:
         number, block = content.number, content.offset // BLOCK_BYTES
         if isinstance(content, ZeroTail):
             self._zeros.setdefault(content.operation, []).append(index)
@@ -333,7 +333,7 @@ class Ordering:
         if durable is not None:
             self._durable_names[number, new] = durable
 
-    def _unit(self, content: _Content) -> tuple[int, int]:
+    def _unit(self, content: Content) -> tuple[int, int]:
         unit_bytes = self.model.unit_bytes
         return content.number, content.offset // unit_bytes if unit_bytes else 0
 

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from sim.disk.cache.operation import Sync
 from sim.disk.crash.micro_operation import (
+    Arrival,
+    Departure,
     ForgetName,
     LinkName,
     MicroOperation,
@@ -49,7 +51,8 @@ def split(
     micros = ordering.micros
     if not sync.inode:
         return Split(list(micros), [], [], allows_more=False)
-    passing = _passing(ordering, durable)
+    keeps_old_names = ordering.model.coverage is Coverage.NEEDS
+    passing = _passing(ordering, durable) if keeps_old_names else set()
     applied: list[MicroOperation] = []
     open_parts: dict[int, list[UnlinkName]] = {}
     notes: list[Note] = []
@@ -62,7 +65,9 @@ def split(
             applied.append(_without_new_name(micro))
             if is_directory(micro.number):
                 applied += _loss(micro)
-        if ordering.model.coverage is not Coverage.NEEDS or is_directory(micro.number):
+        if not (keeps_old_names and isinstance(micro, Arrival)):
+            continue
+        if is_directory(micro.number):
             continue
         losses = list(_loss(micro))
         if index not in passing:
@@ -78,26 +83,21 @@ def split(
 def _passing(ordering: Ordering, durable: int) -> set[int]:
     """Return the durable pieces that gave a file a name which a durable piece took from it."""
     found: set[int] = set()
-    if ordering.model.coverage is not Coverage.NEEDS:
-        return found
     departed: set[tuple[int, _Name]] = set()
     for index in range(len(ordering.micros) - 1, -1, -1):
         micro = ordering.micros[index]
         if not durable >> index & 1:
             continue
-        if (
-            isinstance(micro, LinkName | MoveName)
-            and (micro.number, names_of(micro)[-1]) in departed
-        ):
+        if isinstance(micro, Arrival) and (micro.number, names_of(micro)[-1]) in departed:
             found.add(index)
-        if isinstance(micro, UnlinkName | MoveName):
+        if isinstance(micro, Departure):
             departed.add((micro.number, (micro.directory, micro.name)))
     return found
 
 
 def _notes(micro: MicroOperation, sync: Sync) -> Iterator[Note]:
     """Yield what a barrier on a file does not cover of a new name in its directory."""
-    if isinstance(micro, LinkName | MoveName):
+    if isinstance(micro, Arrival):
         directory, name = names_of(micro)[-1]
         if directory != sync.inode:
             yield LoggedName(micro.operation, micro.number, directory, name)
@@ -107,7 +107,7 @@ def _notes(micro: MicroOperation, sync: Sync) -> Iterator[Note]:
 
 def _loss(micro: MicroOperation) -> Iterator[UnlinkName]:
     """Yield the loss of a name to a rename, which a barrier on that file does not cover."""
-    if isinstance(micro, LinkName | MoveName) and micro.replaced:
+    if isinstance(micro, Arrival) and micro.replaced:
         yield UnlinkName(micro.operation, micro.replaced, *names_of(micro)[-1])
 
 
@@ -128,6 +128,8 @@ def _left_over(
     another file has now, and removals of a durable name that the file has again. The second
     list has the removals of names that another file has now.
     """
+    if not open_parts and durable == (1 << len(ordering.micros)) - 1:
+        return [], []
     cuts: dict[int, int] = {}
     names: dict[_Name, int] = {}
     left: list[MicroOperation] = []
@@ -139,11 +141,11 @@ def _left_over(
             if isinstance(micro, SetSize) and not micro.grows:
                 cut = sys.maxsize if micro.cut is None else micro.cut
                 cuts[micro.number] = min(cut, cuts.get(micro.number, cut))
-            if isinstance(micro, LinkName | MoveName) and index not in passing:
+            if isinstance(micro, Arrival) and index not in passing:
                 names.setdefault(names_of(micro)[-1], micro.number)
         elif micro.number in cuts and isinstance(micro, SetSize | WriteBlock):
             parts = _less_cut(micro, cuts[micro.number])
-        elif isinstance(micro, LinkName | MoveName):
+        elif isinstance(micro, Arrival):
             parts = _less_name(micro, names)
         elif not (isinstance(micro, ForgetName) and _is_back(micro, names)):
             parts = (micro,)

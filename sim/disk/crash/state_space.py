@@ -17,6 +17,7 @@ from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import unreachable_key
 from sim.disk.crash.micro_operation import (
     CreateInode,
+    Departure,
     ForgetName,
     FreeBlocks,
     MicroOperation,
@@ -111,7 +112,7 @@ class StateSpace:
             if isinstance(micro, CreateInode):
                 if micro.is_directory:
                     yield micro.number
-            elif isinstance(micro, UnlinkName | MoveName):
+            elif isinstance(micro, Departure):
                 replaced = micro.replaced if isinstance(micro, MoveName) else 0
                 for number in (micro.number, replaced):
                     inode = self.base.get(number)

@@ -16,12 +16,14 @@ from sim.disk.cache.operation import (
     SyncFailure,
     Write,
 )
-from sim.disk.crash.barrier import NAMED, covered
+from sim.disk.crash.barrier import covered
 from sim.disk.crash.image import Image
 from sim.disk.crash.micro_operation import (
+    Content,
     CreateInode,
     ForgetName,
     MicroOperation,
+    NameChange,
     SetSize,
     WriteBlock,
     ZeroTail,
@@ -128,7 +130,7 @@ class Unsynced:
             self._add(micro)
 
     def _add(self, micro: MicroOperation) -> None:
-        named = type(micro) in NAMED
+        named = isinstance(micro, NameChange)
         self.ordering.add(micro, is_directory=named and self.is_directory(micro.number))
 
     # -- of earlier operations (pieces.Earlier) ------------------------------------------
@@ -271,7 +273,7 @@ def _is_rewriting(micro: MicroOperation) -> bool:
     """Return whether this is a write to a file, or a truncation of it."""
     if isinstance(micro, SetSize):
         return not micro.grows
-    return isinstance(micro, WriteBlock | ZeroTail)
+    return isinstance(micro, Content)
 
 
 def _is_forgotten(micro: MicroOperation, inode: int) -> bool:
