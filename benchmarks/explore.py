@@ -88,8 +88,9 @@ def _snapshots() -> Row:
     )  # fmt: skip
 
 
-def _scattered(disk: Process, _: History) -> None:
+def _scattered(disk: Process, ack: History) -> None:
     """Eight files of one byte, created, written and never synced: many small survivor sets."""
+    ack("started")
     for number in range(8):
         descriptor = disk.open(f"/{number}", os.O_CREAT | os.O_WRONLY)
         disk.pwrite(descriptor, b"x", 0)

@@ -40,8 +40,31 @@ class OldOrNew:
 
 
 def paths_of(values: Iterable[object]) -> list[str]:
-    """Return the paths named by these values, sorted."""
-    return sorted({path for value in values for path in _files(value)})
+    """Return the paths named by these values, sorted.
+
+    Raises ``TypeError`` for a value that is no mapping from path to bytes or None.
+    """
+    paths: set[str] = set()
+    for value in values:
+        for path, content in _files(value).items():
+            _check_types(path, content)
+            paths.add(path)
+    return sorted(paths)
+
+
+def _check_types(path: object, content: object) -> None:
+    if not isinstance(path, str):
+        raise TypeError(f"acknowledged path {path!r} is no text; acknowledge {{'/path': b'...'}}")
+    if isinstance(content, str):
+        raise TypeError(
+            f"the acknowledged content of {path} is text, {content!r}; a file holds bytes: "
+            "acknowledge them, for instance with encode()"
+        )
+    if content is not None and not isinstance(content, bytes):
+        raise TypeError(
+            f"the acknowledged content of {path} is {content!r}; acknowledge bytes, or None for "
+            "no file"
+        )
 
 
 def _files(value: object) -> Files:

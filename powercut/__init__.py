@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from powercut.fuzz.source_patch import SourcePatch
     from powercut.fuzz.target import DiskTarget, Target
     from powercut.interpose.interposed import interposed
+    from powercut.interpose.seed import image_of
     from sim.choices import Choices, PlainChoices, SeededChoices
     from sim.disk.calls.modules import OsModule
     from sim.disk.calls.process import Process
@@ -115,6 +116,7 @@ __all__ = [
     "connect",
     "explore",
     "explore_models",
+    "image_of",
     "interposed",
     "load_journal",
     "model_named",
@@ -177,6 +179,7 @@ _MODULES = {
     "connect": "sim.sqlite.connection",
     "explore": "powercut.explorer.explore",
     "explore_models": "powercut.explorer.explore",
+    "image_of": "powercut.interpose.seed",
     "interposed": "powercut.interpose.interposed",
     "load_journal": "sim.disk.crash.journal_file",
     "model_named": "sim.disk.crash.persistence",

@@ -66,10 +66,10 @@ class Stack:
         known = self._is_program
         while frame is not None:
             file = frame.f_code.co_filename
-            is_program = known.get(file)
-            if is_program is None:
-                is_program = known[file] = _is_program(file)
-            if is_program:
+            belongs = known.get(file)
+            if belongs is None:
+                belongs = known[file] = is_program(file)
+            if belongs:
                 return self._place_of(frame.f_code, frame.f_lineno)
             frame = frame.f_back
         return None
@@ -82,7 +82,8 @@ class Stack:
         return found
 
 
-def _is_program(file: str) -> bool:
+def is_program(file: str) -> bool:
+    """Return whether a source file is part of the program, and not of engine or Python."""
     if file.startswith(_PACKAGES):
         return not file.startswith(ENGINE)
     return not file.startswith(("<frozen ", *ENGINE, *_LIBRARY))

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from powercut.config import FILE, Config, find_config
-from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
-from powercut.explorer.recorded_workload import Workload
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.target import TargetEntry
 from powercut.reference import is_reference, load
@@ -39,8 +37,8 @@ class WorkloadEntry:
     """
 
     tag: str
-    run: Workload
-    check: Check | None
+    run: Callable[..., None]
+    check: Callable[..., None] | None
     limits: Limits
     about: str
     sound: bool

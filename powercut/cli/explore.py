@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import click
 from rich.console import Console
@@ -15,6 +16,8 @@ from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
 from powercut.explorer.explore import explore
 from powercut.explorer.limits import Limits
 from powercut.fuzz.memory import settled
+from powercut.interpose.interposed import DEFAULT_ROOT
+from powercut.interpose.seed import image_of
 from powercut.registry import Registry, WorkloadEntry
 from powercut.report.exploration import (
     Verdicts,
@@ -23,6 +26,7 @@ from powercut.report.exploration import (
     plain_models,
     verdict_line,
 )
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.errors import HarnessError
 
@@ -32,7 +36,9 @@ _STATES = Limits().states_per_point
 @click.command()
 @click.argument("workload", required=False, shell_complete=complete_tags("workloads"))
 @click.option(
-    "--check", metavar="MODULE:FUNCTION", help="Use this check; it takes (process, known)."
+    "--check",
+    metavar="MODULE:FUNCTION",
+    help="Use this check; it takes known, or (process, known).",
 )
 @click.option(
     "--model",
@@ -50,28 +56,57 @@ _STATES = Limits().states_per_point
     help="Build all states of a crash point up to this number, and samples beyond; a workload "
     "may have a lower limit.",
 )
+@click.option(
+    "--root",
+    metavar="PATH",
+    default=DEFAULT_ROOT,
+    show_default=True,
+    help="Directory of the simulated disk for a workload that takes ack alone; it must not exist "
+    "on this machine.",
+)
+@click.option(
+    "--copy",
+    "seed",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="Begin with a copy of this directory below --root.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Time for such a workload, and for each of its checks.  [default: 20]",
+)
 @json_option
 def command(
-    workload: str | None, check: str | None, model: str | None, states: int, json_out: str | None
+    workload: str | None,
+    check: str | None,
+    model: str | None,
+    states: int,
+    root: str,
+    seed: str | None,
+    timeout: float | None,
+    json_out: str | None,
 ) -> None:
     """Crash a small workload at every point, in every way.
 
-    WORKLOAD is a registered tag or module:function: a function that takes (process, ack),
-    writes through process as through os, and calls ack(value) when value must survive a
-    crash from then on. Without a check, values are mappings from path to content, and the
-    files must be old or new. Without WORKLOAD, every registered workload that must be safe
-    is explored.
+    WORKLOAD is a registered tag or module:function: a function that takes ack, is ordinary
+    Python, and calls ack(value) when value must survive a crash from then on; or one that takes
+    (process, ack) and writes through process as through os. Without a check, values are mappings
+    from path to content, and the files must be old or new. Without WORKLOAD, every registered
+    workload that must be safe is explored.
     """
     with asked_by_user():
         registry = Registry.here()
         name = model or registry.config.model or "all"
         models = tuple(MODELS.values()) if name == "all" else (model_named(name),)
         workloads = _workloads(registry, workload, check)
+        start = _Start(image_of(seed, root) if seed else None, root, timeout)
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)
     with settled():
-        explored = {each.tag: _explore(console, each, models, states) for each in workloads}
+        explored = {each.tag: _explore(console, each, models, states, start) for each in workloads}
     safe = all(found.safe for verdicts in explored.values() for found in verdicts.values())
     if json_out is not None:
         write_json(
@@ -95,18 +130,33 @@ def _workloads(
     return registry.sound_workloads()
 
 
+class _Start(NamedTuple):
+    """The disk of an interposed workload, and its time; None stands for the default."""
+
+    image: Image | None
+    root: str
+    timeout: float | None
+
+
 def _explore(
-    console: Console, workload: WorkloadEntry, models: Sequence[PersistenceModel], states: int
+    console: Console,
+    workload: WorkloadEntry,
+    models: Sequence[PersistenceModel],
+    states: int,
+    start: _Start,
 ) -> Verdicts:
     """Explore one workload under each model, and print the verdicts."""
     console.print(f"{workload.tag}: {workload.about}".removesuffix(": "), soft_wrap=True)
     most = min(states, workload.limits.states_per_point)
-    limits = replace(workload.limits, states_per_point=most)
+    timeout = start.timeout or workload.limits.timeout
+    limits = replace(workload.limits, states_per_point=most, timeout=timeout)
     verdicts = {}
     for model in models:
         with busy(console, f"{workload.tag} on {model.name}"):
             try:
-                verdicts[model.name] = explore(workload.run, workload.check, model, limits)
+                verdicts[model.name] = explore(
+                    workload.run, workload.check, model, limits, start.image, start.root
+                )
             except HarnessError as mistake:
                 raise UsageMistake(f"{workload.tag}: {mistake}") from None
     console.print(exploration_table(verdicts))

@@ -8,13 +8,27 @@ The workload is not run again, so the cost grows linearly with its operations.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias, cast
 
-from powercut.explorer.judge import Check, Judge, default_check
+from powercut.explorer.judge import Check as ProcessCheck
+from powercut.explorer.judge import Judge, default_check
 from powercut.explorer.limits import Limits
-from powercut.explorer.recorded_workload import RecordedWorkload, Workload, record
+from powercut.explorer.recorded_workload import (
+    RecordedWorkload,
+    Workload,
+    must_acknowledge,
+    must_use_the_disk,
+    record,
+    with_whole_paths,
+)
+from powercut.explorer.unmodified import UnmodifiedCheck, interposed_check, takes_one
 from powercut.explorer.verdicts import Exploration
+from powercut.interpose.interposed import DEFAULT_ROOT
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
+
+Check: TypeAlias = ProcessCheck | UnmodifiedCheck
+"""A check takes ``(process, known)``, or ``known`` alone and is interposed."""
 
 
 def explore(
@@ -23,36 +37,45 @@ def explore(
     model: str | PersistenceModel = "posix",
     limits: Limits | None = None,
     image: Image | None = None,
+    root: str = DEFAULT_ROOT,
 ) -> Exploration:
-    """Run ``workload(process, ack)`` once, and check every crash of it under ``model``.
+    """Run ``workload(ack)`` once, and check every crash of it under ``model``.
 
-    The workload uses ``process`` as it would use ``os``. It calls ``ack(value)`` when
-    ``value`` must survive every later crash, and may call ``ack.attempt(value)`` before it
-    starts to write ``value``.
+    The workload is ordinary Python: ``open``, ``os``, ``pathlib``, ``sqlite3`` and all code on
+    top of them see the simulated disk below ``root``, where relative paths start. It calls
+    ``ack(value)`` when ``value`` must survive every later crash, and may call
+    ``ack.attempt(value)`` before it starts to write ``value``. A workload with two parameters,
+    ``(process, ack)``, uses ``process`` in place of ``os`` instead.
 
-    ``check(process, known)`` is called with the disk that the next boot finds, and with the
-    values that were acknowledged and in flight at the crash. It raises a ``Violation``; any
-    other exception counts as a recovery that fails. Without a check, the values are mappings
-    from path to content (None for no file), and after a crash the files must show the last
-    acknowledged value or one in flight.
+    ``check(known)`` is called on the disk that the next boot finds, with the values that were
+    acknowledged and in flight at the crash; ``check(process, known)`` gets a process as well.
+    It raises a ``Violation``; any other exception counts as a recovery that fails. Without a
+    check, the values are mappings from path to content (None for no file), and after a crash the
+    files must show the last acknowledged value or one in flight.
+
+    A workload that takes ``ack`` alone runs in a forked process, and so does each call of its
+    check: memory of one cannot answer for the disk in another.
 
     ``image`` is the disk on which the workload starts; the default is an empty one.
+    ``image_of(directory)`` copies a directory.
 
-    Raises ``HarnessError`` for an unknown model, for a workload that fails by itself, and for
-    values that are no mappings if there is no check.
+    Raises ``HarnessError`` for an unknown model; for a workload that fails by itself, hangs, or
+    uses the real machine beside the disk; for one that acknowledged nothing or did nothing on the
+    disk; and for values that are no mappings if there is no check.
 
     Example::
 
-        def save(process, ack):
-            fd = process.open("/note", os.O_CREAT | os.O_WRONLY)
-            process.write(fd, b"hello")
-            process.fsync(fd)
-            ack({"/note": b"hello"})
+        def save(ack):
+            with open("note", "wb") as file:
+                file.write(b"hello")
+                file.flush()
+                os.fsync(file.fileno())
+            ack({"note": b"hello"})
 
         assert explore(save, model="ext4-ordered").safe
     """
     found = model_named(model) if isinstance(model, str) else model
-    recorded = record(workload, found, image or Image.empty())
+    recorded = record(workload, found, image or Image.empty(), root, limits)
     return judged(recorded, check, [found], limits)[found.name]
 
 
@@ -61,13 +84,14 @@ def explore_models(
     check: Check | None = None,
     limits: Limits | None = None,
     image: Image | None = None,
+    root: str = DEFAULT_ROOT,
 ) -> dict[str, Exploration]:
     """Explore under every persistence model; return the verdicts by model, strongest first.
 
     The workload runs once, on a disk under ``posix``, which promises least.
     """
     models = tuple(MODELS.values())
-    recorded = record(workload, models[-1], image or Image.empty())
+    recorded = record(workload, models[-1], image or Image.empty(), root, limits)
     return judged(recorded, check, models, limits)
 
 
@@ -77,6 +101,19 @@ def judged(
     models: Iterable[PersistenceModel],
     limits: Limits | None = None,
 ) -> dict[str, Exploration]:
-    """Return the verdicts on a recorded workload by the name of the model, in their order."""
-    judge = Judge(check or default_check(recorded), limits or Limits())
-    return {model.name: judge.explore(recorded, model) for model in models}
+    """Return the verdicts on a recorded workload by the name of the model, in their order.
+
+    Raises ``HarnessError`` if they would be safe because nothing was acknowledged or done.
+    """
+    limits = limits or Limits()
+    if check is None:
+        recorded = with_whole_paths(recorded)
+        check = default_check(recorded)
+    elif recorded.root or takes_one(check):
+        check = interposed_check(check, recorded.root or DEFAULT_ROOT, limits.timeout)
+    must_use_the_disk(recorded)
+    judge = Judge(cast("ProcessCheck", check), limits)
+    verdicts = {model.name: judge.explore(recorded, model) for model in models}
+    if all(found.safe for found in verdicts.values()):
+        must_acknowledge(recorded)
+    return verdicts

@@ -12,10 +12,12 @@ class Limits:
     ``states_per_point`` is the largest number of states of one crash point that are all
     built. Where there are more, ``explore`` builds the representative ones and ``samples``
     that are drawn with ``seed``. ``nested`` is the number of times that a crash may hit the
-    operations of the check itself, which are the recovery.
+    operations of the check itself, which are the recovery. ``timeout`` is the time in seconds
+    that an interposed workload, and each interposed check, may take.
     """
 
     states_per_point: int = 4096
     samples: int = 256
     seed: int = 0
     nested: int = 0
+    timeout: float = 20.0

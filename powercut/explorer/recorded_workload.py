@@ -6,13 +6,24 @@ from a program in another process: then places are missing where nothing is know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from inspect import currentframe
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, cast
 
 from oracles.history import History
-from powercut.place import Place, Stack
-from sim.disk.cache.operation import Operation
+from powercut.explorer.limits import Limits
+from powercut.explorer.place_recorder import PlaceRecorder
+from powercut.explorer.unmodified import (
+    UnmodifiedWorkload,
+    record_unmodified,
+    takes_one,
+    whole_paths,
+)
+from powercut.interpose.guard import EventGuard, watch
+from powercut.interpose.installation import watch_events
+from powercut.interpose.interposed import DEFAULT_ROOT
+from powercut.place import Place
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
@@ -20,7 +31,9 @@ from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
-Workload = Callable[[Process, History], None]
+ProcessWorkload: TypeAlias = Callable[[Process, History], None]
+Workload: TypeAlias = ProcessWorkload | UnmodifiedWorkload
+"""A workload takes ``(process, ack)``, or ``ack`` alone and is interposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,59 +41,39 @@ class RecordedWorkload:
     """One lifetime of a program.
 
     ``history`` has the values that it acknowledged, ``places`` the line of the program for the
-    numbers of those operations where it is known.
+    numbers of those operations where it is known. ``root`` is the directory of the disk that an
+    interposed program saw, and empty for a workload that took a process.
     """
 
     journal: Journal
     history: History
     places: Mapping[int, Place] = field(default_factory=dict)
+    root: str = ""
 
 
-class PlaceRecorder:
-    """Records in ``places`` the line of the program for each operation of ``disk``.
-
-    It becomes the interposer of the disk, and passes each call on to the previous one.
-    """
-
-    def __init__(self, disk: Disk) -> None:
-        self.places: dict[int, Place] = {}
-        self._stack = Stack()
-        self._behind = disk.interposer
-        disk.interposer = self
-
-    def here(self) -> Place | None:
-        """Return the line of the program that is running."""
-        return self._stack.place(currentframe())
-
-    def before(self, operation: Operation, number: int) -> Operation:
-        """Record the place of operation ``number``."""
-        place = self._stack.place(currentframe())
-        if place is not None:
-            self.places[number] = place
-        return operation if self._behind is None else self._behind.before(operation, number)
-
-    def after(self, operation: Operation, number: int) -> None:
-        """Pass it on."""
-        if self._behind is not None:
-            self._behind.after(operation, number)
-
-    def reading(self, path: str, inode: int, offset: int, data: bytes) -> bytes:
-        """Pass it on: a read is no operation."""
-        if self._behind is None:
-            return data
-        return self._behind.reading(path, inode, offset, data)
-
-
-def record(workload: Workload, model: PersistenceModel, image: Image) -> RecordedWorkload:
+def record(
+    workload: Workload,
+    model: PersistenceModel,
+    image: Image,
+    root: str = DEFAULT_ROOT,
+    limits: Limits | None = None,
+) -> RecordedWorkload:
     """Run ``workload`` once on a disk that starts from ``image``, and return its record.
 
-    Raises ``HarnessError`` for a workload that fails by itself.
+    Raises ``HarnessError`` for a workload that fails by itself, or that writes to the real disk.
     """
+    if takes_one(workload):
+        seconds = (limits or Limits()).timeout
+        alone = cast("UnmodifiedWorkload", workload)
+        start, operations, entries, places = record_unmodified(alone, model, image, root, seconds)
+        past = History(lambda: len(operations), entries=entries)
+        return RecordedWorkload(Journal(start, operations), past, places, root)
     disk = Disk(image, model)
     recorder = PlaceRecorder(disk)
     history = History(lambda: disk.operations, recorder.here)
     try:
-        workload(Process(disk), history)
+        with _sandboxed():
+            cast("ProcessWorkload", workload)(Process(disk), history)
     except HarnessError:
         raise
     except Exception as error:
@@ -88,3 +81,44 @@ def record(workload: Workload, model: PersistenceModel, image: Image) -> Recorde
             f"the workload failed before any crash: {type(error).__name__}: {error}"
         ) from error
     return RecordedWorkload(disk.journal, history, recorder.places)
+
+
+def must_acknowledge(workload: RecordedWorkload) -> None:
+    """Raise ``HarnessError`` for a workload of which no crash can lose anything."""
+    if not any(entry.acknowledged for entry in workload.history.entries):
+        raise HarnessError(
+            "nothing was acknowledged, so nothing can be lost: call ack(value) when value must "
+            "survive every later crash"
+        )
+
+
+def must_use_the_disk(workload: RecordedWorkload) -> None:
+    """Raise ``HarnessError`` for a workload without an operation."""
+    if not workload.journal:
+        where = f"below {workload.root}" if workload.root else "through process"
+        raise HarnessError(
+            f"the workload made no operation on the disk, so a crash changes nothing: write {where}"
+        )
+
+
+def with_whole_paths(workload: RecordedWorkload) -> RecordedWorkload:
+    """Return a workload whose acknowledged mappings have absolute paths, as the disk has them."""
+    if not workload.root:
+        return workload
+    entries = whole_paths(workload.history.entries, workload.root)
+    history = History(lambda: len(workload.journal), entries=entries)
+    return replace(workload, history=history)
+
+
+@contextmanager
+def _sandboxed() -> Iterator[None]:
+    """Refuse uses of the real machine; raise the first one if the workload swallowed it."""
+    watch_events()
+    escapes: list[HarnessError] = []
+    watch(EventGuard(None, escapes.append))
+    try:
+        yield
+    finally:
+        watch(None)
+    if escapes:
+        raise escapes[0]

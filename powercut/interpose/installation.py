@@ -128,6 +128,7 @@ class Installation:
 
 
 _installed: list[Installation] = []
+_hooked: list[bool] = []
 
 
 def install() -> None:
@@ -142,7 +143,14 @@ def install() -> None:
     _installed.append(installation)
     installation.replace_everywhere()
     SANDBOX.follow(installation.originals)
-    sys.addaudithook(_audit)
+    watch_events()
+
+
+def watch_events() -> None:
+    """Pass the audit events of this process to the guard of the router."""
+    if not _hooked:
+        _hooked.append(True)
+        sys.addaudithook(_audit)
 
 
 def _audit(event: str, arguments: tuple[object, ...]) -> None:

@@ -9,7 +9,7 @@ a power cut is asked for, ``crash/`` reads the journal under the persistence mod
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Final
 
@@ -260,15 +260,22 @@ class Disk:
         """
         journal.check_image()
         disk = cls(journal.image, model, now_ns)
-        for number, operation in enumerate(journal, 1):
-            reason = refusal(operation, disk.cache)
+        disk.repeat(journal)
+        return disk
+
+    def repeat(self, operations: Iterable[Operation]) -> None:
+        """Carry out operations that another disk carried out.
+
+        Raises ``HarnessError`` with the first one that cannot follow the ones before it.
+        """
+        for number, operation in enumerate(operations, 1):
+            reason = refusal(operation, self.cache)
             if reason:
                 kind = type(operation).__name__
                 raise HarnessError(f"operation {number} of the journal, {kind}: {reason}")
-            disk._perform(operation)
+            self._perform(operation)
             if isinstance(operation, Create):
-                disk.next_inode = max(disk.next_inode, operation.inode + 1)
-        return disk
+                self.next_inode = max(self.next_inode, operation.inode + 1)
 
     def unsynced(self) -> Unsynced:
         """Return the unsynced pieces and the platter, up to the last operation.

@@ -15,8 +15,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from oracles.history import History, Known
-from powercut.explorer.explore import explore
+from powercut.explorer.judge import Judge
 from powercut.explorer.limits import Limits
+from powercut.explorer.recorded_workload import record
 from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
@@ -176,13 +177,8 @@ def _explored(
 ) -> set[Observation]:
     observations = _Observations(recovery)
     limits = Limits(states_per_point=10**9, nested=nested)
-    result = explore(
-        lambda process, history: _workload(program, process, history),
-        observations,
-        model,
-        limits,
-        SETUP,
-    )
+    recorded = record(lambda process, history: _workload(program, process, history), model, SETUP)
+    result = Judge(observations, limits).explore(recorded, model)
     assert result.safe
     assert result.exhaustive
     return observations.seen

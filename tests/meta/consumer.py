@@ -72,6 +72,7 @@ from powercut import (
     connect,
     explore,
     explore_models,
+    image_of,
     interposed,
     load_journal,
     model_named,
@@ -179,6 +180,7 @@ def use_target() -> None:
 
 
 def use_sqlite() -> None:
+    assert image_of(os.curdir).files()
     with interposed(Process(Disk())) as process:
         Path("note").write_bytes(b"hello")
     assert process.disk.files() == {"/disk/note": b"hello"}

@@ -12,7 +12,8 @@ import powercut
 from tests.meta.source_tree import ROOT, run_python
 
 CONSUMER = ROOT / "tests" / "meta" / "consumer.py"
-EXPLORED = "print(powercut.explore(lambda process, ack: None, lambda process, known: None))"
+EXPLORED = "print(powercut.explore(work, lambda process, known: None, 'scc'))"
+WORK = "def work(process, ack): process.mkdir('/d'), ack('made')"
 
 
 @pytest.fixture
@@ -39,9 +40,11 @@ def test_the_types_of_every_name_reach_a_project_of_a_user(project: Path) -> Non
 )
 def test_explore_is_the_function_whatever_was_imported_before(imported_before: str) -> None:
     first = f"import {imported_before or 'powercut'}"
-    script = f"{first}\nimport powercut\n{EXPLORED}\nfrom powercut import explore\n{EXPLORED}"
+    script = (
+        f"{first}\n{WORK}\nimport powercut\n{EXPLORED}\nfrom powercut import explore\n{EXPLORED}"
+    )
     finished = run_python("-c", script)
-    assert finished.stdout == "posix: safe of 2 states, exhaustive\n" * 2, finished.stderr
+    assert finished.stdout == "scc: safe of 7 states, exhaustive\n" * 2, finished.stderr
 
 
 def test_no_module_has_a_public_name() -> None:

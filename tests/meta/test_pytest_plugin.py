@@ -38,6 +38,7 @@ def replaced_without_a_sync(disk, ack):
     disk.write(descriptor, b"whole")
     disk.close(descriptor)
     disk.replace("/new", "/note")
+    ack("replaced")
 
 def whole_or_absent(disk, known):
     if "note" in disk.listdir("/"):

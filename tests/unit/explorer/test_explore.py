@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,7 @@ from sim.disk.cache.operation import Operation, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
-from sim.errors import HarnessError, SimulatedCrash
+from sim.errors import EscapedSimulation, HarnessError, SimulatedCrash
 
 
 def _write(disk: Process, path: str, data: bytes) -> None:
@@ -45,7 +46,8 @@ def _accept(_: Process, __: Known) -> None:
 def test_workload_runs_once() -> None:
     runs = []
 
-    def workload(disk: Process, _: History) -> None:
+    def workload(disk: Process, ack: History) -> None:
+        ack("started")
         runs.append(disk)
         for number in range(10):
             _write(disk, f"/{number}", b"x")
@@ -57,7 +59,8 @@ def test_workload_runs_once() -> None:
 def test_every_operation_is_a_crash_point_of_both_kinds() -> None:
     seen: list[frozenset[str]] = []
 
-    def workload(disk: Process, _: History) -> None:
+    def workload(disk: Process, ack: History) -> None:
+        ack("started")
         for name in "abc":
             _write(disk, f"/{name}", b"x")
 
@@ -77,7 +80,8 @@ def test_states_are_those_of_an_exhaustive_count_done_by_hand() -> None:
     of four operations, whose disks differ: nothing, an empty file, the whole file.
     """
 
-    def workload(disk: Process, _: History) -> None:
+    def workload(disk: Process, ack: History) -> None:
+        ack("started")
         _write(disk, "/f", b"ab")
 
     result = explore(workload, _accept, "posix")
@@ -88,7 +92,8 @@ def test_states_are_those_of_an_exhaustive_count_done_by_hand() -> None:
 def test_every_long_write_can_be_killed_between_its_pages() -> None:
     sizes: set[tuple[str, int]] = set()
 
-    def workload(disk: Process, _: History) -> None:
+    def workload(disk: Process, ack: History) -> None:
+        ack("started")
         _write(disk, "/f", b"x" * 10_000)
         _write(disk, "/g", b"x" * 5_000)
         _sync(disk, "/f")
@@ -106,7 +111,8 @@ def test_states_are_built_anew_after_a_failed_barrier() -> None:
     """A failed barrier drops data that later data depended on, so it may allow new states."""
 
     def built(plan: str) -> int:
-        def workload(disk: Process, _: History) -> None:
+        def workload(disk: Process, ack: History) -> None:
+            ack("started")
             disk.disk.interposer = FaultInjector(FaultPlan.parse(plan))
             _write(disk, "/f", b"x")
             with suppress(OSError):
@@ -198,12 +204,50 @@ def test_a_failure_can_be_repeated_at_its_crash_point() -> None:
     assert image.files() == {}
 
 
-def test_a_workload_that_does_nothing_can_fail_its_check() -> None:
+def test_a_workload_that_does_nothing_on_the_disk_has_no_verdict() -> None:
     def check(_: Process, __: Known) -> None:
         raise Violation("never right")
 
-    result = explore(lambda _, __: None, check)
-    assert list(explanation(result, result.failures[0])) == ["before any operation"]
+    with pytest.raises(HarnessError, match="made no operation on the disk"):
+        explore(lambda _, ack: ack("done"), check)
+
+
+def test_a_workload_that_acknowledges_nothing_is_never_safe() -> None:
+    def workload(disk: Process, ack: History) -> None:
+        ack.attempt("begun")
+        _write(disk, "/f", b"x")
+
+    with pytest.raises(HarnessError, match="nothing was acknowledged, so nothing can be lost"):
+        explore(workload, _accept)
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ({"/f": "text"}, "is text, 'text'; a file holds bytes"),
+        ({"/f": 7}, "is 7; acknowledge bytes, or None"),
+        ({7: b"x"}, "path 7 is no text"),
+    ],
+    ids=str,
+)
+def test_a_value_of_a_wrong_type_is_refused(value: object, sentence: str) -> None:
+    def workload(disk: Process, ack: History) -> None:
+        _write(disk, "/f", b"x")
+        ack(value)
+
+    with pytest.raises(HarnessError, match=sentence):
+        explore(workload)
+
+
+def test_a_workload_with_a_process_may_not_write_to_the_real_disk(tmp_path: Path) -> None:
+    def workload(disk: Process, _: History) -> None:
+        _write(disk, "/f", b"x")
+        with suppress(Exception):
+            (tmp_path / "f").write_bytes(b"x")
+
+    with pytest.raises(EscapedSimulation, match=r"real disk, at .*test_explore"):
+        explore(workload)
+    assert not (tmp_path / "f").exists()
 
 
 def test_value_is_in_flight_until_its_acknowledgement() -> None:
@@ -259,7 +303,8 @@ def test_default_check_wants_mappings() -> None:
         explore(workload)
 
 
-def _many_unsynced(disk: Process, _: History) -> None:
+def _many_unsynced(disk: Process, ack: History) -> None:
+    ack("started")
     for number in range(12):
         _write(disk, f"/{number}", b"x")
 

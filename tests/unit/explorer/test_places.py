@@ -11,7 +11,8 @@ import pytest
 from faults.fault_plan import FaultPlan
 from faults.injector import FaultInjector
 from oracles.history import History
-from powercut.explorer.recorded_workload import PlaceRecorder, RecordedWorkload, record
+from powercut.explorer.place_recorder import PlaceRecorder
+from powercut.explorer.recorded_workload import RecordedWorkload, record
 from powercut.place import Place, Stack
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image

@@ -1,0 +1,261 @@
+"""Workloads and checks that take no process: they run interposed, each in a process of its own.
+
+The workload runs in a process that is forked after all imports, and each check in another one
+that was forked without it. So nothing that a program keeps in memory can answer for the disk.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pickle
+import posixpath
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Final, NamedTuple, NoReturn
+
+from oracles.history import History, HistoryEntry, Known
+from oracles.violation import Violation, shown
+from powercut.explorer.place_recorder import PlaceRecorder
+from powercut.interpose.apart import run_apart
+from powercut.interpose.installation import install
+from powercut.interpose.interposed import interposed
+from powercut.interpose.seed import rooted
+from powercut.place import ENGINE, Place, Stack
+from sim.disk.cache.operation import Operation
+from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.disk import Disk
+from sim.errors import HarnessError, UnsupportedOperation
+
+UnmodifiedWorkload = Callable[[History], None]
+UnmodifiedCheck = Callable[[Known], None]
+
+_POSITIONAL: Final = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
+
+
+class Record(NamedTuple):
+    """One run of an unmodified workload, as plain values; ``image`` is the disk before it."""
+
+    image: Image
+    operations: list[Operation]
+    entries: list[HistoryEntry]
+    places: dict[int, Place]
+
+
+def takes_one(function: Callable[..., Any]) -> bool:
+    """Return whether a workload or check has one required parameter, and so is interposed."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    required = [
+        each for each in parameters if each.kind in _POSITIONAL and each.default is each.empty
+    ]
+    return len(required) == 1
+
+
+# -- workloads -----------------------------------------------------------------------------------
+
+
+class _Acknowledgements(History):
+    """A history that keeps a copy of each value: a program may change its own later."""
+
+    def attempt(self, value: object) -> None:
+        super().attempt(_copied(value))
+
+    def __call__(self, value: object) -> None:
+        super().__call__(_copied(value))
+
+
+def _copied(value: object) -> object:
+    try:
+        return pickle.loads(pickle.dumps(value))
+    except Exception as error:
+        raise HarnessError(
+            f"ack({shown(value)}): the value cannot be copied ({type(error).__name__}: {error}); "
+            "acknowledge plain values"
+        ) from None
+
+
+def record_unmodified(
+    workload: UnmodifiedWorkload, model: PersistenceModel, image: Image, root: str, seconds: float
+) -> Record:
+    """Run ``workload(ack)`` once, interposed, in a process of its own.
+
+    Raises ``HarnessError`` with the line of the program if it fails, hangs, or uses something
+    beside the disk.
+    """
+    install()
+    start = rooted(image, root)
+
+    def run() -> bytes:
+        disk = Disk(start, model, time.time_ns)
+        recorder = PlaceRecorder(disk)
+        history = _Acknowledgements(lambda: disk.operations, recorder.here)
+        try:
+            with interposed(Process(disk), root):
+                _end_normally(workload, history)
+        except BaseException as error:
+            return pickle.dumps(_failure_of_workload(error, root))
+        return pickle.dumps((disk.journal.operations, history.entries, recorder.places))
+
+    found = pickle.loads(run_apart(run, seconds, "the workload"))
+    if isinstance(found, str):
+        raise HarnessError(found)
+    return Record(start, *found)
+
+
+def _end_normally(workload: UnmodifiedWorkload, history: History) -> None:
+    try:
+        workload(history)
+    except SystemExit as left:
+        if left.code not in {None, 0}:
+            raise
+
+
+def _failure_of_workload(error: BaseException, root: str) -> str:
+    at = _at(error.__traceback__)
+    if isinstance(error, UnsupportedOperation):
+        return f"{error}{at}; run the command with powercut record"
+    if isinstance(error, HarnessError):
+        return str(error)
+    reason = f"the workload failed before any crash: {type(error).__name__}: {error}{at}"
+    if root in str(error) and not _is_raised_by_engine(error.__traceback__):
+        reason += (
+            f"; if a C library opened the path itself, it cannot see {root}: "
+            "run the command with powercut record"
+        )
+    return reason
+
+
+def _frames(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def _is_raised_by_engine(trace: TracebackType | None) -> bool:
+    frames = list(_frames(trace))
+    return bool(frames) and frames[-1].tb_frame.f_code.co_filename.startswith(ENGINE)
+
+
+def _at(trace: TracebackType | None) -> str:
+    frames = list(_frames(trace))
+    place = Stack().place(frames[-1].tb_frame) if frames else None
+    return f", at {place.where} in {place.function}" if place is not None else ""
+
+
+def whole_paths(entries: list[HistoryEntry], root: str) -> list[HistoryEntry]:
+    """Return entries whose values, if they are mappings, have absolute paths as keys."""
+    return [
+        entry._replace(value=_whole(entry.value, root))
+        if isinstance(entry.value, Mapping)
+        else entry
+        for entry in entries
+    ]
+
+
+def _whole(value: Mapping[Any, object], root: str) -> dict[Any, object]:
+    return {
+        posixpath.normpath(posixpath.join(root, os.fsdecode(path)))
+        if isinstance(path, str | bytes | os.PathLike)
+        else path: content
+        for path, content in value.items()
+    }
+
+
+# -- checks --------------------------------------------------------------------------------------
+
+
+def interposed_check(
+    check: Callable[..., None], root: str, seconds: float
+) -> Callable[[Process, Known], None]:
+    """Return a check that runs ``check`` interposed, in a process of its own each time.
+
+    ``check`` takes ``known``, or a process and ``known``. The operations of the check, which
+    are a recovery, are carried over to the disk of the caller.
+    """
+    install()
+    alone = takes_one(check)
+
+    def apart(process: Process, known: Known) -> None:
+        def run() -> bytes:
+            disk = process.disk
+            disk.now_ns = time.time_ns
+            failure: object = None
+            try:
+                with interposed(process, root):
+                    if alone:
+                        check(known)
+                    else:
+                        check(process, known)
+            except BaseException as error:
+                failure = _plain(error)
+            return pickle.dumps((disk.journal.operations, failure))
+
+        found = pickle.loads(run_apart(run, seconds, "the check"))
+        operations, failure = found
+        process.disk.repeat(operations)
+        if failure is not None:
+            _raise(*failure)
+
+    return apart
+
+
+def _plain(error: BaseException) -> tuple[str, str, str, dict[str, object], str]:
+    """Return an exception as plain values: module and name of its class, text, evidence, trace."""
+    kind = type(error)
+    trace = "".join(traceback.format_exception(error))
+    if isinstance(error, Violation):
+        evidence = {name: _sendable(value) for name, value in error.evidence.items()}
+        return kind.__module__, kind.__qualname__, error.statement, evidence, trace
+    if isinstance(error, UnsupportedOperation):
+        text = f"{error}{_at(error.__traceback__)}; run the command with powercut record"
+        return HarnessError.__module__, "HarnessError", text, {}, trace
+    if isinstance(error, HarnessError):
+        return HarnessError.__module__, "HarnessError", str(error), {}, trace
+    return kind.__module__, kind.__qualname__, str(error), {}, trace
+
+
+def _raise(module: str, name: str, text: str, evidence: dict[str, object], trace: str) -> NoReturn:
+    if (module, name) == (HarnessError.__module__, "HarnessError"):
+        raise HarnessError(text)
+    for kind in _violations(Violation):
+        if (kind.__module__, kind.__qualname__) == (module, name):
+            violation = kind.__new__(kind)
+            Violation.__init__(violation, text, **evidence)
+            raise violation
+    failure = type(name.rpartition(".")[2], (Exception,), {})(text)
+    failure.add_note(trace)
+    raise failure
+
+
+def _violations(kind: type[Violation]) -> Iterator[type[Violation]]:
+    yield kind
+    for each in kind.__subclasses__():
+        yield from _violations(each)
+
+
+class _Shown:
+    """A value of evidence that cannot be sent, by its ``repr``."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _sendable(value: object) -> object:
+    try:
+        pickle.dumps(value)
+    except Exception:
+        return _Shown(repr(value))
+    return value
