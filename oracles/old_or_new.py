@@ -6,7 +6,7 @@ does not exist. All files together must show the last acknowledged value or one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from oracles.history import Known
 from oracles.violation import LostAck, SilentEmpty, TornRecord, Violation
@@ -36,7 +36,7 @@ class OldOrNew:
             allowed += [expected | files, allowed[-1] | files]
         actual = dict(found)
         if actual not in allowed:
-            raise _violation(actual, self._past[:count], expected, count)
+            raise _violation(actual, self._past[: count + 1], allowed[1:])
 
 
 def paths_of(values: Iterable[object]) -> list[str]:
@@ -77,27 +77,37 @@ def _files(value: object) -> Files:
 
 
 def _violation(
-    actual: dict[str, Content], older: list[dict[str, Content]], expected: Files, count: int
+    actual: dict[str, Content],
+    past: Sequence[Files],
+    in_flight: Sequence[Files],
 ) -> Violation:
-    for path in sorted(actual):
-        if expected[path] and not actual[path] and actual[path] is not None:
-            return SilentEmpty(
-                f"acknowledged content of {path} is lost and the file is empty",
-                expected=expected[path], actual=actual[path],
-            )  # fmt: skip
-    if actual in older:
+    """Return the worst that has happened to a file; ``past`` ends with the last acknowledged."""
+    older, expected = past[:-1], past[-1]
+    differs = [path for path in sorted(actual) if actual[path] != expected[path]]
+    evidence: dict[str, object] = {
+        "expected": {path: expected[path] for path in differs},
+        "actual": {path: actual[path] for path in differs},
+    }
+    stale: list[str] = []
+    for path in differs:
+        content = actual[path]
+        if any(files[path] == content for files in in_flight):
+            continue
+        if any(files[path] == content for files in older):
+            stale.append(path)
+        elif expected[path] and not content:
+            state = "does not exist" if content is None else "is empty"
+            return SilentEmpty(f"{path} {state}: its acknowledged content is lost", **evidence)
+        else:
+            return TornRecord(
+                f"{path} holds neither an acknowledged content nor one in flight", **evidence
+            )
+    if not stale:
+        return TornRecord("the files hold parts of different values", **evidence)
+    if all(actual[path] is None for path in stale):
         return LostAck(
-            f"acknowledged value {count} is lost and the files show an older value",
-            expected=expected, actual=actual,
-        )  # fmt: skip
-    missing = [
-        path for path in sorted(actual) if expected[path] is not None and actual[path] is None
-    ]
-    if missing:
-        return LostAck(
-            f"acknowledged file {missing[0]} does not exist", expected=expected, actual=actual
+            f"acknowledged value {len(older)} is lost: {stale[0]} does not exist", **evidence
         )
-    return TornRecord(
-        "the files show neither the acknowledged value nor one in flight",
-        expected=expected, actual=actual,
-    )  # fmt: skip
+    return LostAck(
+        f"acknowledged value {len(older)} is lost: {stale[0]} shows an older one", **evidence
+    )

@@ -80,6 +80,10 @@ class UnreadableAfterCrash(Violation):
     """The system does not open after a crash, although no fault is active."""
 
 
+class CheckFailed(Violation):
+    """An assertion of the check does not hold."""
+
+
 class NotIdempotent(Violation):
     """A second recovery changed the result of the first."""
 

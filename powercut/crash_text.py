@@ -75,7 +75,9 @@ def names_at(journal: Journal, number: int) -> Names:
     table = InodeTable(journal.image.cached)
     names = {inode.number: path for path, inode in journal.image.tree()}
     for operation in journal[:number]:
-        if isinstance(operation, Create | Link | Unlink):
+        if isinstance(operation, Create) and not operation.name:
+            names[operation.inode] = f"an unnamed file in {operation.path}"
+        elif isinstance(operation, Create | Link | Unlink):
             names[operation.inode] = operation.path
         elif isinstance(operation, Rename):
             names[operation.inode] = operation.to_path
@@ -158,7 +160,7 @@ def _text(micro: MicroOperation, names: Names) -> str:
 
 
 def _path(number: int, names: Names) -> str:
-    return "/" if number == ROOT else names.get(number, f"inode {number} (no name)")
+    return "/" if number == ROOT else names.get(number, f"inode {number}")
 
 
 def _entry(directory: int, name: str, names: Names) -> str:

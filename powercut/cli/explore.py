@@ -13,19 +13,16 @@ from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
 from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
-from powercut.explorer.explore import explore
+from powercut.explorer.diagnosis import Diagnosis, diagnose
+from powercut.explorer.explore import judged
 from powercut.explorer.limits import Limits
+from powercut.explorer.recorded_workload import record
 from powercut.fuzz.memory import settled
 from powercut.interpose.interposed import DEFAULT_ROOT
 from powercut.interpose.seed import image_of
 from powercut.registry import Registry, WorkloadEntry
-from powercut.report.exploration import (
-    Verdicts,
-    exploration_table,
-    failure_lines,
-    plain_models,
-    verdict_line,
-)
+from powercut.report.exploration import exploration_table, plain_models, verdict_line
+from powercut.report.findings import finding_lines, plain_causes
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.errors import HarnessError
@@ -107,14 +104,16 @@ def command(
     console = console_beside(json_out)
     with settled():
         explored = {each.tag: _explore(console, each, models, states, start) for each in workloads}
-    safe = all(found.safe for verdicts in explored.values() for found in verdicts.values())
+    verdicts = {tag: diagnosis.explorations for tag, diagnosis in explored.items()}
+    safe = not any(diagnosis.unsafe_models for diagnosis in explored.values())
     if json_out is not None:
         write_json(
             json_out,
             {
                 "verdict": "clean" if safe else "violation",
-                "models": plain_models(explored.values()),
-                "targets": {tag: plain_models([verdicts]) for tag, verdicts in explored.items()},
+                "models": plain_models(verdicts.values()),
+                "targets": {tag: plain_models([found]) for tag, found in verdicts.items()},
+                "findings": {tag: plain_causes(found) for tag, found in explored.items()},
             },
         )
     click.get_current_context().exit(ExitCode.CLEAN if safe else ExitCode.VIOLATION)
@@ -144,24 +143,22 @@ def _explore(
     models: Sequence[PersistenceModel],
     states: int,
     start: _Start,
-) -> Verdicts:
+) -> Diagnosis:
     """Explore one workload under each model, and print the verdicts."""
     console.print(f"{workload.tag}: {workload.about}".removesuffix(": "), soft_wrap=True)
     most = min(states, workload.limits.states_per_point)
     timeout = start.timeout or workload.limits.timeout
     limits = replace(workload.limits, states_per_point=most, timeout=timeout)
-    verdicts = {}
-    for model in models:
-        with busy(console, f"{workload.tag} on {model.name}"):
-            try:
-                verdicts[model.name] = explore(
-                    workload.run, workload.check, model, limits, start.image, start.root
-                )
-            except HarnessError as mistake:
-                raise UsageMistake(f"{workload.tag}: {mistake}") from None
-    console.print(exploration_table(verdicts))
-    for line in failure_lines(verdicts):
+    with busy(console, workload.tag):
+        try:
+            image = start.image or Image.empty()
+            recorded = record(workload.run, models[-1], image, start.root, limits)
+            diagnosis = diagnose(judged(recorded, workload.check, models, limits))
+        except HarnessError as mistake:
+            raise UsageMistake(f"{workload.tag}: {mistake}") from None
+    console.print(exploration_table(diagnosis))
+    for line in finding_lines(diagnosis):
         console.print(line, soft_wrap=True)
-    console.print(verdict_line(verdicts))
+    console.print(verdict_line(diagnosis))
     console.print()
-    return verdicts
+    return diagnosis

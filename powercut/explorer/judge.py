@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from oracles.history import Known
 from oracles.old_or_new import OldOrNew, paths_of
-from oracles.violation import UnreadableAfterCrash, Violation
+from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
 from powercut.explorer.journals import CrashImage, Journals, Key
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
@@ -48,7 +48,8 @@ class Judge:
     def violation(self, disk: Disk, known: Known) -> Violation | None:
         """Check a disk once, and return the violation.
 
-        An exception of the check is a recovery that fails.
+        An assertion of the check that fails is a violation, and so is any other exception of
+        it: a recovery that fails.
         """
         try:
             self._check(Process(disk), known)
@@ -56,9 +57,10 @@ class Judge:
             raise
         except Violation as violation:
             return violation
+        except AssertionError as error:
+            return CheckFailed(f"the check failed: AssertionError: {error}".removesuffix(": "))
         except Exception as error:  # noqa: BLE001 - any exception of the program is a finding
-            reason = f"recovery raised {type(error).__name__}: {error}"
-            return UnreadableAfterCrash(reason)
+            return UnreadableAfterCrash(f"the check raised {type(error).__name__}: {error}")
         return None
 
 
@@ -66,7 +68,7 @@ class _Explorer:
     """One exploration; ``result`` grows while it runs."""
 
     def __init__(self, judge: Judge, workload: RecordedWorkload, model: PersistenceModel) -> None:
-        self.result = Exploration(model, workload)
+        self.result = Exploration(model, workload, judge)
         self._judge = judge
         self._nested = judge.limits.nested
         self._journals = Journals(workload.history, judge.limits, self._is_new)
@@ -105,7 +107,7 @@ class _Explorer:
         if violation is not None:
             # A failed image is never checked again.
             self._depth_seen[crashed.key] = 0
-            result.fail(Failure(crashed.crashes, crashed.entries, violation))
+            result.fail(Failure(crashed.crashes, crashed.entries, crashed.key[1], violation))
 
     def _check_and_crash(self, crashed: CrashImage, known: Known) -> Violation | None:
         """Check an image; crash a check that passes and writes, which is a recovery."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from faults.crash_point import CrashKind, CrashPoint
+from oracles.history import Known
 from oracles.violation import Violation
 from powercut.explorer.recorded_workload import RecordedWorkload
 from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.disk import Disk
 
 KEPT_FAILURES: Final = 4096
 
@@ -18,12 +20,24 @@ class Failure:
     """A crash image that the check refused.
 
     ``crashes`` has one crash point for each lifetime: the workload's, then those of its
-    recoveries. ``entries`` is the number of entries that the history had at the first crash.
+    recoveries. ``entries`` is the number of entries that the history had at the first crash,
+    ``image`` the key of the image that was checked.
     """
 
     crashes: tuple[CrashPoint, ...]
     entries: int
+    image: object
     violation: Violation
+
+    @property
+    def state(self) -> tuple[int, object]:
+        """Equal for failures that no check can distinguish."""
+        return self.entries, self.image
+
+    @property
+    def needs_power_cut(self) -> bool:
+        """Whether kills of the process alone do no harm."""
+        return any(point.kind is CrashKind.POWER_CUT for point in self.crashes)
 
     @property
     def simplicity(self) -> tuple[int, ...]:
@@ -38,6 +52,18 @@ class Failure:
         )
 
 
+class Checker(Protocol):
+    """Explores a workload again, with further barriers, and checks a disk again."""
+
+    def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
+        """Check every crash of a recorded workload under ``model``."""
+        ...
+
+    def violation(self, disk: Disk, known: Known) -> Violation | None:
+        """Check one disk, and return the violation."""
+        ...
+
+
 @dataclass(slots=True, repr=False)
 class Exploration:
     """The verdict on a workload under ``model``.
@@ -45,11 +71,12 @@ class Exploration:
     ``built`` is the number of states that were built, ``states`` the number of distinct ones
     that were checked, ``failed`` the number of those that the check refused. ``failures`` has
     the first 4,096 of these, the simplest first. ``exhaustive`` is true if no state that the
-    model allows was left out.
+    model allows was left out. ``checker`` is the one that has checked them.
     """
 
     model: PersistenceModel
     workload: RecordedWorkload
+    checker: Checker
     built: int = 0
     states: int = 0
     failed: int = 0

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from faults.crash_point import CrashKind, Phase
-from oracles.violation import Violation, shown
-from powercut.crash_text import lost_lines, names_at
+from powercut.explorer.diagnosis import Diagnosis
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
-from sim.disk.crash.unsynced import Unsynced
+from powercut.report.findings import listed
 
 Verdicts: TypeAlias = Mapping[str, Exploration]
 """One exploration for each persistence model, by its name."""
 
 
-def exploration_table(verdicts: Verdicts) -> Table:
+def exploration_table(diagnosis: Diagnosis) -> Table:
     """Return a table with one row for each model."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column("model", no_wrap=True)
@@ -28,65 +26,32 @@ def exploration_table(verdicts: Verdicts) -> Table:
     table.add_column("states", justify="right", no_wrap=True)
     table.add_column("unsafe", justify="right", no_wrap=True)
     table.add_column("how", no_wrap=True)
-    table.add_column("first failure")
-    for name, found in verdicts.items():
+    table.add_column("violations")
+    for name, found in diagnosis.explorations.items():
         table.add_row(
             name,
             Text("safe", "green") if found.safe else Text("unsafe", "bold red"),
             f"{found.states:,}",
             f"{found.failed:,}",
             "exhaustive" if found.exhaustive else "sampled",
-            Text("" if found.safe else _short(found.failures[0])),
+            ", ".join(_properties(diagnosis, name)),
         )
     return table
 
 
-def verdict_line(verdicts: Verdicts) -> str:
+def _properties(diagnosis: Diagnosis, model: str) -> dict[str, None]:
+    """Return the violated properties of all causes that have failures under this model."""
+    return dict.fromkeys(
+        cause.failures[model][0].violation.property_name
+        for cause in diagnosis.causes
+        if model in cause.failures
+    )
+
+
+def verdict_line(diagnosis: Diagnosis) -> str:
     """Return the verdict in one line that names the models."""
-    safe = [name for name, found in verdicts.items() if found.safe]
-    unsafe = [name for name, found in verdicts.items() if not found.safe]
-    parts = []
-    if safe:
-        parts.append(f"safe on {_listed(safe)}")
-    if unsafe:
-        parts.append(f"unsafe on {_listed(unsafe)}")
-    return "; ".join(parts)
-
-
-def failure_lines(verdicts: Verdicts) -> Iterator[str]:
-    """Yield the first failure under the strongest model that has one, with its evidence."""
-    for name, found in verdicts.items():
-        if found.safe:
-            continue
-        failure = found.failures[0]
-        violation = failure.violation
-        yield f"FAILED  {violation.property_name}  on {name}"
-        yield f"  {violation.statement}"
-        for number, point in enumerate(failure.crashes, 1):
-            lifetime = "in the workload" if number == 1 else f"in recovery {number - 1}"
-            yield f"  crash {number}, {lifetime}: operation {point}"
-            if number == 1:
-                yield from (f"    {line}" for line in explanation(found, failure))
-        yield from _evidence(violation)
-        return
-
-
-def explanation(found: Exploration, failure: Failure) -> Iterator[str]:
-    """Yield the operation at which the workload was crashed, and each loss of the crash."""
-    workload, point = found.workload, failure.crashes[0]
-    journal = workload.journal
-    if not journal:
-        yield "before any operation"
-        return
-    operation = journal[point.operation - 1]
-    yield f"{point.phase} {type(operation).__name__.lower()} {operation.path or 'everything'}"
-    if point.kind is CrashKind.POWER_CUT:
-        done = point.operation - (point.phase is Phase.BEFORE)
-        unsynced = Unsynced(found.model, journal.image.platter, journal.image.unsynced)
-        for number, each in enumerate(journal[:done], 1):
-            unsynced.advance(each, number)
-        names = names_at(journal, done)
-        yield from lost_lines(unsynced.micros, point.survivors, names, workload.places)
+    parts = (("safe", diagnosis.safe_models), ("unsafe", diagnosis.unsafe_models))
+    return "; ".join(f"{verdict} on {listed(names)}" for verdict, names in parts if names)
 
 
 def plain_models(explored: Iterable[Verdicts]) -> dict[str, Json]:
@@ -114,18 +79,3 @@ def _plain_failure(failure: Failure) -> dict[str, Json]:
         "statement": failure.violation.statement,
         "crashes": [str(point) for point in failure.crashes],
     }
-
-
-def _short(failure: Failure) -> str:
-    crashes = ", then ".join(str(point) for point in failure.crashes)
-    return f"{failure.violation.property_name} at {crashes}"
-
-
-def _evidence(violation: Violation) -> Iterator[str]:
-    width = max(map(len, violation.evidence), default=0)
-    for name, value in violation.evidence.items():
-        yield f"  {name:{width}}  {shown(value)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

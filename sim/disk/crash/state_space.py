@@ -16,12 +16,12 @@ from sim.disk.cache.inode import Inode
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import unreachable_key
 from sim.disk.crash.micro_operation import (
+    Arrival,
     CreateInode,
-    Departure,
     ForgetName,
     FreeBlocks,
     MicroOperation,
-    MoveName,
+    NameChange,
     SetSize,
     UnlinkName,
     WriteBlock,
@@ -112,8 +112,8 @@ class StateSpace:
             if isinstance(micro, CreateInode):
                 if micro.is_directory:
                     yield micro.number
-            elif isinstance(micro, Departure):
-                replaced = micro.replaced if isinstance(micro, MoveName) else 0
+            elif isinstance(micro, NameChange):
+                replaced = micro.replaced if isinstance(micro, Arrival) else 0
                 for number in (micro.number, replaced):
                     inode = self.base.get(number)
                     if inode is not None and inode.is_directory:

@@ -1,0 +1,93 @@
+"""Crash states: the disk at one crash of a recorded workload, built again from its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+
+from faults.crash_counter import CrashCounter, crash_image, page_prefix
+from faults.crash_point import CrashKind, CrashPoint, Phase
+from powercut.explorer.page_cache import PageCache
+from sim.disk.cache.operation import Write
+from sim.disk.crash.image import Image
+from sim.disk.crash.journal import Journal
+from sim.disk.crash.micro_operation import MicroOperation
+from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.unsynced import Unsynced
+from sim.disk.disk import Disk
+from sim.errors import PowerOff, SimulatedCrash
+
+
+def done_at(point: CrashPoint) -> int:
+    """Return the number of operations that are complete at a crash point of an exploration."""
+    return point.operation - (point.phase is not Phase.AFTER)
+
+
+def unsynced_along(
+    journal: Journal, model: PersistenceModel, numbers: Collection[int]
+) -> Iterator[tuple[int, list[MicroOperation]]]:
+    """Yield the unsynced pieces after each of these operations of a journal, in order."""
+    unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+    for number in range(max(numbers, default=-1) + 1):
+        if number:
+            unsynced.advance(journal[number - 1], number)
+        if number in numbers:
+            yield number, list(unsynced.micros)
+
+
+def _read(journal: Journal, model: PersistenceModel, number: int) -> tuple[Unsynced, PageCache]:
+    unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+    cache = PageCache(journal.image.cached)
+    for each, operation in enumerate(journal[:number], 1):
+        unsynced.advance(operation, each)
+        cache.advance(operation, unsynced)
+    return unsynced, cache
+
+
+def lost_pieces(micros: Sequence[MicroOperation], point: CrashPoint) -> list[MicroOperation]:
+    """Return the pieces that a power cut lost or tore, out of the unsynced ones.
+
+    After a kill these are all: a power cut during the recovery may lose any of them.
+    """
+    if point.kind is CrashKind.KILL:
+        return list(micros)
+    survivors = point.survivors
+    return [micros[index] for index in (*survivors.lost, *[index for index, _ in survivors.torn])]
+
+
+def image_at(journal: Journal, model: PersistenceModel, point: CrashPoint) -> Image:
+    """Return the disk that the next boot finds after a crash of this journal."""
+    number = done_at(point)
+    unsynced, cache = _read(journal, model, number)
+    if point.kind is CrashKind.POWER_CUT:
+        return unsynced.crash(point.survivors, journal.next_inode)
+    if point.phase is Phase.DURING:
+        write = journal[point.operation - 1]
+        assert isinstance(write, Write), write
+        part = write._replace(data=write.data[: page_prefix(write, point.kept)])
+        unsynced.advance(part, point.operation)
+        cache.advance(part, unsynced)
+        number = point.operation
+    carried = unsynced.carried_over(number)
+    return Image(unsynced.platter, carried, cache.inodes, journal.next_inode)
+
+
+def image_after(
+    journal: Journal,
+    model: PersistenceModel,
+    crashes: Sequence[CrashPoint],
+    recover: Callable[[Disk], object],
+) -> Image:
+    """Return the disk after ``crashes``: the first of the workload, the others of recoveries.
+
+    ``recover`` is run on the disk after each crash but the last, and is interrupted.
+    """
+    first, *others = crashes
+    image = image_at(journal, model, first)
+    for point in others:
+        disk = Disk(image, model)
+        disk.interposer = CrashCounter(disk, point.operation, point.phase, point.kept)
+        with suppress(SimulatedCrash, PowerOff):
+            recover(disk)
+        image = crash_image(disk, point)
+    return image

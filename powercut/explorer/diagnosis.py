@@ -1,0 +1,211 @@
+"""Diagnosis: the failures of a workload grouped by cause, with the barrier that is missing.
+
+One missing barrier is one cause, however many states and models it breaks. Its failures are
+those that are left when every other missing barrier is inserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
+from powercut.explorer.harm import Harm, harm_of
+from powercut.explorer.missing_barrier import Gap, LostPieces, MissingBarrier, gap_of, insert
+from powercut.explorer.repair import preventable, repair, with_barriers
+from powercut.explorer.verdicts import Exploration, Failure
+
+_JUDGED_FAILURES: Final = 24
+_ByModel: TypeAlias = dict[str, list[Failure]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Failures with one cause.
+
+    ``gap`` is where a barrier is missing, or None: at a kill no barrier helps, and at a power
+    cut none was found. ``failures`` are by model, the strongest first; under each model the
+    simplest come first. ``harms`` are the models under which each harm is done.
+    """
+
+    gap: Gap | None
+    failures: Mapping[str, Sequence[Failure]]
+    harms: Mapping[Harm, Sequence[str]]
+
+    @property
+    def model(self) -> str:
+        """The strongest model under which it fails."""
+        return next(iter(self.failures))
+
+    @property
+    def failure(self) -> Failure:
+        """The failure that is shown: the simplest one under the strongest model."""
+        return self.failures[self.model][0]
+
+    @property
+    def states(self) -> int:
+        """The number of failing states, added up over the models."""
+        return sum(map(len, self.failures.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The causes of all failures of one workload, those under the strongest model first.
+
+    ``explorations`` are by model, ``repaired`` the explorations of the unsafe models with
+    every missing barrier inserted.
+    """
+
+    explorations: Mapping[str, Exploration]
+    causes: Sequence[Cause]
+    repaired: Mapping[str, Exploration]
+
+    @property
+    def safe_models(self) -> tuple[str, ...]:
+        """The names of the models without a failure."""
+        return tuple(name for name, found in self.explorations.items() if found.safe)
+
+    @property
+    def unsafe_models(self) -> tuple[str, ...]:
+        """The names of the models with a failure."""
+        return tuple(name for name, found in self.explorations.items() if not found.safe)
+
+
+def diagnose(explorations: Mapping[str, Exploration]) -> Diagnosis:
+    """Group the failures of one workload under several models by their causes.
+
+    ``explorations`` are in the order of ``MODELS``, strongest first.
+    """
+    unsafe = {name: found for name, found in explorations.items() if not found.safe}
+    if not unsafe:
+        return Diagnosis(explorations, (), {})
+    search = _Search(unsafe)
+    order = list(explorations)
+    causes = sorted(search.causes(), key=lambda cause: _rank(cause, order))
+    return Diagnosis(explorations, tuple(causes), search.repaired)
+
+
+def _rank(cause: Cause, models: Sequence[str]) -> tuple[int, int, int]:
+    return (
+        cause.failure.needs_power_cut,
+        models.index(cause.model),
+        cause.failure.crashes[0].operation,
+    )
+
+
+class _Search:
+    """The search for the causes of unsafe explorations."""
+
+    def __init__(self, unsafe: Mapping[str, Exploration]) -> None:
+        self._unsafe = unsafe
+        any_of = next(iter(unsafe.values()))
+        self._workload, self._checker = any_of.workload, any_of.checker
+        self._barriers = self._all_barriers()
+        self.repaired = self._with(self._barriers)
+
+    def _all_barriers(self) -> tuple[MissingBarrier, ...]:
+        """Return the barriers that prevent every failure that a barrier can prevent.
+
+        The weakest model needs most of them, and nearly always all.
+        """
+        barriers: tuple[MissingBarrier, ...] = ()
+        for found in reversed(tuple(self._unsafe.values())):
+            changed = with_barriers(self._workload, barriers)
+            again = self._checker.explore(changed, found.model) if barriers else found
+            if preventable(again):
+                more = repair(again, self._checker.explore).barriers
+                barriers += tuple(each for each in more if each not in barriers)
+        return barriers
+
+    def _with(self, barriers: Sequence[MissingBarrier]) -> dict[str, Exploration]:
+        if not barriers:
+            return dict(self._unsafe)
+        workload = with_barriers(self._workload, barriers)
+        return {
+            name: self._checker.explore(workload, found.model)
+            for name, found in self._unsafe.items()
+        }
+
+    def causes(self) -> Iterator[Cause]:
+        """Yield the causes in no order."""
+        killed = {name: _killed(found) for name, found in self._unsafe.items()}
+        left = {
+            name: _in_states(self._unsafe[name].failures, preventable(found))
+            for name, found in self.repaired.items()
+        }
+        if any(killed.values()) and self._are_of_one_file(killed, left):
+            killed = {name: [*failures, *left[name]] for name, failures in killed.items()}
+            left = {}
+        for failures in (killed, left):
+            if any(failures.values()):
+                yield self._cause(None, failures)
+        for barrier, failures in self._by_barrier().items():
+            if any(failures.values()):
+                yield self._cause(gap_of(self._workload, barrier), failures)
+
+    def _cause(self, gap: Gap | None, failures: _ByModel) -> Cause:
+        failing = {name: each for name, each in failures.items() if each}
+        harms: dict[Harm, list[str]] = {}
+        for name, each in failing.items():
+            found = self._unsafe[name]
+            done = {harm_of(found, failure) for failure in each[:_JUDGED_FAILURES]}
+            for harm in done:
+                harms.setdefault(harm, []).append(name)
+        return Cause(gap, failing, {harm: harms[harm] for harm in Harm if harm in harms})
+
+    def _by_barrier(self) -> dict[MissingBarrier, _ByModel]:
+        """Return for each barrier the failures that are left with all others."""
+        caused: dict[MissingBarrier, _ByModel] = {}
+        for barrier in self._barriers:
+            others = self._with(tuple(each for each in self._barriers if each != barrier))
+            caused[barrier] = {name: self._only_in(name, found) for name, found in others.items()}
+        for name, found in self._unsafe.items():
+            if any(failures[name] for failures in caused.values()):
+                continue
+            # Any of several barriers suffices under this model, or there are too many failures.
+            failures = preventable(found)[:_JUDGED_FAILURES]
+            lost = LostPieces(self._workload, found.model, failures)
+            for barrier in self._barriers:
+                prevented = lost.prevented(insert(self._workload, barrier))
+                if prevented:
+                    caused[barrier][name] = prevented
+                    break
+        return caused
+
+    def _only_in(self, name: str, found: Exploration) -> list[Failure]:
+        """Return the failures of ``found`` that are gone with all barriers, as they were first."""
+        gone = {each.state for each in preventable(self.repaired[name])}
+        more = [each for each in preventable(found) if each.state not in gone]
+        return _in_states(self._unsafe[name].failures, more)
+
+    def _are_of_one_file(self, killed: _ByModel, left: _ByModel) -> bool:
+        """Return whether all failures that are ``left`` lose pieces of files that kills break."""
+        journal = self._workload.journal
+        files = {
+            journal[number - 1].inode
+            for failures in killed.values()
+            for failure in failures
+            for number in (failure.crashes[0].operation, failure.crashes[0].operation + 1)
+            if number <= len(journal)
+        }
+        for name, failures in left.items():
+            model = self._unsafe[name].model
+            points = {done_at(each.crashes[0]): each.crashes[0] for each in failures}
+            for number, micros in unsynced_along(journal, model, points):
+                lost = {piece.number for piece in lost_pieces(micros, points[number])}
+                if not lost & files:
+                    return False
+        return True
+
+
+def _killed(found: Exploration) -> list[Failure]:
+    """Return the failures whose disk a kill leaves as well."""
+    others = {each.state for each in preventable(found)}
+    return [each for each in found.failures if each.state not in others]
+
+
+def _in_states(failures: Iterable[Failure], wanted: Iterable[Failure]) -> list[Failure]:
+    """Return the failures with the states of the wanted ones."""
+    states = {each.state for each in wanted}
+    return [each for each in failures if each.state in states]

@@ -1,0 +1,228 @@
+"""Missing barriers: an fsync that a program does not do, as a change of its journal.
+
+A missing barrier is stated in terms of the program: after each event at one line, before the
+next event at another one. In a loop it is therefore inserted in every round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from oracles.history import History
+from powercut.crash_text import names_at
+from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
+from powercut.explorer.event import Event, Site, events_of
+from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.verdicts import Failure
+from sim.disk.cache.operation import Create, Link, Operation, Rename, Sync, Unlink
+from sim.disk.crash.journal import Journal
+from sim.disk.crash.micro_operation import MicroOperation
+from sim.disk.crash.persistence import PersistenceModel
+
+
+class Synced(Enum):
+    """The inode that a missing barrier makes durable, seen from an operation."""
+
+    FILE = "its file"
+    OLD_DIRECTORY = "the directory that it moves a file away from"
+    DIRECTORY = "the directory of its name"
+
+    def inode_of(self, operation: Operation) -> int:
+        """Return the number of the inode, or 0 if the operation has none."""
+        match self, operation:
+            case Synced.FILE, _:
+                return operation.inode
+            case Synced.DIRECTORY, Rename():
+                return operation.to_directory
+            case Synced.DIRECTORY, Create() | Link() | Unlink():
+                return operation.directory
+            case Synced.OLD_DIRECTORY, Rename() if operation.directory != operation.to_directory:
+                return operation.directory
+            case _:
+                return 0
+
+
+class MissingBarrier(NamedTuple):
+    """An fsync of ``synced`` of each operation at ``after``, due before any event at ``before``."""
+
+    synced: Synced
+    after: Site
+    before: Site
+
+
+class Gap(NamedTuple):
+    """The first place in a workload where a barrier is missing.
+
+    ``path`` is the file or directory to be synced, as it is called there. The barrier belongs
+    between ``first`` and ``last``.
+    """
+
+    path: str
+    first: Event
+    last: Event
+
+
+class Insertion(NamedTuple):
+    """A workload with further barriers. ``numbers`` are those of its operations in ``workload``.
+
+    ``syncs`` has the position and the inode of each: the number of operations before it.
+    """
+
+    workload: RecordedWorkload
+    numbers: list[int]
+    syncs: tuple[tuple[int, int], ...]
+
+
+def insert(workload: RecordedWorkload, barrier: MissingBarrier) -> Insertion:
+    """Return the workload with the barrier wherever it is due."""
+    return _with(
+        workload,
+        tuple(
+            (_position(workload, last), inode)
+            for last, due in _due(workload, barrier)
+            for inode in due
+        ),
+    )
+
+
+def gap_of(workload: RecordedWorkload, barrier: MissingBarrier) -> Gap:
+    """Return the first gap of a workload in which the barrier is due."""
+    last, due = next(_due(workload, barrier))
+    inode, first = next(reversed(due.items()))
+    names = names_at(workload.journal, _position(workload, last))
+    return Gap(names.get(inode, f"inode {inode}"), first, last)
+
+
+def _due(
+    workload: RecordedWorkload, barrier: MissingBarrier
+) -> Iterator[tuple[Event, dict[int, Event]]]:
+    """Yield each event before which a barrier is due, with the inodes and their operations."""
+    due: dict[int, Event] = {}
+    for event in events_of(workload):
+        if due and event.is_at(barrier.before):
+            yield event, due
+            due = {}
+        if event.operation is not None and event.is_at(barrier.after):
+            inode = barrier.synced.inode_of(event.operation)
+            if inode:
+                due.pop(inode, None)
+                due[inode] = event
+
+
+def _position(workload: RecordedWorkload, event: Event) -> int:
+    """Return the number of operations before an event."""
+    if event.operation is not None:
+        return event.number - 1
+    return workload.history.entries[event.entries - 1].after
+
+
+def _with(workload: RecordedWorkload, syncs: tuple[tuple[int, int], ...]) -> Insertion:
+    journal = workload.journal
+    at: dict[int, list[int]] = {}
+    for position, inode in syncs:
+        at.setdefault(position, []).append(inode)
+    operations: list[Operation] = [Sync("", inode, data_only=False) for inode in at.get(0, ())]
+    numbers = [0]
+    # An entry that follows an operation follows the barriers behind it as well.
+    after = [len(operations)]
+    for number, operation in enumerate(journal, 1):
+        operations.append(operation)
+        numbers.append(len(operations))
+        operations += [Sync("", inode, data_only=False) for inode in at.get(number, ())]
+        after.append(len(operations))
+    entries = [entry._replace(after=after[entry.after]) for entry in workload.history.entries]
+    changed = RecordedWorkload(
+        Journal(journal.image, operations),
+        History(lambda: len(operations), entries=entries),
+        {numbers[number]: place for number, place in workload.places.items()},
+    )
+    return Insertion(changed, numbers, syncs)
+
+
+# -- candidates --------------------------------------------------------------------------
+
+
+def candidates(
+    workload: RecordedWorkload, model: PersistenceModel, failure: Failure
+) -> Iterator[MissingBarrier]:
+    """Yield the barriers that may prevent the first crash of a failure, the latest first.
+
+    They are due between an operation that lost a piece and an event before the crash.
+    """
+    point = failure.crashes[0]
+    done = done_at(point)
+    ((_, micros),) = unsynced_along(workload.journal, model, {done})
+    lost = {piece.operation for piece in lost_pieces(micros, point)}
+    events = [event for event in events_of(workload) if event.is_before(done, failure.entries)]
+    known: set[MissingBarrier] = set()
+    for place, last in reversed(list(enumerate(events))):
+        for first in reversed(events[:place]):
+            if first.operation is None or first.number not in lost:
+                continue
+            for barrier in _between(first, first.operation, last):
+                if barrier not in known:
+                    known.add(barrier)
+                    yield barrier
+
+
+def _between(first: Event, operation: Operation, last: Event) -> Iterator[MissingBarrier]:
+    """Yield the barriers between two events: for a name on its directory, then on its file.
+
+    They are due on the paths of the events, then on any path at their lines. The events of
+    one line may be those of a library in C, of which only one is meant.
+    """
+    named = isinstance(operation, Create | Link | Rename | Unlink)
+    for synced in reversed(Synced) if named else Synced:
+        if synced.inode_of(operation):
+            yield MissingBarrier(synced, first.site, last.site)
+            if first.place != last.place:
+                yield MissingBarrier(synced, first.wide_site, last.wide_site)
+
+
+class LostPieces:
+    """The pieces that failures need to be lost, by the operation after which the power is cut.
+
+    ``failures`` are power cuts of ``workload`` under ``model``.
+    """
+
+    def __init__(
+        self, workload: RecordedWorkload, model: PersistenceModel, failures: Sequence[Failure]
+    ) -> None:
+        self._model = model
+        self._entries = workload.history.entries
+        self._lost: dict[int, list[tuple[Failure, list[MicroOperation]]]] = {}
+        by_number: dict[int, list[Failure]] = {}
+        for failure in failures:
+            by_number.setdefault(done_at(failure.crashes[0]), []).append(failure)
+        for number, micros in unsynced_along(workload.journal, model, by_number):
+            self._lost[number] = [
+                (each, lost_pieces(micros, each.crashes[0])) for each in by_number[number]
+            ]
+
+    def _has_returned(self, number: int, failure: Failure) -> bool:
+        """Return whether an entry after operation ``number`` precedes the crash."""
+        last = self._entries[failure.entries - 1].after if failure.entries else -1
+        return last == number
+
+    def prevented(self, insertion: Insertion) -> list[Failure]:
+        """Return the failures that lose a piece that is durable after the insertion."""
+        numbers = insertion.numbers
+        ends = [*[number - 1 for number in numbers[1:]], len(insertion.workload.journal)]
+        wanted = {numbers[number] for number in self._lost} | {ends[n] for n in self._lost}
+        unsynced = {
+            number: frozenset(micros)
+            for number, micros in unsynced_along(insertion.workload.journal, self._model, wanted)
+        }
+        return [
+            failure
+            for number, failures in self._lost.items()
+            for failure, lost in failures
+            if not unsynced[
+                (ends if self._has_returned(number, failure) else numbers)[number]
+            ].issuperset(
+                piece._replace(operation=numbers[piece.operation]) if piece.operation > 0 else piece
+                for piece in lost
+            )
+        ]

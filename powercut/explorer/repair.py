@@ -1,0 +1,147 @@
+"""Repairs: the smallest set of missing barriers with which a workload survives every crash.
+
+Each barrier is inserted into the journal, which is then explored again: a repair is checked,
+not guessed. A power cut that leaves the same disk as a kill cannot be prevented by a barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Final, TypeAlias
+
+from powercut.explorer.missing_barrier import LostPieces, MissingBarrier, candidates, insert
+from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.verdicts import Exploration, Failure
+from sim.disk.crash.persistence import PersistenceModel
+
+MOST_BARRIERS: Final = 12
+_COMPARED_FAILURES: Final = 200
+_EXPLORED: Final = 3
+_PAIRED: Final = 8
+_MOST_CANDIDATES: Final = 400
+_MOST_FAILURES: Final = 64
+
+Explore: TypeAlias = Callable[[RecordedWorkload, PersistenceModel], Exploration]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Missing barriers under one model, those that prevent most crashes first.
+
+    ``left`` are the failures that remain with all of them, without those of kills.
+    """
+
+    barriers: tuple[MissingBarrier, ...]
+    left: tuple[Failure, ...]
+
+
+def repair(exploration: Exploration, explore: Explore) -> Repair:
+    """Search the missing barriers of an unsafe workload.
+
+    The simplest failure that a barrier can make impossible decides where barriers are tried.
+    The one that leaves the fewest failures is kept; where none leaves fewer, pairs are tried.
+    This is repeated until no failure is left that a barrier can prevent, and in the end every
+    barrier is removed that the others make unnecessary.
+    """
+    search = _Search(exploration, explore)
+    barriers: tuple[MissingBarrier, ...] = ()
+    left = search.left(barriers)
+    while left and len(barriers) < MOST_BARRIERS:
+        better = search.better(barriers, left)
+        if better is None:
+            break
+        barriers, left = better
+    for barrier in barriers:
+        others = tuple(each for each in barriers if each != barrier)
+        if len(search.left(others)) == len(left):
+            barriers = others
+    return Repair(barriers, left)
+
+
+def with_barriers(
+    workload: RecordedWorkload, barriers: Iterable[MissingBarrier]
+) -> RecordedWorkload:
+    """Return the workload with all of these barriers."""
+    for barrier in barriers:
+        workload = insert(workload, barrier).workload
+    return workload
+
+
+def preventable(exploration: Exploration) -> tuple[Failure, ...]:
+    """Return the failures at power cuts whose disk no kill leaves, at an equal history."""
+    killed = {failure.state for failure in exploration.failures if not failure.needs_power_cut}
+    return tuple(failure for failure in exploration.failures if failure.state not in killed)
+
+
+class _Search:
+    """Explores one workload with various barriers."""
+
+    def __init__(self, exploration: Exploration, explore: Explore) -> None:
+        self._workload = exploration.workload
+        self._model = exploration.model
+        self._explore = explore
+        self._left: dict[frozenset[MissingBarrier], tuple[Failure, ...]] = {
+            frozenset(): preventable(exploration)
+        }
+
+    def left(self, barriers: Sequence[MissingBarrier]) -> tuple[Failure, ...]:
+        """Return the failures that remain with these barriers."""
+        key = frozenset(barriers)
+        if key not in self._left:
+            workload = with_barriers(self._workload, barriers)
+            self._left[key] = preventable(self._explore(workload, self._model))
+        return self._left[key]
+
+    def better(
+        self, barriers: tuple[MissingBarrier, ...], left: tuple[Failure, ...]
+    ) -> tuple[tuple[MissingBarrier, ...], tuple[Failure, ...]] | None:
+        """Return ``barriers`` with one or two more that leave fewer failures than ``left``."""
+        workload = with_barriers(self._workload, barriers)
+        everything = LostPieces(workload, self._model, left[:_COMPARED_FAILURES])
+        pool: list[MissingBarrier] = []
+        for failure in _various(left):
+            ranked = self._ranked(workload, failure, everything)[:_EXPLORED]
+            found = self._best(barriers, [(barrier,) for barrier in ranked], len(left))
+            if found is not None:
+                return found
+            pool += ranked[:1]
+        pairs = combinations(dict.fromkeys(pool[:_PAIRED]), 2)
+        return self._best(barriers, list(pairs), len(left))
+
+    def _best(
+        self,
+        barriers: tuple[MissingBarrier, ...],
+        more: Sequence[tuple[MissingBarrier, ...]],
+        fewer_than: int,
+    ) -> tuple[tuple[MissingBarrier, ...], tuple[Failure, ...]] | None:
+        tried = [((*barriers, *each), self.left((*barriers, *each))) for each in more]
+        found = min(tried, key=lambda each: len(each[1]), default=None)
+        return found if found is not None and len(found[1]) < fewer_than else None
+
+    def _ranked(
+        self, workload: RecordedWorkload, failure: Failure, everything: LostPieces
+    ) -> list[MissingBarrier]:
+        """Return the barriers that make a failure impossible.
+
+        Those that make most of the others impossible come first. Of barriers that are equal
+        in this journal, the first one is kept.
+        """
+        this = LostPieces(workload, self._model, [failure])
+        found: dict[tuple[tuple[int, int], ...], tuple[int, MissingBarrier]] = {}
+        for barrier in islice(candidates(workload, self._model, failure), _MOST_CANDIDATES):
+            insertion = insert(workload, barrier)
+            if insertion.syncs not in found and this.prevented(insertion):
+                found[insertion.syncs] = (len(everything.prevented(insertion)), barrier)
+        ranked = sorted(found.values(), key=lambda each: -each[0])
+        return [barrier for _, barrier in ranked]
+
+
+def _various(failures: Iterable[Failure]) -> Iterable[Failure]:
+    """Return the first failures that differ in the moment of the crash or in what was lost."""
+    found: dict[tuple[object, ...], Failure] = {}
+    for failure in failures:
+        point = failure.crashes[0]
+        found.setdefault((point.operation, failure.entries, point.survivors.lost), failure)
+    return islice(found.values(), _MOST_FAILURES)

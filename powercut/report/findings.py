@@ -1,0 +1,165 @@
+"""The findings of an exploration as text: one for each cause, with the barrier that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from faults.crash_point import CrashKind, CrashPoint, Phase
+from oracles.violation import Violation, shown
+from powercut.crash_text import lost_lines, names_at
+from powercut.explorer.crash_state import done_at, unsynced_along
+from powercut.explorer.diagnosis import Cause, Diagnosis
+from powercut.explorer.event import Event, between, events_of
+from powercut.explorer.harm import Harm
+from powercut.explorer.verdicts import Exploration, Failure
+from powercut.fuzz.action import Json
+from sim.disk.crash.persistence import POSIX, SCC
+
+_KINDS: Final = {CrashKind.KILL: "kill", CrashKind.POWER_CUT: "power cut"}
+
+
+def finding_lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the findings, an empty line after each, and what the missing barriers repair."""
+    for cause in diagnosis.causes:
+        yield from _finding(diagnosis, cause)
+        yield ""
+    yield from _repair(diagnosis)
+
+
+def _finding(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
+    exploration = diagnosis.explorations[cause.model]
+    failure = cause.failure
+    violation = failure.violation
+    yield f"FAILED  {violation.property_name}  {_harms(cause)}, {weakest(diagnosis, cause)}"
+    yield f"  {violation.statement}"
+    yield from _crashes(exploration, failure)
+    yield f"  cause     {cause_text(cause)}"
+    if len(cause.failures) < len(diagnosis.explorations):
+        yield f"  unsafe    on {listed(tuple(cause.failures))}"
+    yield from _evidence(violation)
+
+
+def _harms(cause: Cause) -> str:
+    """Return the worst harm under the model that is shown, and a worse one under others."""
+    corrupt = cause.harms.get(Harm.CORRUPTION, ())
+    if cause.model in corrupt:
+        return Harm.CORRUPTION
+    worse = f" (corruption on {listed(corrupt)})" if corrupt else ""
+    return f"{Harm.LOST_ACKNOWLEDGEMENT}{worse}"
+
+
+def weakest(diagnosis: Diagnosis, cause: Cause) -> str:
+    """Return the weakest cause of the crash: a kill, a real file system, or posix only."""
+    if not cause.failure.needs_power_cut:
+        return "at a kill"
+    if len(diagnosis.explorations) == 1:
+        return f"on {cause.model}"
+    if cause.model == SCC.name:
+        return "on every file system"
+    if cause.model == POSIX.name:
+        return "on posix only"
+    return f"on a real file system ({cause.model})"
+
+
+def cause_text(cause: Cause) -> str:
+    """Return the cause in one sentence."""
+    if cause.gap is not None:
+        return f"no fsync of {cause.gap.path} {between(cause.gap.first, cause.gap.last)}"
+    if not cause.failure.needs_power_cut:
+        return "no fsync helps: a kill loses nothing that was written; the change is not atomic"
+    if len(cause.failure.crashes) > 1:
+        return "none found; the last crash interrupts the recovery"
+    return "none found: neither one more fsync nor two prevent this crash"
+
+
+def _repair(diagnosis: Diagnosis) -> Iterator[str]:
+    missing = sum(cause.gap is not None for cause in diagnosis.causes)
+    if not missing:
+        return
+    repaired = diagnosis.repaired.values()
+    states = sum(found.states for found in repaired)
+    failed = sum(found.failed for found in repaired)
+    barriers = "that fsync" if missing == 1 else f"these {missing} fsyncs"
+    how = "" if all(found.exhaustive for found in repaired) else " (sampled)"
+    if failed:
+        yield (
+            f"repair    with {barriers}, {failed:,} of {states:,} states fail{how}: "
+            "those that no fsync prevents"
+        )
+    else:
+        yield f"repair    with {barriers}, none of {states:,} states fails{how}"
+
+
+def _crashes(exploration: Exploration, failure: Failure) -> Iterator[str]:
+    workload, point = exploration.workload, failure.crashes[0]
+    yield f"  crash     {_where(exploration, failure)}"
+    if point.kind is CrashKind.POWER_CUT:
+        done = done_at(point)
+        ((_, micros),) = unsynced_along(workload.journal, exploration.model, {done})
+        names = names_at(workload.journal, done)
+        for line in lost_lines(micros, point.survivors, names, workload.places):
+            verb, _, text = line.partition("   ")
+            yield f"  {verb:8}  {text}"
+    for number, each in enumerate(failure.crashes[1:], 1):
+        yield f"  crash     {_nested(each)} of recovery {number}"
+
+
+def _where(exploration: Exploration, failure: Failure) -> str:
+    """Return the kind of the first crash, and the events around it."""
+    workload, point = exploration.workload, failure.crashes[0]
+    done = done_at(point)
+    before: Event | None = None
+    after: Event | None = None
+    acknowledged: Event | None = None
+    for event in events_of(workload):
+        if not event.is_before(done, failure.entries):
+            after = event
+            break
+        before = event
+        if event.operation is None:
+            acknowledged = event
+    kind = _KINDS[point.kind]
+    if point.phase is Phase.DURING:
+        where = f"{kind} during {after}, after {point.kept} bytes"
+    elif before is None:
+        where = f"{kind} before the first operation"
+    elif point.kind is CrashKind.KILL and after is not None:
+        where = f"{kind} {between(before, after)}"
+    else:
+        where = f"{kind} after {before}"
+    if acknowledged is not None and acknowledged != before:
+        where += f"; last {acknowledged}"
+    return where
+
+
+def _nested(point: CrashPoint) -> str:
+    return f"{_KINDS[point.kind]} {point.phase} operation {point.operation}"
+
+
+def _evidence(violation: Violation) -> Iterator[str]:
+    width = max((8, *map(len, violation.evidence)))
+    for name, value in violation.evidence.items():
+        yield f"  {name:{width}}  {shown(value)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names as an enumeration in a sentence."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def plain_causes(diagnosis: Diagnosis) -> list[Json]:
+    """Return the findings as JSON data."""
+    return [
+        {
+            "property": cause.failure.violation.property_name,
+            "statement": cause.failure.violation.statement,
+            "harms": {harm.value: list(models) for harm, models in cause.harms.items()},
+            "weakest": weakest(diagnosis, cause),
+            "models": list(cause.failures),
+            "cause": cause_text(cause),
+            "model": cause.model,
+            "crashes": [str(point) for point in cause.failure.crashes],
+        }
+        for cause in diagnosis.causes
+    ]

@@ -1,0 +1,217 @@
+"""Failures are grouped by cause; each cause has its missing barrier, its harm and its models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from faults.crash_point import CrashKind
+from oracles.history import History, Known
+from oracles.violation import LostAck, Violation
+from powercut.explorer.diagnosis import Cause, Diagnosis, diagnose
+from powercut.explorer.explore import judged
+from powercut.explorer.harm import Harm
+from powercut.explorer.judge import Check
+from powercut.explorer.limits import Limits
+from powercut.explorer.missing_barrier import MissingBarrier, insert
+from powercut.explorer.recorded_workload import RecordedWorkload, record
+from powercut.explorer.repair import repair
+from powercut.explorer.verdicts import Exploration
+from sim.disk.cache.operation import Sync
+from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import EXT4, MODELS, POSIX, PersistenceModel
+
+Workload = Callable[[Process, History], None]
+ALL = tuple(MODELS)
+
+
+def diagnosed(
+    workload: Workload,
+    check: Check | None = None,
+    models: Sequence[str] = ALL,
+    limits: Limits | None = None,
+) -> Diagnosis:
+    recorded = record(workload, POSIX, Image.empty())
+    return diagnose(judged(recorded, check, [MODELS[name] for name in models], limits))
+
+
+def gap(cause: Cause) -> tuple[str, str, str]:
+    assert cause.gap is not None
+    return cause.gap.path, cause.gap.first.kind, cause.gap.last.kind
+
+
+def save(process: Process, ack: History) -> None:
+    """Replace a file twice, without any barrier."""
+    for data in (b"one", b"two"):
+        descriptor = process.open("/f.tmp", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+        process.write(descriptor, data)
+        process.close(descriptor)
+        process.replace("/f.tmp", "/f")
+        ack({"/f": data})
+
+
+def test_each_missing_barrier_is_one_cause_in_every_round_of_a_loop() -> None:
+    found = diagnosed(save)
+    directory, data = found.causes
+    assert gap(directory) == ("/", "rename", "ack")
+    assert gap(data) == ("/f.tmp", "write", "rename")
+    assert tuple(directory.failures) == ALL
+    assert tuple(data.failures) == ALL[2:]
+    assert directory.harms == {Harm.LOST_ACKNOWLEDGEMENT: list(ALL)}
+    assert data.harms == {Harm.CORRUPTION: list(ALL[2:])}
+    assert all(each.safe for each in found.repaired.values())
+
+
+def test_the_strongest_model_and_the_fewest_lost_pieces_are_shown() -> None:
+    directory, data = diagnosed(save).causes
+    assert (directory.model, data.model) == ("scc", "ext4")
+    for cause in (directory, data):
+        assert sum(len(p.survivors.lost) for p in cause.failure.crashes) == 1
+
+
+def test_new_directories_need_a_barrier_each() -> None:
+    def workload(process: Process, ack: History) -> None:
+        process.mkdir("/a")
+        process.mkdir("/a/b")
+        descriptor = process.open("/a/b/f", os.O_CREAT | os.O_WRONLY)
+        process.fsync(descriptor)
+        ack({"/a/b/f": b""})
+
+    found = diagnosed(workload)
+    assert [gap(cause) for cause in found.causes] == [
+        ("/a/b", "create", "ack"), ("/a", "mkdir", "ack"), ("/", "mkdir", "ack"),
+    ]  # fmt: skip
+    assert {tuple(cause.failures) for cause in found.causes} == {("posix",)}
+    assert found.repaired["posix"].safe
+
+
+def in_place(process: Process, ack: History) -> None:
+    descriptor = process.open("/f", os.O_CREAT | os.O_RDWR)
+    process.write(descriptor, b"old")
+    process.sync()
+    ack({"/f": b"old"})
+    process.ftruncate(descriptor, 0)
+    process.pwrite(descriptor, b"new", 0)
+    ack({"/f": b"new"})
+
+
+def test_a_kill_has_no_missing_barrier_and_the_barriers_of_others_are_still_found() -> None:
+    kill, power_cut = diagnosed(in_place).causes
+    assert kill.gap is None
+    assert not kill.failure.needs_power_cut
+    assert {p.kind for each in kill.failures["scc"] for p in each.crashes} == set(CrashKind)
+    assert gap(power_cut) == ("/f", "write", "ack")
+
+
+def test_what_no_barrier_prevents_is_left_in_the_repaired_explorations() -> None:
+    found = diagnosed(in_place, models=("scc",))
+    kill, _ = found.causes
+    assert found.repaired["scc"].failed == len(kill.failures["scc"]) > 0
+
+
+def test_a_write_that_may_be_torn_has_no_missing_barrier() -> None:
+    def workload(process: Process, _: History) -> None:
+        descriptor = process.open("/f", os.O_CREAT | os.O_RDWR)
+        process.write(descriptor, b"old")
+        process.sync()
+        process.pwrite(descriptor, b"new", 0)
+        process.fsync(descriptor)
+
+    def check(process: Process, _: Known) -> None:
+        if "f" in process.listdir("/"):
+            with process.open_file("/f", "rb") as file:
+                content = file.read()
+            if content.startswith(b"n") and content != b"new":
+                raise Violation("torn")
+
+    (cause,) = diagnosed(workload, check).causes
+    assert cause.gap is None
+    assert cause.failure.needs_power_cut
+    assert tuple(cause.failures) == ("posix",)
+
+
+def test_a_disk_that_was_right_earlier_is_a_lost_acknowledgement_whatever_the_violation() -> None:
+    def check(process: Process, known: Known) -> None:
+        names = process.listdir("/")
+        assert "f" in names or not known.acknowledged, names
+
+    def workload(process: Process, ack: History) -> None:
+        process.close(process.open("/f", os.O_CREAT | os.O_WRONLY))
+        ack("created")
+
+    (cause,) = diagnosed(workload, check).causes
+    assert list(cause.harms) == [Harm.LOST_ACKNOWLEDGEMENT]
+    assert gap(cause) == ("/", "create", "ack")
+
+
+def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
+    _, power_cut = diagnosed(in_place, models=("ext4",)).causes
+    assert list(power_cut.harms) == list(Harm)
+
+
+def test_a_barrier_that_a_power_cut_after_a_kill_needs_is_found() -> None:
+    """The kill keeps /f in the page cache, the recovery reads it, and a power cut takes it."""
+
+    def workload(process: Process, ack: History) -> None:
+        process.close(process.open("/f", os.O_CREAT | os.O_WRONLY))
+        ack.attempt("f")
+        process.close(process.open("/g", os.O_CREAT | os.O_WRONLY))
+
+    def check(process: Process, _: Known) -> None:
+        names = process.listdir("/")
+        if "seen" in names and "f" not in names:
+            raise LostAck("recovery built on a file that was not durable")
+        if "g" in names and "seen" not in names:
+            process.mkdir("/seen")
+
+    (cause,) = diagnosed(workload, check, ("posix",), Limits(nested=1)).causes
+    assert gap(cause) == ("/", "create", "create")
+    assert len(cause.failure.crashes) == 2
+
+
+def test_pairs_of_barriers_are_tried_where_no_single_one_helps() -> None:
+    def workload(process: Process, ack: History) -> None:
+        first = process.open("/a", os.O_CREAT | os.O_WRONLY)
+        second = process.open("/b", os.O_CREAT | os.O_WRONLY)
+        process.write(first, b"a")
+        process.write(second, b"b")
+        ack(None)
+
+    def check(process: Process, known: Known) -> None:
+        sizes = [process.stat(name).st_size for name in process.listdir("/")]
+        if known.acknowledged and sizes != [1, 1]:
+            raise Violation("not both")
+
+    recorded = record(workload, EXT4, Image.empty())
+    first = judged(recorded, check, [EXT4])["ext4"]
+
+    def explore(changed: RecordedWorkload, model: PersistenceModel) -> Exploration:
+        synced = {each.inode for each in changed.journal if isinstance(each, Sync)}
+        found = Exploration(model, changed, first.checker)
+        if not {2, 3} <= synced:
+            for failure in first.failures:
+                found.fail(failure)
+        return found
+
+    repaired = repair(first, explore)
+    assert len(repaired.barriers) == 2
+    assert repaired.left == ()
+
+
+def test_acknowledgements_follow_the_barriers_inserted_before_them() -> None:
+    recorded = record(save, POSIX, Image.empty())
+    found = diagnosed(save, models=("scc",))
+    (cause,) = found.causes
+    assert cause.gap is not None
+    exploration = found.explorations["scc"]
+    (barrier,) = repair(exploration, exploration.checker.explore).barriers
+    assert isinstance(barrier, MissingBarrier)
+    changed = insert(recorded, barrier).workload
+    assert [type(each).__name__ for each in changed.journal] == [
+        *("Create", "Write", "Rename", "Sync"), *("Create", "Write", "Rename", "Sync"),
+    ]  # fmt: skip
+    assert [entry.after for entry in changed.history.entries] == [4, 8]
+    assert [place.line for place in changed.places.values()] == [
+        place.line for place in recorded.places.values()
+    ]
