@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from oracles.history import History
 from powercut.crash_text import names_at
@@ -20,6 +20,8 @@ from sim.disk.cache.operation import Create, Link, Operation, Rename, Sync, Unli
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.persistence import PersistenceModel
+
+_INSERTED: Final = "<missing barrier>"
 
 
 class Synced(Enum):
@@ -87,6 +89,11 @@ def insert(workload: RecordedWorkload, barrier: MissingBarrier) -> Insertion:
     )
 
 
+def is_inserted(operation: Operation) -> bool:
+    """Return whether an operation is a barrier that ``insert`` has put into a journal."""
+    return isinstance(operation, Sync) and operation.path == _INSERTED
+
+
 def gap_of(workload: RecordedWorkload, barrier: MissingBarrier) -> Gap:
     """Return the first gap of a workload in which the barrier is due."""
     last, due = next(_due(workload, barrier))
@@ -123,14 +130,16 @@ def _with(workload: RecordedWorkload, syncs: tuple[tuple[int, int], ...]) -> Ins
     at: dict[int, list[int]] = {}
     for position, inode in syncs:
         at.setdefault(position, []).append(inode)
-    operations: list[Operation] = [Sync("", inode, data_only=False) for inode in at.get(0, ())]
+    operations: list[Operation] = [
+        Sync(_INSERTED, inode, data_only=False) for inode in at.get(0, ())
+    ]
     numbers = [0]
     # An entry that follows an operation follows the barriers behind it as well.
     after = [len(operations)]
     for number, operation in enumerate(journal, 1):
         operations.append(operation)
         numbers.append(len(operations))
-        operations += [Sync("", inode, data_only=False) for inode in at.get(number, ())]
+        operations += [Sync(_INSERTED, inode, data_only=False) for inode in at.get(number, ())]
         after.append(len(operations))
     entries = [entry._replace(after=after[entry.after]) for entry in workload.history.entries]
     changed = RecordedWorkload(

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import accumulate, combinations, islice
 from typing import Final, TypeAlias
 
-from powercut.explorer.missing_barrier import LostPieces, MissingBarrier, candidates, insert
+from powercut.explorer.crash_state import done_at
+from powercut.explorer.missing_barrier import (
+    LostPieces,
+    MissingBarrier,
+    candidates,
+    insert,
+    is_inserted,
+)
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.crash.persistence import PersistenceModel
@@ -21,7 +28,7 @@ _COMPARED_FAILURES: Final = 200
 _EXPLORED: Final = 3
 _PAIRED: Final = 8
 _MOST_CANDIDATES: Final = 400
-_MOST_FAILURES: Final = 64
+_MOST_FAILURES: Final = 256
 
 Explore: TypeAlias = Callable[[RecordedWorkload, PersistenceModel], Exploration]
 
@@ -42,8 +49,9 @@ def repair(exploration: Exploration, explore: Explore) -> Repair:
 
     The simplest failure that a barrier can make impossible decides where barriers are tried.
     The one that leaves the fewest failures is kept; where none leaves fewer, pairs are tried.
-    This is repeated until no failure is left that a barrier can prevent, and in the end every
-    barrier is removed that the others make unnecessary.
+    This is repeated until no failure is left that a barrier can prevent. In the end every
+    barrier is removed that the others make unnecessary, or that makes no moment safe: a change
+    that is not atomic stays so, whatever its barriers.
     """
     search = _Search(exploration, explore)
     barriers: tuple[MissingBarrier, ...] = ()
@@ -55,9 +63,9 @@ def repair(exploration: Exploration, explore: Explore) -> Repair:
         barriers, left = better
     for barrier in barriers:
         others = tuple(each for each in barriers if each != barrier)
-        if len(search.left(others)) == len(left):
+        if search.moments(others) == search.moments(barriers):
             barriers = others
-    return Repair(barriers, left)
+    return Repair(barriers, search.left(barriers))
 
 
 def with_barriers(
@@ -93,6 +101,15 @@ class _Search:
             workload = with_barriers(self._workload, barriers)
             self._left[key] = preventable(self._explore(workload, self._model))
         return self._left[key]
+
+    def moments(self, barriers: Sequence[MissingBarrier]) -> set[tuple[int, int]]:
+        """Return the moments at which a power cut fails: operations and entries before it."""
+        journal = with_barriers(self._workload, barriers).journal
+        before = [0, *accumulate(not is_inserted(operation) for operation in journal)]
+        return {
+            (before[done_at(failure.crashes[0])], failure.entries)
+            for failure in self.left(barriers)
+        }
 
     def better(
         self, barriers: tuple[MissingBarrier, ...], left: tuple[Failure, ...]
@@ -139,9 +156,10 @@ class _Search:
 
 
 def _various(failures: Iterable[Failure]) -> Iterable[Failure]:
-    """Return the first failures that differ in the moment of the crash or in what was lost."""
+    """Return the first failures that differ in the moment of the crash or the first loss."""
     found: dict[tuple[object, ...], Failure] = {}
     for failure in failures:
         point = failure.crashes[0]
-        found.setdefault((point.operation, failure.entries, point.survivors.lost), failure)
+        loss = point.survivors.first_loss
+        found.setdefault((point.operation, failure.entries, loss), failure)
     return islice(found.values(), _MOST_FAILURES)
