@@ -7,6 +7,7 @@ next event at another one. In a loop it is therefore inserted in every round.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -142,10 +143,11 @@ def _with(workload: RecordedWorkload, syncs: tuple[tuple[int, int], ...]) -> Ins
         operations += [Sync(_INSERTED, inode, data_only=False) for inode in at.get(number, ())]
         after.append(len(operations))
     entries = [entry._replace(after=after[entry.after]) for entry in workload.history.entries]
-    changed = RecordedWorkload(
-        Journal(journal.image, operations),
-        History(lambda: len(operations), entries=entries),
-        {numbers[number]: place for number, place in workload.places.items()},
+    changed = replace(
+        workload,
+        journal=Journal(journal.image, operations),
+        history=History(lambda: len(operations), entries=entries),
+        places={numbers[number]: place for number, place in workload.places.items()},
     )
     return Insertion(changed, numbers, syncs)
 

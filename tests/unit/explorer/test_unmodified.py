@@ -145,7 +145,7 @@ def test_an_exception_of_a_check_is_a_recovery_that_fails() -> None:
 
     violation = explore(careless, check, "scc").failures[0].violation
     assert isinstance(violation, UnreadableAfterCrash)
-    assert "recovery raised FileNotFoundError" in str(violation)
+    assert "the check raised FileNotFoundError" in str(violation)
 
 
 def test_a_recovery_is_crashed_as_well() -> None:
