@@ -120,6 +120,9 @@ class RealFileSystem:
     def replace(self, source: str, target: str) -> None:
         self._calls.replace(self._path(source), self._path(target))
 
+    def symlink(self, target: str, path: str) -> None:
+        self._calls.symlink(target, self._path(path))
+
     def unlink(self, path: str) -> None:
         self._calls.unlink(self._path(path))
 

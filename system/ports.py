@@ -119,6 +119,10 @@ class FileSystem(Protocol):
         """Rename ``source`` over ``target``, at once; durable after ``sync_dir``."""
         ...
 
+    def symlink(self, target: str, path: str) -> None:
+        """Make a symbolic link to ``target``, which is relative to the directory of ``path``."""
+        ...
+
     def unlink(self, path: str) -> None:
         """Remove a name; durable after ``sync_dir``."""
         ...

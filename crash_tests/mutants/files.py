@@ -59,10 +59,10 @@ rename_is_not_synced = Mutant(
         SourcePatch(
             "system.storage.atomic_file",
             """
-            _replace(files, path, data, ids)
+            replace_file(files, path, data, ids)
             files.sync_dir(parent_of(path))
             """,
-            "_replace(files, path, data, ids)",
+            "replace_file(files, path, data, ids)",
         ),
     ),
 )

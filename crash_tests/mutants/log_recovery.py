@@ -153,9 +153,9 @@ group_goes_on_behind_a_gap = Mutant(
     (FalseAlarm, LogGap),
     (
         SourcePatch(
-            "system.storage.log_scan",
-            "if proof < scanner.lines[gap.position].seq - 1:",
-            "if proof < scanner.lines[gap.position].seq - 2:",
+            "system.storage.gaps",
+            "if proof < entries[gap.position].seq - 1:",
+            "if proof < entries[gap.position].seq - 2:",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""The logical clock of one execution: it numbers the events."""
+"""The logical clock of one execution: it numbers the events (rules I-10, I-11)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from threading import Lock
 
 
 class DeterministicClock:
-    """Counts from 1; calls may come from any thread (rules I-10, I-11)."""
+    """Counts from 1, or from the number after ``last``; calls may come from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, last: int = 0) -> None:
         self._lock = Lock()
-        self._last = 0
+        self._last = last
 
     def next(self) -> int:
         """Return the next number."""

@@ -66,6 +66,16 @@ class BarrierFailed(StorageError):
     cure = "repeat the work; the log goes on in a new segment"
 
 
+class EventLost(StorageError):
+    """An earlier event of the execution is lost, so no further ones are recorded.
+
+    Cause: the disk refused it, or a barrier failed that concerned it.
+    Cure: go on and finalize; the record says ``recording_failure``.
+    """
+
+    cure = "go on and finalize; the record will say recording_failure"
+
+
 class RecorderError(Exception):
     """A recorder was used against its states, or its order of events.
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from system.ports import Clock
 from system.recording.deterministic_clock import DeterministicClock
 from system.recording.envelope_hash import hash_of_envelope
-from system.recording.errors import RecorderError
+from system.recording.errors import EventLost, RecorderError
 from system.recording.event import EventType, ExecutionEvent
 from system.recording.event_order import order_problem
 from system.recording.frozen_json import FrozenJson
@@ -28,27 +28,44 @@ class Execution:
     record. A recorder writes the event between the two.
     """
 
-    def __init__(
-        self,
+    def __init__(self, clock: Clock, header: ExecutionHeader, envelope: FrozenJson) -> None:
+        self.header = header
+        self.envelope = envelope
+        self.events: list[ExecutionEvent] = []
+        self.response: FrozenJson | None = None
+        # The number of its last entry in a write-ahead log.
+        self.last_entry = 0
+        self._clock = clock
+        self._numbers = DeterministicClock()
+
+    @classmethod
+    def new(
+        cls,
         clock: Clock,
         execution_id: str,
         envelope: FrozenJson,
         side_effects: SideEffectClass,
         re_execution_of: str | None,
-    ) -> None:
-        self.header = ExecutionHeader(
+    ) -> Execution:
+        """Return an execution that starts now."""
+        header = ExecutionHeader(
             execution_id=execution_id,
             created_utc_iso=timestamp(clock.wall_ns()),
             envelope_hash=hash_of_envelope(envelope),
-            side_effects=side_effects,
+            side_effects=SideEffectClass(side_effects),
             re_execution_of=re_execution_of,
         )
-        self.envelope = envelope
-        self.events: list[ExecutionEvent] = []
-        self.response: FrozenJson | None = None
-        self.has_lost_events = False
-        self._clock = clock
-        self._numbers = DeterministicClock()
+        return cls(clock, header, envelope)
+
+    @property
+    def execution_id(self) -> str:
+        """The id of the execution."""
+        return self.header.execution_id
+
+    @property
+    def has_lost_events(self) -> bool:
+        """Whether an event could not be written; only the final response may follow."""
+        return self.header.replayable_reason == Reason.RECORDING_FAILURE
 
     @property
     def is_finished(self) -> bool:
@@ -63,7 +80,7 @@ class Execution:
         if event_type == EventType.FINAL_RESPONSE:
             raise RecorderError("Cannot record FINAL_RESPONSE; finalize does")
         if self.has_lost_events:
-            raise RecorderError("Cannot record after a lost event; only finalize may follow")
+            raise EventLost(self.execution_id, "an earlier event of this execution is lost")
         return self._event(event_type, FrozenJson.of(payload), failed=False)
 
     def final_event(self, response: object) -> ExecutionEvent:
@@ -77,16 +94,27 @@ class Execution:
         previous = self.events[-1].type if self.events else None
         if problem := order_problem(previous, event_type, failed=failed):
             raise RecorderError(f"Cannot record: {problem}")
-        now = timestamp(self._clock.wall_ns())
-        return ExecutionEvent(self._numbers.current() + 1, event_type, payload, now)
+        return ExecutionEvent(self._numbers.current() + 1, event_type, payload, self.now())
+
+    def now(self) -> str:
+        """Return the wall-clock time in the form that events have."""
+        return timestamp(self._clock.wall_ns())
 
     def add(self, event: ExecutionEvent) -> None:
-        """Take an event into the record; that of the final response ends the execution.
+        """Take the next event into the record; that of the final response ends the execution.
 
         The reason of the header is lifted only if it is still ``execution_incomplete``.
         """
         number = self._numbers.next()
         assert number == event.seq
+        self._take(event)
+
+    def redo(self, event: ExecutionEvent) -> None:
+        """Take an event of a log into the record; its number may leave a gap."""
+        self._numbers = DeterministicClock(event.seq)
+        self._take(event)
+
+    def _take(self, event: ExecutionEvent) -> None:
         self.events.append(event)
         if event.type != EventType.FINAL_RESPONSE:
             return
@@ -96,7 +124,7 @@ class Execution:
 
     def mark_not_replayable(self, reason: str) -> None:
         """Set the reason of the header; a loss of events stays its reason."""
-        if not self.has_lost_events:
+        if not (self.has_lost_events or self.is_corrupted):
             self.header = replace(self.header, replayable_reason=reason)
 
     def check_reason(self, reason: str) -> None:
@@ -106,9 +134,17 @@ class Execution:
             raise RecorderError(f"Cannot mark with reason={reason!r:.100}; give a text")
 
     def lose_events(self) -> None:
-        """Note that an event could not be written; only the final response may follow."""
-        self.has_lost_events = True
+        """Note that an event could not be written."""
         self.header = replace(self.header, replayable_reason=Reason.RECORDING_FAILURE)
+
+    def corrupt(self) -> None:
+        """Note that damage has taken an event."""
+        self.header = replace(self.header, replayable_reason=Reason.RECORD_CORRUPTED)
+
+    @property
+    def is_corrupted(self) -> bool:
+        """Whether damage has taken an event."""
+        return self.header.replayable_reason == Reason.RECORD_CORRUPTED
 
     def check_open(self) -> None:
         """Raise ``RecorderError`` after the final response."""

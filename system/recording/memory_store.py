@@ -67,7 +67,7 @@ class InMemoryExecutionStore:
         return execution_id in self._records or execution_id in self._running
 
     def begin(self, execution: Execution) -> None:
-        self._running[execution.header.execution_id] = execution
+        self._running[execution.execution_id] = execution
 
     def append(self, execution: Execution, event: ExecutionEvent) -> None:
         """Write nothing: the execution itself is in the store."""
@@ -75,7 +75,7 @@ class InMemoryExecutionStore:
     def mark(self, execution: Execution, reason: str) -> None:
         """Write nothing, as ``append``."""
 
-    async def barrier(self) -> None:
+    async def barrier(self, execution: Execution) -> None:
         """Return at once: memory has no barrier."""
 
     def end(self, execution: Execution) -> ExecutionRecord:

@@ -45,7 +45,7 @@ class ExecutionRecorder(Protocol):
         """Append an event, in the order of ``event_order.py``; it survives a kill.
 
         After ``StorageError`` or ``OSError`` the event is lost, the reason of the record is
-        ``recording_failure``, and only ``finalize`` may follow.
+        ``recording_failure``, further events raise ``EventLost``, and ``finalize`` may follow.
         """
         ...
 
@@ -94,8 +94,8 @@ class RecorderBackend(Protocol):
         """Write a reason that the execution is about to take."""
         ...
 
-    async def barrier(self) -> None:
-        """Make everything that was written durable."""
+    async def barrier(self, execution: Execution) -> None:
+        """Make everything of an execution durable."""
         ...
 
     def end(self, execution: Execution) -> ExecutionRecord:
@@ -129,7 +129,7 @@ class Recorder:
         if not is_sampled(execution_id, self._sample_rate):
             self.is_sampled_out = True
             return execution_id
-        execution = Execution(self._clock, execution_id, frozen, side_effects, re_execution_of)
+        execution = Execution.new(self._clock, execution_id, frozen, side_effects, re_execution_of)
         self._backend.begin(execution)
         self._execution = execution
         return execution_id
@@ -152,7 +152,8 @@ class Recorder:
             execution.mark_not_replayable(reason)
 
     async def barrier(self) -> None:
-        await self._backend.barrier()
+        if self._execution is not None:
+            await self._backend.barrier(self._execution)
 
     def complete(self, final_response: object) -> ExecutionRecord | None:
         if (execution := self._started()) is None:
@@ -171,7 +172,7 @@ class Recorder:
         self._backend.append(execution, event)
         execution.add(event)
         record = self._backend.end(execution)
-        await self._backend.barrier()
+        await self._backend.barrier(execution)
         return record
 
     def _started(self) -> Execution | None:

@@ -33,10 +33,6 @@ class ExecutionStore(Protocol):
         """Return the ids of all records with this envelope hash, sorted."""
         ...
 
-    def is_running(self, execution_id: str) -> bool:
-        """Return whether the execution is open in this process."""
-        ...
-
     def hash_of(self, execution_id: str) -> str | None:
         """Return the record hash of a record that was read or written here, without reading.
 

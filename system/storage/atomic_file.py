@@ -14,7 +14,7 @@ from typing import Final
 
 from system.errors import raising_storage_full
 from system.ports import File, FileSystem, Ids, OpenMode
-from system.storage.path import parent_of
+from system.storage.path import name_of, parent_of
 from system.storage.transfer import read_all, write_all
 
 _TEMPORARY: Final = re.compile(r".+\.tmp\.[0-9a-f]{8}")
@@ -40,12 +40,20 @@ def write_atomic(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
     the directory failed: then the new content is visible, and a power cut may leave either.
     """
     with raising_storage_full(path):
-        _replace(files, path, data, ids)
+        replace_file(files, path, data, ids)
         files.sync_dir(parent_of(path))
 
 
-def _replace(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
-    temporary, file = _create_temporary(files, path, ids)
+def replace_file(
+    files: FileSystem, path: str, data: bytes, ids: Ids, scratch: str | None = None
+) -> None:
+    """Replace the content of ``path``; the new name is durable after ``sync_dir``.
+
+    ``scratch`` is the directory of the temporary file, by default that of ``path``. Raises
+    ``OSError`` with the old file untouched.
+    """
+    place = path if scratch is None else join(scratch, name_of(path))
+    temporary, file = _create_temporary(files, place, ids)
     try:
         try:
             write_all(file, data, 0)

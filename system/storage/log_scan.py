@@ -32,6 +32,7 @@ from typing import Final, NamedTuple
 
 from system.errors import BadSeal
 from system.storage.codec import is_text
+from system.storage.gaps import Gap, find_cut
 from system.storage.line import FIRST_BYTES, SHORTEST_BYTES, Line, decode_line
 
 BARRIERS_TO_TRUST: Final = 2
@@ -75,14 +76,6 @@ class Scan(NamedTuple):
         return self._replace(bad=middle, torn_bytes=self.torn_bytes + tail_bytes)
 
 
-class _Gap(NamedTuple):
-    """The bytes from the offset ``start`` to the good line at index ``position``."""
-
-    position: int
-    start: int
-    reason: str
-
-
 class _Scanner:
     def __init__(self, content: bytes, session_id: str, path: str) -> None:
         self.content = content
@@ -90,7 +83,7 @@ class _Scanner:
         self.path = path
         self.lines: list[Line] = []
         self.good: list[tuple[int, int]] = []
-        self.gaps: list[_Gap] = []
+        self.gaps: list[Gap] = []
         self.last_seq = 0
         self.bad_from: int | None = None
         self.reason = ""
@@ -127,9 +120,9 @@ class _Scanner:
             self._open_bad(start, f"it has seq={seq} after {self.last_seq}")
             return False
         if self.bad_from is not None and self.bad_from < start:
-            self.gaps.append(_Gap(len(self.lines), self.bad_from, self.reason))
+            self.gaps.append(Gap(len(self.lines), self.bad_from, self.reason))
         elif seq > expected:
-            self.gaps.append(_Gap(len(self.lines), start, f"seq={expected} is missing"))
+            self.gaps.append(Gap(len(self.lines), start, f"seq={expected} is missing"))
         self.bad_from = None
         self.last_seq = seq
         self.lines.append(line)
@@ -152,25 +145,14 @@ class _Judge:
 
     def verdict(self) -> Scan:
         scanner = self.scanner
-        kept, cut_proof = len(scanner.lines), 0
-        cut: _Gap | None = None
-        # From the last gap to the first. Dropped lines prove nothing about the kept ones, or
-        # the next recovery, which does not find them, would decide otherwise.
-        proof, end = 0, len(scanner.lines)
-        for gap in reversed(scanner.gaps):
-            lines = scanner.lines[gap.position : end]
-            proof = max(proof, *(line.known_durable for line in lines))
-            end = gap.position
-            if proof < scanner.lines[gap.position].seq - 1:
-                cut, cut_proof, kept = gap, max(cut_proof, proof), gap.position
-                proof = 0
+        kept, cut, proof = find_cut(scanner.lines, scanner.gaps)
         for gap in scanner.gaps:
             if gap.position < kept:
                 self._damaged_middle(gap)
         if cut is None:
             self._end_of_file()
         else:
-            self._cut_at(cut, cut_proof)
+            self._cut_at(cut, proof)
         return Scan(
             tuple(scanner.lines[:kept]),
             tuple(scanner.good[:kept]),
@@ -181,13 +163,13 @@ class _Judge:
             min(self._first_unproven(), max(0, kept - 1)),
         )
 
-    def _damaged_middle(self, gap: _Gap) -> None:
+    def _damaged_middle(self, gap: Gap) -> None:
         end = self.scanner.good[gap.position][0]
         if gap.start < end:
             self.bad.append(BadSpan(gap.start, end, gap.reason, tail=False))
         self._add_missing(gap, self.scanner.lines[gap.position].seq - 1)
 
-    def _cut_at(self, gap: _Gap, proof: int) -> None:
+    def _cut_at(self, gap: Gap, proof: int) -> None:
         """Drop all that follows; lines of the gap that were proven durable are missing."""
         end = len(self.scanner.content)
         self.bad.append(BadSpan(gap.start, end, gap.reason, tail=True))
@@ -202,7 +184,7 @@ class _Judge:
         else:
             self.bad.append(BadSpan(start, len(content), self.scanner.reason, tail=True))
 
-    def _add_missing(self, gap: _Gap, last: int) -> None:
+    def _add_missing(self, gap: Gap, last: int) -> None:
         first = self._seq_before(gap.position) + 1
         if first <= last:
             self.missing.append((first, last))

@@ -15,8 +15,8 @@ DIRECTORY: Final = "Sync directory"
 ATOMIC_WRITE: Final[Sequence[Piece]] = (
     ("create the temporary file", "Create", ("write_atomic", "_create_temporary")),
     ("write it", "Write", ("write_atomic", "write_all")),
-    ("fsync it", "Sync", ("write_atomic", "_replace")),
-    ("rename it", "Rename", ("write_atomic", "_replace")),
+    ("fsync it", "Sync", ("write_atomic", "replace_file")),
+    ("rename it", "Rename", ("write_atomic", "replace_file")),
     ("fsync of its directory", DIRECTORY, ("write_atomic",)),
 )
 

@@ -78,6 +78,10 @@ class FaultyFiles:
         self.enter("replace", target)
         self.files.replace(source, target)
 
+    def symlink(self, target: str, path: str) -> None:
+        self.enter("symlink", path)
+        self.files.symlink(target, path)
+
     def unlink(self, path: str) -> None:
         self.enter("unlink", path)
         self.files.unlink(path)

@@ -1,0 +1,170 @@
+"""Records in files: ``records/<execution id>.json``, or ``.json.gz``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from posixpath import join
+from typing import Final
+
+from system.errors import StorageError, raising_storage_full
+from system.ports import FileKind, Host
+from system.recording.errors import ForeignRecordFile, RecordCorruptedError, RecordNotFoundError
+from system.recording.execution_id import is_execution_id
+from system.recording.invalidation import invalidated
+from system.recording.record import ExecutionRecord
+from system.recording.record_file import COMPRESSED, SUFFIX, decode_record, encode_record
+from system.storage.atomic_file import read_whole, replace_file
+from system.storage.durable_directory import make_durable_directory
+
+_NAME: Final = re.compile(r"(exec-[0-9a-f]{16})\.json(?:\.gz)?")
+
+
+class FileExecutionStore:
+    """An ``ExecutionStore`` over one directory.
+
+    A record is in the file of one of two names; where a crash has left both, the one that is
+    not compressed counts. ``scratch`` is the directory of temporary files, by default
+    ``base_path``; new records are ``compressed`` or not.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        base_path: str = "records",
+        scratch: str | None = None,
+        *,
+        compressed: bool = False,
+    ) -> None:
+        self.base_path = base_path
+        self._host = host
+        self._scratch = scratch
+        self._compressed = compressed
+        # Record hash and envelope hash of every record that was read or written here.
+        self._hashes: dict[str, tuple[str, str]] = {}
+
+    def save(self, record: ExecutionRecord) -> str:
+        """Write a record durably, with its directory; return its path.
+
+        Raises ``StorageFull`` or ``OSError``.
+        """
+        self.make_directory()
+        (path,) = self.write([record])
+        self.sync()
+        return path
+
+    def sync(self) -> None:
+        """Make the names of all records durable; raises as ``save``."""
+        with raising_storage_full(self.base_path):
+            self._host.files.sync_dir(self.base_path)
+
+    def remove(self, execution_id: str) -> None:
+        """Remove the file of a record, without a barrier; one that stays is harmless."""
+        with suppress(OSError):
+            self._host.files.unlink(self._path(execution_id))
+
+    def make_directory(self) -> None:
+        """Make the directory durably if it is missing; raises as ``save``."""
+        files = self._host.files
+        with raising_storage_full(self.base_path):
+            if files.kind(self.base_path) is not FileKind.DIRECTORY:
+                make_durable_directory(files, self.base_path)
+
+    def write(self, records: Iterable[ExecutionRecord]) -> list[str]:
+        """Write records whose names are durable after a sync of the directory; raises as ``save``.
+
+        For a caller that writes many.
+        """
+        files, paths = self._host.files, []
+        for record in records:
+            plain = self._path(record.execution_id)
+            compressed = self._compressed and files.kind(plain) is None
+            path = plain + COMPRESSED if compressed else plain
+            data = encode_record(record, compressed=compressed)
+            with raising_storage_full(path):
+                replace_file(files, path, data, self._host.ids, self._scratch)
+            self._note(record)
+            paths.append(path)
+        return paths
+
+    def load(self, execution_id: str) -> ExecutionRecord:
+        if not is_execution_id(execution_id):
+            raise RecordNotFoundError(self.base_path, execution_id)
+        plain = self._path(execution_id)
+        for path, compressed in ((plain, False), (plain + COMPRESSED, True)):
+            kind = self._host.files.kind(path)
+            if kind is None:
+                continue
+            if kind is not FileKind.FILE:
+                raise ForeignRecordFile(path, "it is no regular file")
+            record = decode_record(read_whole(self._host.files, path), path, compressed=compressed)
+            if record.execution_id != execution_id:
+                raise ForeignRecordFile(path, f"it is the record of {record.execution_id}")
+            self._note(record)
+            return record
+        raise RecordNotFoundError(plain, execution_id)
+
+    def list_all(self) -> Iterator[str]:
+        return iter(sorted(self._ids()))
+
+    def _ids(self) -> set[str]:
+        files = self._host.files
+        kind = files.kind(self.base_path)
+        if kind is None:
+            return set()
+        if kind is not FileKind.DIRECTORY:
+            raise ForeignRecordFile(self.base_path, "it is no directory")
+        matches = map(_NAME.fullmatch, files.listdir(self.base_path))
+        return {found[1] for found in matches if found is not None}
+
+    def find_by_hash(self, envelope_hash: str) -> list[str]:
+        found = []
+        for execution_id in self.list_all():
+            if execution_id not in self._hashes:
+                try:
+                    self.load(execution_id)
+                except (StorageError, OSError):
+                    # It is reported by a load, and has no hash to be found by.
+                    continue
+            if self._hashes[execution_id][1] == envelope_hash:
+                found.append(execution_id)
+        return found
+
+    def has(self, execution_id: str) -> bool:
+        """Return whether a file has the name of this record."""
+        plain, kind = self._path(execution_id), self._host.files.kind
+        return kind(plain) is not None or kind(plain + COMPRESSED) is not None
+
+    def hash_of(self, execution_id: str) -> str | None:
+        known = self._hashes.get(execution_id)
+        return None if known is None else known[0]
+
+    def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:
+        before = self.load(execution_id)
+        record = invalidated(before, reason, by, self._host.clock)
+        if record is not before:
+            self.save(record)
+        return record
+
+    def _note(self, record: ExecutionRecord) -> None:
+        header = record.header
+        record_hash = header.record_hash or record.compute_hash()
+        self._hashes[record.execution_id] = (record_hash, header.envelope_hash)
+
+    def _path(self, execution_id: str) -> str:
+        return join(self.base_path, execution_id + SUFFIX)
+
+
+def is_settled(store: FileExecutionStore, execution_id: str) -> bool:
+    """Return whether the store has a record that a log cannot change any more.
+
+    That is one with a response, or an invalidated one: a redo never brings it back (hole I19).
+    """
+    try:
+        record = store.load(execution_id)
+    except (RecordNotFoundError, RecordCorruptedError):
+        return False
+    except StorageError:
+        return True  # of a newer version, or no record at all: it is left alone
+    return record.frozen_response is not None or record.header.invalidation is not None

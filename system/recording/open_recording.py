@@ -1,0 +1,45 @@
+"""Opening the recording of a root outside of a runtime: recovery, then a fresh log."""
+
+from __future__ import annotations
+
+from system.ports import Host
+from system.recording.file_store import is_settled
+from system.recording.wal_log import SEGMENT_BYTES, WriteAheadLog
+from system.recording.wal_recording import WalRecording
+from system.recording.wal_recovery import ReadLog, put_bad_bytes_aside, read_log, sweep_recording
+
+
+def resume_recording(
+    host: Host, log: ReadLog, root: str = "", segment_bytes: int = SEGMENT_BYTES
+) -> WalRecording:
+    """Return the recording that goes on behind a log that was read.
+
+    Its executions wait for a checkpoint, but for those whose record a log cannot change.
+    """
+    segments = tuple((segment.path, segment.last) for segment in log.segments)
+    appended = WriteAheadLog(host, root, log.last, log.number, segments, segment_bytes)
+    recording = WalRecording(host, appended, root)
+    records = {
+        execution_id: execution.record()
+        for execution_id, execution in log.redone.executions.items()
+        if not is_settled(recording.files, execution_id)
+    }
+    recording.resume(records, set(log.snapshot_ids))
+    return recording
+
+
+async def open_recording(
+    host: Host, root: str = "", segment_bytes: int = SEGMENT_BYTES
+) -> tuple[WalRecording, ReadLog]:
+    """Recover the recording below ``root``, and open it; return it with the log that was found.
+
+    Executions that were running are in the store as ``execution_incomplete``. For callers
+    without a runtime, which does the same in its passes. Raises ``StorageError`` or ``OSError``.
+    """
+    sweep_recording(host.files, root)
+    log = read_log(host.files, host.clock, root)
+    put_bad_bytes_aside(host.files, host.ids, log)
+    recording = resume_recording(host, log, root, segment_bytes)
+    if not log.is_settled:
+        await recording.checkpoint()
+    return recording, log

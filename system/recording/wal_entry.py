@@ -1,0 +1,61 @@
+"""The payload of an entry: canonical JSON of one fact of one execution.
+
+    {"durable":7,"n":2,"p":{...},"ts":"2026-...Z","x":"exec-..."}
+
+``x`` is the execution, ``n`` the number of the event (0 for the start), ``p`` the payload.
+``durable`` is the last sequence number that was known to be durable, left out if it is the one
+before. Members are sorted, so ``p`` is found without a parse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from system.recording.wal_format import EntryType, RawEntry
+
+_PAYLOAD: Final = re.compile(
+    rb'\{(?:"durable":\d+,)?"n":(\d+),"p":(.*),"ts":"([^"]*)","x":"(exec-[0-9a-f]{16})"\}'
+)
+
+
+class LogEntry(NamedTuple):
+    """One fact of an execution, as recovery reads it; ``sequence`` is that of its last piece."""
+
+    entry_type: int
+    sequence: int
+    execution_id: str
+    number: int
+    payload: bytes
+    timestamp: str
+
+
+def encode_payload(
+    execution_id: str, number: int, payload: bytes, timestamp: str, durable: int | None
+) -> bytes:
+    """Return the bytes of an entry's payload; ``payload`` is canonical JSON."""
+    known = b"" if durable is None else b'"durable":%d,' % durable
+    return b'{%s"n":%d,"p":%s,"ts":"%s","x":"%s"}' % (
+        known, number, payload, timestamp.encode(), execution_id.encode(),
+    )  # fmt: skip
+
+
+def entries_of(raw: Iterator[RawEntry]) -> Iterator[LogEntry]:
+    """Yield the facts of a log, pieces joined; pieces whose beginning is missing are left out."""
+    parts: list[RawEntry] = []
+    for piece in raw:
+        if parts and piece.seq != parts[-1].seq + 1:
+            parts.clear()
+        if piece.entry_type == EntryType.PART:
+            parts.append(piece)
+            continue
+        whole = b"".join([*(part.payload for part in parts), piece.payload])
+        parts.clear()
+        found = _PAYLOAD.fullmatch(whole)
+        if found is not None:
+            number, payload, timestamp, execution_id = found.groups()
+            yield LogEntry(
+                piece.entry_type, piece.seq, execution_id.decode(), int(number), payload,
+                timestamp.decode(),
+            )  # fmt: skip

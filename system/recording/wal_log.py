@@ -1,0 +1,238 @@
+"""The write-ahead log of one boot: numbered entries, and barriers that callers share.
+
+An entry survives a kill as soon as ``append`` has returned, and a power cut after ``barrier``.
+A failed barrier stops no caller for ever: the segment takes no more entries, the next append
+opens a new one, and numbers are never used again (rule X27).
+"""
+
+from __future__ import annotations
+
+from asyncio import Future, get_running_loop
+from collections.abc import Callable
+from contextlib import suppress
+from posixpath import join
+from typing import Final
+
+from system.errors import LogStopped, raise_if_full
+from system.ports import FileKind, Host
+from system.recording.errors import BarrierFailed
+from system.recording.wal_entry import encode_payload
+from system.recording.wal_format import CURRENT, DIRECTORY, EntryType, pieces_of, segment_name
+from system.recording.wal_segment import WalSegment
+
+SEGMENT_BYTES: Final = 16 << 20
+RECORDS: Final = "records"
+SNAPSHOTS: Final = "snapshots"
+
+
+class WriteAheadLog:
+    """The log below ``root``, which goes on behind the entry ``last``.
+
+    ``durable`` is the number of the last entry known to be durable. ``segments`` are finished
+    ones, each with its path and its last number, the oldest first; ``number`` is that of the
+    newest. After a failed barrier ``on_doubt`` is called: it is unknown which of the entries
+    behind ``durable`` are kept.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        root: str = "",
+        last: int = 0,
+        number: int = 0,
+        segments: tuple[tuple[str, int], ...] = (),
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> None:
+        self.last = last
+        self.durable = last
+        self.segments = list(segments)
+        self.on_doubt: Callable[[], None] = _ignore
+        self._host = host
+        self._root = root
+        self._number = number
+        self._segment_bytes = segment_bytes
+        self._segment: WalSegment | None = None
+        self._in_doubt: list[range] = []
+        self._syncing: Future[None] | None = None
+        self._is_root_synced = True
+
+    @property
+    def directory(self) -> str:
+        """The directory of the segments."""
+        return join(self._root, DIRECTORY)
+
+    def append(
+        self, entry_type: EntryType, execution_id: str, number: int, payload: bytes, timestamp: str
+    ) -> int:
+        """Append one fact of an execution; return its number.
+
+        Raises ``StorageFull`` or ``OSError`` with nothing of it kept, or ``BarrierFailed``
+        when that is not certain.
+        """
+        segment = self._open_segment()
+        durable = None if self.durable == self.last else self.durable
+        encoded = encode_payload(execution_id, number, payload, timestamp, durable)
+        try:
+            segment.append(entry_type, encoded)
+        except LogStopped as stopped:
+            # The entry may be there, so its numbers are used up.
+            segment.last += len(pieces_of(entry_type, encoded))
+            raise self._failed(segment, stopped) from stopped
+        except OSError as error:
+            raise_if_full(segment.path, error)
+            raise
+        self.last = segment.last
+        return self.last
+
+    async def barrier(self, sequence: int) -> None:
+        """Return when the entries up to ``sequence`` are durable.
+
+        All that were appended before a sync begins share it; no caller waits to collect more.
+        Raises ``BarrierFailed`` if it is unknown whether ``sequence`` is durable.
+        """
+        while sequence > self.durable and not self._is_doubtful(sequence):
+            if self._syncing is None:
+                await self._sync()
+            else:
+                await self._syncing
+        if self._is_doubtful(sequence):
+            raise BarrierFailed(self.directory, f"a barrier failed before entry {sequence}")
+
+    async def _sync(self) -> None:
+        segment = self._segment
+        assert segment is not None, "entries behind the durable ones are in the open segment"
+        last, outcome = segment.last, list[OSError | LogStopped | None]()
+
+        def sync() -> None:
+            try:
+                segment.sync()
+            except (OSError, LogStopped) as error:
+                outcome.append(error)
+            else:
+                outcome.append(None)
+
+        done = self._syncing = get_running_loop().create_future()
+        try:
+            await self._host.workers.run(sync)
+        finally:
+            # The kernel reports a failure once, so it counts even if this caller is cancelled.
+            self._syncing = None
+            done.set_result(None)
+            if segment is not self._segment:
+                segment.close()
+            if outcome and outcome[0] is not None:
+                self._failed(segment, outcome[0])
+            elif outcome:
+                self.durable, self._is_root_synced = last, True
+                self._finish_if_full()
+
+    def _is_doubtful(self, sequence: int) -> bool:
+        return any(sequence in numbers for numbers in self._in_doubt)
+
+    def _failed(self, segment: WalSegment, error: Exception) -> BarrierFailed:
+        """Give up a segment whose entries behind ``durable`` are in doubt."""
+        if segment is self._segment:
+            self.last = max(self.last, segment.last)
+            self._in_doubt.append(range(self.durable + 1, self.last + 1))
+            self._finish(segment)
+            self.on_doubt()
+        return BarrierFailed(segment.path, f"its barrier failed ({error})")
+
+    @property
+    def has_segments(self) -> bool:
+        """Whether there is a segment, open or finished."""
+        return bool(self._segment or self.segments)
+
+    @property
+    def has_superfluous_segment(self) -> bool:
+        """Whether a checkpoint would let a finished segment be removed."""
+        return bool(self.segments) and self.segments[0][1] <= self.durable
+
+    # -- segments ------------------------------------------------------------------------
+
+    def _open_segment(self) -> WalSegment:
+        self._finish_if_full()
+        if self._segment is None:
+            self._segment = self._new_segment()
+        return self._segment
+
+    def _new_segment(self) -> WalSegment:
+        files = self._host.files
+        for name in (DIRECTORY, RECORDS, SNAPSHOTS):
+            path = join(self._root, name)
+            if files.kind(path) is not FileKind.DIRECTORY:
+                files.mkdir(path)
+                self._is_root_synced = False
+        own = (self.directory,)
+        directories = own if self._is_root_synced else (self._root, *own)
+        while True:
+            self._number += 1
+            path = join(self.directory, segment_name(self._number))
+            try:
+                segment = WalSegment.create(files, self._host.ids, path, self.last + 1, directories)
+            except FileExistsError:
+                continue
+            except LogStopped as stopped:
+                raise BarrierFailed(path, f"it could not be begun ({stopped.reason})") from stopped
+            except OSError as error:
+                raise_if_full(path, error)
+                raise
+            self._point_to(segment_name(self._number))
+            return segment
+
+    def _point_to(self, name: str) -> None:
+        """Let the link ``current`` name the newest segment; it is for people only."""
+        files, link = self._host.files, join(self.directory, CURRENT)
+        temporary = f"{link}.tmp.{self._host.ids.random_hex(8)}"
+        with suppress(OSError):
+            files.symlink(name, temporary)
+            files.replace(temporary, link)
+
+    def _finish_if_full(self) -> None:
+        segment = self._segment
+        if segment is None or segment.size_bytes < self._segment_bytes or self._syncing:
+            return
+        # A new segment begins behind durable entries only, so that an execution never has an
+        # event there and lacks an earlier one.
+        try:
+            if segment.last > self.durable:
+                segment.sync()
+        except (OSError, LogStopped) as error:
+            self._failed(segment, error)
+        else:
+            self.durable, self._is_root_synced = segment.last, True
+            self._finish(segment)
+
+    def _finish(self, segment: WalSegment) -> None:
+        self.segments.append((segment.path, segment.last))
+        self._segment = None
+        if self._syncing is None:
+            segment.close()
+
+    def remove(self, sequence: int) -> None:
+        """Remove the segments whose entries are all up to ``sequence``, the oldest first.
+
+        A segment that the disk refuses to remove is removed later.
+        """
+        newest = self._segment
+        if newest is not None and newest.last <= sequence and self._syncing is None:
+            self._finish(newest)
+        superfluous = [path for path, last in self.segments if last <= sequence]
+        with suppress(OSError):
+            for path in superfluous:
+                if path == superfluous[-1] != superfluous[0]:
+                    # Else a power cut may bring back an older one alone, and the log would
+                    # seem to end before the checkpoint.
+                    self._host.files.sync_dir(self.directory)
+                with suppress(FileNotFoundError):
+                    self._host.files.unlink(path)
+                del self.segments[0]
+
+    def close(self) -> None:
+        """Close the log; entries that need a barrier have had it."""
+        if self._segment is not None:
+            self._finish(self._segment)
+
+
+def _ignore() -> None:
+    """Do nothing: no execution depends on the log."""

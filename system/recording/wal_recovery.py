@@ -1,0 +1,185 @@
+"""Reading a write-ahead log after a crash: segments, checkpoint and snapshots.
+
+Nothing is repaired in place. Executions are put together from snapshots and entries, and
+written into records; a checkpoint behind the last entry then makes the segments superfluous.
+A crash in between leaves everything that is needed to do it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from posixpath import join
+from typing import Final, NamedTuple
+
+from system.ports import Clock, FileKind, FileSystem, Ids
+from system.recording.checkpoint import CHECKPOINT, read_checkpoint
+from system.recording.errors import ForeignRecordFile, RecordCorruptedError
+from system.recording.execution_id import is_execution_id
+from system.recording.record import ExecutionRecord
+from system.recording.record_file import SUFFIX, decode_record
+from system.recording.wal_entry import entries_of
+from system.recording.wal_format import CURRENT, DIRECTORY, SEGMENT_NAME
+from system.recording.wal_log import SNAPSHOTS
+from system.recording.wal_redo import WalRedo
+from system.recording.wal_report import WalReport
+from system.recording.wal_scan import ScannedSegment, kept_entries, scan_segments
+from system.storage.atomic_file import read_whole, sweep_temporaries
+from system.storage.log_report import Damage
+from system.storage.log_scan import BadSpan
+from system.storage.quarantine import put_aside
+
+_ASIDE: Final = re.compile(r"\.quarantine\.\d+$|\.tmp\.[0-9a-f]{8}$")
+
+
+class BadBytes(NamedTuple):
+    """Bytes of the file at ``path`` that are not kept."""
+
+    path: str
+    span: BadSpan
+    data: bytes
+
+
+class ReadLog(NamedTuple):
+    """A log as a crash has left it.
+
+    ``last`` is the number of its last entry, ``number`` that of its newest segment,
+    ``snapshot_ids`` are the executions with a snapshot, damaged ones included.
+    """
+
+    report: WalReport
+    redone: WalRedo
+    segments: tuple[ScannedSegment, ...]
+    snapshot_ids: tuple[str, ...]
+    bad: tuple[BadBytes, ...]
+    last: int
+    number: int
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to write: no segment, no snapshot, no damage."""
+        return not (self.segments or self.snapshot_ids or self.bad)
+
+
+def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
+    """Read the log below ``root``, and change nothing.
+
+    Raises ``NewerFormat``, ``ForeignRecordFile`` or ``OSError``.
+    """
+    reader = _Reader(files, root)
+    settled = reader.read_checkpoint()
+    segments = reader.read_segments(settled)
+    redone = WalRedo(clock)
+    snapshot_ids = tuple(reader.read_snapshots(redone))
+    redone.apply(entries_of(kept_entries(segments)), settled)
+    report = reader.report
+    report.corrupted += redone.corrupted()
+    last = max([settled, *(segment.last for segment in segments)])
+    return ReadLog(report, redone, segments, snapshot_ids, tuple(reader.bad), last, reader.number)
+
+
+def sweep_recording(files: FileSystem, root: str = "") -> list[str]:
+    """Remove the temporary files that crashes left; return their paths. Raises ``OSError``.
+
+    Those of records are among the snapshots, so that a boot need not list all records.
+    """
+    swept = []
+    for name in (DIRECTORY, SNAPSHOTS):
+        path = join(root, name)
+        if files.kind(path) is FileKind.DIRECTORY:
+            swept += sweep_temporaries(files, path)
+    return swept
+
+
+def put_bad_bytes_aside(files: FileSystem, ids: Ids, log: ReadLog) -> None:
+    """Save damaged bytes in quarantine durably, and report them; raises ``OSError``."""
+    for path, span, data in log.bad:
+        copy = put_aside(files, path, data, ids)
+        damage = Damage(path, span.start, len(data), span.reason, span.tail, copy)
+        log.report.damaged.append(damage)
+
+
+class _Reader:
+    """Reads the files of one log, and collects everything that is wrong with them."""
+
+    def __init__(self, files: FileSystem, root: str) -> None:
+        self.report = WalReport()
+        self.bad: list[BadBytes] = []
+        self.number = 0
+        self._files = files
+        self._root = root
+
+    def read_checkpoint(self) -> int:
+        """Return the number of the last entry that is in a record or a snapshot."""
+        path = join(self._root, CHECKPOINT)
+        found = read_checkpoint(self._files, path)
+        if found.content:
+            self._add_bad(path, found.content, found.problem)
+        return found.sequence
+
+    def read_segments(self, settled: int) -> tuple[ScannedSegment, ...]:
+        """Classify the segments; entries up to ``settled`` cannot be missing."""
+        contents: dict[str, bytes] = {}
+        for path, name in self._names(DIRECTORY):
+            if matched := SEGMENT_NAME.fullmatch(name):
+                contents[path] = read_whole(self._files, path)
+                self.number = max(self.number, int(matched[1]))
+            elif name != CURRENT:
+                self._add_foreign(path)
+        segments, report = scan_segments(contents, settled), self.report
+        for segment in segments:
+            report.segments += 1
+            report.entries += sum(entry.seq > settled for entry in segment.entries)
+            report.torn_bytes += segment.torn_bytes
+            report.missing += segment.missing
+            content = contents[segment.path]
+            self.bad += [
+                BadBytes(segment.path, span, content[span.start : span.end]) for span in segment.bad
+            ]
+        if segments and segments[-1].last < settled:
+            first, path = segments[-1].last + 1, segments[-1].path
+            report.findings.append(
+                f"{path}: it ends before the checkpoint, entries {first} to {settled} are gone;"
+                " their executions are in records"
+            )
+        elif segments and not settled and segments[0].first > 1:
+            report.findings.append(
+                f"{CHECKPOINT}: there is none, and the log begins with entry {segments[0].first}"
+            )
+        return segments
+
+    def read_snapshots(self, redone: WalRedo) -> Iterator[str]:
+        """Put the executions of the snapshots into ``redone``; yield the ids of all."""
+        for path, name in self._names(SNAPSHOTS):
+            execution_id = name.removesuffix(SUFFIX)
+            if not name.endswith(SUFFIX) or not is_execution_id(execution_id):
+                self._add_foreign(path)
+                continue
+            yield execution_id
+            content = read_whole(self._files, path)
+            record: ExecutionRecord | None
+            try:
+                record, is_damaged = decode_record(content, path), False
+            except RecordCorruptedError as corrupted:
+                self._add_bad(path, content, "; ".join(corrupted.problems))
+                record, is_damaged = corrupted.record, True
+            if record is None or record.execution_id != execution_id:
+                redone.headless.add(execution_id)
+            else:
+                redone.resume(record, is_damaged=is_damaged)
+
+    def _names(self, directory: str) -> list[tuple[str, str]]:
+        path = join(self._root, directory)
+        kind = self._files.kind(path)
+        if kind is None:
+            return []
+        if kind is not FileKind.DIRECTORY:
+            raise ForeignRecordFile(path, "it is no directory")
+        return [(join(path, name), name) for name in self._files.listdir(path)]
+
+    def _add_bad(self, path: str, content: bytes, reason: str) -> None:
+        self.bad.append(BadBytes(path, BadSpan(0, len(content), reason, tail=False), content))
+
+    def _add_foreign(self, path: str) -> None:
+        if not _ASIDE.search(path):
+            self.report.findings.append(f"{path}: it is no part of the log, and was left")

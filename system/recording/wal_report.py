@@ -1,0 +1,33 @@
+"""The report of the recovery of a write-ahead log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from system.storage.log_report import Damage
+
+
+@dataclass(slots=True)
+class WalReport:
+    """``segments`` and ``entries`` are counts, of the kept entries behind the checkpoint.
+
+    ``torn_bytes`` at the ends of segments were never acknowledged. ``damaged`` are bytes put
+    aside; ``missing`` are first and last numbers of entries that were durable once.
+    ``corrupted`` are executions that lack an event or their start. ``findings`` are sentences
+    about everything else: the checkpoint, snapshots, foreign files. ``swept`` are temporary
+    files that were removed.
+    """
+
+    segments: int = 0
+    entries: int = 0
+    torn_bytes: int = 0
+    damaged: list[Damage] = field(default_factory=list)
+    missing: list[tuple[int, int]] = field(default_factory=list)
+    corrupted: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+    swept: list[str] = field(default_factory=list)
+
+    @property
+    def lost_nothing(self) -> bool:
+        """Whether it is certain that no acknowledged entry is missing."""
+        return not (self.damaged or self.missing or self.corrupted or self.findings)

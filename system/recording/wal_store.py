@@ -1,0 +1,84 @@
+"""The records of a live runtime: those in files, and those that are in the log only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from system.ports import Clock, Host
+from system.recording.errors import RecorderError
+from system.recording.invalidation import check_not_running, invalidated
+from system.recording.record import ExecutionRecord
+from system.recording.recorder import Recorder
+from system.recording.wal_recording import WalRecording
+
+
+class WalExecutionStore:
+    """An ``ExecutionStore`` over the recording of a root.
+
+    It finds running executions as well, and finished ones of which a power cut may still take
+    the last entries.
+    """
+
+    def __init__(self, recording: WalRecording, clock: Clock) -> None:
+        self._recording = recording
+        self._clock = clock
+
+    def save(self, record: ExecutionRecord) -> str:
+        self._check_not_being_written(record.execution_id)
+        path = self._recording.files.save(record)
+        self._recording.waiting.pop(record.execution_id, None)
+        return path
+
+    def load(self, execution_id: str) -> ExecutionRecord:
+        recording = self._recording
+        if (execution := recording.running.get(execution_id)) is not None:
+            return execution.record()
+        if (record := recording.waiting.get(execution_id)) is not None:
+            return record
+        return recording.files.load(execution_id)
+
+    def list_all(self) -> Iterator[str]:
+        recording = self._recording
+        return iter(sorted({*recording.files.list_all(), *recording.waiting, *recording.running}))
+
+    def find_by_hash(self, envelope_hash: str) -> list[str]:
+        recording = self._recording
+        found = {*recording.files.find_by_hash(envelope_hash)}
+        headers = [record.header for record in recording.waiting.values()]
+        headers += [execution.header for execution in recording.running.values()]
+        found |= {each.execution_id for each in headers if each.envelope_hash == envelope_hash}
+        return sorted(found)
+
+    def is_running(self, execution_id: str) -> bool:
+        """Return whether the execution is open in this process."""
+        return execution_id in self._recording.running
+
+    def hash_of(self, execution_id: str) -> str | None:
+        if self.is_running(execution_id):
+            return None
+        record = self._recording.waiting.get(execution_id)
+        if record is not None:
+            return record.header.record_hash
+        return self._recording.files.hash_of(execution_id)
+
+    def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:
+        check_not_running(execution_id, is_running=self.is_running(execution_id))
+        self._check_not_being_written(execution_id)
+        before = self.load(execution_id)
+        record = invalidated(before, reason, by, self._clock)
+        if record is not before:
+            self.save(record)
+        return record
+
+    def _check_not_being_written(self, execution_id: str) -> None:
+        if execution_id in self._recording.being_written:
+            raise RecorderError(
+                f"Cannot change {execution_id}: a checkpoint is writing it; repeat the call"
+            )
+
+
+class WalExecutionRecorder(Recorder):
+    """A recorder whose execution survives every crash as far as it was recorded: the default."""
+
+    def __init__(self, host: Host, recording: WalRecording, sample_rate: float = 1.0) -> None:
+        super().__init__(host.clock, host.ids, recording, sample_rate)

@@ -1,0 +1,214 @@
+"""The write-ahead log on a disk that refuses: full, failing barriers, appends in doubt."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+
+import pytest
+
+from system.errors import StorageFull
+from system.recording.errors import BarrierFailed, EventLost, RecorderError
+from system.recording.header import Reason
+from system.recording.status import ExecutionStatus, status_of
+from tests.unit.recording.executions import ENVELOPE, EVENTS, FAILURE, RESPONSE, run
+from tests.unit.recording.recording_bench import SEGMENT, Bench
+
+
+def test_a_failed_barrier_changes_the_segment_and_stops_nothing(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        safe = await bench.finished()
+        first, lost = bench.started(3)
+        second, _ = bench.started(3)
+        bench.here.files.fail("fdatasync", SEGMENT, errno.EIO)
+        results = await asyncio.gather(first.barrier(), second.barrier(), return_exceptions=True)
+        assert [type(result) for result in results] == [BarrierFailed, BarrierFailed]
+        with pytest.raises(EventLost, match="go on and finalize"):
+            first.record_event(*EVENTS[3])
+        record = await first.finalize(FAILURE)
+        assert record is not None
+        assert status_of(record) is ExecutionStatus.RECORDING_FAILED
+        after = await bench.finished()
+        assert "00000002.wal" in bench.names("wal")
+        await bench.open()
+        for each in (safe, after):
+            assert bench.store.load(each.execution_id) == each
+        assert bench.store.load(lost).header.replayable_reason == Reason.RECORDING_FAILURE
+        assert bench.log.report.lost_nothing
+
+    run(work())
+
+
+def test_a_response_in_doubt_is_written_by_the_next_checkpoint(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(4)
+        bench.here.files.fail("fdatasync", SEGMENT, errno.EIO)
+        with pytest.raises(BarrierFailed):
+            await recorder.finalize(RESPONSE)
+        await bench.recording.checkpoint()
+        # Nothing behind the failed barrier is durable, so its segment stays.
+        assert bench.names("wal") == [SEGMENT, "current"]
+        assert not bench.recording.is_checkpoint_due
+        await bench.open()
+        assert bench.store.load(execution_id).final_response == RESPONSE
+        assert bench.log.report.lost_nothing
+
+    run(work())
+
+
+def test_a_cancelled_caller_does_not_hide_a_failed_barrier(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, _ = bench.started(3)
+        bench.here.files.fail("fdatasync", SEGMENT, errno.EIO)
+        task = asyncio.create_task(recorder.barrier())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(BarrierFailed):
+            await recorder.barrier()
+
+    run(work())
+
+
+def test_a_full_disk_loses_the_event_and_the_log_stays_usable(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(3)
+        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+        with pytest.raises(StorageFull):
+            recorder.record_event(*EVENTS[3])
+        record = await recorder.finalize(RESPONSE)
+        assert record is not None
+        assert record.header.replayable_reason == Reason.RECORDING_FAILURE
+        await bench.open()
+        assert bench.store.load(execution_id) == record
+
+    run(work())
+
+
+def test_a_start_that_the_disk_refuses_can_be_repeated(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder = bench.recorder()
+        bench.here.files.fail("open-create", SEGMENT, errno.ENOSPC)
+        with pytest.raises(StorageFull):
+            recorder.start(ENVELOPE)
+        with pytest.raises(RecorderError, match="before start"):
+            recorder.record_event(*EVENTS[0])
+        assert recorder.start(ENVELOPE) in bench.store.list_all()
+
+    run(work())
+
+
+@pytest.mark.parametrize("errors", [("append",), ("append", "truncate")])
+def test_a_header_that_the_disk_refuses_leaves_no_segment(
+    bench: Bench, errors: tuple[str, ...]
+) -> None:
+    async def work() -> None:
+        await bench.open()
+        for call in errors:
+            bench.here.files.fail(call, SEGMENT, errno.EIO)
+        with pytest.raises((OSError, BarrierFailed)):
+            bench.recorder().start(ENVELOPE)
+        assert SEGMENT not in bench.names("wal")
+        await bench.finished()
+
+    run(work())
+
+
+def test_an_append_in_doubt_changes_the_segment(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, _ = bench.started(3)
+        await recorder.barrier()
+        bench.here.files.transfer_less("append", SEGMENT, 9)
+        bench.here.files.fail("append", SEGMENT, errno.EIO, nth=1)
+        bench.here.files.fail("truncate", SEGMENT, errno.EIO)
+        with pytest.raises(BarrierFailed):
+            recorder.record_event(*EVENTS[3])
+        record = await recorder.finalize(RESPONSE)
+        assert record is not None
+        await bench.open()
+        assert bench.store.load(record.execution_id) == record
+
+    run(work())
+
+
+def test_the_response_of_a_promise_is_kept_though_the_disk_refuses_it(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(4)
+        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+        record = recorder.complete(RESPONSE)
+        assert record is not None
+        assert record.header.replayable
+        await bench.recording.close()
+        await bench.open()
+        assert bench.store.load(execution_id) == record
+
+    run(work())
+
+
+def test_a_response_that_the_disk_refuses_can_be_repeated(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, _ = bench.started(4)
+        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+        with pytest.raises(StorageFull):
+            await recorder.finalize(RESPONSE)
+        record = await recorder.finalize(RESPONSE)
+        assert record is not None
+        assert record.header.replayable
+
+    run(work())
+
+
+def test_a_segment_that_cannot_be_removed_is_removed_later(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=500)
+        await bench.finished()
+        bench.here.files.fail("unlink", ".wal", errno.EIO)
+        await bench.recording.checkpoint()
+        assert SEGMENT in bench.names("wal")
+        (bench.root / "wal" / SEGMENT).unlink()
+        await bench.recording.checkpoint()
+        assert bench.names("wal") == ["current"]
+
+    run(work())
+
+
+def test_the_newest_segment_goes_after_the_others_are_durably_gone(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=500)
+        await bench.finished()
+        bench.here.files.calls.clear()
+        await bench.recording.checkpoint()
+        calls = bench.here.files.calls
+        gone = [each for each in calls if each.startswith(("unlink wal", "sync_dir wal"))]
+        assert gone[0] == f"unlink wal/{SEGMENT}"
+        assert gone[-2] == "sync_dir wal"
+        assert gone[-1].startswith("unlink wal/")
+
+    run(work())
+
+
+def test_a_failed_sync_of_directories_is_repeated_for_the_next_segment(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, _ = bench.started(3)
+        bench.here.files.fail("sync_dir", "", errno.EIO)
+        with pytest.raises(BarrierFailed):
+            await recorder.barrier()
+        recorder, _ = bench.started(3)
+        bench.here.files.calls.clear()
+        await recorder.barrier()
+        assert [each for each in bench.here.files.calls if "sync_dir" in each] == [
+            "sync_dir ",
+            "sync_dir wal",
+        ]
+
+    run(work())

@@ -1,0 +1,294 @@
+"""The log-backed recorder: kills, barriers that are shared, checkpoints, look-ups."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from pathlib import Path
+
+import pytest
+
+from system.errors import StorageFull
+from system.recording.errors import EventLost, RecorderError, RecordNotFoundError
+from system.recording.header import Reason
+from system.recording.status import ExecutionStatus, status_of
+from system.recording.structure import find_problems
+from system.recording.wal_recovery import read_log
+from tests.unit.recording.executions import ENVELOPE, EVENTS, FAILURE, RESPONSE, record_events, run
+from tests.unit.recording.recording_bench import SEGMENT, Bench
+
+
+def test_a_kill_loses_nothing_that_was_appended(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        done = await bench.finished()
+        _, running = bench.started(3)
+        before = bench.store.load(running)
+        await bench.open()
+        assert bench.store.load(done.execution_id) == done
+        assert bench.store.load(running) == before
+        assert status_of(bench.store.load(running)) is ExecutionStatus.INCOMPLETE
+        assert bench.log.report.lost_nothing
+
+    run(work())
+
+
+def test_the_first_execution_costs_three_barriers_and_the_next_one(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, _ = bench.started(3)
+        bench.here.files.calls.clear()
+        await recorder.barrier()
+        calls = [each for each in bench.here.files.calls if "sync" in each]
+        assert calls == [f"fdatasync wal/{SEGMENT}", "sync_dir ", "sync_dir wal"]
+        recorder, _ = bench.started(3)
+        bench.here.files.calls.clear()
+        await recorder.barrier()
+        await recorder.barrier()
+        assert bench.here.files.calls == [f"fdatasync wal/{SEGMENT}"]
+
+    run(work())
+
+
+def test_concurrent_executions_share_a_barrier(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorders = [bench.started(4)[0] for _ in range(64)]
+        bench.here.files.calls.clear()
+        await asyncio.gather(*(recorder.finalize(RESPONSE) for recorder in recorders))
+        assert bench.count("fdatasync") <= 2
+
+    run(work())
+
+
+def test_a_new_boot_makes_a_new_segment(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        await bench.finished()
+        assert bench.names("wal") == [SEGMENT, "current"]
+        assert (bench.root / "wal" / "current").readlink() == Path(SEGMENT)
+        await bench.open()
+        assert bench.names("wal") == ["current"]
+        await bench.finished()
+        assert bench.names("wal") == ["00000002.wal", "current"]
+        assert (bench.root / "wal" / "current").readlink() == Path("00000002.wal")
+
+    run(work())
+
+
+def test_current_that_is_a_directory_is_left(bench: Bench) -> None:
+    async def work() -> None:
+        (bench.root / "wal" / "current").mkdir(parents=True)
+        await bench.open()
+        await bench.finished()
+        assert "current" in bench.names("wal")
+
+    run(work())
+
+
+def test_a_checkpoint_writes_records_and_removes_the_log(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        done = await bench.finished()
+        assert bench.names("records") == []
+        recorder, running = bench.started(2)
+        await bench.recording.checkpoint()
+        assert bench.names("records") == [f"{done.execution_id}.json"]
+        assert bench.names("snapshots") == [f"{running}.json"]
+        assert bench.names("wal") == ["current"]
+        record_events(recorder, EVENTS[2:])
+        assert await recorder.finalize(RESPONSE) is not None
+        await bench.recording.close()
+        assert bench.names("snapshots") == []
+        assert len(bench.names("records")) == 2
+        await bench.open()
+        assert bench.log.is_settled
+        assert bench.store.load(done.execution_id) == done
+        assert find_problems(bench.store.load(running)) == ()
+
+    run(work())
+
+
+def test_an_execution_goes_on_from_its_snapshot_after_a_crash(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, running = bench.started(2)
+        await bench.recording.checkpoint()
+        record_events(recorder, EVENTS[2:])
+        before = bench.store.load(running)
+        await bench.open()
+        assert bench.store.load(running) == before
+        assert bench.names("snapshots") == []
+
+    run(work())
+
+
+def test_nothing_is_written_where_nothing_was_recorded(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        await bench.recording.close()
+        assert bench.names() == []
+
+    run(work())
+
+
+def test_a_full_segment_is_followed_by_another(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=2000)
+        for _ in range(4):
+            await bench.finished()
+        segments = [name for name in bench.names("wal") if name != "current"]
+        assert len(segments) > 1
+        assert bench.recording.is_checkpoint_due
+        await bench.open()
+        assert len(list(bench.store.list_all())) == 4
+        assert bench.log.report.lost_nothing
+
+    run(work())
+
+
+def test_a_segment_that_is_full_before_a_barrier_is_synced_first(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=800)
+        recorder, execution_id = bench.started(1)
+        bench.here.files.calls.clear()
+        record_events(recorder, EVENTS[1:3])
+        assert f"fdatasync wal/{SEGMENT}" in bench.here.files.calls
+        assert "00000002.wal" in bench.names("wal")
+        bench.here.files.fail("fdatasync", "00000002.wal", errno.EIO)
+        with pytest.raises(EventLost):
+            bench.started(4)
+        record = bench.store.load(execution_id)
+        assert record.header.replayable_reason == Reason.RECORDING_FAILURE
+
+    run(work())
+
+
+def test_256_records_make_a_checkpoint_due(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        for number in range(256):
+            due = bench.recording.is_checkpoint_due
+            assert not due, number
+            recorder, _ = bench.started(0)
+            recorder.complete(FAILURE)
+        before = bench.recording.is_checkpoint_due
+        bench.here.files.fail("open-create", "", errno.ENOSPC)
+        with pytest.raises(StorageFull):
+            await bench.recording.checkpoint()
+        # After a refusal further records come together first.
+        assert (before, bench.recording.is_checkpoint_due) == (True, False)
+        bench.here.files.faults.clear()
+        await bench.recording.checkpoint()
+        assert len(bench.names("records")) == 256
+
+    run(work())
+
+
+def test_one_checkpoint_runs_at_a_time(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        done = await bench.finished()
+        first = asyncio.create_task(bench.recording.checkpoint())
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert bench.recording.being_written or not first.done()
+        assert not bench.recording.is_checkpoint_due
+        await bench.recording.checkpoint()
+        with pytest.raises(RecorderError, match="a checkpoint is writing it"):
+            bench.store.invalidate(done.execution_id, "wrong", "Ada")
+        await first
+        bench.store.invalidate(done.execution_id, "wrong", "Ada")
+
+    run(work())
+
+
+# -- the store -----------------------------------------------------------------------------
+
+
+def test_the_store_finds_running_waiting_and_written_executions(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        written = await bench.finished()
+        await bench.recording.checkpoint()
+        waiting = await bench.finished()
+        _, running = bench.started(2)
+        ids = sorted([written.execution_id, waiting.execution_id, running])
+        store = bench.store
+        assert list(store.list_all()) == ids
+        assert store.find_by_hash(written.header.envelope_hash) == ids
+        assert store.find_by_hash("sha256:" + "0" * 64) == []
+        assert [store.is_running(each) for each in ids] == [each == running for each in ids]
+        assert store.hash_of(running) is None
+        for record in (written, waiting):
+            assert store.hash_of(record.execution_id) == record.header.record_hash
+            assert store.load(record.execution_id) == record
+        with pytest.raises(RecordNotFoundError):
+            store.load("exec-" + "0" * 16)
+        assert store.save(waiting) == f"records/{waiting.execution_id}.json"
+        assert store.load(waiting.execution_id) == waiting
+        assert bench.recording.has(running)
+        assert bench.recording.has(written.execution_id)
+        assert not bench.recording.has("exec-" + "0" * 16)
+
+    run(work())
+
+
+@pytest.mark.parametrize("crash", [True, False])
+def test_an_invalidated_record_survives_a_redo(bench: Bench, crash: bool) -> None:
+    async def work() -> None:
+        await bench.open()
+        done = await bench.finished()
+        _, running = bench.started(1)
+        record = bench.store.invalidate(done.execution_id, "wrong", "Ada")
+        assert bench.store.invalidate(done.execution_id, "again", "Bob") == record
+        with pytest.raises(RecorderError, match="it is running"):
+            bench.store.invalidate(running, "wrong", "Ada")
+        if not crash:
+            await bench.recording.close()
+        await bench.open()
+        assert bench.store.load(done.execution_id) == record
+
+    run(work())
+
+
+def test_an_execution_that_is_sampled_out_writes_nothing(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder = bench.recorder(sample_rate=0.0)
+        recorder.start(ENVELOPE)
+        record_events(recorder)
+        await recorder.barrier()
+        assert await recorder.finalize(RESPONSE) is None
+        assert bench.names() == []
+
+    run(work())
+
+
+def test_a_payload_of_several_entries_is_read_back(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("system.recording.wal_format.LARGEST_PAYLOAD", 300)
+
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(4)
+        record = await recorder.finalize({"status": "success", "payload": "x" * 2000})
+        log = read_log(bench.host.files, bench.host.clock)
+        assert log.report.entries > 10
+        await bench.open()
+        assert bench.store.load(execution_id) == record
+
+    run(work())
+
+
+def test_a_mark_survives(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, execution_id = bench.started(4)
+        recorder.mark_not_replayable("uses a clock")
+        await recorder.finalize(RESPONSE)
+        await bench.open()
+        assert bench.store.load(execution_id).header.replayable_reason == "uses a clock"
+
+    run(work())
