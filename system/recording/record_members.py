@@ -17,7 +17,7 @@ from system.storage.codec import canonical
 
 T = TypeVar("T", str, int, bool, list[Json], JsonObject)
 
-_RECORD_MEMBERS: Final = frozenset(
+RECORD_MEMBERS: Final = frozenset(
     {"v", "header", "envelope", "routerDecision", "events", "finalResponse"}
 )
 _EVENT_MEMBERS: Final = frozenset({"seq", "type", "payload", "timestamp"})
@@ -33,7 +33,7 @@ def from_dict(members: JsonObject) -> ExecutionRecord:
         tuple(event_from_dict(event) for event in _typed(members, "events", list)),
         None if response is None else _frozen(response),
         _optional(members, "v", int),
-        _others(members, _RECORD_MEMBERS),
+        _others(members, RECORD_MEMBERS),
     )
 
 

@@ -1,0 +1,58 @@
+"""Execution of a recorded request again: the opposite of a replay, which runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from system.ports import JsonObject
+from system.recording.errors import RecorderError
+from system.recording.event import EventType
+from system.recording.header import SideEffectClass
+from system.recording.record import ExecutionRecord
+from system.recording.recorder import ExecutionRecorder
+
+Handler: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
+
+
+async def re_execute(
+    record: ExecutionRecord,
+    handler: Handler,
+    recorder: ExecutionRecorder,
+    *,
+    confirm: bool = False,
+) -> ExecutionRecord | None:
+    """Call ``handler`` with the recorded envelope, and record that as a new execution.
+
+    The record names the first one in ``reExecutionOf``; None if it was sampled out. An
+    execution with irreversible effects raises ``RecorderError`` without ``confirm``. An
+    exception of the handler is recorded as an error and raised.
+    """
+    side_effects = SideEffectClass(record.header.side_effects or SideEffectClass.IRREVERSIBLE)
+    if side_effects is SideEffectClass.IRREVERSIBLE and not confirm:
+        raise RecorderError(
+            f"Cannot execute {record.execution_id} again: it may have had irreversible effects;"
+            " pass confirm=True"
+        )
+    recorder.start(record.envelope, side_effects, record.execution_id)
+    agent = "handler"
+    recorder.record_event(EventType.INTENT_RECEIVED, {"reExecutionOf": record.execution_id})
+    recorder.record_event(EventType.ROUTER_DECISION, {"agent": agent, "retryOf": None})
+    recorder.record_event(EventType.AGENT_ATTEMPT_START, {"agent": agent, "attempt": 1})
+    await recorder.barrier()
+    try:
+        response = await handler(record.envelope)
+    except Exception as error:
+        failure: JsonObject = {"code": "AGENT_ERROR", "message": str(error)}
+        _end_attempt(recorder, {"status": "error", "error": failure})
+        await recorder.finalize(
+            {"status": "error", "payload": None, "metadata": {}, "error": failure}
+        )
+        raise
+    _end_attempt(recorder, {"status": "success"})
+    return await recorder.finalize(response)
+
+
+def _end_attempt(recorder: ExecutionRecorder, outcome: JsonObject) -> None:
+    payload = {"agent": "handler", "attempt": 1, **outcome}
+    recorder.record_event(EventType.AGENT_ATTEMPT_END, payload)

@@ -1,0 +1,87 @@
+"""The tables of docs/recording.md, compared with the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import system.errors
+import system.recording.errors
+from system.ports import Json
+from system.recording.crash_point import Action, analyze_crash_point
+from system.recording.event import EventType
+from system.recording.event_order import order_problem
+from system.recording.header import HEADER_MEMBERS, Reason, SideEffectClass
+from system.recording.record_members import RECORD_MEMBERS
+from system.recording.status import ExecutionStatus
+from system.recording.wal_format import EntryType
+from tests.meta.source_tree import ROOT
+from tests.unit.recording.test_crash_point import after
+
+PAGE = (ROOT / "docs" / "recording.md").read_text("utf-8")
+
+
+def table(first_cell: str) -> Iterator[list[str]]:
+    """Yield the rows of the table whose header begins with this cell."""
+    rows = PAGE.partition(f"\n| {first_cell} |")[2].splitlines()[2:]
+    for row in rows:
+        if not row.startswith("|"):
+            return
+        yield [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def quoted(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def test_the_members_of_a_record() -> None:
+    members = {name for row in table("member") for name in quoted(row[0])}
+    assert members == RECORD_MEMBERS
+    assert {name for row in table("header") for name in quoted(row[0])} == HEADER_MEMBERS
+
+
+@pytest.mark.parametrize("following", EventType)
+def test_the_order_of_events(following: EventType) -> None:
+    rows = {quoted(row[0])[0]: row[2] for row in table("event")}
+    assert set(rows) == {str(each) for each in EventType}
+    may_follow: set[str | None] = {*quoted(rows[following])}
+    if "(first)" in rows[following]:
+        may_follow.add(None)
+    previous: list[str | None] = [None, *EventType]
+    assert {each for each in previous if not order_problem(each, following)} == may_follow
+
+
+def test_the_types_of_entries() -> None:
+    assert [(int(row[0]), quoted(row[1])[0]) for row in table("type")] == [
+        (int(each), each.name) for each in EntryType
+    ]
+
+
+def test_the_reasons_and_the_status() -> None:
+    assert [quoted(row[0])[0] for row in table("reason")] == [str(each) for each in Reason]
+    assert [quoted(row[0])[0] for row in table("status")] == [str(each) for each in ExecutionStatus]
+
+
+@pytest.mark.parametrize("side_effects", [None, *SideEffectClass])
+def test_the_stages_of_a_crash(side_effects: SideEffectClass | None) -> None:
+    is_harmful = side_effects in {None, SideEffectClass.IRREVERSIBLE}
+    rows = list(table("last event"))
+    assert len(rows) == len(EventType) + 3
+    for last, stage, recovery, action in rows:
+        name = quoted(last)[0] if quoted(last) else "NEWS"
+        status = "success" if "success" in last else "error"
+        events: list[tuple[str, Json]] = [] if last == "none" else [(name, {"status": status})]
+        point = analyze_crash_point(after(*events, side_effects=side_effects))
+        assert [point.stage, point.recovery] == [quoted(stage)[0], quoted(recovery)[0]]
+        expected = Action(quoted(action)[0])
+        if "*" in action and is_harmful:
+            expected = Action.CONFIRM
+        assert point.action is expected
+
+
+def test_the_errors() -> None:
+    for row in table("error"):
+        (name,) = quoted(row[0])
+        assert hasattr(system.recording.errors, name) or hasattr(system.errors, name)
