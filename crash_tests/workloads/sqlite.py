@@ -12,7 +12,7 @@ from oracles.shadow_log import ShadowLog
 from oracles.violation import TornRecord
 from powercut.explorer.judge import Check
 from sim.disk.calls.process import Process
-from sim.sqlite import abandon, connect
+from sim.sqlite.connection import abandon, connect
 
 _PATH: Final = "/main.db"
 _PAGE_BYTES: Final = 1024

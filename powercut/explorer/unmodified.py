@@ -22,6 +22,7 @@ from powercut.explorer.place_recorder import PlaceRecorder
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
 from powercut.interpose.interposed import interposed
+from powercut.interpose.router import ROUTER
 from powercut.interpose.seed import rooted
 from powercut.place import ENGINE, Place, Stack
 from sim.disk.cache.operation import Operation
@@ -71,6 +72,8 @@ class _Acknowledgements(History):
         super().attempt(_copied(value))
 
     def __call__(self, value: object) -> None:
+        if ROUTER.lifetime is not None:
+            ROUTER.lifetime.settle()
         super().__call__(_copied(value))
 
 

@@ -7,6 +7,7 @@ cache that a program fills in one run cannot answer for the disk in the next one
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import re
 import select
@@ -72,6 +73,8 @@ def _work(task: Callable[[], bytes], result: int, stack: int) -> NoReturn:
     """Run ``task`` in this process, which is the fork, and end it."""
     # The functions of now: the program may replace them.
     write, leave = os.write, os._exit
+    # A collection would write to every page that the two processes share.
+    gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     faulthandler.register(_DUMP, file=stack, all_threads=True, chain=False)
     try:

@@ -16,9 +16,12 @@ from functools import partial
 from types import CellType, FunctionType
 from typing import Any, Final
 
+from powercut.interpose.dbm_libraries import routed_libraries
 from powercut.interpose.file_io import routed_files
+from powercut.interpose.mapping import routed_mappings
 from powercut.interpose.os_calls import routed_calls
 from powercut.interpose.router import ROUTER
+from powercut.interpose.sqlite_connect import routed_databases
 from sim.errors import HarnessError
 from sim.loop.sandbox import SANDBOX
 
@@ -37,7 +40,7 @@ class Installation:
             id(cell) for each in wrappers for cell in getattr(each, "__closure__", None) or ()
         }
         self._own.add(id(self._table))
-        for module in ("file_io", "os_calls", "fcntl_calls", "mapping"):
+        for module in ("file_io", "os_calls", "fcntl_calls", "mapping", "sqlite_connect"):
             loaded = sys.modules.get(f"{__package__}.{module}")
             if loaded is not None:
                 self._own.add(id(vars(loaded)))
@@ -139,7 +142,12 @@ def install() -> None:
     if _installed:
         return
     _check_platform()
-    installation = Installation([*routed_calls(), *routed_files()])
+    installation = Installation(
+        [
+            *routed_calls(), *routed_files(), *routed_mappings(),
+            *routed_databases(), *routed_libraries(),
+        ]
+    )  # fmt: skip
     _installed.append(installation)
     installation.replace_everywhere()
     SANDBOX.follow(installation.originals)

@@ -12,6 +12,8 @@ import weakref
 from types import TracebackType
 from typing import Any, Final
 
+from powercut.interpose import sqlite_connect
+from powercut.interpose.dbm_libraries import DefaultDatabase
 from powercut.interpose.guard import EventGuard, watch
 from powercut.interpose.installation import install
 from powercut.interpose.lifetime import Lifetime, ensure_root
@@ -72,6 +74,7 @@ class Interposition:
         if self._sandbox:
             watch(EventGuard(lifetime, lifetime.refuse))
         ROUTER.lifetime = lifetime
+        sqlite_connect.enter(lifetime)
         return self._process
 
     def __exit__(
@@ -82,6 +85,9 @@ class Interposition:
     ) -> None:
         lifetime, ROUTER.lifetime = ROUTER.lifetime, None
         watch(None)
+        sqlite_connect.leave()
+        if lifetime is not None and not lifetime.poisoned:
+            lifetime.settle()
         assert lifetime is not None
         assert self._state is not None
         self._state.leave()
@@ -127,6 +133,9 @@ def _abandon(lifetime: Lifetime) -> None:
     _ended.update((thread.ident or 0, thread) for thread in lifetime.threads if thread.is_alive())
     for finalizer in lifetime.finalizers:
         finalizer.detach()
+    for mapping in lifetime.mappings:
+        mapping.release()
+    lifetime.mappings.clear()
 
 
 def _finalizers() -> set[Any]:
@@ -140,6 +149,7 @@ class _Machine:
         self._lifetime = lifetime
         self._environment: dict[str, str | None] = {}
         self._tempfile: tuple[Any, ...] = ()
+        self._database = DefaultDatabase()
         self._path: list[str] = []
         self._writes_bytecode = False
         self._directory = ""
@@ -157,6 +167,7 @@ class _Machine:
         self._tempfile = names["tempdir"], names["_name_sequence"]
         names["tempdir"] = root
         names["_name_sequence"] = _names(process)
+        self._database.enter()
         # An import of the program is not one of the disk.
         self._path = sys.path[:]
         sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
@@ -170,6 +181,7 @@ class _Machine:
             else:
                 os.environ[name] = value
         vars(tempfile)["tempdir"], vars(tempfile)["_name_sequence"] = self._tempfile
+        self._database.leave()
         sys.path[:] = self._path
         sys.dont_write_bytecode = self._writes_bytecode
         os.chdir(self._directory)

@@ -37,34 +37,48 @@ _window: Final = count()
 
 
 class Mapping(Protocol):
-    """Memory that is mapped to a file of the disk."""
+    """Memory that is mapped to a file of the disk; ``is_used`` until the program drops it."""
 
-    def write_back(self) -> None:
-        """Write the pages that changed since the last call."""
+    is_used: bool
+
+    def before_call(self) -> None:
+        """Write the pages that the program changed since the last call."""
+        ...
+
+    def after_call(self) -> None:
+        """Read the bytes that the last call changed."""
+        ...
+
+    def release(self) -> None:
+        """Give the memory back."""
         ...
 
 
 class Lifetime:
     """The life of ``process`` under interposition, with the calls of a ``FileProcess``.
 
+    ``number`` decides its descriptors and random numbers; by default lives are counted.
+
     ``on_disk`` is True while the current directory is on the disk. ``escape`` is the first
     use of the real machine that was refused, which the program may have swallowed. ``threads``
-    and ``finalizers`` were started and registered in this life.
+    and ``finalizers`` were started and registered in this life. ``databases`` is its VFS of SQLite.
     """
 
-    def __init__(self, process: Process, root: str) -> None:
+    def __init__(self, process: Process, root: str, number: int | None = None) -> None:
         self.process = process
+        self.number = next(_window) if number is None else number
         self.root = root
         self.on_disk = True
         self.escape: HarnessError | None = None
         self.lock = RLock()
         self.mappings: list[Mapping] = []
+        self.databases: object = None
         self.threads: set[threading.Thread] = set()
         self.finalizers: set[Any] = set()
         self._below = root + "/"
         self._known: dict[str, tuple[bool, str]] = {}
         self._ended: dict[int, threading.Thread] = {}
-        process.use_descriptors_from(FIRST_DESCRIPTOR + _WINDOW * (1 + next(_window) % _WINDOWS))
+        process.use_descriptors_from(FIRST_DESCRIPTOR + _WINDOW * (1 + self.number % _WINDOWS))
 
     # -- routing ---------------------------------------------------------------------------
 
@@ -136,6 +150,9 @@ class Lifetime:
             except HarnessError as mistake:
                 self.refuse(mistake)
                 raise
+            finally:
+                for mapping in self.mappings:
+                    mapping.after_call()
 
     def waiting_call(self, method: Callable[..., None], *arguments: Any) -> None:
         """Make a call that fails with EAGAIN until another thread releases a lock."""
@@ -156,8 +173,19 @@ class Lifetime:
         thread = self._ended.get(get_ident())
         if thread is not None and threading.current_thread() is thread:
             raise PowerOff("the process that started this thread is dead")
-        for mapping in self.mappings:
-            mapping.write_back()
+        self._write_back()
+
+    def settle(self) -> None:
+        """Make every change that the program has made so far an operation of the disk."""
+        with self.lock:
+            self._write_back()
+
+    def _write_back(self) -> None:
+        for mapping in self.mappings[:]:
+            mapping.before_call()
+            if not mapping.is_used:
+                self.mappings.remove(mapping)
+                mapping.release()
 
     def disown(self, threads: dict[int, threading.Thread]) -> None:
         """Refuse every call of these threads, which belong to processes that have ended."""

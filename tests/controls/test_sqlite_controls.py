@@ -25,7 +25,7 @@ from powercut.explorer.recorded_workload import Workload
 from powercut.explorer.verdicts import Exploration
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
-from sim.sqlite import abandon, connect
+from sim.sqlite.connection import abandon, connect
 from sim.sqlite.device import device_of
 
 ROWS = 2

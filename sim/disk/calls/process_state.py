@@ -117,6 +117,10 @@ class ProcessState:
         if file not in self._files.values():
             locks.forget_description(file.number, file)
 
+    def path_of(self, fd: int) -> str:
+        """Return the path with which a descriptor was opened."""
+        return self._file(fd).path
+
     # -- inodes ----------------------------------------------------------------------------
 
     def _inode(self, number: int) -> Inode:

@@ -10,7 +10,7 @@ import apsw
 
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.sqlite import connect
+from sim.sqlite.connection import connect
 
 READ_WRITE_CREATE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 

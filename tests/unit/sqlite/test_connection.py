@@ -12,7 +12,8 @@ import pytest
 
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.sqlite import SimulatedVFS, connect
+from sim.sqlite.connection import connect
+from sim.sqlite.vfs import SimulatedVFS
 
 RANDOM = "SELECT hex(randomblob(16))"
 
@@ -50,7 +51,7 @@ def test_seeding_does_not_change_the_default_vfs() -> None:
 DIGEST = """
 from sim.disk.disk import Disk
 from sim.disk.calls.process import Process
-from sim.sqlite import connect
+from sim.sqlite.connection import connect
 disk = Disk()
 for mode in ("persist", "wal"):
     connection = connect(Process(disk), f"/{mode}")

@@ -13,7 +13,8 @@ from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
-from sim.sqlite import SimulatedVFS, abandon, connect
+from sim.sqlite.connection import abandon, connect
+from sim.sqlite.vfs import SimulatedVFS
 
 Program = Callable[[apsw.Connection], None]
 

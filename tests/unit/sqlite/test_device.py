@@ -8,7 +8,7 @@ import pytest
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
-from sim.sqlite import connect
+from sim.sqlite.connection import connect
 from sim.sqlite.device import device_of
 
 ALWAYS = {"POWERSAFE_OVERWRITE", "SUBPAGE_READ"}

@@ -21,7 +21,7 @@ from sim.disk.cache.operation import (
 )
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
-from sim.sqlite import connect
+from sim.sqlite.connection import connect
 from tests.unit.sqlite.arms import outcome
 
 

@@ -10,7 +10,7 @@ import pytest
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from sim.errors import UnsupportedOperation
-from sim.sqlite import connect
+from sim.sqlite.connection import connect
 from tests.unit.sqlite.arms import both_arms, outcome
 
 BUSY = ("BusyError", apsw.SQLITE_BUSY, apsw.SQLITE_BUSY)

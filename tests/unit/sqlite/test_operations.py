@@ -12,7 +12,7 @@ from sim.disk.cache.operation import Create, Operation, Resize, Sync, Unlink, Wr
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import EXT4_JOURNAL
 from sim.disk.disk import Disk
-from sim.sqlite import connect
+from sim.sqlite.connection import connect
 
 JOURNALED = (
     "write /d/db-journal 512 at 0",

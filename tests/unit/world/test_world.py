@@ -11,7 +11,7 @@ from sim.disk.calls.process import Process
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.errors import HarnessError, PowerOff
 from sim.loop.clock import EPOCH_NS
-from sim.sqlite import abandon, connect
+from sim.sqlite.connection import abandon, connect
 from sim.world import Boot, World
 
 SECOND_NS = 1_000_000_000

@@ -1,0 +1,128 @@
+"""Memory mapped to a file of the disk, and the operations that it makes."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from oracles.history import History
+from powercut.explorer.explore import explore
+from powercut.interpose.interposed import interposed
+from sim.disk.cache.operation import Sync, Write
+from sim.disk.calls.process import Process
+from sim.disk.disk import Disk
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Process]:
+    assert tmp_path.exists()
+    process = Process(Disk())
+    with interposed(process, sandbox=False):
+        Path("f").write_bytes(b"0123456789" * 1000)
+        yield process
+
+
+def last(process: Process) -> object:
+    return process.disk.journal[-1]
+
+
+def test_changed_pages_become_writes_before_the_next_call(process: Process) -> None:
+    with open("f", "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[0:3] = b"abc"
+        memory[9000] = ord("z")
+        operations = process.disk.operations
+        assert Path("f").read_bytes()[:4] == b"abc3"
+        writes = [each for each in process.disk.journal[operations:] if isinstance(each, Write)]
+        assert [(each.offset, len(each.data)) for each in writes] == [(0, 4096), (8192, 1808)]
+
+
+def test_a_flush_is_a_barrier_on_the_data(process: Process) -> None:
+    with open("f", "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[:1] = b"x"
+        memory.flush()
+        assert isinstance(process.disk.journal[-2], Write)
+        assert last(process) == Sync("f", os.stat("f").st_ino, data_only=True)
+
+
+def test_memory_shows_what_a_call_wrote(process: Process) -> None:
+    with open("f", "r+b", buffering=0) as file, mmap.mmap(file.fileno(), 0) as memory:
+        file.write(b"new")
+        assert memory[:4] == b"new3"
+        assert memory.size() == 10_000
+
+
+def test_a_private_mapping_changes_no_file(process: Process) -> None:
+    with (
+        open("f", "r+b") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as memory,
+    ):
+        memory[:1] = b"x"
+    assert Path("f").read_bytes()[:1] == b"0"
+
+
+def test_a_mapping_resizes_its_file(process: Process) -> None:
+    with open("f", "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory.resize(20_000)
+        memory[19_999:] = b"z"
+    assert os.stat("f").st_size == 20_000
+    assert Path("f").read_bytes()[-2:] == b"\0z"
+
+
+def test_a_mapping_that_was_dropped_is_written_back(process: Process) -> None:
+    with open("f", "r+b") as file:
+        memory = mmap.mmap(file.fileno(), 4096)
+    memory[:1] = b"x"
+    del memory
+    gc.collect()
+    assert Path("f").read_bytes()[:1] == b"x"
+
+
+def test_a_descriptor_must_allow_the_access(process: Process) -> None:
+    with open("f", "rb") as file:
+        with pytest.raises(PermissionError):
+            mmap.mmap(file.fileno(), 0)
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as memory:
+            assert memory.find(b"9") == 9
+    with open("f", "ab") as file, pytest.raises(PermissionError):
+        mmap.mmap(file.fileno(), 0)
+    Path("empty").touch()
+    with open("empty", "r+b") as file, pytest.raises(ValueError, match="empty file"):
+        mmap.mmap(file.fileno(), 0)
+
+
+def test_mappings_of_the_machine_stay_what_they_are(process: Process, tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"abc")
+    with open(tmp_path / "real", "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[:1] = b"x"
+        memory.flush()
+    assert (tmp_path / "real").read_bytes() == b"xbc"
+    with mmap.mmap(-1, 10) as anonymous:
+        assert isinstance(anonymous, mmap.mmap)
+
+
+def _stores(ack: History, *, flushes: bool) -> None:
+    ack.attempt({"f": b""})
+    Path("f").write_bytes(b"old")
+    os.sync()
+    ack({"f": b"old"})
+    with open("f", "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        memory[:] = b"new"
+        if flushes:
+            memory.flush()
+        ack({"f": b"new"})
+
+
+def test_a_store_without_a_flush_is_lost_and_one_with_it_is_not() -> None:
+    def careful(ack: History) -> None:
+        _stores(ack, flushes=True)
+
+    def careless(ack: History) -> None:
+        _stores(ack, flushes=False)
+
+    assert explore(careful, model="scc").safe
+    assert not explore(careless, model="scc").safe
