@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
 from powercut.explorer.harm import Harm, harm_of
 from powercut.explorer.missing_barrier import Gap, LostPieces, MissingBarrier, gap_of, insert
-from powercut.explorer.repair import preventable, repair, with_barriers
+from powercut.explorer.repair import OutOfTime, explored, preventable, repair, with_barriers
 from powercut.explorer.verdicts import Exploration, Failure
 
 _JUDGED_FAILURES: Final = 24
@@ -25,11 +25,13 @@ class Cause:
     """Failures with one cause.
 
     ``gap`` is where a barrier is missing, or None: at a kill no barrier helps, and at a power
-    cut none was found. ``failures`` are by model, the strongest first; under each model the
-    simplest come first. ``harms`` are the models under which each harm is done.
+    cut none was found, or there was no time to search (``was_searched``). ``failures`` are by
+    model, the strongest first; under each model the simplest come first. ``harms`` are the
+    models under which each harm is done.
     """
 
     gap: Gap | None
+    was_searched: bool
     failures: Mapping[str, Sequence[Failure]]
     harms: Mapping[Harm, Sequence[str]]
 
@@ -80,10 +82,27 @@ def diagnose(explorations: Mapping[str, Exploration]) -> Diagnosis:
     unsafe = {name: found for name, found in explorations.items() if not found.safe}
     if not unsafe:
         return Diagnosis(explorations, (), {})
-    search = _Search(unsafe)
     order = list(explorations)
-    causes = sorted(search.causes(), key=lambda cause: _rank(cause, order))
-    return Diagnosis(explorations, tuple(causes), search.repaired)
+    try:
+        search = _Search(unsafe)
+        causes, repaired = list(search.causes()), search.repaired
+    except OutOfTime:
+        causes, repaired = list(_unsearched(unsafe)), {}
+    causes.sort(key=lambda cause: _rank(cause, order))
+    return Diagnosis(explorations, tuple(causes), repaired)
+
+
+def _unsearched(unsafe: Mapping[str, Exploration]) -> Iterator[Cause]:
+    """Yield the failures grouped by the violated property, without a search for barriers."""
+    names = dict.fromkeys(
+        each.violation.property_name for found in unsafe.values() for each in found.failures
+    )
+    for property_name in names:
+        failures = {
+            name: [each for each in found.failures if each.violation.property_name == property_name]
+            for name, found in unsafe.items()
+        }
+        yield _cause(unsafe, None, failures, was_searched=False)
 
 
 def _rank(cause: Cause, models: Sequence[str]) -> tuple[int, int, int]:
@@ -112,7 +131,7 @@ class _Search:
         barriers: tuple[MissingBarrier, ...] = ()
         for found in reversed(tuple(self._unsafe.values())):
             changed = with_barriers(self._workload, barriers)
-            again = self._checker.explore(changed, found.model) if barriers else found
+            again = explored(self._checker.explore(changed, found.model)) if barriers else found
             if preventable(again):
                 more = repair(again, self._checker.explore).barriers
                 barriers += tuple(each for each in more if each not in barriers)
@@ -123,7 +142,7 @@ class _Search:
             return dict(self._unsafe)
         workload = with_barriers(self._workload, barriers)
         return {
-            name: self._checker.explore(workload, found.model)
+            name: explored(self._checker.explore(workload, found.model))
             for name, found in self._unsafe.items()
         }
 
@@ -139,20 +158,10 @@ class _Search:
             left = {}
         for failures in (killed, left):
             if any(failures.values()):
-                yield self._cause(None, failures)
+                yield _cause(self._unsafe, None, failures)
         for barrier, failures in self._by_barrier().items():
             if any(failures.values()):
-                yield self._cause(gap_of(self._workload, barrier), failures)
-
-    def _cause(self, gap: Gap | None, failures: _ByModel) -> Cause:
-        failing = {name: each for name, each in failures.items() if each}
-        harms: dict[Harm, list[str]] = {}
-        for name, each in failing.items():
-            found = self._unsafe[name]
-            done = {harm_of(found, failure) for failure in each[:_JUDGED_FAILURES]}
-            for harm in done:
-                harms.setdefault(harm, []).append(name)
-        return Cause(gap, failing, {harm: harms[harm] for harm in Harm if harm in harms})
+                yield _cause(self._unsafe, gap_of(self._workload, barrier), failures)
 
     def _by_barrier(self) -> dict[MissingBarrier, _ByModel]:
         """Return for each barrier the failures that are left with all others."""
@@ -197,6 +206,21 @@ class _Search:
                 if not lost & files:
                     return False
         return True
+
+
+def _cause(
+    unsafe: Mapping[str, Exploration],
+    gap: Gap | None,
+    failures: _ByModel,
+    was_searched: bool = True,
+) -> Cause:
+    failing = {name: each for name, each in failures.items() if each}
+    harms: dict[Harm, list[str]] = {}
+    for name, each in failing.items():
+        for harm in {harm_of(unsafe[name], failure) for failure in each[:_JUDGED_FAILURES]}:
+            harms.setdefault(harm, []).append(name)
+    in_order = {harm: harms[harm] for harm in Harm if harm in harms}
+    return Cause(gap, was_searched, failing, in_order)
 
 
 def _killed(found: Exploration) -> list[Failure]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
-from oracles.history import Known
+from oracles.history import History, Known
 from oracles.old_or_new import OldOrNew, paths_of
 from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
+from powercut.explorer.forks import in_forks
 from powercut.explorer.journals import CrashImage, Journals, Key
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
@@ -21,16 +22,33 @@ from sim.errors import HarnessError
 Check: TypeAlias = Callable[[Process, Known], None]
 
 
+Tick: TypeAlias = Callable[[Exploration, int], bool]
+"""Called with an exploration under way and the operation that it has reached; False stops it."""
+
+_STATES_PER_TICK: Final = 64
+_BATCH: Final = 64
+
+
+def _never_stop(_found: Exploration, _operation: int) -> bool:
+    return True
+
+
 class Judge:
     """Explores one workload, under several models and with further barriers.
 
     ``check`` is called with the disk that the next boot finds, and with the values that were
     acknowledged and in flight at the crash. Without crashes of the recovery it is called once
-    for images that it cannot distinguish, also if several models allow them.
+    for images that it cannot distinguish, also if several models allow them, and in so many
+    forked ``processes``. ``tick`` is called now and then.
     """
 
-    def __init__(self, check: Check, limits: Limits) -> None:
+    def __init__(
+        self, check: Check, limits: Limits, processes: int = 1, tick: Tick = _never_stop
+    ) -> None:
         self.limits = limits
+        self.tick = tick
+        self.batch = _BATCH * processes if processes > 1 and not limits.nested else 1
+        self._processes = processes
         self._check = check
         self._results: dict[Key, Violation | None] = {}
 
@@ -38,12 +56,19 @@ class Judge:
         """Check every crash of a recorded workload under ``model``."""
         return _Explorer(self, workload, model).run()
 
-    def once(self, crashed: CrashImage, known: Known, model: PersistenceModel) -> Violation | None:
-        """Return the violation of an image, which the check may have found earlier."""
-        key = crashed.key
-        if key not in self._results:
-            self._results[key] = self.violation(Disk(crashed.image, model), known)
-        return self._results[key]
+    def violations(
+        self, images: Sequence[CrashImage], history: History, model: PersistenceModel
+    ) -> list[Violation | None]:
+        """Return the violation of each image, which the check may have found earlier."""
+        results = self._results
+        new = [crashed for crashed in images if crashed.key not in results]
+
+        def check(crashed: CrashImage) -> Violation | None:
+            return self.violation(Disk(crashed.image, model), history.known(crashed.entries))
+
+        found = in_forks(check, new, self._processes if len(new) > 1 else 1)
+        results.update((crashed.key, each) for crashed, each in zip(new, found, strict=True))
+        return [results[crashed.key] for crashed in images]
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
         """Check a disk once, and return the violation.
@@ -75,11 +100,21 @@ class _Explorer:
         self._depth_seen: dict[Key, int] = {}
 
     def run(self) -> Exploration:
-        result = self.result
+        result, judge = self.result, self._judge
+        batch: list[CrashImage] = []
         for crashed in self._journals.crashes(result.workload.journal, result.model):
-            self._visit(crashed)
+            if self._register(crashed):
+                batch.append(crashed)
+                if not result.states % _STATES_PER_TICK:
+                    result.stopped = not judge.tick(result, crashed.crashes[0].operation)
+            if result.stopped:
+                break
+            if len(batch) >= judge.batch:
+                self._settle(batch)
+                batch = []
+        self._settle(batch)
         result.built = self._journals.built
-        result.exhaustive = self._journals.exhaustive
+        result.exhaustive = self._journals.exhaustive and not result.stopped
         result.failures.sort(key=lambda failure: failure.simplicity)
         return result
 
@@ -92,22 +127,31 @@ class _Explorer:
         seen = self._depth_seen.get(key)
         return seen is None or (depth < seen and depth <= self._nested)
 
-    def _visit(self, crashed: CrashImage) -> None:
+    def _register(self, crashed: CrashImage) -> bool:
+        """Count an image; return False if it was registered before."""
         depth = len(crashed.crashes)
         if not self._is_new(crashed.key, depth):
-            return
+            return False
         self.result.states += crashed.key not in self._depth_seen
         self._depth_seen[crashed.key] = depth
-        result = self.result
-        known = result.workload.history.known(crashed.entries)
+        return True
+
+    def _settle(self, images: Sequence[CrashImage]) -> None:
+        """Check registered images of the workload."""
+        history = self.result.workload.history
         if self._nested:
-            violation = self._check_and_crash(crashed, known)
+            found = [self._check_and_crash(each, history.known(each.entries)) for each in images]
         else:
-            violation = self._judge.once(crashed, known, result.model)
-        if violation is not None:
-            # A failed image is never checked again.
-            self._depth_seen[crashed.key] = 0
-            result.fail(Failure(crashed.crashes, crashed.entries, crashed.key[1], violation))
+            found = self._judge.violations(images, history, self.result.model)
+        for crashed, violation in zip(images, found, strict=True):
+            if violation is not None:
+                self._fail(crashed, violation)
+
+    def _fail(self, crashed: CrashImage, violation: Violation) -> None:
+        # A failed image is never checked again.
+        self._depth_seen[crashed.key] = 0
+        failure = Failure(crashed.crashes, crashed.entries, crashed.key[1], violation)
+        self.result.fail(failure)
 
     def _check_and_crash(self, crashed: CrashImage, known: Known) -> Violation | None:
         """Check an image; crash a check that passes and writes, which is a recovery."""
@@ -117,7 +161,10 @@ class _Explorer:
             for nested in self._journals.crashes(
                 disk.journal, disk.model, crashed.crashes, crashed.entries
             ):
-                self._visit(nested)
+                if self._register(nested):
+                    failed = self._check_and_crash(nested, known)
+                    if failed is not None:
+                        self._fail(nested, failed)
         return violation
 
 

@@ -83,6 +83,17 @@ def preventable(exploration: Exploration) -> tuple[Failure, ...]:
     return tuple(failure for failure in exploration.failures if failure.state not in killed)
 
 
+class OutOfTime(Exception):
+    """An exploration with further barriers was stopped, so it proves nothing."""
+
+
+def explored(found: Exploration) -> Exploration:
+    """Return an exploration with further barriers; raise ``OutOfTime`` if it was stopped."""
+    if found.stopped:
+        raise OutOfTime
+    return found
+
+
 class _Search:
     """Explores one workload with various barriers."""
 
@@ -99,7 +110,7 @@ class _Search:
         key = frozenset(barriers)
         if key not in self._left:
             workload = with_barriers(self._workload, barriers)
-            self._left[key] = preventable(self._explore(workload, self._model))
+            self._left[key] = preventable(explored(self._explore(workload, self._model)))
         return self._left[key]
 
     def moments(self, barriers: Sequence[MissingBarrier]) -> set[tuple[int, int]]:

@@ -235,6 +235,8 @@ def _raise(module: str, name: str, text: str, evidence: dict[str, object], trace
             violation = kind.__new__(kind)
             Violation.__init__(violation, text, **evidence)
             raise violation
+    if name == AssertionError.__name__:
+        raise AssertionError(text)
     failure = type(name.rpartition(".")[2], (Exception,), {})(text)
     failure.add_note(trace)
     raise failure

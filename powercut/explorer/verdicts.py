@@ -71,7 +71,8 @@ class Exploration:
     ``built`` is the number of states that were built, ``states`` the number of distinct ones
     that were checked, ``failed`` the number of those that the check refused. ``failures`` has
     the first 4,096 of these, the simplest first. ``exhaustive`` is true if no state that the
-    model allows was left out. ``checker`` is the one that has checked them.
+    model allows was left out, ``stopped`` if the exploration ended early. ``checker`` is the
+    one that has checked them.
     """
 
     model: PersistenceModel
@@ -81,6 +82,7 @@ class Exploration:
     states: int = 0
     failed: int = 0
     exhaustive: bool = True
+    stopped: bool = False
     failures: list[Failure] = field(default_factory=list)
 
     @property
@@ -93,9 +95,15 @@ class Exploration:
         return not self.failed
 
     def __str__(self) -> str:
-        how = "exhaustive" if self.exhaustive else "sampled"
         verdict = "safe" if self.safe else f"unsafe in {self.failed}"
-        return f"{self.model.name}: {verdict} of {self.states} states, {how}"
+        return f"{self.model.name}: {verdict} of {self.states} states, {self.how}"
+
+    @property
+    def how(self) -> str:
+        """Whether all states were checked: exhaustive, sampled, or stopped."""
+        if self.stopped:
+            return "stopped"
+        return "exhaustive" if self.exhaustive else "sampled"
 
     def __repr__(self) -> str:
         return f"<Exploration {self}>"

@@ -33,7 +33,7 @@ def exploration_table(diagnosis: Diagnosis) -> Table:
             Text("safe", "green") if found.safe else Text("unsafe", "bold red"),
             f"{found.states:,}",
             f"{found.failed:,}",
-            "exhaustive" if found.exhaustive else "sampled",
+            found.how,
             ", ".join(_properties(diagnosis, name)),
         )
     return table

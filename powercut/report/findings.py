@@ -68,6 +68,8 @@ def cause_text(cause: Cause) -> str:
         return f"no fsync of {cause.gap.path} {between(cause.gap.first, cause.gap.last)}"
     if not cause.failure.needs_power_cut:
         return "no fsync helps: a kill loses nothing that was written; the change is not atomic"
+    if not cause.was_searched:
+        return "a missing fsync was not searched for: the time is over"
     if len(cause.failure.crashes) > 1:
         return "none found; the last crash interrupts the recovery"
     return "none found: neither one more fsync nor two prevent this crash"
