@@ -58,6 +58,8 @@ class Stack:
     """Finds the innermost place of the program on the stack; remembers each line of code."""
 
     def __init__(self) -> None:
+        # The program may change its directory, also to one that is not of this machine.
+        self._folders = (*_PACKAGES, *_current_folder())
         self._places: dict[tuple[CodeType, int], Place] = {}
         self._is_program: dict[str, bool] = {}
 
@@ -77,9 +79,16 @@ class Stack:
     def _place_of(self, code: CodeType, line: int) -> Place:
         found = self._places.get((code, line))
         if found is None:
-            found = Place(_short(code.co_filename), code.co_qualname, line)
+            found = Place(self._short(code.co_filename), code.co_qualname, line)
             self._places[code, line] = found
         return found
+
+    def _short(self, file: str) -> str:
+        """Return the path of a file as a report prints it, without the folders of this machine."""
+        for folder in self._folders:
+            if file.startswith(folder):
+                return file[len(folder) :]
+        return file
 
 
 def is_program(file: str) -> bool:
@@ -89,9 +98,8 @@ def is_program(file: str) -> bool:
     return not file.startswith(("<frozen ", *ENGINE, *_LIBRARY))
 
 
-def _short(file: str) -> str:
-    """Return the path of a file as a report prints it, without the folders of this machine."""
-    for folder in (*_PACKAGES, os.getcwd() + os.sep):
-        if file.startswith(folder):
-            return file[len(folder) :]
-    return file
+def _current_folder() -> tuple[str, ...]:
+    try:
+        return (os.getcwd() + os.sep,)
+    except OSError:
+        return ()

@@ -4,30 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple, TypedDict, Unpack
 
 import click
 from rich.console import Console
 
 from powercut.cli.completion import complete_from, complete_tags
 from powercut.cli.exit_code import ExitCode
-from powercut.cli.output import busy, console_beside, json_option, write_json
+from powercut.cli.finding_keeper import FindingKeeper
+from powercut.cli.output import console_beside, json_option, write_json
+from powercut.cli.pace import Pace
 from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
 from powercut.explorer.diagnosis import Diagnosis, diagnose
 from powercut.explorer.explore import judged
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import record
+from powercut.fuzz.campaign.workers import cores
 from powercut.fuzz.memory import settled
 from powercut.interpose.interposed import DEFAULT_ROOT
 from powercut.interpose.seed import image_of
 from powercut.registry import Registry, WorkloadEntry
 from powercut.report.exploration import exploration_table, plain_models, verdict_line
-from powercut.report.findings import finding_lines, plain_causes
+from powercut.report.findings import (
+    MOST_FINDINGS,
+    failure_lines,
+    finding_lines,
+    plain_causes,
+    repair_lines,
+    short_line,
+)
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.errors import HarnessError
 
-_STATES = Limits().states_per_point
+_STATES: Final = Limits().states_per_point
+
+
+class Given(TypedDict):
+    """The options of the command."""
+
+    workload: str | None
+    check: str | None
+    model: str | None
+    states: int
+    root: str
+    seed: str | None
+    timeout: float | None
+    seconds: float | None
+    processes: int | None
+    show_all: bool
+    dump: Path | None
+    json_out: str | None
 
 
 @click.command()
@@ -74,17 +102,28 @@ _STATES = Limits().states_per_point
     metavar="SECONDS",
     help="Time for such a workload, and for each of its checks.  [default: 20]",
 )
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Stop each workload after this time; part of it is for the search for missing barriers.",
+)
+@click.option(
+    "-n",
+    "processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Processes that run the check.  [default: one for each core]",
+)
+@click.option("--all", "show_all", is_flag=True, help="Print every failure of every finding.")
+@click.option(
+    "--dump",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the disk of each finding to a directory of its own below DIR.",
+)
 @json_option
-def command(
-    workload: str | None,
-    check: str | None,
-    model: str | None,
-    states: int,
-    root: str,
-    seed: str | None,
-    timeout: float | None,
-    json_out: str | None,
-) -> None:
+def command(**given: Unpack[Given]) -> None:
     """Crash a small workload at every point, in every way.
 
     WORKLOAD is a registered tag or module:function: a function that takes ack, is ordinary
@@ -95,17 +134,18 @@ def command(
     """
     with asked_by_user():
         registry = Registry.here()
-        name = model or registry.config.model or "all"
+        name = given["model"] or registry.config.model or "all"
         models = tuple(MODELS.values()) if name == "all" else (model_named(name),)
-        workloads = _workloads(registry, workload, check)
-        start = _Start(image_of(seed, root) if seed else None, root, timeout)
+        workloads = _workloads(registry, given["workload"], given["check"])
+        seed = given["seed"]
+        image = image_of(seed, given["root"]) if seed else Image.empty()
+    json_out = given["json_out"]
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)
-    with settled():
-        explored = {each.tag: _explore(console, each, models, states, start) for each in workloads}
-    verdicts = {tag: diagnosis.explorations for tag, diagnosis in explored.items()}
-    safe = not any(diagnosis.unsafe_models for diagnosis in explored.values())
+    explored = {each.tag: _explore(console, each, models, image, given) for each in workloads}
+    verdicts = {tag: found.diagnosis.explorations for tag, found in explored.items()}
+    safe = not any(found.diagnosis.unsafe_models for found in explored.values())
     if json_out is not None:
         write_json(
             json_out,
@@ -113,7 +153,7 @@ def command(
                 "verdict": "clean" if safe else "violation",
                 "models": plain_models(verdicts.values()),
                 "targets": {tag: plain_models([found]) for tag, found in verdicts.items()},
-                "findings": {tag: plain_causes(found) for tag, found in explored.items()},
+                "findings": {tag: plain_causes(*found) for tag, found in explored.items()},
             },
         )
     click.get_current_context().exit(ExitCode.CLEAN if safe else ExitCode.VIOLATION)
@@ -129,36 +169,48 @@ def _workloads(
     return registry.sound_workloads()
 
 
-class _Start(NamedTuple):
-    """The disk of an interposed workload, and its time; None stands for the default."""
+class _Explored(NamedTuple):
+    """The findings on one workload, and the files in which they are kept."""
 
-    image: Image | None
-    root: str
-    timeout: float | None
+    diagnosis: Diagnosis
+    paths: Sequence[str]
 
 
 def _explore(
     console: Console,
     workload: WorkloadEntry,
     models: Sequence[PersistenceModel],
-    states: int,
-    start: _Start,
-) -> Diagnosis:
-    """Explore one workload under each model, and print the verdicts."""
+    image: Image,
+    given: Given,
+) -> _Explored:
+    """Explore one workload under each model; print the verdicts and keep the findings."""
     console.print(f"{workload.tag}: {workload.about}".removesuffix(": "), soft_wrap=True)
-    most = min(states, workload.limits.states_per_point)
-    timeout = start.timeout or workload.limits.timeout
+    most = min(given["states"], workload.limits.states_per_point)
+    timeout = given["timeout"] or workload.limits.timeout
     limits = replace(workload.limits, states_per_point=most, timeout=timeout)
-    with busy(console, workload.tag):
-        try:
-            image = start.image or Image.empty()
-            recorded = record(workload.run, models[-1], image, start.root, limits)
-            diagnosis = diagnose(judged(recorded, workload.check, models, limits))
-        except HarnessError as mistake:
-            raise UsageMistake(f"{workload.tag}: {mistake}") from None
+    pace = Pace(console, workload.tag, given["seconds"], [model.name for model in models])
+    try:
+        # The interposer changes objects that ``settled`` would hide from it.
+        recorded = record(workload.run, models[-1], image, given["root"], limits)
+        processes = given["processes"] or cores()
+        with pace.shown(), settled():
+            verdicts = judged(recorded, workload.check, models, limits, processes, pace.tick)
+            pace.diagnose()
+            diagnosis = diagnose(verdicts)
+    except HarnessError as mistake:
+        raise UsageMistake(f"{workload.tag}: {mistake}") from None
     console.print(exploration_table(diagnosis))
-    for line in finding_lines(diagnosis):
+    keeper = FindingKeeper(workload.tag, given["check"], limits, given["dump"])
+    for number, cause in enumerate(diagnosis.causes, 1):
+        lines = [*finding_lines(diagnosis, cause), *keeper.keep(diagnosis, cause)]
+        if given["show_all"]:
+            lines += failure_lines(cause)
+        elif number > MOST_FINDINGS:
+            lines = [short_line(cause)]
+        for line in lines:
+            console.print(line, soft_wrap=True)
+    for line in repair_lines(diagnosis):
         console.print(line, soft_wrap=True)
     console.print(verdict_line(diagnosis))
     console.print()
-    return diagnosis
+    return _Explored(diagnosis, keeper.paths)

@@ -12,7 +12,9 @@ from rich.console import Console
 from powercut.cli.completion import complete_tags
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
+from powercut.cli.replay_failure import replay_failure
 from powercut.cli.usage import asked_by_user
+from powercut.explorer.kept_failure import is_kept_failure
 from powercut.fuzz.drivers.replay import Replay, Verdict, replay
 from powercut.fuzz.reproducer import Finding, Reproducer, read_reproducer, versions
 from powercut.fuzz.story import story
@@ -36,14 +38,23 @@ _EXIT_CODES: Final = {
     "--target",
     metavar="TARGET",
     shell_complete=complete_tags("targets"),
-    help="Run it on this registered target, or module:object.  [default: the recorded tag]",
+    help="Run it on this registered target or workload, or module:object.  [default: the recorded "
+    "tag]",
 )
 def command(file: Path, target: str | None) -> None:
-    """Run the reproducer FILE again, byte for byte.
+    """Run the failure FILE again.
 
-    Prints whether the run fails in the same way, fails in another way, passes now, or
-    diverges: it comes to an action that is not possible, or a question that was not recorded.
+    A reproducer of powercut run is repeated byte for byte. Prints whether the run fails in the
+    same way, fails in another way, passes now, or diverges: it comes to an action that is not
+    possible, or a question that was not recorded.
+
+    For a failure of powercut explore, the check is run on the disk of the recorded crash. Then
+    the workload is run and explored again under the same model. Prints whether it passes now or
+    fails again.
     """
+    if is_kept_failure(file):
+        code = replay_failure(console_beside(None), file, target)
+        click.get_current_context().exit(code)
     with asked_by_user():
         reproducer = read_reproducer(file)
         entry = _target(reproducer, file, target)

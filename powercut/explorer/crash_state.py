@@ -44,6 +44,14 @@ def _read(journal: Journal, model: PersistenceModel, number: int) -> tuple[Unsyn
     return unsynced, cache
 
 
+def disks_along(
+    journal: Journal, model: PersistenceModel, numbers: Collection[int]
+) -> Iterator[Image]:
+    """Yield the disk after each of these operations of a journal, with all of them durable."""
+    for number in sorted(numbers):
+        yield Image.of_platter(_read(journal, model, number)[1].inodes, journal.next_inode)
+
+
 def lost_pieces(micros: Sequence[MicroOperation], point: CrashPoint) -> list[MicroOperation]:
     """Return the pieces that a power cut lost or tore, out of the unsynced ones.
 

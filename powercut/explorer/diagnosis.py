@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
-from powercut.explorer.harm import Harm, harm_of
+from powercut.explorer.harm import Harm, Harms
 from powercut.explorer.missing_barrier import Gap, LostPieces, MissingBarrier, gap_of, insert
 from powercut.explorer.repair import OutOfTime, explored, preventable, repair, with_barriers
 from powercut.explorer.verdicts import Exploration, Failure
@@ -217,7 +217,8 @@ def _cause(
     failing = {name: each for name, each in failures.items() if each}
     harms: dict[Harm, list[str]] = {}
     for name, each in failing.items():
-        for harm in {harm_of(unsafe[name], failure) for failure in each[:_JUDGED_FAILURES]}:
+        judge = Harms(unsafe[name])
+        for harm in {judge.of(failure) for failure in each[:_JUDGED_FAILURES]}:
             harms.setdefault(harm, []).append(name)
     in_order = {harm: harms[harm] for harm in Harm if harm in harms}
     return Cause(gap, was_searched, failing, in_order)

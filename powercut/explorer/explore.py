@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TypeAlias, cast
 
 from powercut.explorer.judge import Check as ProcessCheck
-from powercut.explorer.judge import Judge, default_check
+from powercut.explorer.judge import Judge, Tick, default_check, never_stop
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import (
     RecordedWorkload,
@@ -100,20 +100,32 @@ def judged(
     check: Check | None,
     models: Iterable[PersistenceModel],
     limits: Limits | None = None,
+    processes: int = 1,
+    tick: Tick = never_stop,
 ) -> dict[str, Exploration]:
     """Return the verdicts on a recorded workload by the name of the model, in their order.
 
     Raises ``HarnessError`` if they would be safe because nothing was acknowledged or done.
     """
-    limits = limits or Limits()
+    recorded, judge = judge_of(recorded, check, limits or Limits(), processes, tick)
+    must_use_the_disk(recorded)
+    verdicts = {model.name: judge.explore(recorded, model) for model in models}
+    if all(found.safe for found in verdicts.values()):
+        must_acknowledge(recorded)
+    return verdicts
+
+
+def judge_of(
+    recorded: RecordedWorkload,
+    check: Check | None,
+    limits: Limits,
+    processes: int = 1,
+    tick: Tick = never_stop,
+) -> tuple[RecordedWorkload, Judge]:
+    """Return the judge of a recorded workload, and the workload as it judges it."""
     if check is None:
         recorded = with_whole_paths(recorded)
         check = default_check(recorded)
     elif recorded.root or takes_one(check):
         check = interposed_check(check, recorded.root or DEFAULT_ROOT, limits.timeout)
-    must_use_the_disk(recorded)
-    judge = Judge(cast("ProcessCheck", check), limits)
-    verdicts = {model.name: judge.explore(recorded, model) for model in models}
-    if all(found.safe for found in verdicts.values()):
-        must_acknowledge(recorded)
-    return verdicts
+    return recorded, Judge(cast("ProcessCheck", check), limits, processes, tick)

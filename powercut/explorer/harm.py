@@ -3,44 +3,59 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
-from oracles.violation import LostAck
-from powercut.explorer.crash_state import image_after
+from oracles.violation import LostAck, Violation
+from powercut.explorer.crash_state import disks_along
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.disk import Disk
 
-_EARLIER_MOMENTS = 64
+_EARLIER_MOMENTS: Final = 64
 
 
 class Harm(StrEnum):
     """The harm that a failure does, the lesser one first."""
 
     LOST_ACKNOWLEDGEMENT = "lost acknowledgement"
-    """The disk is one that was right earlier: before the last acknowledged values."""
+    """To the check, the disk is one that was right earlier."""
     CORRUPTION = "corruption"
     """The disk was never right: the old value is gone as well."""
 
 
-def harm_of(exploration: Exploration, failure: Failure) -> Harm:
-    """Return the harm of a failure.
+class Harms:
+    """Tells the harms of the failures of one exploration.
 
-    A ``LostAck`` says so itself. For any other violation the disk is checked again, as if the
-    crash had come earlier in the history.
+    A ``LostAck`` says so itself. Any other violation is compared with those that the check
+    finds, with the same acknowledged values, on the disks of earlier acknowledgements.
     """
-    if isinstance(failure.violation, LostAck):
-        return Harm.LOST_ACKNOWLEDGEMENT
-    checker, workload, model = exploration.checker, exploration.workload, exploration.model
-    if not failure.entries:
-        return Harm.CORRUPTION
-    history = workload.history
-    image = image_after(
-        workload.journal,
-        model,
-        failure.crashes,
-        lambda disk: checker.violation(disk, history.known(failure.entries)),
-    )
-    first = max(0, failure.entries - _EARLIER_MOMENTS)
-    for entries in range(failure.entries - 1, first - 1, -1):
-        if checker.violation(Disk(image, model), history.known(entries)) is None:
+
+    def __init__(self, exploration: Exploration) -> None:
+        self._exploration = exploration
+        self._of_older: dict[int, frozenset[tuple[str, str]]] = {}
+
+    def of(self, failure: Failure) -> Harm:
+        """Return the harm of a failure."""
+        violation = failure.violation
+        if isinstance(violation, LostAck):
             return Harm.LOST_ACKNOWLEDGEMENT
-    return Harm.CORRUPTION
+        if failure.entries not in self._of_older:
+            self._of_older[failure.entries] = frozenset(self._older(failure.entries))
+        if _text(violation) in self._of_older[failure.entries]:
+            return Harm.LOST_ACKNOWLEDGEMENT
+        return Harm.CORRUPTION
+
+    def _older(self, entries: int) -> set[tuple[str, str]]:
+        """Return the violations of the disks before each of the latest of so many entries."""
+        exploration, history = self._exploration, self._exploration.workload.history
+        first = max(0, entries - _EARLIER_MOMENTS)
+        moments = {0} if first == 0 and entries else set()
+        moments |= {entry.after for entry in history.entries[first : max(0, entries - 1)]}
+        found = (
+            exploration.checker.violation(Disk(image, exploration.model), history.known(entries))
+            for image in disks_along(exploration.workload.journal, exploration.model, moments)
+        )
+        return {_text(violation) for violation in found if violation is not None}
+
+
+def _text(violation: Violation) -> tuple[str, str]:
+    return violation.property_name, str(violation)

@@ -29,7 +29,8 @@ _STATES_PER_TICK: Final = 64
 _BATCH: Final = 64
 
 
-def _never_stop(_found: Exploration, _operation: int) -> bool:
+def never_stop(_found: Exploration, _operation: int) -> bool:
+    """Let an exploration run to its end."""
     return True
 
 
@@ -43,7 +44,7 @@ class Judge:
     """
 
     def __init__(
-        self, check: Check, limits: Limits, processes: int = 1, tick: Tick = _never_stop
+        self, check: Check, limits: Limits, processes: int = 1, tick: Tick = never_stop
     ) -> None:
         self.limits = limits
         self.tick = tick
@@ -98,17 +99,16 @@ class _Explorer:
         self._nested = judge.limits.nested
         self._journals = Journals(workload.history, judge.limits, self._is_new)
         self._depth_seen: dict[Key, int] = {}
+        self._registered = 0
 
     def run(self) -> Exploration:
         result, judge = self.result, self._judge
         batch: list[CrashImage] = []
         for crashed in self._journals.crashes(result.workload.journal, result.model):
-            if self._register(crashed):
-                batch.append(crashed)
-                if not result.states % _STATES_PER_TICK:
-                    result.stopped = not judge.tick(result, crashed.crashes[0].operation)
             if result.stopped:
                 break
+            if self._register(crashed):
+                batch.append(crashed)
             if len(batch) >= judge.batch:
                 self._settle(batch)
                 batch = []
@@ -132,8 +132,12 @@ class _Explorer:
         depth = len(crashed.crashes)
         if not self._is_new(crashed.key, depth):
             return False
-        self.result.states += crashed.key not in self._depth_seen
+        result = self.result
+        result.states += crashed.key not in self._depth_seen
         self._depth_seen[crashed.key] = depth
+        self._registered += 1
+        if not self._registered % _STATES_PER_TICK:
+            result.stopped = not self._judge.tick(result, crashed.crashes[0].operation)
         return True
 
     def _settle(self, images: Sequence[CrashImage]) -> None:
@@ -161,6 +165,8 @@ class _Explorer:
             for nested in self._journals.crashes(
                 disk.journal, disk.model, crashed.crashes, crashed.entries
             ):
+                if self.result.stopped:
+                    break
                 if self._register(nested):
                     failed = self._check_and_crash(nested, known)
                     if failed is not None:

@@ -19,25 +19,44 @@ from sim.disk.crash.persistence import POSIX, SCC
 _KINDS: Final = {CrashKind.KILL: "kill", CrashKind.POWER_CUT: "power cut"}
 
 
-def finding_lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield the findings, an empty line after each, and what the missing barriers repair."""
+MOST_FINDINGS: Final = 5
+"""Findings that are printed in full; of the others a line is enough."""
+
+
+def report_lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield all findings, an empty line after each, and what the missing barriers repair."""
     for cause in diagnosis.causes:
-        yield from _finding(diagnosis, cause)
+        yield from finding_lines(diagnosis, cause)
         yield ""
-    yield from _repair(diagnosis)
+    yield from repair_lines(diagnosis)
 
 
-def _finding(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
+def finding_lines(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
+    """Yield one finding: its simplest failure, and its cause."""
     exploration = diagnosis.explorations[cause.model]
     failure = cause.failure
     violation = failure.violation
     yield f"FAILED  {violation.property_name}  {_harms(cause)}, {weakest(diagnosis, cause)}"
     yield f"  {violation.statement}"
-    yield from _crashes(exploration, failure)
+    yield from crash_lines(exploration, failure)
     yield f"  cause     {cause_text(cause)}"
     if len(cause.failures) < len(diagnosis.explorations):
         yield f"  unsafe    on {listed(tuple(cause.failures))}"
     yield from _evidence(violation)
+
+
+def short_line(cause: Cause) -> str:
+    """Return a finding in one line."""
+    violation = cause.failure.violation
+    return f"FAILED  {violation.property_name}  on {cause.model}: {cause_text(cause)}"
+
+
+def failure_lines(cause: Cause) -> Iterator[str]:
+    """Yield every failure of a finding in one line each, the simplest of each model first."""
+    for model, failures in cause.failures.items():
+        for failure in failures:
+            crashes = ", then ".join(map(str, failure.crashes))
+            yield f"  {model:14}  {crashes}: {failure.violation.statement}"
 
 
 def _harms(cause: Cause) -> str:
@@ -75,7 +94,8 @@ def cause_text(cause: Cause) -> str:
     return "none found: neither one more fsync nor two prevent this crash"
 
 
-def _repair(diagnosis: Diagnosis) -> Iterator[str]:
+def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield what is left to fail with the missing barriers of all findings."""
     missing = sum(cause.gap is not None for cause in diagnosis.causes)
     if not missing:
         return
@@ -93,7 +113,8 @@ def _repair(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"repair    with {barriers}, none of {states:,} states fails{how}"
 
 
-def _crashes(exploration: Exploration, failure: Failure) -> Iterator[str]:
+def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:
+    """Yield each crash of a failure, and what a power cut of the workload lost."""
     workload, point = exploration.workload, failure.crashes[0]
     yield f"  crash     {_where(exploration, failure)}"
     if point.kind is CrashKind.POWER_CUT:
@@ -150,8 +171,8 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def plain_causes(diagnosis: Diagnosis) -> list[Json]:
-    """Return the findings as JSON data."""
+def plain_causes(diagnosis: Diagnosis, reproducers: Sequence[str]) -> list[Json]:
+    """Return the findings as JSON data; ``reproducers`` are their files."""
     return [
         {
             "property": cause.failure.violation.property_name,
@@ -162,6 +183,7 @@ def plain_causes(diagnosis: Diagnosis) -> list[Json]:
             "cause": cause_text(cause),
             "model": cause.model,
             "crashes": [str(point) for point in cause.failure.crashes],
+            "reproducer": reproducer,
         }
-        for cause in diagnosis.causes
+        for cause, reproducer in zip(diagnosis.causes, reproducers, strict=True)
     ]

@@ -15,7 +15,7 @@ from powercut.explorer.explore import judged
 from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import RecordedWorkload, record
-from powercut.report.findings import finding_lines
+from powercut.report.findings import report_lines
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, POSIX
@@ -40,7 +40,7 @@ def page(
     return re.sub(
         r"tests/snapshots/test_findings\.py:(\d+)",
         lambda found: f"app.py:{int(found[1]) - first}",
-        "\n".join(finding_lines(diagnose(verdicts))),
+        "\n".join(report_lines(diagnose(verdicts))),
     )
 
 

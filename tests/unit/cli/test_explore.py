@@ -41,6 +41,19 @@ def judged(disk, ack):
 judged.check = pessimist
 """
 
+MANY = "\n\ndef many(disk, ack):\n" + "".join(
+    f'    disk.close(disk.open("/{name}", os.O_CREAT | os.O_WRONLY))\n    ack({{"/{name}": b""}})\n'
+    for name in "abcdefg"
+)
+
+
+@pytest.fixture(autouse=True)
+def failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of kept failures; the command runs in the repository."""
+    folder = tmp_path / "failures"
+    monkeypatch.setattr("powercut.cli.finding_keeper.FAILURES", folder)
+    return folder
+
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
@@ -107,6 +120,7 @@ def test_json_has_the_verdict_of_each_model() -> None:
     assert finding["weakest"] == "on a real file system (ext4)"
     assert finding["models"] == list(MODELS)[2:]
     assert list(finding["harms"]) == ["corruption"]
+    assert Path(finding["reproducer"]).is_file()
 
 
 def test_beyond_the_limit_of_states_the_verdict_is_sampled() -> None:
@@ -126,3 +140,59 @@ def test_check_is_an_option_or_an_attribute(store: str) -> None:
         result = powercut("explore", *arguments, "--model", "scc")
         assert result.exit_code == ExitCode.VIOLATION
         assert "AssertionError: nothing is good enough" in result.stdout
+
+
+def test_every_finding_is_kept_and_its_disk_dumped(failures: Path, tmp_path: Path) -> None:
+    dumps = tmp_path / "dumps"
+    result = powercut("explore", "atomic-write-without-fsync", "--dump", str(dumps))
+    (kept,) = failures.iterdir()
+    (dumped,) = dumps.iterdir()
+    assert f"  replay    powercut replay {kept}\n  dump      {dumped}\n" in result.stdout
+    assert kept.stem == dumped.name
+    assert (dumped / "state").read_bytes() == b""
+    again = powercut("explore", "atomic-write-without-fsync", "--dump", str(dumps))
+    assert f"  dump      cannot dump to {dumped}: File exists\n" in again.stdout
+
+
+def test_a_finding_that_cannot_be_kept_is_printed_all_the_same(
+    failures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures.write_bytes(b"in the way")
+    result = powercut("explore", "atomic-write-without-fsync", "--model", "xfs")
+    assert result.exit_code == ExitCode.VIOLATION
+    assert "  replay    not kept: cannot write the failure " in result.stdout
+
+
+def test_all_failures_are_printed_if_asked() -> None:
+    result = powercut("explore", "atomic-write-without-fsync", "--model", "xfs", "--all")
+    lines = [line for line in result.stdout.splitlines() if line.startswith("  xfs  ")]
+    assert len(lines) == 6
+    assert "3 after power-cut lost=3: /state holds neither" in lines[0]
+
+
+def test_more_than_five_findings_are_printed_in_short(store: str) -> None:
+    with Path(f"{store}.py").open("a", encoding="ascii") as file:
+        file.write(MANY)
+    result = powercut("explore", f"{store}:many", "--model", "posix")
+    assert result.stdout.count("\n  cause ") == 5
+    assert (
+        len(re.findall(r"^FAILED  LostAck  on posix: no fsync", result.stdout, re.MULTILINE)) == 2
+    )
+    assert "repair    with these 7 fsyncs, none of " in result.stdout
+
+
+def test_processes_do_not_change_the_verdict(store: str) -> None:
+    outputs = {
+        powercut("explore", f"{store}:judged", "--model", "ext4", "-n", processes).stdout
+        for processes in ("1", "3")
+    }
+    assert len(outputs) == 1
+
+
+def test_a_workload_is_stopped_when_its_time_is_over() -> None:
+    arguments = ("explore", "event-log-pending", "--model", "posix", "--seconds", "0.001")
+    result = powercut(*arguments)
+    assert result.exit_code == ExitCode.CLEAN
+    assert re.search(r"^ posix +safe +\d+ +0 +stopped", result.stdout, re.MULTILINE)
+    found = json_of(powercut(*arguments, "--json", "-"))
+    assert found["models"]["posix"]["exhaustive"] is False

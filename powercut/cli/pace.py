@@ -1,0 +1,82 @@
+"""The pace of an exploration: its progress on a terminal, a heartbeat in a pipe, its deadline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from powercut.explorer.verdicts import Exploration
+
+HEARTBEAT_SECONDS: Final = 15.0
+_SHARE_OF_EXPLORING: Final = 0.6
+"""The part of the time in which the models are explored; the rest is for missing barriers."""
+
+
+class Pace:
+    """Shows how far the exploration of ``title`` is, and ends it when ``seconds`` are over.
+
+    On a terminal it is a line that changes. Otherwise a line is written to stderr every 15
+    seconds, so that a log shows that something happens.
+    """
+
+    def __init__(
+        self, console: Console, title: str, seconds: float | None, models: Sequence[str]
+    ) -> None:
+        self._console = console
+        self._title = title
+        self._models = models
+        self._verb = ""
+        self._status: Status | None = None
+        now = time.monotonic()
+        self._last_line = now
+        self._end = None if seconds is None else now + seconds
+        self._end_of_exploring = None if seconds is None else now + seconds * _SHARE_OF_EXPLORING
+        self._deadline = self._end
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show progress while the context lasts."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with self._console.status(self._title) as self._status:
+            yield
+
+    def diagnose(self) -> None:
+        """Begin the search for missing barriers, which may take the time that is left."""
+        self._models = ()
+        self._verb = ", searching for missing barriers"
+        self._deadline = self._end
+
+    def tick(self, found: Exploration, operation: int) -> bool:
+        """Show the progress of an exploration; return False if its time is over."""
+        now = time.monotonic()
+        if found.model.name in self._models:
+            self._begin(found.model.name, now)
+        unsafe = f", {found.failed:,} unsafe" if found.failed else ""
+        self._show(
+            f"{self._title} on {found.model.name}{self._verb}: operation {operation:,} of "
+            f"{found.operations:,}, {found.states:,} states{unsafe}",
+            now,
+        )
+        return self._deadline is None or now < self._deadline
+
+    def _begin(self, model: str, now: float) -> None:
+        """Give a model its share of the time that is left for the models."""
+        self._models = self._models[self._models.index(model) + 1 :]
+        if self._end_of_exploring is not None:
+            left = self._end_of_exploring - now
+            self._deadline = now + left / (len(self._models) + 1)
+
+    def _show(self, text: str, now: float) -> None:
+        if self._status is not None:
+            self._status.update(text)
+        elif now - self._last_line >= HEARTBEAT_SECONDS:
+            self._last_line = now
+            click.echo(f"... {text}", err=True)

@@ -1,0 +1,172 @@
+"""Kept failures: a crash that a check refused, in a file that repeats it.
+
+The first line is an object of JSON with ``format``, ``version`` and the fields of
+``KeptFailure``; the journal of the workload follows as in ``sim/disk/crash/journal_file.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from xxhash import xxh3_64
+
+from faults.crash_point import CrashPoint
+from oracles.history import History, HistoryEntry
+from powercut.explorer.plain_value import decoded, encoded
+from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.place import Place
+from sim.disk.crash.journal_file import decode_journal, encode_journal
+from sim.disk.disk import Disk
+from sim.errors import HarnessError
+
+FORMAT: Final = "powercut failure"
+VERSION: Final = 1
+SUFFIX: Final = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFailure:
+    """One failure of an exploration.
+
+    ``tag`` is the tag or import string of the workload, ``check`` the import string of a check
+    that replaces the workload's own, or None. ``model`` is the name of the model,
+    ``property_name`` and ``statement`` are those of the violation, ``entries`` is the number of
+    entries that the history had at the first crash.
+    """
+
+    tag: str
+    check: str | None
+    model: str
+    states_per_point: int
+    nested: int
+    property_name: str
+    statement: str
+    crashes: tuple[CrashPoint, ...]
+    entries: int
+    recorded: RecordedWorkload
+
+    @property
+    def fingerprint(self) -> str:
+        """Eight hex digits that identify the failure: workload, model, crashes, property."""
+        points = " ".join(map(str, self.crashes))
+        text = f"{self.tag} {self.model} {self.property_name} {points} {self.entries}"
+        return xxh3_64(text.encode()).hexdigest()[:8]
+
+
+def save_failure(kept: KeptFailure, folder: Path) -> Path:
+    """Write ``<fingerprint>.jsonl`` in ``folder`` atomically, and return its path.
+
+    Raises ``HarnessError`` if the folder cannot be written, and for acknowledged values that
+    are not plain.
+    """
+    path = folder / f"{kept.fingerprint}{SUFFIX}"
+    temporary = folder / f"{path.name}.tmp"
+    data = json.dumps(_header(kept)).encode("ascii") + b"\n"
+    data += encode_journal(kept.recorded.journal)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as refused:
+        with suppress(OSError):
+            temporary.unlink()
+        raise HarnessError(f"cannot write the failure {path}: {refused.strerror}") from None
+    return path
+
+
+def is_kept_failure(path: Path) -> bool:
+    """Return whether a file begins as a kept failure does; False if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            header = json.loads(file.readline())
+    except (OSError, ValueError):
+        return False
+    return isinstance(header, dict) and header.get("format") == FORMAT
+
+
+def load_failure(path: Path) -> KeptFailure:
+    """Read a file that ``save_failure`` wrote; ``HarnessError`` says why a file is none."""
+    line, _, journal = path.read_bytes().partition(b"\n")
+    header = json.loads(line)
+    if header.get("version") != VERSION:
+        raise HarnessError(
+            f"{path} has version {header.get('version')!r} of its format, and this powercut reads "
+            f"version {VERSION}; replay it with the powercut that wrote it"
+        )
+    try:
+        return _kept(header, journal)
+    except (KeyError, TypeError, ValueError, HarnessError) as wrong:
+        raise HarnessError(f"{path} is a malformed failure: {wrong}") from None
+
+
+def _header(kept: KeptFailure) -> dict[str, object]:
+    recorded = kept.recorded
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "fingerprint": kept.fingerprint,
+        "workload": kept.tag,
+        "check": kept.check,
+        "model": kept.model,
+        "states_per_point": kept.states_per_point,
+        "nested": kept.nested,
+        "property": kept.property_name,
+        "statement": kept.statement,
+        "crashes": [str(point) for point in kept.crashes],
+        "entries": kept.entries,
+        "root": recorded.root,
+        "history": [
+            [entry.after, entry.acknowledged, encoded(entry.value), _plain_place(entry.place)]
+            for entry in recorded.history.entries
+        ],
+        "places": {str(number): _plain_place(at) for number, at in recorded.places.items()},
+    }
+
+
+def _kept(header: Mapping[str, Any], journal: bytes) -> KeptFailure:
+    operations = decode_journal(journal)
+    Disk.from_journal(operations)
+    entries = [
+        HistoryEntry(int(after), bool(acknowledged), decoded(value), _place(place))
+        for after, acknowledged, value, place in header["history"]
+    ]
+    places = {int(number): _place(place) for number, place in header["places"].items()}
+    recorded = RecordedWorkload(
+        operations,
+        History(lambda: len(operations), entries=entries),
+        {number: place for number, place in places.items() if place is not None},
+        str(header["root"]),
+    )
+    check = header["check"]
+    return KeptFailure(
+        str(header["workload"]),
+        None if check is None else str(check),
+        str(header["model"]),
+        int(header["states_per_point"]),
+        int(header["nested"]),
+        str(header["property"]),
+        str(header["statement"]),
+        tuple(CrashPoint.parse(point) for point in header["crashes"]),
+        int(header["entries"]),
+        recorded,
+    )
+
+
+def _plain_place(place: object) -> list[object] | None:
+    return list(place) if isinstance(place, Place) else None
+
+
+def _place(plain: Any) -> Place | None:
+    if plain is None:
+        return None
+    file, function, line = plain
+    return Place(str(file), str(function), int(line))

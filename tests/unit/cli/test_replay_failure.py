@@ -1,0 +1,93 @@
+"""``powercut replay`` of a failure of ``explore``: the recorded crash, then the program again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from powercut.cli.exit_code import ExitCode
+from powercut.fuzz.reproducer import FAILURES
+from tests.meta.source_tree import run_python
+
+APP = """
+import os
+
+def save(ack):
+    with open("f.tmp", "wb") as file:
+        file.write(b"new")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace("f.tmp", "f")
+    ack({"f": b"new"})
+"""
+SYNC = """
+    folder = os.open(".", os.O_RDONLY)
+    os.fsync(folder)
+"""
+
+
+def powercut(folder: Path, *arguments: str) -> tuple[int, str]:
+    ran = run_python("-m", "powercut", *arguments, cwd=folder)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """The failure of a program, which is explored under xfs."""
+    (tmp_path / "app.py").write_text(APP, "utf-8")
+    code, output = powercut(tmp_path, "explore", "app:save", "--model", "xfs")
+    assert code == ExitCode.VIOLATION, output
+    (file,) = (tmp_path / FAILURES).iterdir()
+    return file
+
+
+def test_a_program_that_is_unchanged_fails_again(kept: Path, tmp_path: Path) -> None:
+    code, output = powercut(tmp_path, "replay", str(kept))
+    assert code == ExitCode.VIOLATION
+    lines = output.splitlines()
+    assert lines[:6] == [
+        "FAILED  LostAck  on xfs",
+        "  acknowledged value 1 is lost: /disk/f does not exist",
+        "  crash     power cut after ack at app.py:10",
+        "  lost      rename of /disk/f.tmp to /disk/f, app.py:9",
+        "the recorded crash fails in the same way",
+        "fails again: app:save was run again: xfs: unsafe in 1 of 11 states, exhaustive",
+    ]
+    assert "  cause     no fsync of /disk between rename at app.py:9 and ack at app.py:10" in lines
+
+
+def test_a_repaired_program_passes_now(kept: Path, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP.replace("    ack(", SYNC[1:] + "    ack("), "utf-8")
+    code, output = powercut(tmp_path, "replay", str(kept))
+    assert code == ExitCode.CLEAN
+    assert "the recorded crash fails in the same way" in output
+    assert output.splitlines()[-1].startswith("passes now: app:save was run again: xfs: safe of ")
+
+
+def test_a_program_that_moved_is_named_by_the_user(kept: Path, tmp_path: Path) -> None:
+    (tmp_path / "app.py").rename(tmp_path / "moved.py")
+    code, output = powercut(tmp_path, "replay", str(kept))
+    assert code == ExitCode.USAGE
+    assert "Traceback" not in output
+    assert powercut(tmp_path, "replay", str(kept), "--target", "moved:save")[0] == (
+        ExitCode.VIOLATION
+    )
+
+
+def test_a_check_that_has_changed_is_reported(kept: Path, tmp_path: Path) -> None:
+    for body, sentence in (
+        ("pass", "the recorded crash passes the check now"),
+        ("assert known.in_flight", "the recorded crash fails in another way; it was LostAck: "),
+    ):
+        text = f"{APP}\ndef check(known):\n    {body}\n\nsave.check = check\n"
+        (tmp_path / "app.py").write_text(text, "utf-8")
+        assert sentence in powercut(tmp_path, "replay", str(kept))[1]
+
+
+def test_a_damaged_file_is_refused_in_one_sentence(kept: Path, tmp_path: Path) -> None:
+    kept.write_bytes(kept.read_bytes()[:-20])
+    code, output = powercut(tmp_path, "replay", str(kept))
+    assert code == ExitCode.USAGE
+    assert "is a malformed failure" in output
+    assert "Traceback" not in output
