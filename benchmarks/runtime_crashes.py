@@ -23,8 +23,8 @@ from powercut.fuzz.tally import Tally
 from sim.disk.crash.persistence import POSIX
 
 _STEPS: Final = 30
-_RUNS: Final = 40
-_ROUNDS: Final = 5
+_RUNS: Final = 120
+_ROUNDS: Final = 3
 _HYPOTHESIS_GOAL: Final = 100
 _EXPLORED_GOAL: Final = 500
 _EXPLORATIONS: Final = 3

@@ -33,7 +33,7 @@ from sim.disk.crash.unsynced import Unsynced
 BRANCHES_PER_STATE: Final = 16
 """Steps of the walk through the states for each state that is wanted, before it is given up."""
 
-REPRESENTATIVES_PER_MICRO: Final = 8
+REPRESENTATIVES_PER_PART: Final = 8
 """Enough for every prefix, every single loss and survival, and every torn end."""
 
 Key = tuple[object, ...]
@@ -148,11 +148,12 @@ class Journals:
         if space.complete:
             return
         self.exhaustive = False
-        most = limit + REPRESENTATIVES_PER_MICRO * count
+        parts = len(space.parts)
+        most = limit + REPRESENTATIVES_PER_PART * parts
         for survivors in islice(space.representative(), most):
             yield space.state_of(survivors)
         source = SeededChoices(self._limits.seed)
-        everything = (1 << count) - 1
+        everything = (1 << parts) - 1
         masks = (source.integer("survivors", 0, everything) for _ in range(self._limits.samples))
         for survivors in space.sampled(masks):
             yield space.state_of(survivors)

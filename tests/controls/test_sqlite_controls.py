@@ -114,12 +114,15 @@ def explored(
     return explore(one_table(settings), check, model, limits)
 
 
+PAGE_BYTES = (512, 1024, 4096, 65536)
 PROVEN = [
-    Settings("wal", "full", EXCLUSIVE, 512),
-    Settings("wal", "full", EXCLUSIVE, 4096),
+    *(Settings("wal", "full", EXCLUSIVE, page_bytes) for page_bytes in PAGE_BYTES),
+    *(
+        Settings(mode, "extra", NORMAL, page_bytes)
+        for mode in ("delete", "truncate", "persist")
+        for page_bytes in PAGE_BYTES
+    ),
     Settings("wal", "extra", EXCLUSIVE, 1024),
-    Settings("delete", "extra", NORMAL, 512),
-    Settings("delete", "extra", NORMAL, 4096),
     Settings("delete", "extra", EXCLUSIVE, 512),
     Settings("delete", "extra", EXCLUSIVE, 4096),
     Settings("truncate", "full", NORMAL, 512),
@@ -225,3 +228,49 @@ def both_have_the_same(process: Process, known: Known) -> None:
 def test_a_transaction_over_two_databases_is_in_both_or_in_none(model: str) -> None:
     limits = Limits(states_per_point=32, samples=8)
     assert explore(two_databases, both_have_the_same, model, limits).failures == []
+
+
+def spilled(settings: Settings) -> Workload:
+    """Return a workload whose transaction is larger than the page cache of its connection."""
+
+    def workload(process: Process, acknowledge: History) -> None:
+        connection = connect(process, "/db")
+        for pragma in (
+            f"page_size={settings.page_bytes}",
+            f"locking_mode={settings.locking}",
+            f"journal_mode={settings.mode}",
+            f"synchronous={settings.synchronous}",
+            "cache_size=3",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")
+        acknowledge(0)
+        operations = process.disk.operations
+        with connection:
+            for row in range(1, SPILLED_ROWS + 1):
+                connection.execute("INSERT INTO t VALUES (?, ?)", (row, "x" * 400))
+            assert process.disk.operations > operations, "nothing was written before the commit"
+        acknowledge(SPILLED_ROWS)
+        abandon(connection)
+
+    return workload
+
+
+SPILLED_ROWS = 8
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "settings", [Settings("wal", "full"), Settings("delete", "extra", NORMAL)], ids=str
+)
+def test_a_transaction_that_spills_the_cache_is_whole_or_missing(
+    settings: Settings, model: str
+) -> None:
+    limits = Limits(states_per_point=32, samples=8)
+    assert explore(spilled(settings), nothing_is_lost, model, limits).failures == []
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_transaction_that_spills_the_cache_without_barriers_is_damaged(model: str) -> None:
+    settings = Settings("delete", "off", NORMAL)
+    assert not explore(spilled(settings), nothing_is_lost, model, FEW).safe

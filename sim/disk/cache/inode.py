@@ -16,6 +16,7 @@ from xxhash import xxh3_64_intdigest
 
 BLOCK_BYTES: Final = 4096
 SECTOR_BYTES: Final = 512
+_ZEROS: Final = bytes(SECTOR_BYTES)
 ROOT: Final = 1
 
 # The type bits of a mode, and those of a regular file.
@@ -217,7 +218,10 @@ class Inode:
 
 def block_key(index: int, block: bytes) -> int:
     """Return the share of a block in the ``content_key`` of its file; zeros add nothing."""
-    content = block.rstrip(b"\0")
+    end = len(block)
+    while block.endswith(_ZEROS, 0, end):  # much faster than to strip byte by byte
+        end -= len(_ZEROS)
+    content = block[:end].rstrip(b"\0")
     return xxh3_64_intdigest(content, index) if content else 0
 
 

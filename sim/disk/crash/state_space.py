@@ -9,7 +9,9 @@ beyond the end of a file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from functools import cached_property, reduce
+from itertools import accumulate, combinations
+from operator import or_
 from typing import Final, NamedTuple
 
 from sim.disk.cache.inode import Inode
@@ -57,6 +59,8 @@ _Next = MicroOperation | _Torn | _TornSizes | None
 _Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, _Next]
 
 REPRESENTATIVE_TEARS: Final = 3
+MOST_SINGLE_PIECES: Final = 48
+"""The number of pieces above which the chosen survivor sets lose whole calls."""
 
 
 class State(NamedTuple):
@@ -281,25 +285,47 @@ class StateSpace:
     def representative(self) -> Iterator[SurvivorSet]:
         """Yield the survivor sets that find most bugs, for a space too large for ``all``.
 
-        These are every prefix; every loss of one piece, of two, and of all but one; every
+        These are every prefix; every loss of one part, of two, and of all but one; every
         lost write with stale bytes; and, under a model that tears, each write torn at both
         ends and in the middle. Some sets come twice.
         """
-        count = len(self.micros)
-        whole = (1 << count) - 1
-        for length in range(count, -1, -1):
-            yield self._closed((1 << length) - 1)
-        for index in range(count):
-            yield self._closed(whole & ~(1 << index))
-            yield self._closed(self.ordering.order[index] | 1 << index)
-            yield from self._torn_ends(index)
-        for first, second in combinations(range(count), 2):
-            yield self._closed(whole & ~(1 << first) & ~(1 << second))
+        parts = self.parts
+        whole = (1 << len(self.micros)) - 1
+        prefixes = [0, *accumulate(parts, or_)]
+        for prefix in reversed(prefixes):
+            yield self._closed(prefix)
+        for part in parts:
+            yield self._closed(whole & ~part)
+            yield self._closed(self._with_predecessors(part))
+            yield from self._torn_ends(part.bit_length() - 1)
+        for first, second in combinations(parts, 2):
+            yield self._closed(whole & ~first & ~second)
+
+    @cached_property
+    def parts(self) -> Sequence[int]:
+        """The sets of pieces that chosen survivor sets lose together.
+
+        Each piece is one of them. Of many pieces, all that belong to one call are: to lose a
+        sector of a large write shows little that the loss of the write does not.
+        """
+        if len(self.micros) <= MOST_SINGLE_PIECES:
+            return [1 << index for index in range(len(self.micros))]
+        calls: dict[int, int] = {}
+        for index, micro in enumerate(self.micros):
+            calls[micro.operation] = calls.get(micro.operation, 0) | 1 << index
+        return list(calls.values())
+
+    def _with_predecessors(self, part: int) -> int:
+        """Return ``part`` and all parts with a piece that must survive before one of its own."""
+        orders = enumerate(self.ordering.order)
+        needed = reduce(or_, (order for index, order in orders if part >> index & 1), part)
+        return reduce(or_, (each for each in self.parts if each & needed))
 
     def sampled(self, masks: Iterator[int]) -> Iterator[SurvivorSet]:
-        """Yield for each mask the largest legal survivor set within it."""
+        """Yield for each mask of ``parts`` the largest legal survivor set within it."""
         for mask in masks:
-            yield self._closed(mask)
+            chosen = (part for number, part in enumerate(self.parts) if mask >> number & 1)
+            yield self._closed(reduce(or_, chosen, 0))
 
     def _closed(self, wanted: int) -> SurvivorSet:
         return SurvivorSet.of_mask(closed(self.ordering, wanted), len(self.micros))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from functools import reduce
+from operator import or_
 
 import pytest
 
@@ -41,6 +43,34 @@ def test_a_chosen_state_equals_a_power_cut_with_its_survivors(model: str) -> Non
         assert left.digest() == disk.power_cut(survivors).digest()
         alone = StateSpace(disk.unsynced()).state_of(survivors)
         assert (state.key, state.survivors) == (alone.key, alone.survivors)
+
+
+def test_many_pieces_are_lost_by_whole_calls() -> None:
+    disk = Disk(Image.empty(), MODELS["posix"])
+    process = Process(disk)
+    log = process.open("/log", os.O_RDWR | os.O_CREAT)
+    for number in range(10):
+        process.pwrite(log, bytes([number + 1]) * 4096, number * 4096)
+    space = StateSpace(disk.unsynced())
+    assert len(space.parts) == disk.operations
+    assert reduce(or_, space.parts) == (1 << len(space.micros)) - 1
+    alone = space.state_of(
+        next(each for each in space.representative() if _survivors(space, each) == {0, 5})
+    )
+    files = Image.of_platter(alone.inodes, disk.next_inode).files()
+    assert files == {"/log": bytes(4 * 4096) + b"\5" * 4096}
+
+
+def _survivors(space: StateSpace, survivors: SurvivorSet) -> set[int]:
+    """Return the calls, from 0, whose pieces all survive; pieces of no other may."""
+    lost = set(survivors.lost)
+    calls = {number for number, part in enumerate(space.parts) if not lost & _indices(part)}
+    kept = set(range(len(space.micros))) - lost
+    return calls if set().union(*(_indices(space.parts[call]) for call in calls)) == kept else set()
+
+
+def _indices(part: int) -> set[int]:
+    return {index for index in range(part.bit_length()) if part >> index & 1}
 
 
 def test_the_first_loss_may_be_a_torn_write() -> None:
