@@ -206,8 +206,7 @@ def test_a_workload_that_does_nothing_on_the_disk_has_no_verdict() -> None:
 
 
 def test_a_workload_that_acknowledges_nothing_is_never_safe() -> None:
-    def workload(disk: Process, ack: History) -> None:
-        ack.attempt("begun")
+    def workload(disk: Process, _: History) -> None:
         _write(disk, "/f", b"x")
 
     with pytest.raises(HarnessError, match="nothing was acknowledged, so nothing can be lost"):
