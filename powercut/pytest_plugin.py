@@ -1,24 +1,27 @@
-"""The pytest plugin: a simulated disk and ``explore`` as fixtures of any test.
+"""The pytest plugin: a simulated disk and ``explore`` as fixtures, findings in the report.
 
 The plugin is loaded into every pytest run of every environment that has powercut installed.
-It imports nothing but pytest until a collected test uses one of its fixtures.
+It imports nothing but pytest until a collected test uses one of its fixtures or its marker, or
+a test fails that has an exploration among its variables.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from powercut.explorer.verdicts import Exploration
     from sim.disk.calls.process import Process
     from sim.disk.crash.persistence import PersistenceModel
 
-FIXTURES = frozenset(("powercut_disk", "powercut_explore"))
+FIXTURES = frozenset(("powercut_disk", "powercut_explore", "powercut_model"))
+MARKER = "powercut_models"
+VERDICTS = "powercut.explorer.verdicts"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,7 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse an unknown ``--powercut-model`` before any test is collected."""
+    """Register the marker; refuse an unknown ``--powercut-model`` before any test is collected."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(*names): run the test under each of these persistence models, or under all; "
+        "it must use a fixture of powercut. --powercut-model replaces them.",
+    )
     if config.getoption("--powercut-model") is not None:
         _model(config)
 
@@ -43,21 +51,95 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _model(config)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test with the marker once under each of its models."""
+    marker = metafunc.definition.get_closest_marker(MARKER)
+    if marker is None:
+        return
+    from sim.disk.crash.persistence import MODELS, model_named
+    from sim.errors import HarnessError
+
+    where = metafunc.definition.nodeid
+    if "powercut_model" not in metafunc.fixturenames:
+        names = ", ".join(sorted(FIXTURES))
+        raise pytest.UsageError(f"{where}: @pytest.mark.{MARKER} needs a fixture: {names}")
+    chosen = metafunc.config.getoption("--powercut-model")
+    models = (chosen,) if chosen else marker.args or tuple(MODELS)
+    try:
+        for name in models:
+            model_named(name)
+    except HarnessError as mistake:
+        raise pytest.UsageError(f"{where}: @pytest.mark.{MARKER}: {mistake}") from None
+    metafunc.parametrize("powercut_model", models, indirect=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the findings of the explorations among the variables of a failed test."""
+    report = yield
+    if report.failed and call.excinfo is not None and VERDICTS in sys.modules:
+        for explorations in _unsafe(call.excinfo):
+            report.sections.append(("powercut", _story(explorations)))
+    return report
+
+
 @pytest.fixture
-def powercut_disk(request: pytest.FixtureRequest) -> Process:
+def powercut_model(request: pytest.FixtureRequest) -> PersistenceModel:
+    """The persistence model of the fixtures of powercut."""
+    from sim.disk.crash.persistence import model_named
+
+    name: str | None = getattr(request, "param", None)
+    return model_named(name) if name else _model(request.config)
+
+
+@pytest.fixture
+def powercut_disk(powercut_model: PersistenceModel) -> Process:
     """A process, with the calls of ``os``, on an empty simulated disk; see ``process.disk``."""
     from sim.disk.calls.process import Process
     from sim.disk.disk import Disk
 
-    return Process(Disk(model=_model(request.config)))
+    return Process(Disk(model=powercut_model))
 
 
 @pytest.fixture
-def powercut_explore(request: pytest.FixtureRequest) -> Callable[..., Exploration]:
-    """``powercut.explore`` under the configured persistence model."""
+def powercut_explore(powercut_model: PersistenceModel) -> Callable[..., Exploration]:
+    """``powercut.explore`` under the model of the test."""
     from powercut.explorer.explore import explore
 
-    return partial(explore, model=_model(request.config))
+    def powercut_explore(*arguments: Any, **options: Any) -> Exploration:
+        return explore(*arguments, **{"model": powercut_model, **options})
+
+    return powercut_explore
+
+
+def _unsafe(failed: pytest.ExceptionInfo[BaseException]) -> Iterator[Mapping[str, Exploration]]:
+    """Yield the explorations that the frames of a failed test hold, each once, by their models.
+
+    ``assert explore(save).safe`` holds one: pytest keeps the parts of a failed assertion as
+    local variables.
+    """
+    from powercut.explorer.verdicts import Exploration
+
+    known: set[int] = set()
+    for entry in failed.traceback:
+        for value in entry.locals.values():
+            found = value if isinstance(value, dict) else {"": value}
+            if id(value) in known or not found:
+                continue
+            if all(isinstance(each, Exploration) for each in found.values()):
+                known |= {id(value), *map(id, found.values())}
+                if not all(each.safe for each in found.values()):
+                    yield {each.model.name: each for each in found.values()}
+
+
+def _story(explorations: Mapping[str, Exploration]) -> str:
+    from powercut.explorer.diagnosis import diagnose
+    from powercut.report.findings import report_lines
+
+    verdicts = [str(each) for each in explorations.values()]
+    return "\n".join([*verdicts, "", *report_lines(diagnose(explorations))])
 
 
 def _model(config: pytest.Config) -> PersistenceModel:

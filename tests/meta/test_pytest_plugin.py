@@ -49,6 +49,37 @@ def test_it(powercut_explore):
 """
 
 
+CARELESS = """
+import os
+
+import pytest
+from powercut import explore, explore_models
+
+def save(ack):
+    with open("tmp", "wb") as file:
+        file.write(b"new")
+    os.replace("tmp", "f")
+    ack({"f": b"new"})
+"""
+
+ASSERTED = {
+    "fixture": "def test_it(powercut_explore):\n    assert powercut_explore(save).safe\n",
+    "function": "def test_it():\n    assert explore(save, model='posix').safe\n",
+    "variable": "def test_it():\n    found = explore(save)\n    assert found.safe, found\n",
+    "models": (
+        "def test_it():\n    verdicts = explore_models(save)\n"
+        "    assert all(found.safe for found in verdicts.values())\n"
+    ),
+}
+
+MARKED = """
+@pytest.mark.powercut_models({names})
+def test_it(powercut_explore, powercut_model):
+    print("under", powercut_model.name)
+    assert powercut_explore(save).safe
+"""
+
+
 def run_plugin(
     directory: Path, source: str, *options: str, plugins: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
@@ -142,3 +173,76 @@ def test_the_options_of_other_plugins_stay_theirs(tmp_path: Path) -> None:
         plugins=("xdist", "pytest_timeout", "_hypothesis_pytestplugin"),
     )
     assert "1 passed" in finished.stdout, finished.stderr
+
+
+@pytest.mark.parametrize("source", ASSERTED.values(), ids=ASSERTED)
+def test_a_failed_test_has_the_findings_as_a_section_of_its_report(
+    tmp_path: Path, source: str
+) -> None:
+    finished = run_plugin(tmp_path, CARELESS + source)
+    assert finished.returncode == 1, finished.stdout + finished.stderr
+    section = finished.stdout.partition(" powercut ---")[2]
+    assert section.count(" powercut ---") == 0
+    assert "posix: unsafe in 1" in section
+    assert "  cause     no fsync of /disk between rename at test_it.py:10 and ack at" in section
+    assert "  cause     no fsync of /disk/tmp between write at test_it.py:8 and" in section
+    assert "repair    with these 2 fsyncs, none of " in section
+
+
+def test_an_exploration_is_short_in_a_failed_assertion(tmp_path: Path) -> None:
+    finished = run_plugin(tmp_path, CARELESS + ASSERTED["function"])
+    (line,) = (line for line in finished.stdout.splitlines() if " where False = " in line)
+    assert line.startswith("E        +  where False = <Exploration posix: unsafe in ")
+    assert line.endswith(" states, exhaustive>.safe")
+
+
+def test_a_test_that_passes_or_fails_by_itself_has_no_section(tmp_path: Path) -> None:
+    source = CARELESS + (
+        "def test_passes():\n    assert not explore(save).safe\n\n"
+        "def test_fails():\n    assert {} == {'a': 1}\n"
+    )
+    finished = run_plugin(tmp_path, source)
+    assert "1 failed, 1 passed" in finished.stdout
+    assert " powercut ---" not in finished.stdout
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "models"),
+    [
+        ("'scc', 'xfs'", (), ["scc", "xfs"]),
+        ("", (), ["scc", "ext4-journal", "ext4", "ext4-ordered", "ext4-writeback", "xfs", "btrfs",
+                  "posix"]),
+        ("'scc', 'xfs'", ("--powercut-model=btrfs",), ["btrfs"]),
+    ],
+    ids=["some", "all", "option"],
+)  # fmt: skip
+def test_a_marked_test_runs_under_each_model(
+    tmp_path: Path, names: str, options: tuple[str, ...], models: list[str]
+) -> None:
+    finished = run_plugin(tmp_path, CARELESS + MARKED.format(names=names), "-s", *options)
+    found = [line.split()[-1] for line in finished.stdout.splitlines() if "under " in line]
+    assert [name for name in found if name in models] == models
+    assert f"{len(models)} failed" in finished.stdout
+    assert f"FAILED test_it.py::test_it[{models[0]}]" in finished.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        (MARKED.format(names="'fat32'"), "unknown persistence model 'fat32'; known are scc"),
+        (
+            "@pytest.mark.powercut_models\ndef test_it(): pass\n",
+            "@pytest.mark.powercut_models needs a fixture: powercut_disk, powercut_explore, ",
+        ),
+    ],
+    ids=["model", "fixture"],
+)
+def test_a_marker_that_means_nothing_is_refused_in_one_sentence(
+    tmp_path: Path, source: str, sentence: str
+) -> None:
+    finished = run_plugin(tmp_path, CARELESS + source)
+    assert finished.returncode in {int(pytest.ExitCode.USAGE_ERROR), 2}
+    assert (
+        f"test_it.py::test_it: {sentence}"
+        in finished.stdout.replace("@pytest.mark.powercut_models: ", "") + finished.stderr
+    )
