@@ -102,9 +102,9 @@ def broken_laws(rot: Rot) -> Iterator[str]:
     after, report = recovered(rotten(rot))
     before = healthy().files
     for path, content in before.items():
-        if path.endswith("/events.jsonl") and path != rot.path:
-            if not after.files[path].startswith(content):
-                yield f"{path} has changed"
+        is_other = path.endswith("/events.jsonl") and path != rot.path
+        if is_other and not after.files[path].startswith(content):
+            yield f"{path} has changed"
     lines = read_log(before[rot.path]).lines
     hit = before[rot.path].count(b"\n", 0, rot.offset)
     # Without its line end, a line takes the next one with it.
