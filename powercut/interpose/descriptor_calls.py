@@ -117,6 +117,27 @@ def sendfile_call(real: Real) -> Routed:
     return routed
 
 
+def splice_call(real: Real) -> Routed:
+    def routed(
+        router: Router,
+        src: int,
+        dst: int,
+        count: int,
+        offset_src: int | None = None,
+        offset_dst: int | None = None,
+        flags: int = 0,
+    ) -> int:
+        worlds = _worlds(router.lifetime, src, dst)
+        if worlds == (False, False):
+            moved: int = real(src, dst, count, offset_src, offset_dst, flags)
+            return moved
+        if worlds == (True, True):
+            raise os_error(errno.EINVAL)
+        return _copy(src, offset_src, dst, offset_dst, count)
+
+    return routed
+
+
 def _worlds(lifetime: Lifetime | None, first: int, second: int) -> tuple[bool, bool]:
     if lifetime is None:
         return False, False

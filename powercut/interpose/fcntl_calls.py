@@ -13,8 +13,8 @@ from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
 from sim.errors import UnsupportedOperation
 
-_FLOCK: Final = struct.Struct("hhqqi4x")
-"""``struct flock`` of 64-bit Linux: type, whence, start, length, pid."""
+_FLOCK: Final = struct.Struct("hhqq")
+"""``struct flock`` of 64-bit Linux up to the pid: type, whence, start, length."""
 _SETS_LOCK: Final = frozenset({real_fcntl.F_SETLK, real_fcntl.F_SETLKW})
 _WAITS: Final = real_fcntl.LOCK_NB
 _KINDS: Final = {
@@ -74,7 +74,7 @@ def ioctl(lifetime: Lifetime, fd: Any, *_arguments: Any) -> int:
 
 
 def _set_lock(lifetime: Lifetime, fd: int, lock: bytes, *, waits: bool) -> bytes:
-    kind, whence, start, length, _ = _FLOCK.unpack_from(lock)
+    kind, whence, start, length = _FLOCK.unpack_from(lock)
     if kind not in _KINDS:
         raise os_error(errno.EINVAL)
     operation = _KINDS[kind]

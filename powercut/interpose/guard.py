@@ -83,7 +83,8 @@ class EventGuard:
                 continue
             text = os.fsdecode(path)
             self._check_below(event, text)
-            if event in _CHANGES:
+            # A directory that exists is not made: the call fails with EEXIST.
+            if event in _CHANGES and not (event == "os.mkdir" and os.path.lexists(text)):
                 self._written(f"{event}({text!r})")
 
     def _check_below(self, call: str, path: str) -> None:
@@ -104,10 +105,9 @@ class EventGuard:
     @staticmethod
     def _starts_a_program(event: str, arguments: tuple[Any, ...]) -> bool:
         """Return False for a program that does not exist, which fails with ENOENT."""
-        if event != "subprocess.Popen":
-            return True
-        program = arguments[0]
-        return shutil.which(os.fsdecode(program)) is not None
+        if event == "subprocess.Popen":
+            return shutil.which(os.fsdecode(arguments[0])) is not None
+        return event not in {"os.exec", "os.posix_spawn"} or os.path.exists(arguments[0])
 
     def _escaped(self, fact: str, remedy: str) -> None:
         place = self._stack.place(currentframe())

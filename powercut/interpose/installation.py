@@ -17,6 +17,7 @@ from types import CellType, FunctionType
 from typing import Any, Final
 
 from powercut.interpose.dbm_libraries import routed_libraries
+from powercut.interpose.directory_entries import routed_entries
 from powercut.interpose.file_io import routed_files
 from powercut.interpose.mapping import routed_mappings
 from powercut.interpose.os_calls import routed_calls
@@ -40,7 +41,14 @@ class Installation:
             id(cell) for each in wrappers for cell in getattr(each, "__closure__", None) or ()
         }
         self._own.add(id(self._table))
-        for module in ("file_io", "os_calls", "fcntl_calls", "mapping", "sqlite_connect"):
+        for module in (
+            "file_io",
+            "os_calls",
+            "fcntl_calls",
+            "mapping",
+            "sqlite_connect",
+            "directory_entries",
+        ):
             loaded = sys.modules.get(f"{__package__}.{module}")
             if loaded is not None:
                 self._own.add(id(vars(loaded)))
@@ -145,7 +153,7 @@ def install() -> None:
     installation = Installation(
         [
             *routed_calls(), *routed_files(), *routed_mappings(),
-            *routed_databases(), *routed_libraries(),
+            *routed_databases(), *routed_libraries(), *routed_entries(),
         ]
     )  # fmt: skip
     _installed.append(installation)

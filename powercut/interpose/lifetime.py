@@ -76,7 +76,8 @@ class Lifetime:
         self.threads: set[threading.Thread] = set()
         self.finalizers: set[Any] = set()
         self._below = root + "/"
-        self._known: dict[str, tuple[bool, str]] = {}
+        # Whether a path is on the disk, and a path to use instead of it.
+        self._known: dict[str, tuple[bool, str | None]] = {}
         self._ended: dict[int, threading.Thread] = {}
         process.use_descriptors_from(FIRST_DESCRIPTOR + _WINDOW * (1 + self.number % _WINDOWS))
 
@@ -93,7 +94,8 @@ class Lifetime:
             return path >= FIRST_DESCRIPTOR, path
         else:
             try:
-                text = os.fsdecode(path)
+                is_buffer = isinstance(path, bytearray | memoryview)
+                text = os.fsdecode(bytes(path) if is_buffer else path)
             except (TypeError, ValueError):
                 return False, path
         if dir_fd is not None and not text.startswith("/"):
@@ -104,25 +106,23 @@ class Lifetime:
             if len(self._known) >= _KNOWN_PATHS:
                 self._known.clear()
             self._known[text] = found
-        return found if found[1] is not text else (found[0], path)
+        on_disk, instead = found
+        return on_disk, path if instead is None else instead
 
-    def _find(self, text: str) -> tuple[bool, str]:
+    def _find(self, text: str) -> tuple[bool, str | None]:
         if ".." not in text:
             if not text.startswith("/"):
-                return self.on_disk, text
-            text_clean = posixpath.normpath(text) if "//" in text or "/./" in text else text
-            return self.holds(text_clean), text
+                return self.on_disk, None
+            return self.holds(text) or self.holds(_clean(text)), None
         if text.startswith("/"):
             whole = text
         elif self.on_disk:
             whole = posixpath.join(self.process.getcwd(), text)
         else:
-            return False, text
-        on_disk = self.holds(posixpath.normpath(whole))
-        starts_on_disk = self.holds(whole)
-        if on_disk == starts_on_disk:
-            return on_disk, text
-        return on_disk, posixpath.normpath(whole)
+            return False, None
+        clean = _clean(whole)
+        on_disk = self.holds(clean)
+        return on_disk, None if on_disk == self.holds(whole) else clean
 
     def holds(self, path: str) -> bool:
         """Return whether a normalized absolute path is the root, or below it."""
@@ -219,6 +219,11 @@ class Lifetime:
 
     def fstat(self, fd: int) -> os.stat_result:
         return self.call(Process.fstat, fd)
+
+
+def _clean(path: str) -> str:
+    """Return a path without repeated slashes; POSIX leaves the meaning of two at its start open."""
+    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 def ensure_root(process: Process, root: str) -> None:

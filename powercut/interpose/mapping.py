@@ -16,16 +16,16 @@ import mmap as real_mmap
 import os
 import weakref
 from collections.abc import Iterator
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from powercut.interpose.lifetime import Lifetime
 from powercut.interpose.router import ROUTER
 from powercut.interpose.wrapper import is_of_disk
+from sim.disk.cache.inode import BLOCK_BYTES, NO_BLOCKS, Blocks, Inode
 from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
 
 RealMmap = real_mmap.mmap
-_PAGE: Final = 4096
 
 
 def routed_mappings() -> Iterator[tuple[object, object]]:
@@ -34,7 +34,7 @@ def routed_mappings() -> Iterator[tuple[object, object]]:
 
 
 class FileMapping:
-    """The memory of one file, in the anonymous file ``memory``.
+    """The memory of one file, in the anonymous file ``memory``, which is as sparse as the file.
 
     ``is_shared`` is False for a private mapping, which is never written back.
     """
@@ -45,57 +45,71 @@ class FileMapping:
         self._number = lifetime.fstat(fd).st_ino
         self._path = process.path_of(fd)
         self._is_shared = is_shared
-        self._shadow = self._content()
-        self._blocks = self._disk.inode(self._number).blocks
+        self._shown: Blocks = NO_BLOCKS
         self.memory = os.memfd_create("powercut")
         self.is_used = True
-        os.pwrite(self.memory, self._shadow, 0)
+        self.after_call()
 
-    def _content(self) -> bytes:
-        inode = self._disk.inode(self._number)
-        return inode.read(0, inode.size)
+    @property
+    def _inode(self) -> Inode:
+        return self._disk.inode(self._number)
 
     def before_call(self) -> None:
         """Write the pages that the program changed to the disk."""
         if not self._is_shared:
             return
-        now = os.pread(self.memory, len(self._shadow), 0)
-        if now == self._shadow:
-            return
-        before, self._shadow = self._shadow, now
-        for start in range(0, len(now), _PAGE):
-            page = now[start : start + _PAGE]
-            if page != before[start : start + _PAGE]:
-                inode = self._disk.inode(self._number)
-                page = page[: max(inode.size - start, 0)]
-                if page:
-                    self._disk.write(inode, start, page, self._path)
-        self._blocks = self._disk.inode(self._number).blocks
+        shown = self._shown
+        for start, end in _data(self.memory):
+            content = os.pread(self.memory, end - start, start)
+            for offset in range(start, end, BLOCK_BYTES):
+                page = content[offset - start : offset - start + BLOCK_BYTES]
+                before = shown.get(offset // BLOCK_BYTES, b"")
+                if page.rstrip(b"\0") != before.rstrip(b"\0"):
+                    page = page[: max(self._inode.size - offset, 0)]
+                    if page:
+                        self._disk.write(self._inode, offset, page, self._path)
+        self._shown = self._inode.blocks
 
     def after_call(self) -> None:
         """Show the program the bytes that a call wrote to the file."""
-        inode = self._disk.inode(self._number)
-        if inode.blocks is self._blocks and inode.size <= len(self._shadow):
+        inode, shown = self._inode, self._shown
+        # The memory never shrinks: a program that reads behind the end of its file gets zeros.
+        if inode.size > os.fstat(self.memory).st_size:
+            os.ftruncate(self.memory, inode.size)
+        if inode.blocks is shown:
             return
-        content = self._content()
-        self._blocks = inode.blocks
-        # The memory keeps its length: a program that reads behind the end of its file gets zeros.
-        self._shadow = content.ljust(len(self._shadow), b"\0")
-        os.pwrite(self.memory, self._shadow, 0)
+        for index in sorted({*inode.blocks, *shown}):
+            block = inode.blocks.get(index, b"")
+            if block is not shown.get(index):
+                page = block.ljust(BLOCK_BYTES, b"\0")
+                size = os.fstat(self.memory).st_size
+                os.pwrite(self.memory, page[: size - index * BLOCK_BYTES], index * BLOCK_BYTES)
+        self._shown = inode.blocks
 
     def sync(self, _process: Process) -> None:
         """Make the data of the file durable; the caller has written it back."""
         self._disk.sync(self._number, self._path, data_only=True)
 
     def resize(self, _process: Process, size: int) -> None:
-        """Set the size of the file in bytes."""
-        self._disk.resize(self._disk.inode(self._number), size, self._path)
-        self._shadow = self._content()
-        self._blocks = self._disk.inode(self._number).blocks
+        """Set the size of the file in bytes, as that of the memory was set."""
+        self._disk.resize(self._inode, size, self._path)
+        self._shown = self._inode.blocks
 
     def release(self) -> None:
         """Close the memory; the lifetime has dropped it."""
         os.close(self.memory)
+
+
+def _data(descriptor: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each range of a sparse file that holds data."""
+    end = 0
+    while True:
+        try:
+            start = os.lseek(descriptor, end, os.SEEK_DATA)
+        except OSError:
+            return
+        end = os.lseek(descriptor, start, os.SEEK_HOLE)
+        yield start, end
 
 
 class MappingType(type):
@@ -132,6 +146,10 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
         lifetime.mappings.append(file)
         weakref.finalize(made, setattr, file, "is_used", False).atexit = False
         return made
+
+    def __repr__(self) -> str:
+        shown = super().__repr__()
+        return shown.replace("<mmap ", "<mmap.mmap ") if type(self) is mmap else shown
 
     def flush(self, *arguments: int) -> None:
         """Write changed pages to the file, and make its data durable."""

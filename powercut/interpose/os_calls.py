@@ -22,6 +22,7 @@ from powercut.interpose.descriptor_calls import (
     no_terminal_call,
     os_lockf_call,
     sendfile_call,
+    splice_call,
 )
 from powercut.interpose.path_calls import (
     chdir_call,
@@ -54,10 +55,10 @@ _DESCRIPTOR: Final = (
 # Calls on a descriptor or a path that no file or directory of this disk supports.
 _NO_TERMINAL: Final = (
     "get_terminal_size", "tcgetpgrp", "tcsetpgrp", "ttyname", "login_tty", "eventfd_read",
-    "eventfd_write", "splice",
+    "eventfd_write",
 )  # fmt: skip
-_REFUSED_PATH: Final = ("chroot", "mkfifo", "mknod", "setxattr")
-_NO_XATTR: Final = ("getxattr", "removexattr")
+_REFUSED_PATH: Final = ("chroot", "mkfifo", "mknod")
+_NO_XATTR: Final = ("getxattr", "removexattr", "setxattr")
 
 
 def routed_calls() -> Iterator[tuple[Real, Routed]]:
@@ -68,7 +69,7 @@ def routed_calls() -> Iterator[tuple[Real, Routed]]:
             if real is not None:
                 yield real, bound(maker(name, real), real)
     for name in ("chdir", "closerange", "copy_file_range", "dup2", "fchdir", "getcwd", "getcwdb",
-                 "lockf", "sendfile", "symlink", "sync", "umask"):  # fmt: skip
+                 "lockf", "sendfile", "splice", "symlink", "sync", "umask"):  # fmt: skip
         real = getattr(os, name)
         yield real, bound(_SPECIAL[name](real), real)
     for name in ("fcntl", "flock", "ioctl", "lockf"):
@@ -103,6 +104,7 @@ _SPECIAL: Final[dict[str, Callable[[Real], Routed]]] = {
     "getcwdb": getcwd_call,
     "lockf": os_lockf_call,
     "sendfile": sendfile_call,
+    "splice": splice_call,
     "symlink": symlink_call,
     "sync": process_call,
     "umask": process_call,

@@ -53,6 +53,8 @@ def two_path_call(name: str, real: Real) -> Routed:
         lifetime = router.lifetime
         if lifetime is None:
             return real(src, dst, **options)
+        if isinstance(src, int) or isinstance(dst, int):
+            return real(src, dst, **options)
         from_disk, source = lifetime.where(src, options.get("src_dir_fd"))
         to_disk, target = lifetime.where(dst, options.get("dst_dir_fd"))
         if from_disk and to_disk:
@@ -95,6 +97,7 @@ def refused_path_call(name: str, real: Real) -> Routed:
 
 
 def no_xattr_call(name: str, real: Real) -> Routed:
+    """Raise ENOTSUP, as a file system without extended attributes does."""
     del name
 
     def routed(router: Router, path: Any, *arguments: Any, **options: Any) -> Any:
@@ -102,7 +105,7 @@ def no_xattr_call(name: str, real: Real) -> Routed:
         if lifetime is not None and lifetime.where(path)[0]:
             follow = options.get("follow_symlinks", True)
             lifetime.call(Process.listxattr, path, follow_symlinks=follow)
-            raise os_error(errno.ENODATA, path)
+            raise os_error(errno.ENOTSUP, path)
         return real(path, *arguments, **options)
 
     return routed

@@ -190,7 +190,11 @@ def _from_seconds(seconds: Any) -> int:
 
 
 def _from_nanoseconds(value: Any) -> int:
-    seconds, remainder_ns = divmod(value, _SECOND_NS)
+    parts = divmod(value, _SECOND_NS)
+    if type(parts) is not tuple or len(parts) != 2:
+        kind = type(value).__name__
+        raise TypeError(f"{kind}.__divmod__() must return a 2-tuple, not {type(parts).__name__}")
+    seconds, remainder_ns = parts
     return _whole_seconds(seconds) * _SECOND_NS + int(index(remainder_ns))
 
 

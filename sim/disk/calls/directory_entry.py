@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+import warnings
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import AnyStr, Generic, Protocol
+from typing import AnyStr, Generic, NoReturn, Protocol
 
 from sim.disk.cache.inode import Inode
 from sim.disk.calls.path_name import FileDescriptorOrPath
@@ -49,6 +50,9 @@ class DirectoryEntry(Generic[AnyStr]):
     def __repr__(self) -> str:
         return f"<DirEntry {self.name!r}>"
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("cannot pickle 'posix.DirEntry' object")
+
     def inode(self) -> int:
         """Return the inode number of the entry itself."""
         return self._number
@@ -89,9 +93,18 @@ class DirectoryEntries(Iterator[DirectoryEntry[AnyStr]]):
 
     def __init__(self, entries: Iterable[DirectoryEntry[AnyStr]]) -> None:
         self._entries: Iterator[DirectoryEntry[AnyStr]] = iter(list(entries))
+        self._is_open = True
 
     def __next__(self) -> DirectoryEntry[AnyStr]:
-        return next(self._entries)
+        for entry in self._entries:
+            return entry
+        self._is_open = False
+        raise StopIteration
+
+    def __del__(self) -> None:
+        if self._is_open:
+            message = f"unclosed scandir iterator {self!r}"
+            warnings.warn(message, ResourceWarning, stacklevel=1, source=self)
 
     def __enter__(self) -> DirectoryEntries[AnyStr]:
         return self
@@ -107,3 +120,4 @@ class DirectoryEntries(Iterator[DirectoryEntry[AnyStr]]):
     def close(self) -> None:
         """Yield nothing more."""
         self._entries = iter(())
+        self._is_open = False

@@ -56,7 +56,7 @@ def open_file(
                 RuntimeWarning,
                 stacklevel=_CALLER,
             )
-    raw = RawFile(process, file, mode, closefd=closefd, opener=opener)
+    raw = RawFile(process, file, mode.replace("t", ""), closefd=closefd, opener=opener)
     if buffering == 0 and is_binary:
         return raw
     try:

@@ -31,6 +31,21 @@ _FLAGS: Final = {
 _NO_ACCESS: Final = "Must have exactly one of create/read/write/append mode and at most one plus"
 
 
+def _check_mode(mode: str) -> None:
+    """Raise ``ValueError`` as ``io.FileIO`` does, at the first letter that is wrong."""
+    seen = ""
+    for letter in mode:
+        if letter not in _FLAGS and letter not in "b+":
+            raise ValueError(f"invalid mode: {mode}")
+        if (letter in _FLAGS and any(each in _FLAGS for each in seen)) or (
+            letter == "+" and "+" in seen
+        ):
+            raise ValueError(_NO_ACCESS)
+        seen += letter
+    if not any(each in _FLAGS for each in seen):
+        raise ValueError(_NO_ACCESS)
+
+
 class FileProcess(Protocol):
     """The calls of ``Process`` that a file object makes."""
 
@@ -66,10 +81,9 @@ class RawFile(io.RawIOBase):
         self._process = process
         self._collected = False
         self._owns_descriptor = False
+        _check_mode(mode)
         self._updates = "+" in mode
-        self._access = next((letter for letter in mode if letter in _FLAGS), "")
-        if not self._access:
-            raise ValueError(_NO_ACCESS)
+        self._access = next(letter for letter in mode if letter in _FLAGS)
         self.name = file
         self._descriptor = self._opened(file, closefd=closefd, opener=opener)
         self._check()
@@ -112,8 +126,9 @@ class RawFile(io.RawIOBase):
 
     def __repr__(self) -> str:
         if self.closed:
-            return "<RawFile [closed]>"
-        return f"<RawFile name={self.name!r} mode={self.mode!r} closefd={self.closefd}>"
+            return "<_io.FileIO [closed]>"
+        shown = f"name={self.name!r}" if hasattr(self, "name") else f"fd={self._descriptor}"
+        return f"<_io.FileIO {shown} mode={self.mode!r} closefd={self.closefd}>"
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
         raise TypeError("cannot pickle 'RawFile' object")
