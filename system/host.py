@@ -85,12 +85,12 @@ class RealFileSystem:
     """
 
     def __init__(self, root: str, calls: Any = os, locks: Any = fcntl) -> None:
-        self._root = root
+        self._prefix = join(root, "")
         self._calls = calls
         self._locks = locks
 
     def _path(self, path: str) -> str:
-        return join(self._root, path)
+        return path if path.startswith("/") else self._prefix + path
 
     def open(self, path: str, mode: OpenMode) -> File:
         if mode is OpenMode.CREATE:
