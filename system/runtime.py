@@ -29,6 +29,7 @@ from system.agents.message import USER, Message, MessageKind, check_payload
 from system.agents.multiplexer import Multiplexer
 from system.agents.orchestrator import SECOND_NS, Orchestrator
 from system.agents.root_creation import RootCreation, check_texts
+from system.agents.turn_recorder import RecordingOptions
 from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
 from system.errors import (
@@ -42,6 +43,7 @@ from system.errors import (
 from system.operator_calls import OperatorCalls, uncancellable
 from system.ports import Host, Json, Provider
 from system.providers.bounded import bounded
+from system.recording.wal_store import WalExecutionStore
 from system.recovery.recovery import recover
 from system.recovery.root_recovery import RootRecovery
 from system.sessions.session_store import SessionStore
@@ -56,12 +58,16 @@ class Resume(Enum):
     NONE = "none"
 
 
+_RECORDED: Final = RecordingOptions()
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """``slots`` is the number of conversations that may be open, for each provider.
 
     ``turn_timeout_ns`` bounds the answer of a provider in one turn, ``provider_timeout_ns``
-    each other call of a provider, both in nanoseconds.
+    each other call of a provider, both in nanoseconds. ``recording`` is None if executions
+    are not recorded.
     """
 
     slots: int = 8
@@ -69,6 +75,7 @@ class Options:
     resume: Resume = Resume.ALL
     turn_timeout_ns: int = 600 * SECOND_NS
     provider_timeout_ns: int = 60 * SECOND_NS
+    recording: RecordingOptions | None = _RECORDED
 
 
 _DEFAULTS: Final = Options()
@@ -97,14 +104,16 @@ class Runtime:
     ) -> Runtime:
         """Lock and recover the root of ``host``; no turn runs before ``start``.
 
-        Raises ``NotARoot``, ``RootInUse``, ``NewerFormat``, ``StorageFull`` or ``OSError``.
+        Raises ``NotARoot``, ``RootInUse``, ``StorageError`` or ``OSError``.
         """
         patient = bounded(providers, host.clock, options.provider_timeout_ns)
         multiplexer = Multiplexer(patient, options.slots)
         orchestrator = Orchestrator(host, SessionStore(host), multiplexer, options.framing)
         dispatcher = Dispatcher(orchestrator)
-        recovery = await recover(dispatcher)
-        return cls(recovery, Turns(dispatcher, options.turn_timeout_ns), options.resume)
+        recording = options.recording
+        recovery = await recover(dispatcher, is_recording=recording is not None)
+        turns = Turns(dispatcher, options.turn_timeout_ns, recording or _RECORDED)
+        return cls(recovery, turns, options.resume)
 
     @classmethod
     async def open(
@@ -114,6 +123,12 @@ class Runtime:
         runtime = await cls.recover(host, providers, options)
         runtime.start()
         return runtime
+
+    @property
+    def records(self) -> WalExecutionStore | None:
+        """The records of all executions; None if they are not recorded."""
+        recording = self._orchestrator.recording
+        return None if recording is None else WalExecutionStore(recording, self._host.clock)
 
     @property
     def failures(self) -> list[BaseException]:
@@ -248,6 +263,11 @@ class Runtime:
         try:
             for pool in orchestrator.multiplexer.pools.values():
                 refused += await pool.suspend_all()
+            if orchestrator.recording is not None:
+                try:
+                    await orchestrator.recording.close()
+                except (OSError, StorageError) as error:
+                    refused.append(error)
         finally:
             for agent in orchestrator.agents.values():
                 agent.log.close()

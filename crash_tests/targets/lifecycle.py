@@ -25,6 +25,7 @@ from system.agents.dispatcher import Dispatcher
 from system.agents.message import USER
 from system.agents.multiplexer import Multiplexer
 from system.agents.orchestrator import Orchestrator
+from system.agents.turn_recorder import RecordingOptions
 from system.agents.turns import Turns
 from system.agents.view import AgentView
 from system.errors import HasChildren, NameTaken
@@ -88,8 +89,8 @@ class LifecycleTarget(AgentsTarget):
         multiplexer = Multiplexer({PROVIDER: self._provider}, SLOTS)
         self._orchestrator = Orchestrator(host, SessionStore(host), multiplexer, options.framing)
         dispatcher = Dispatcher(self._orchestrator)
-        recovery = self._world.loop.run_until_complete(recover(dispatcher))
-        turns = Turns(dispatcher, options.turn_timeout_ns)
+        recovery = self._world.loop.run_until_complete(recover(dispatcher, is_recording=False))
+        turns = Turns(dispatcher, options.turn_timeout_ns, RecordingOptions())
         self._runtime = Runtime(recovery, turns, Resume.ALL)
 
     def check_recovered(self) -> None:

@@ -59,6 +59,7 @@ from powercut.fuzz.run_log import failure_of
 from sim.choices import Choices, PlainChoices
 from sim.errors import PowerOff, SimulatedCrash
 from sim.loop.clock import EPOCH_NS
+from system.agents.turn_recorder import RecordingOptions
 from system.errors import LogStopped, RuntimeRefused, StorageError
 from system.ports import Host, ProviderError
 from system.runtime import Options, Runtime
@@ -78,7 +79,8 @@ _REFUSED: Final = (OSError, StorageError, RuntimeRefused, ProviderError)
 class RuntimeTarget(AgentsTarget):
     """One root, its lifetimes, and its shadow.
 
-    ``recover`` recovers a runtime, as ``Runtime.recover`` does.
+    ``recover`` recovers a runtime, as ``Runtime.recover`` does. Executions are recorded if
+    ``recording`` is given.
     """
 
     actions_per_crash = 2
@@ -91,7 +93,11 @@ class RuntimeTarget(AgentsTarget):
     turn_steps = 1200
 
     def __init__(
-        self, tag: str, framing: Framing = Framing.FRAMED, recover: Any = Runtime.recover
+        self,
+        tag: str,
+        framing: Framing = Framing.FRAMED,
+        recover: Any = Runtime.recover,
+        recording: RecordingOptions | None = None,
     ) -> None:
         super().__init__()
         self.tag = tag
@@ -99,6 +105,7 @@ class RuntimeTarget(AgentsTarget):
         self.providers = WatchedProviders(turns, lambda: self._world.clock.wall_now_ns)
         self._shadow = ShadowRuntime(turns)
         self._framing = framing
+        self._recording = recording
         self._boots = 0
         self._stepped = self._abandoned_under_fault = False
         self._recover = recover
@@ -146,7 +153,8 @@ class RuntimeTarget(AgentsTarget):
         self._shadow.epoch.boot()
         self.providers.boot(self._slots)
         self._abandoned_under_fault = False
-        options, providers = Options(self._slots, self._framing), self.providers.by_name
+        options = Options(self._slots, self._framing, recording=self._recording)
+        providers = self.providers.by_name
         try:
             recovery = self._recover(host, providers, options)
             self._runtime = self._world.loop.run_until_complete(recovery)

@@ -102,7 +102,7 @@ class SessionStoreTarget(SystemTarget):
             self._quarantine.check(lambda path: host.files.read(path)[0])
         orchestrator = Orchestrator(host, store, Multiplexer({}, 1), Framing.FRAMED)
         try:
-            self._recovery = self._run(recover(Dispatcher(orchestrator)))
+            self._recovery = self._run(recover(Dispatcher(orchestrator), is_recording=False))
         except StorageError as raised:
             if self.fault_plan != ROT:
                 raise

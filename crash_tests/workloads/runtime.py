@@ -176,7 +176,8 @@ def _work(framing: Framing) -> Run:
         recorder = _Recorder(ack)
         providers = WatchedProviders(_RecordedTurns(recorder))
         with _Lifetime(process) as (host, loop):
-            recover = Runtime.recover(host, providers.by_name, Options(framing=framing))
+            options = Options(framing=framing, recording=None)
+            recover = Runtime.recover(host, providers.by_name, options)
             _Team(loop, loop.run_until_complete(recover), recorder).work()
         providers.check()
 
@@ -185,7 +186,7 @@ def _work(framing: Framing) -> Run:
 
 def _check(framing: Framing) -> Check:
     reader = SnapshotReader()
-    options = Options(framing=framing)
+    options = Options(framing=framing, recording=None)
 
     def check(process: Process, known: Known) -> None:
         shadow = _shadow_of(known, reader)

@@ -21,9 +21,11 @@ _SESSION_PATH: Final = re.compile(r"agents/([^/]+)/(.*)")
 _READ: Final = re.compile(
     r"(?:root\.json|runtime\.lock"
     r"|(?:user|agents/[0-9a-f]{32})/events\.(?:jsonl|pending)"
-    r"|agents/[0-9a-f]{32}/session\.json)(?:\.quarantine\.[1-9][0-9]*)?"
+    r"|agents/[0-9a-f]{32}/session\.json"
+    r"|checkpoint|(?:records|snapshots)/exec-[0-9a-f]{16}\.json|wal/(?:\d{8}\.wal|current)"
+    r")(?:\.quarantine\.[1-9][0-9]*)?"
 )
-_DIRECTORY: Final = re.compile(r"(?:user|agents|agents/[0-9a-f]{32})/")
+_DIRECTORY: Final = re.compile(r"(?:user|agents|agents/[0-9a-f]{32}|records|snapshots|wal)/")
 _MOST_CACHED_STATES: Final = 16
 _MOST_CACHED_RECORDS: Final = 64
 

@@ -135,14 +135,18 @@ class AgentLog:
                 self._write_unsynced(following)
             return turn
 
-    async def begin_turn(self, turn_id: str, prompt: str, presented: list[str]) -> None:
-        """Append the start of a turn without a barrier; raises as ``commit``."""
+    async def begin_turn(
+        self, turn_id: str, prompt: str, presented: list[str], members: JsonObject
+    ) -> None:
+        """Append the start of a turn without a barrier; raises as ``commit``.
+
+        ``members`` say how its execution is recorded.
+        """
         data: JsonObject = {
-            "turn_id": turn_id, "prompt": prompt, "presented": list[Json](presented),
+            "turn_id": turn_id, "prompt": prompt, "presented": list[Json](presented), **members,
         }  # fmt: skip
         async with self.lock:
-            (line,) = self._write_unsynced([(event.TURN_START, data)])
-            self.history.begin_turn(turn_id, prompt, presented, line.ts)
+            self.history.apply(self._write_unsynced([(event.TURN_START, data)]))
 
     async def append_unsynced(self, events: Sequence[Event]) -> None:
         """Append lines without a barrier; raises as ``commit``."""

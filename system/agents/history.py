@@ -47,6 +47,18 @@ class OpenTurn:
     prompt: str
     presented: Sequence[str]
     permitted: bool
+    execution_id: str | None = None
+    ts: str = ""
+
+
+class RecordedTurn(NamedTuple):
+    """A committed turn whose execution is recorded, with the times of its two lines."""
+
+    execution_id: str
+    prompt: str
+    turn: TurnComplete
+    begun_ts: str
+    ts: str
 
 
 class History:
@@ -65,8 +77,8 @@ class History:
     __slots__ = (
         "agent", "completed", "completed_children", "controls", "ended", "enqueued",
         "exchanges", "gated", "identity", "ignored", "last_ts", "metadata", "open_turns",
-        "pending", "permits", "presentations", "reminders", "senders", "session",
-        "subscriptions", "termination_logged", "turns", "unreachable",
+        "pending", "permits", "presentations", "recorded", "reminders", "retry_of", "senders",
+        "session", "subscriptions", "termination_logged", "turns", "unreachable",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -81,6 +93,8 @@ class History:
         self.turns: list[str] = []
         self.exchanges: list[Exchange] = []
         self.completed: list[TurnComplete] = []
+        self.recorded: list[RecordedTurn] = []
+        self.retry_of: str | None = None
         self.completed_children: set[str] = set()
         self.controls: set[str] = set()
         self.subscriptions: dict[str, str] = {}
@@ -116,7 +130,7 @@ class History:
         Its promises are dispatched by the caller, so ``completed`` does not keep it.
         """
         begun = self.open_turns.pop(turn.turn_id, None)
-        self.last_ts = ts
+        self.last_ts, self.retry_of = ts, None
         self.turns.append(turn.turn_id)
         self.exchanges.append(Exchange(begun.prompt if begun else "", turn.response))
         for message_id in turn.presented:
@@ -135,11 +149,14 @@ class History:
         if turn.terminate:
             self._end(COMPLETED, turn.returned)
 
-    def begin_turn(self, turn_id: str, prompt: str, presented: Sequence[str], ts: str) -> None:
+    def begin_turn(
+        self, turn_id: str, prompt: str, presented: Sequence[str], ts: str,
+        execution_id: str | None = None,
+    ) -> None:  # fmt: skip
         """Apply the start of a turn, which was written at ``ts``."""
         self.last_ts = ts
         permitted = self.gated and self.permits > 0
-        self.open_turns[turn_id] = OpenTurn(prompt, presented, permitted)
+        self.open_turns[turn_id] = OpenTurn(prompt, presented, permitted, execution_id, ts)
         for message_id in presented:
             self.presentations[message_id] = self.presentations.get(message_id, 0) + 1
 
@@ -150,7 +167,10 @@ class History:
     def abandon_turn(self, turn_id: str, *, counts: bool) -> None:
         """Close a turn that has not completed; unless it ``counts``, it presented no message."""
         turn = self.open_turns.pop(turn_id, None)
-        if turn is None or counts:
+        if turn is None:
+            return
+        self.retry_of = turn.execution_id or self.retry_of
+        if counts:
             return
         for message_id in turn.presented:
             if message_id in self.presentations:
@@ -205,7 +225,11 @@ class History:
 
     def _turn_start(self, data: JsonObject) -> None:
         presented = strings(data["presented"])
-        self.begin_turn(str(data["turn_id"]), str(data["prompt"]), presented, self.last_ts)
+        execution_id = data.get("execution_id")
+        self.begin_turn(
+            str(data["turn_id"]), str(data["prompt"]), presented, self.last_ts,
+            None if execution_id is None else str(execution_id),
+        )  # fmt: skip
 
     def _turn_failed(self, data: JsonObject) -> None:
         self.abandon_turn(str(data["turn_id"]), counts="uncounted" not in data)
@@ -213,6 +237,11 @@ class History:
     def _turn_complete(self, data: JsonObject) -> None:
         turn = TurnComplete.from_data(data)
         self.completed.append(turn)
+        begun = self.open_turns.get(turn.turn_id)
+        if begun is not None and begun.execution_id is not None:
+            self.recorded.append(
+                RecordedTurn(begun.execution_id, begun.prompt, turn, begun.ts, self.last_ts)
+            )
         self.apply_turn(turn, self.last_ts)
 
     def _gate(self, data: JsonObject) -> None:

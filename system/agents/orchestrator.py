@@ -13,6 +13,7 @@ from system.agents.multiplexer import Multiplexer
 from system.agents.reminders import Reminders
 from system.agents.tree import Tree
 from system.ports import Host
+from system.recording.wal_recording import WalRecording
 from system.sessions.session_store import SessionStore
 from system.storage.framing import Framing
 from system.storage.line import timestamp
@@ -31,7 +32,7 @@ class Orchestrator:
     ``take_turns`` runs an agent as long as it is runnable; it is None until turns may begin.
     ``unserved`` are sessions that cannot be read in this lifetime, ``lost`` those of which too
     little is left for any lifetime. ``failures`` are exceptions that no part of the runtime
-    expected.
+    expected. ``recording`` is None if executions are not recorded, ``epoch`` that of this boot.
     """
 
     def __init__(
@@ -47,6 +48,8 @@ class Orchestrator:
         self.lost: Final[set[str]] = set()
         self.reminders: Final = Reminders(host)
         self.failures: Final[list[BaseException]] = []
+        self.recording: WalRecording | None = None
+        self.epoch = 0
         self.take_turns: TakeTurns | None = None
         self.closing = False
 

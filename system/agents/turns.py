@@ -7,16 +7,21 @@ durable nothing of the turn has happened, so a turn that fails before that is re
 from __future__ import annotations
 
 from asyncio import CancelledError
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from system.agents import event
 from system.agents.agent import Agent
 from system.agents.dispatcher import Dispatcher
-from system.agents.message import prompt_of
+from system.agents.message import Message, prompt_of, shown_message
 from system.agents.multiplexer import Pool
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS
 from system.agents.tools import TurnTools
 from system.agents.turn_complete import TurnComplete
+from system.agents.turn_facts import TurnFacts
+from system.agents.turn_failed import FailureCode, TurnFailed
+from system.agents.turn_recorder import RecordingOptions, TurnRecorder
 from system.errors import LineTooLarge, NotPlainJson, RuntimeRefused, StorageError
 from system.ports import Conversation, JsonObject, ProviderError
 from system.providers.bounded import was_cancelled
@@ -29,17 +34,16 @@ MOST_PRESENTATIONS: Final = 5
 """After so many failed turns a message is dead."""
 
 
-class TurnFailed(Exception):
-    """The turn did not happen; the message is the reason, and its prompt was presented."""
-
-
 class Turns:
     """Takes the turns of agents; ``turn_timeout_ns`` bounds one answer of a provider."""
 
-    def __init__(self, dispatcher: Dispatcher, turn_timeout_ns: int) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, turn_timeout_ns: int, options: RecordingOptions
+    ) -> None:
         self._orchestrator = dispatcher.orchestrator
         self._dispatcher = dispatcher
         self._timeout_ns = turn_timeout_ns
+        self._recording_options = options
 
     async def take(self, agent: Agent) -> None:
         """Take turns as long as the agent is runnable; pause after each one that fails."""
@@ -50,7 +54,8 @@ class Turns:
                 async with schedule.turn:
                     if not agent.runnable:
                         return
-                    await self._take_one(agent)
+                    await self._take_one(agent, pause_ns)
+                await self._checkpoint_if_due()
             except (TurnFailed, ProviderError, OSError, StorageError) as failure:
                 schedule.trouble = str(failure)
                 await agent.log.park()
@@ -64,13 +69,20 @@ class Turns:
                 schedule.trouble = ""
                 pause_ns = SECOND_NS
 
-    async def _take_one(self, agent: Agent) -> None:
+    async def _checkpoint_if_due(self) -> None:
+        """Write the records that wait, if there are many; the next boot repeats refused ones."""
+        recording = self._orchestrator.recording
+        if recording is not None and recording.is_checkpoint_due:
+            with suppress(OSError, StorageError):
+                await recording.checkpoint()
+
+    async def _take_one(self, agent: Agent, pause_ns: int) -> None:
         dispatcher = self._dispatcher
         if await self._return_dead_letters(agent) and not agent.runnable:
             return
         pool, conversation = await self._orchestrator.multiplexer.hold(agent)
         try:
-            turn = await self._turn(agent, pool, conversation)
+            turn = await self._turn(agent, pool, conversation, pause_ns)
         finally:
             pool.release(agent)
         if turn is None:
@@ -106,9 +118,12 @@ class Turns:
         return bool(dead)
 
     async def _turn(
-        self, agent: Agent, pool: Pool, conversation: Conversation
+        self, agent: Agent, pool: Pool, conversation: Conversation, pause_ns: int
     ) -> TurnComplete | None:
-        """Return the committed turn; None if the agent is not runnable any more."""
+        """Return the committed turn; None if the agent is not runnable any more.
+
+        A turn that fails runs again after ``pause_ns``.
+        """
         orchestrator = self._orchestrator
         shown = list(agent.history.pending.values())
         if not agent.runnable or orchestrator.closing:
@@ -118,20 +133,43 @@ class Turns:
             # The others are shown in a later turn; one message alone always fits.
             del shown[len(shown) // 2 :]
         presented = [message.message_id for message in shown]
-        await agent.log.begin_turn(turn_id, prompt, presented)
+        recorder = self._recorder(agent, turn_id, shown)
+        try:
+            await recorder.start(orchestrator.epoch, agent.history.retry_of)
+            await agent.log.begin_turn(turn_id, prompt, presented, recorder.start_members)
+        except (OSError, StorageError, RuntimeRefused) as refusal:
+            await recorder.fail(refusal, presented, pause_ns)
+            raise
         tools = TurnTools(orchestrator, agent, presented)
         try:
+            await recorder.begin_attempt()
             response = await self._answer(conversation, prompt, turn_id, tools)
             identity = _identity_of(conversation)
-            return await self._commit(agent, pool.name, identity, turn_id, response, tools)
+            await recorder.end_attempt(tools.draft.presented)
+            turn = await self._commit(agent, pool.name, identity, turn_id, response, tools)
         except (Exception, CancelledError) as failure:
-            # After a failed barrier the line may be durable: its names stay reserved.
+            # After a failed barrier the line may be durable: its names stay reserved, and
+            # recovery decides whether the execution has ended.
             if not agent.log.stopped:
                 tools.give_up()
+                await recorder.fail(failure, tools.draft.presented, pause_ns)
             # The conversation may remember a turn that never happened.
             await pool.discard(agent)
             await self._record_failure(agent, turn_id, failure)
             raise
+        await recorder.commit(turn)
+        return turn
+
+    def _recorder(self, agent: Agent, turn_id: str, shown: Sequence[Message]) -> TurnRecorder:
+        orchestrator, session = self._orchestrator, agent.history.session
+        assert session is not None, "an agent without a session is stopped"
+        facts = TurnFacts(
+            turn_id, agent.agent_id, agent.session_id, agent.name(), session.provider,
+            session.model, [shown_message(each, orchestrator.tree.names) for each in shown],
+        )  # fmt: skip
+        return TurnRecorder(
+            orchestrator.host, orchestrator.recording, self._recording_options, facts
+        )
 
     async def _record_failure(self, agent: Agent, turn_id: str, failure: BaseException) -> None:
         """Write that a turn has failed, and whether its messages count as presented."""
@@ -157,7 +195,9 @@ class Turns:
                         raise TurnFailed(f"the provider's answer is not text: {part!r}")
                     parts.append(part)
         except TimeoutError:
-            raise TurnFailed(f"no answer within {self._timeout_ns // SECOND_NS} s") from None
+            raise TurnFailed(
+                f"no answer within {self._timeout_ns // SECOND_NS} s", FailureCode.TIMEOUT
+            ) from None
         except (ProviderError, TurnFailed) as error:
             raise TurnFailed(str(error)) from error
         except (Exception, CancelledError) as error:
@@ -176,7 +216,8 @@ class Turns:
         try:
             return await agent.log.commit_turn(tools.draft, turn_id, response, provider, identity)
         except (NotPlainJson, LineTooLarge) as error:
-            raise TurnFailed(f"the provider's answer cannot be kept: {error}") from error
+            reason = f"the provider's answer cannot be kept: {error}"
+            raise TurnFailed(reason, FailureCode.NOT_KEPT) from error
 
 
 def _identity_of(conversation: Conversation) -> str:

@@ -17,12 +17,14 @@ VERSION: Final = 1
 
 
 class ReadCheckpoint(NamedTuple):
-    """``sequence`` is 0, and ``problem`` says why, if there is no checkpoint that can be read.
+    """``sequence`` and ``segment`` are 0 if there is no checkpoint that can be read.
 
-    ``content`` are the bytes of a damaged one.
+    Segments below the number ``segment`` are superfluous. ``content`` are the bytes of a damaged
+    checkpoint, and ``problem`` is the damage.
     """
 
-    sequence: int
+    sequence: int = 0
+    segment: int = 0
     problem: str = ""
     content: bytes = b""
 
@@ -32,20 +34,21 @@ def read_checkpoint(files: FileSystem, path: str) -> ReadCheckpoint:
     try:
         content = read_whole(files, path)
     except FileNotFoundError:
-        return ReadCheckpoint(0, "there is no checkpoint")
+        return ReadCheckpoint()
     try:
         members = unseal(content.removesuffix(b"\n"))
     except BadSeal as bad:
-        return ReadCheckpoint(0, f"it cannot be read: {bad}", content)
-    version, sequence = members.get("v"), members.get("sequence")
+        return ReadCheckpoint(problem=f"it cannot be read: {bad}", content=content)
+    version, numbers = members.get("v"), (members.get("sequence"), members.get("segment", 0))
     if isinstance(version, int) and version > VERSION:
         raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
-    if not isinstance(sequence, int) or sequence < 0:
-        return ReadCheckpoint(0, f"its sequence is {sequence!r:.100}", content)
-    return ReadCheckpoint(sequence)
+    sequence, segment = numbers
+    if not isinstance(sequence, int) or not isinstance(segment, int):
+        return ReadCheckpoint(problem=f"its numbers are {numbers!r:.100}", content=content)
+    return ReadCheckpoint(sequence, segment)
 
 
-def write_checkpoint(files: FileSystem, ids: Ids, path: str, sequence: int) -> None:
+def write_checkpoint(files: FileSystem, ids: Ids, path: str, sequence: int, segment: int) -> None:
     """Replace the checkpoint durably; raises as ``write_atomic``."""
-    content = seal({"v": VERSION, "sequence": sequence}) + b"\n"
+    content = seal({"v": VERSION, "sequence": sequence, "segment": segment}) + b"\n"
     write_atomic(files, path, content, ids)

@@ -45,12 +45,13 @@ class Execution:
         execution_id: str,
         envelope: FrozenJson,
         side_effects: SideEffectClass,
-        re_execution_of: str | None,
+        re_execution_of: str | None = None,
+        created_utc_iso: str | None = None,
     ) -> Execution:
-        """Return an execution that starts now."""
+        """Return an execution that starts now, or has started at ``created_utc_iso``."""
         header = ExecutionHeader(
             execution_id=execution_id,
-            created_utc_iso=timestamp(clock.wall_ns()),
+            created_utc_iso=created_utc_iso or timestamp(clock.wall_ns()),
             envelope_hash=hash_of_envelope(envelope),
             side_effects=SideEffectClass(side_effects),
             re_execution_of=re_execution_of,

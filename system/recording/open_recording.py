@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
+
 from system.ports import Host
 from system.recording.file_store import is_settled
 from system.recording.wal_log import SEGMENT_BYTES, WriteAheadLog
@@ -10,20 +13,29 @@ from system.recording.wal_recovery import ReadLog, put_bad_bytes_aside, read_log
 
 
 def resume_recording(
-    host: Host, log: ReadLog, root: str = "", segment_bytes: int = SEGMENT_BYTES
+    host: Host,
+    log: ReadLog,
+    root: str = "",
+    segment_bytes: int = SEGMENT_BYTES,
+    running: Collection[str] = (),
 ) -> WalRecording:
     """Return the recording that goes on behind a log that was read.
 
-    Its executions wait for a checkpoint, but for those whose record a log cannot change.
+    Its executions wait for a checkpoint, but for those whose record a log cannot change, and
+    for those of the ids ``running``, which stay open.
     """
+    for path in log.superfluous:
+        with suppress(OSError):
+            host.files.unlink(path)
     segments = tuple((segment.path, segment.last) for segment in log.segments)
     appended = WriteAheadLog(host, root, log.last, log.number, segments, segment_bytes)
     recording = WalRecording(host, appended, root)
     records = {
         execution_id: execution.record()
         for execution_id, execution in log.redone.executions.items()
-        if not is_settled(recording.files, execution_id)
+        if execution_id not in running and not is_settled(recording.files, execution_id)
     }
+    recording.running.update({key: log.redone.executions[key] for key in running})
     recording.resume(records, set(log.snapshot_ids))
     return recording
 

@@ -116,6 +116,12 @@ class Recorder:
         self._execution: Execution | None = None
         self.is_sampled_out = False
 
+    @property
+    def last_event(self) -> str | None:
+        """The type of the last event, or None."""
+        execution = self._execution
+        return execution.events[-1].type if execution is not None and execution.events else None
+
     def start(
         self,
         envelope: object,

@@ -17,12 +17,14 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from system.recording.event import EventType
+from system.storage.path import name_of
 
 MAGIC: Final = b"SYWAL"
 VERSION: Final = 1
 LARGEST_PAYLOAD: Final = 16 << 20
 DIRECTORY: Final = "wal"
 CURRENT: Final = "current"
+NEXT_CURRENT: Final = "current.next"
 SEGMENT_NAME: Final = re.compile(r"(\d{8})\.wal")
 
 _HEADER: Final = Struct(">5sBQQ")
@@ -61,6 +63,13 @@ _TYPES: Final = frozenset(EntryType)
 def segment_name(number: int) -> str:
     """Return the name of a segment, from 1."""
     return f"{number:08d}.wal"
+
+
+def number_of(path: str) -> int:
+    """Return the number of the segment at a path."""
+    found = SEGMENT_NAME.fullmatch(name_of(path))
+    assert found is not None
+    return int(found[1])
 
 
 class SegmentHeader(NamedTuple):

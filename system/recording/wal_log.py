@@ -17,7 +17,15 @@ from system.errors import LogStopped, raise_if_full
 from system.ports import FileKind, Host
 from system.recording.errors import BarrierFailed
 from system.recording.wal_entry import encode_payload
-from system.recording.wal_format import CURRENT, DIRECTORY, EntryType, pieces_of, segment_name
+from system.recording.wal_format import (
+    CURRENT,
+    DIRECTORY,
+    NEXT_CURRENT,
+    EntryType,
+    number_of,
+    pieces_of,
+    segment_name,
+)
 from system.recording.wal_segment import WalSegment
 
 SEGMENT_BYTES: Final = 16 << 20
@@ -182,11 +190,13 @@ class WriteAheadLog:
 
     def _point_to(self, name: str) -> None:
         """Let the link ``current`` name the newest segment; it is for people only."""
-        files, link = self._host.files, join(self.directory, CURRENT)
-        temporary = f"{link}.tmp.{self._host.ids.random_hex(8)}"
+        files = self._host.files
+        link, following = join(self.directory, CURRENT), join(self.directory, NEXT_CURRENT)
         with suppress(OSError):
-            files.symlink(name, temporary)
-            files.replace(temporary, link)
+            if NEXT_CURRENT in files.listdir(self.directory):
+                files.unlink(following)
+            files.symlink(name, following)
+            files.replace(following, link)
 
     def _finish_if_full(self) -> None:
         segment = self._segment
@@ -209,24 +219,32 @@ class WriteAheadLog:
         if self._syncing is None:
             segment.close()
 
-    def remove(self, sequence: int) -> None:
-        """Remove the segments whose entries are all up to ``sequence``, the oldest first.
+    def finish_through(self, sequence: int) -> int:
+        """Finish the open segment if all its entries are up to ``sequence``.
 
-        A segment that the disk refuses to remove is removed later.
+        Returns the number of the first segment that is not superfluous then.
         """
         newest = self._segment
         if newest is not None and newest.last <= sequence and self._syncing is None:
             self._finish(newest)
-        superfluous = [path for path, last in self.segments if last <= sequence]
+        needed = [path for path, last in self.segments if last > sequence]
+        if needed:
+            return number_of(needed[0])
+        return self._number + (self._segment is None)
+
+    def remove_before(self, segment: int) -> None:
+        """Remove the segments below a number, the oldest first, without a barrier.
+
+        A segment that the disk refuses to remove is removed later.
+        """
+        files = self._host.files
         with suppress(OSError):
-            for path in superfluous:
-                if path == superfluous[-1] != superfluous[0]:
-                    # Else a power cut may bring back an older one alone, and the log would
-                    # seem to end before the checkpoint.
-                    self._host.files.sync_dir(self.directory)
+            while self.segments and number_of(self.segments[0][0]) < segment:
                 with suppress(FileNotFoundError):
-                    self._host.files.unlink(path)
+                    files.unlink(self.segments[0][0])
                 del self.segments[0]
+            if not self.has_segments:
+                files.unlink(join(self.directory, CURRENT))
 
     def close(self) -> None:
         """Close the log; entries that need a barrier have had it."""

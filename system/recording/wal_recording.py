@@ -154,8 +154,9 @@ class WalRecording:
         await self._write(self._snapshots, snapshots)
         self._snapshot_ids |= {record.execution_id for record in snapshots}
         files, ids, path = self._host.files, self._host.ids, self._checkpoint_path
-        await workers.run(lambda: write_checkpoint(files, ids, path, sequence))
-        log.remove(sequence)
+        segment = log.finish_through(sequence)
+        await workers.run(lambda: write_checkpoint(files, ids, path, sequence, segment))
+        log.remove_before(segment)
         for record in records:
             if self.waiting.get(record.execution_id) is record:
                 del self.waiting[record.execution_id]

@@ -13,13 +13,13 @@ from posixpath import join
 from typing import Final, NamedTuple
 
 from system.ports import Clock, FileKind, FileSystem, Ids
-from system.recording.checkpoint import CHECKPOINT, read_checkpoint
+from system.recording.checkpoint import CHECKPOINT, ReadCheckpoint, read_checkpoint
 from system.recording.errors import ForeignRecordFile, RecordCorruptedError
 from system.recording.execution_id import is_execution_id
 from system.recording.record import ExecutionRecord
 from system.recording.record_file import SUFFIX, decode_record
 from system.recording.wal_entry import entries_of
-from system.recording.wal_format import CURRENT, DIRECTORY, SEGMENT_NAME
+from system.recording.wal_format import CURRENT, DIRECTORY, NEXT_CURRENT, SEGMENT_NAME, number_of
 from system.recording.wal_log import SNAPSHOTS
 from system.recording.wal_redo import WalRedo
 from system.recording.wal_report import WalReport
@@ -44,7 +44,8 @@ class ReadLog(NamedTuple):
     """A log as a crash has left it.
 
     ``last`` is the number of its last entry, ``number`` that of its newest segment,
-    ``snapshot_ids`` are the executions with a snapshot, damaged ones included.
+    ``snapshot_ids`` are the executions with a snapshot, damaged ones included; ``superfluous``
+    are segments that a power cut has brought back after their removal.
     """
 
     report: WalReport
@@ -54,6 +55,7 @@ class ReadLog(NamedTuple):
     bad: tuple[BadBytes, ...]
     last: int
     number: int
+    superfluous: tuple[str, ...]
 
     @property
     def is_settled(self) -> bool:
@@ -67,15 +69,25 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
     Raises ``NewerFormat``, ``ForeignRecordFile`` or ``OSError``.
     """
     reader = _Reader(files, root)
-    settled = reader.read_checkpoint()
-    segments = reader.read_segments(settled)
+    checkpoint = reader.read_checkpoint()
+    settled = checkpoint.sequence
+    segments = reader.read_segments(checkpoint)
     redone = WalRedo(clock)
     snapshot_ids = tuple(reader.read_snapshots(redone))
     redone.apply(entries_of(kept_entries(segments)), settled)
     report = reader.report
     report.corrupted += redone.corrupted()
     last = max([settled, *(segment.last for segment in segments)])
-    return ReadLog(report, redone, segments, snapshot_ids, tuple(reader.bad), last, reader.number)
+    return ReadLog(
+        report,
+        redone,
+        segments,
+        snapshot_ids,
+        tuple(reader.bad),
+        last,
+        reader.number,
+        tuple(reader.superfluous),
+    )
 
 
 def sweep_recording(files: FileSystem, root: str = "") -> list[str]:
@@ -106,25 +118,31 @@ class _Reader:
         self.report = WalReport()
         self.bad: list[BadBytes] = []
         self.number = 0
+        self.superfluous: list[str] = []
         self._files = files
         self._root = root
 
-    def read_checkpoint(self) -> int:
-        """Return the number of the last entry that is in a record or a snapshot."""
+    def read_checkpoint(self) -> ReadCheckpoint:
+        """Return the checkpoint; a damaged one is reported."""
         path = join(self._root, CHECKPOINT)
         found = read_checkpoint(self._files, path)
         if found.content:
             self._add_bad(path, found.content, found.problem)
-        return found.sequence
+        self.number = max(0, found.segment - 1)
+        return found
 
-    def read_segments(self, settled: int) -> tuple[ScannedSegment, ...]:
-        """Classify the segments; entries up to ``settled`` cannot be missing."""
-        contents: dict[str, bytes] = {}
+    def read_segments(self, checkpoint: ReadCheckpoint) -> tuple[ScannedSegment, ...]:
+        """Classify the segments that are needed; settled entries cannot be missing."""
+        settled, contents = checkpoint.sequence, dict[str, bytes]()
         for path, name in self._names(DIRECTORY):
-            if matched := SEGMENT_NAME.fullmatch(name):
-                contents[path] = read_whole(self._files, path)
-                self.number = max(self.number, int(matched[1]))
-            elif name != CURRENT:
+            if SEGMENT_NAME.fullmatch(name):
+                number = number_of(name)
+                self.number = max(self.number, number)
+                if number < checkpoint.segment:
+                    self.superfluous.append(path)
+                else:
+                    contents[path] = read_whole(self._files, path)
+            elif name not in {CURRENT, NEXT_CURRENT}:
                 self._add_foreign(path)
         segments, report = scan_segments(contents, settled), self.report
         for segment in segments:

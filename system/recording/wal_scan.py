@@ -54,7 +54,7 @@ def scan_segments(contents: Mapping[str, bytes], settled: int = 0) -> tuple[Scan
     segment of a later version.
     """
     scanners: list[_Scanner] = []
-    last = 0
+    last = settled
     for path in sorted(contents):
         scanner = _Scanner(path, contents[path], last + 1)
         scanner.run()

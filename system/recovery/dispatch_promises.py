@@ -1,4 +1,4 @@
-"""Pass 6: dispatch every promise that the logs hold, and finish interrupted ends."""
+"""Pass 6: dispatch every promise that the logs hold; finish interrupted ends, and records."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from system.agents.agent import Agent
 from system.agents.agent_log import terminated
 from system.agents.provider_state import ProviderState
 from system.errors import RuntimeRefused, StorageError
+from system.recovery.complete_records import complete_records
 from system.recovery.root_recovery import RootRecovery
 from system.sessions.session import SessionRecord, SessionState
 from system.sessions.session_problem import Problem
@@ -23,6 +24,7 @@ async def dispatch_promises(recovery: RootRecovery) -> None:
     await dispatcher.dispatch()
     for agent in agents:
         await _repair(recovery, agent)
+    await complete_records(recovery)
 
 
 def _enqueue_promises(recovery: RootRecovery, agent: Agent) -> None:

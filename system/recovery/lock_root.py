@@ -9,5 +9,5 @@ from system.root import Root
 def lock_root(recovery: RootRecovery) -> None:
     """Open the root; raises as ``Root.open``."""
     recovery.root = Root.open(recovery.host.files, recovery.host.ids)
-    recovery.report.epoch = recovery.root.epoch
+    recovery.report.epoch = recovery.orchestrator.epoch = recovery.root.epoch
     recovery.report.swept += recovery.root.swept

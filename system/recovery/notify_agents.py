@@ -1,4 +1,4 @@
-"""Pass 9: a recovery notice for every agent whose turn was interrupted."""
+"""Pass 9: a recovery notice for every agent whose turn was interrupted; where each stopped."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from system.agents.agent import Agent
 from system.agents.message import RUNTIME, Message, MessageKind
 from system.ports import Json
+from system.recording.crash_point import IncompleteExecution, analyze_crash_point
 from system.recovery.root_recovery import RootRecovery
 
 
@@ -18,6 +19,10 @@ async def notify_agents(recovery: RootRecovery) -> None:
             notice = _notice(agent, recovery.last_ts[agent.session_id], recovery.orchestrator.now())
             recovery.dispatcher.enqueue(agent, notice)
     await recovery.dispatcher.dispatch()
+    recovery.report.incomplete += [
+        IncompleteExecution(record.execution_id, analyze_crash_point(record))
+        for record in recovery.interrupted
+    ]
 
 
 def _notice(agent: Agent, last_ts: str, now: str) -> Message:

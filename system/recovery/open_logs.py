@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from system.agents.orchestrator import USER_SESSION
 from system.errors import NewerFormat, StorageError
+from system.recording.wal_recovery import put_bad_bytes_aside, read_log
 from system.recovery.root_recovery import RootRecovery
 from system.sessions.session_problem import Problem
 from system.storage.event_log import EventLog
@@ -22,10 +23,12 @@ _Examined: TypeAlias = "tuple[str, Callable[[], EventLog]]"
 async def open_logs(recovery: RootRecovery) -> None:
     """Open the log of USER and those of all sessions that have one.
 
-    Raises as ``EventLog.open`` for the log of USER; a session whose log cannot be opened is
-    reported.
+    Raises as ``EventLog.open`` for the log of USER, and as ``read_log`` for that of the
+    recording; a session whose log cannot be opened is reported.
     """
     orchestrator, workers = recovery.orchestrator, recovery.host.workers
+    if recovery.is_recording:
+        await workers.run(lambda: _read_recording(recovery))
     recovery.logs[USER_SESSION] = EventLog.open(
         recovery.host, orchestrator.log_path(USER_SESSION), USER_SESSION, orchestrator.framing
     )
@@ -40,6 +43,13 @@ async def open_logs(recovery: RootRecovery) -> None:
             for start in range(0, len(examined), SESSIONS_A_CALL)
         )
     )
+
+
+def _read_recording(recovery: RootRecovery) -> None:
+    host = recovery.host
+    recovery.recording_log = log = read_log(host.files, host.clock)
+    put_bad_bytes_aside(host.files, host.ids, log)
+    recovery.report.recording = log.report
 
 
 def _examine(recovery: RootRecovery) -> list[_Examined]:

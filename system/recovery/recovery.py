@@ -43,13 +43,13 @@ PASSES: Final[Sequence[Pass]] = (
 """In their order; ``docs/runtime.md`` numbers them."""
 
 
-async def recover(dispatcher: Dispatcher) -> RootRecovery:
+async def recover(dispatcher: Dispatcher, *, is_recording: bool) -> RootRecovery:
     """Run the passes in their order, the first of which locks the root.
 
-    Raises ``NotARoot``, ``RootInUse``, ``NewerFormat``, ``StorageFull`` or ``OSError`` when the
-    root as a whole cannot be served; then its lock is free.
+    Raises ``NotARoot``, ``RootInUse``, ``StorageError`` or ``OSError`` when the root as a whole
+    cannot be served; then its lock is free.
     """
-    recovery = RootRecovery(dispatcher)
+    recovery = RootRecovery(dispatcher, is_recording=is_recording)
     first, *others = PASSES
     await _run(first, recovery)
     collecting = gc.isenabled()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from system.recording.crash_point import IncompleteExecution
+from system.recording.wal_report import WalReport
 from system.sessions.session_problem import SessionProblem
 from system.storage.log_report import Damage
 
@@ -24,6 +26,8 @@ class RecoveryReport:
     promises demanded in other logs, and ``undispatched`` those of them that the disk has
     refused so far. ``lost_turns`` are turns that a crash interrupted, by agent. ``leaks`` are
     conversations that a provider keeps for no known session, each as ``provider: identity``.
+    ``recording`` is the report of the write-ahead log of executions; ``incomplete`` are
+    executions that had not ended.
     """
 
     epoch: int = 0
@@ -45,3 +49,5 @@ class RecoveryReport:
     ended: list[str] = field(default_factory=list)
     lost_turns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     leaks: list[str] = field(default_factory=list)
+    recording: WalReport = field(default_factory=WalReport)
+    incomplete: list[IncompleteExecution] = field(default_factory=list)

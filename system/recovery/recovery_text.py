@@ -38,11 +38,13 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         ("bytes of unfinished lines, cut off", report.torn_bytes),
         ("sessions that never became agents, removed", len(report.orphans)),
         ("temporary files, removed", len(report.swept)),
+        ("executions that had not ended", len(report.incomplete)),
+        ("bytes of unfinished entries of the recording, cut off", report.recording.torn_bytes),
     )
     for label, count in counted:
         if count:
             yield f"  {label}: {count}"
-    for damage in report.damaged:
+    for damage in (*report.damaged, *report.recording.damaged):
         yield (
             f"  {damage.path}: {damage.size_bytes} damaged bytes at offset {damage.offset} "
             f"were put aside in {damage.quarantine}: {damage.reason}"
@@ -51,7 +53,7 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         yield f"  {line}"
     for session_id in report.detached:
         yield f"  session {session_id}: its parent cannot be found; it counts as a root"
-    for line in (*_vanished(report), *_leaks(report)):
+    for line in (*_vanished(report), *_leaks(report), *_recording(report)):
         yield f"  {line}"
 
 
@@ -85,6 +87,21 @@ def _problem(found: SessionProblem) -> str:
 def _vanished(report: RecoveryReport) -> Iterator[str]:
     for agent_id in report.vanished:
         yield f"agent {agent_id}: it has sent messages, and nothing of its session is left"
+
+
+def _recording(report: RecoveryReport) -> Iterator[str]:
+    recording = report.recording
+    if recording.missing:
+        yield f"recording: entries are missing: {spans_text(recording.missing)}"
+    for execution_id in recording.corrupted:
+        yield f"execution {execution_id}: damage has taken a part of its record"
+    yield from recording.findings
+    for each in report.incomplete:
+        point = each.point
+        yield (
+            f"execution {each.execution_id}: interrupted {point.stage}: {point.recovery}"
+            f" (action={point.action})"
+        )
 
 
 def _leaks(report: RecoveryReport) -> Iterator[str]:

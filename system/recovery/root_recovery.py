@@ -5,6 +5,8 @@ from __future__ import annotations
 from system.agents.agent import Agent
 from system.agents.dispatcher import Dispatcher
 from system.agents.history import History
+from system.recording.record import ExecutionRecord
+from system.recording.wal_recovery import ReadLog
 from system.recovery.recovery_report import RecoveryReport
 from system.root import Root
 from system.sessions.session import SessionRecord
@@ -18,9 +20,12 @@ class RootRecovery:
     ``sessions`` has the file names of each session by id; ``logs``, ``histories`` and
     ``records`` are those that could be read, ``record_problems`` says why a record could not.
     ``last_ts`` is the time of the last line of each log, before this recovery writes any.
+    ``recording_log`` is the log of the recording, None if executions are not recorded;
+    ``interrupted`` are records of executions that have not ended.
     """
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(self, dispatcher: Dispatcher, *, is_recording: bool) -> None:
+        self.is_recording = is_recording
         self.dispatcher = dispatcher
         self.orchestrator = dispatcher.orchestrator
         self.host = self.orchestrator.host
@@ -33,6 +38,8 @@ class RootRecovery:
         self.last_ts: dict[str, str] = {}
         self.records: dict[str, SessionRecord] = {}
         self.record_problems: dict[str, SessionProblem] = {}
+        self.recording_log: ReadLog | None = None
+        self.interrupted: list[ExecutionRecord] = []
 
     def report_problem(self, session_id: str, problem: Problem, detail: str) -> None:
         """Add a problem of a session to the report."""

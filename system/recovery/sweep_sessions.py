@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from system.recording.wal_recovery import sweep_recording
 from system.recovery.root_recovery import RootRecovery
 
 
@@ -12,3 +13,5 @@ def sweep_sessions(recovery: RootRecovery) -> None:
     recovery.report.swept += sweep.swept
     recovery.report.orphans += sweep.removed
     recovery.report.problems += sweep.problems
+    if recovery.is_recording:
+        recovery.report.swept += sweep_recording(recovery.host.files)

@@ -19,7 +19,7 @@ def files_of(root: Path) -> Mapping[str, bytes]:
         name = path.relative_to(root).as_posix()
         if path.is_file():
             files[name] = path.read_bytes()
-        elif not any(path.iterdir()):
+        elif path.is_dir() and not any(path.iterdir()):
             files[f"{name}/"] = b""
     return files
 

@@ -66,12 +66,13 @@ def recover(image: Image, framing: Framing, *, watched: bool = False) -> Recover
     """Boot an image and recover it; check the result by the oracle's laws."""
     world = World(simulated_host, PlainChoices(), image=image)
     host, sites = world.boot(), list[Site]()
-    recovery = Runtime.recover(host, {"scripted": ScriptedProvider()}, Options(framing=framing))
+    options = Options(framing=framing, recording=None)
+    recovery = Runtime.recover(host, {"scripted": ScriptedProvider()}, options)
     if watched:
         recovery.close()
         host, watch = watched_host(host, world.disk)
         sites = watch.sites
-        recovery = Runtime.recover(host, {"scripted": ScriptedProvider()}, Options(framing=framing))
+        recovery = Runtime.recover(host, {"scripted": ScriptedProvider()}, options)
         watch.main = recovery
     try:
         view = world.loop.run_until_complete(recovery).view()
@@ -148,7 +149,7 @@ class Crashes:
         world = World(simulated_host, PlainChoices(), image=damaged_root())
         host, disk = world.boot(), world.disk
         disk.interposer = counter = CrashCounter(disk, number, phase)
-        options = Options(framing=self.framing)
+        options = Options(framing=self.framing, recording=None)
         with suppress(SimulatedCrash, PowerOff):
             world.loop.run_until_complete(
                 Runtime.recover(host, {"scripted": ScriptedProvider()}, options)

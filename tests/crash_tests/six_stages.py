@@ -135,7 +135,7 @@ class Root:
     def __init__(self, model: PersistenceModel, framing: Framing) -> None:
         self.world = World(simulated_host, PlainChoices(), model)
         self._provider = BareProvider(SimulatedModel(ProviderLedger(), ScriptedAgent()))
-        self._options = Options(SLOTS, framing)
+        self._options = Options(SLOTS, framing, recording=None)
         self.boot()
 
     def boot(self) -> None:

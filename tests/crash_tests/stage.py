@@ -42,7 +42,7 @@ class Stage:
         self.world = World(simulated_host, PlainChoices())
         self.service = SimulatedAgentService(ProviderLedger(), ScriptedAgent())
         self.providers = {"agentic": AgenticProvider(self.service)}
-        self.options = Options(framing=framing)
+        self.options = Options(framing=framing, recording=None)
         self.host: Host
         self.runtime: Runtime
         self.boot()

@@ -13,7 +13,7 @@ Input, a line each:
     80 zeros                  NULs
     raw b'...'                these bytes
     damaged header            the header of the segment with one byte changed
-    checkpoint 7              the file of the checkpoint; ``damaged checkpoint 7`` likewise
+    checkpoint 7 segment=2    the file of the checkpoint; ``damaged checkpoint 7`` likewise
     snapshot a intent route   the snapshot of an execution with these events
     record a final            the record of an execution; ``record a invalidated`` likewise
     file wal/notes.txt        a file with other content
@@ -153,7 +153,9 @@ class Builder:
         damaged = line.startswith("damaged ")
         word, *more = line.removeprefix("damaged ").split()
         if word == "checkpoint":
-            name, content = word, seal({"v": 1, "sequence": int(more[0])}) + b"\n"
+            segment = int(more[1].removeprefix("segment=")) if more[1:] else 0
+            members: JsonObject = {"v": 1, "sequence": int(more[0]), "segment": segment}
+            name, content = word, seal(members) + b"\n"
         else:
             execution = new_execution(more[0])
             for number, what in enumerate((each for each in more[1:] if each in EVENTS), 1):

@@ -13,10 +13,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
+from system.agents.turn_recorder import RecordingOptions
 from system.host import RealClock, real_host
 from system.ports import Host, Json, JsonObject
 from system.runtime import Options, Runtime
@@ -26,7 +27,9 @@ from tests.unit.system.agents.fake_provider import FakeProvider, play
 
 SECTION: Final = "## What one operation costs"
 BARRIERS: Final = ("fsync", "fdatasync")
-ROW: Final = re.compile(r"\| (?P<operation>[^|]+?) \| (?P<framed>\d+) \| (?P<pending>\d+) \|.*")
+ROW: Final = re.compile(
+    r"\| (?P<operation>[^|]+?) \| (?P<framed>\d+) \| (?P<pending>\d+) \| (?P<recording>\d+) \|.*"
+)
 
 
 class PatientClock(RealClock):
@@ -47,13 +50,15 @@ class Bench:
     Everything before ``start_counting`` is free. ``calls`` receives the barriers.
     """
 
-    def __init__(self, root: Path, framing: Framing, calls: list[str]) -> None:
+    def __init__(
+        self, root: Path, framing: Framing, calls: list[str], recording: RecordingOptions | None
+    ) -> None:
         self.clock = PatientClock()
         self.host: Host = replace(real_host(str(root)), clock=self.clock)
         self.calls = calls
         self.start_counting()
         self.provider = FakeProvider()
-        self.options = Options(framing=framing)
+        self.options = Options(framing=framing, recording=recording)
         self.answer = asyncio.Event()
         self.runtime: Runtime
         self.ada = ""
@@ -101,18 +106,18 @@ Operation = Callable[[NewBench], Awaitable[int]]
 
 
 def turn(*calls: tuple[str, JsonObject], children: int = 0, fails: bool = False) -> Operation:
-    """A turn of Ada, from the answer of the provider until all agents are idle."""
+    """A turn of Ada until all agents are idle, without the message that causes it."""
 
     async def measured(new_bench: NewBench) -> int:
         bench = new_bench()
         await bench.with_ada(children)
+        bench.start_counting()
         await bench.show(bench.ada, play(*calls))
         if fails:
             bench.provider.fail("sent")
-        bench.start_counting()
         bench.answer.set()
         await (bench.clock.paused.wait() if fails else bench.runtime.idle())
-        return bench.barriers()
+        return bench.barriers() - await send(new_bench)
 
     return measured
 
@@ -133,6 +138,36 @@ def call(perform: Callable[[Bench], Awaitable[object]], children: int = 0) -> Op
 send = call(lambda bench: bench.runtime.send(bench.child(), "hello"), children=1)
 
 
+async def first_turn_of_a_root(new_bench: NewBench) -> int:
+    bench = new_bench()
+    await bench.open()
+    ada = await bench.runtime.create_agent("Ada")
+    bench.start_counting()
+    await bench.runtime.send(ada, "hello")
+    await bench.runtime.idle()
+    return bench.barriers() - await send(new_bench)
+
+
+async def first_turn_of_a_boot(new_bench: NewBench) -> int:
+    bench = new_bench()
+    await bench.with_ada()
+    await bench.runtime.close()
+    await bench.open()
+    bench.start_counting()
+    await bench.runtime.send(bench.ada, "hello")
+    await bench.runtime.idle()
+    return bench.barriers() - await send(new_bench)
+
+
+async def boot_after_a_turn(new_bench: NewBench) -> int:
+    bench = new_bench()
+    await bench.with_ada()
+    bench.runtime._root.close()
+    bench.start_counting()
+    await bench.open()
+    return bench.barriers()
+
+
 async def completion(new_bench: NewBench) -> int:
     """The turn in which a child completes, and the message to its parent."""
     bench = new_bench()
@@ -140,12 +175,12 @@ async def completion(new_bench: NewBench) -> int:
     await bench.runtime.send(bench.ada, play(("ungate", {"name": "child 0"})))
     await bench.runtime.idle()
     child = bench.runtime.view().agents[-1].agent_id
-    await bench.show(child, play(("complete", {"result": 42})))
     bench.start_counting()
+    await bench.show(child, play(("complete", {"result": 42})))
     bench.answer.set()
     await bench.runtime.idle()
     # The parent is shown the result at once, in a turn that touches nothing.
-    return bench.barriers() - await turn()(new_bench)
+    return bench.barriers() - await turn()(new_bench) - await send(new_bench)
 
 
 async def restore(new_bench: NewBench) -> int:
@@ -216,6 +251,9 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "boot of a root with one session": boot_of_one,
     "boot, for each further session": boot_of_another,
     "boot, for each session that a crash left ACTIVE, besides": boot_after_a_kill,
+    "boot after a kill, with one conversation open and one execution in the log": (
+        boot_after_a_turn
+    ),
     "`create_agent`": call(lambda bench: bench.runtime.create_agent("Bob")),
     "`create_agent` again, with the same `request_id`": call(lambda bench: bench.again()),
     "`send`": send,
@@ -226,6 +264,8 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "`suspend`, or an eviction": call(lambda bench: bench.runtime.suspend(bench.ada)),
     "taking up a suspended conversation": restore,
     "`close`, with one conversation open": call(lambda bench: bench.runtime.close()),
+    "the first turn of a root": first_turn_of_a_root,
+    "the first turn of a boot, whose conversation is suspended": first_turn_of_a_boot,
     "a turn that touches no other session": turn(),
     "a turn that reminds, subscribes, sets metadata": turn(
         ("remind_me", {"delay_ns": 10**15, "payload": 1}),
@@ -256,34 +296,47 @@ def _counted(name: str, calls: list[str]) -> Callable[[int], None]:
     return barrier
 
 
-def table() -> dict[str, dict[Framing, int]]:
+class Costs(NamedTuple):
+    """The barriers of an operation by framing, and those that its recording adds."""
+
+    framed: int
+    pending: int
+    recording: int
+
+
+def table() -> dict[str, Costs]:
     """The table of the page, by operation."""
     page = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
     section = page.partition(SECTION)[2].partition("\n## ")[0]
     rows = (ROW.fullmatch(line) for line in section.splitlines())
     return {
-        row["operation"]: {
-            Framing.FRAMED: int(row["framed"]), Framing.PENDING: int(row["pending"]),
-        }
-        for row in rows if row
-    }  # fmt: skip
+        row["operation"]: Costs(int(row["framed"]), int(row["pending"]), int(row["recording"]))
+        for row in rows
+        if row
+    }
 
 
 def test_every_operation_of_the_table_is_measured_and_no_other() -> None:
     assert list(table()) == list(OPERATIONS)
 
 
+@pytest.mark.parametrize("recording", [RecordingOptions(), None], ids=["recorded", "off"])
 @pytest.mark.parametrize("framing", list(Framing))
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_costs_what_the_table_says(
-    name: str, framing: Framing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    name: str, framing: Framing, recording: RecordingOptions | None, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     numbers = count()
     calls: list[str] = []
     for barrier in BARRIERS:
         monkeypatch.setattr(os, barrier, _counted(barrier, calls))
 
     async def cost() -> int:
-        return await OPERATIONS[name](lambda: Bench(tmp_path / str(next(numbers)), framing, calls))
+        return await OPERATIONS[name](
+            lambda: Bench(tmp_path / str(next(numbers)), framing, calls, recording)
+        )
 
-    assert asyncio.run(cost()) == table()[name][framing]
+    costs = table()[name]
+    expected = costs.framed if framing is Framing.FRAMED else costs.pending
+    assert asyncio.run(cost()) == expected + (costs.recording if recording else 0)

@@ -16,6 +16,10 @@ SLOTS = 2
 AGENTS = 12
 
 
+SEGMENT = "00000001.wal"
+"""The recording has one descriptor, for all sessions."""
+
+
 def held(root: Path) -> list[str]:
     """The files below ``root`` that this process has open, by their names."""
     names = []
@@ -75,7 +79,7 @@ async def send_without_turns(root: Path) -> list[str]:
 
 
 def test_only_sessions_with_a_conversation_have_their_logs_open(tmp_path: Path) -> None:
-    assert run(work(tmp_path)) == ["events.jsonl"] * SLOTS + ["runtime.lock"]
+    assert run(work(tmp_path)) == [SEGMENT, *["events.jsonl"] * SLOTS, "runtime.lock"]
 
 
 def test_after_recovery_only_the_lock_is_open(tmp_path: Path) -> None:
@@ -93,7 +97,7 @@ def test_agents_that_receive_messages_and_take_no_turn_hold_no_descriptor(tmp_pa
 def test_agents_that_have_ended_hold_nothing(tmp_path: Path) -> None:
     run(work(tmp_path))
 
-    assert run(end(tmp_path)) == ["runtime.lock"]
+    assert run(end(tmp_path)) == [SEGMENT, "runtime.lock"]
 
 
 def test_a_hundred_sessions_need_far_fewer_descriptors(tmp_path: Path) -> None:

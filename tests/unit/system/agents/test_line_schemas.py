@@ -13,7 +13,9 @@ from typing import Any, Final
 import pytest
 
 from system.agents import event
+from system.agents.turn_recorder import RecordingOptions
 from system.ports import JsonObject
+from system.runtime import Options
 from tests.meta.source_tree import ROOT
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.family import parent_and_child
@@ -147,7 +149,8 @@ TYPES: Final[dict[str, Is]] = {
     **dict.fromkeys(("presented", "returned"), several(MESSAGE_ID)),
     **dict.fromkeys(("unsubscribed", "cancelled"), several(UUID)),
     **dict.fromkeys(("sender", "recipient"), ADDRESS),
-    **dict.fromkeys(("terminate", "permitted"), truth),
+    **dict.fromkeys(("terminate", "permitted", "sampled_out"), truth),
+    "execution_id": matching("exec-[0-9a-f]{16}"),
     **dict.fromkeys(("due_ns", "state_size"), number),
     "op": matching("gate|ungate|permit_turn"),
     "timestamp": MOMENT,
@@ -301,11 +304,21 @@ def restored() -> Room:
     return room
 
 
+def recorded_or_not() -> Room:
+    """A turn whose execution is recorded, and one that is sampled out."""
+    room, ada = opened()
+    room.say(ada, "hello")
+    room.options = Options(recording=RecordingOptions(sample_rate=0.0))
+    room.reopen()
+    room.say(ada, "hello")
+    return room
+
+
 PROVOKED: Final[dict[str, Callable[[], Room]]] = {
     "session.created": family,
     "agent.created": family,
     "message.enqueued": everything_said,
-    "turn.start": restored,
+    "turn.start": recorded_or_not,
     "turn.complete": turns,
     "turn.failed": failures,
     "message.delivered": delivery,

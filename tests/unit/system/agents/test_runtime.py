@@ -104,6 +104,7 @@ def test_a_log_that_cannot_be_closed_does_not_keep_the_root_locked() -> None:
 def test_an_agent_that_is_being_created_is_not_shown(room: Room) -> None:
     room.open()
     ada = room.create("Ada")
+    room.say(ada, "hello")
     room.files.fail("mkdir", "", errno.ENOSPC)
     room.say(ada, play(("spawn_agent", {"name": "Bob"})))
     bob = str(room.provider.results[-1]["agent_id"])

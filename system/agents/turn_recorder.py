@@ -1,0 +1,123 @@
+"""The record of one attempt at a turn (``docs/recording.md``).
+
+The turn's line is the commit point. Before the provider is called, everything recorded so far
+is durable; behind it, no refusal of the recording's disk stops a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+
+from system.agents.turn_complete import TurnComplete
+from system.agents.turn_facts import SIDE_EFFECTS, TurnFacts, error_of, response_of
+from system.agents.turn_failed import code_of
+from system.errors import StorageError
+from system.ports import Host, JsonObject
+from system.recording.event import EventType
+from system.recording.wal_recording import WalRecording
+from system.recording.wal_store import WalExecutionRecorder
+
+
+class Durability(Enum):
+    """The barriers of a recording, besides that of a turn's line."""
+
+    ATTEMPTS = "attempts"
+    """One before each call of a provider."""
+    EVENTS = "events"
+    """One behind each event."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingOptions:
+    """``sample_rate`` is the part of all executions that is recorded, from 0.0 to 1.0."""
+
+    durability: Durability = Durability.ATTEMPTS
+    sample_rate: float = 1.0
+
+
+class TurnRecorder:
+    """Records one turn.
+
+    ``start_members`` belong into its ``turn.start``: the id of the execution, or that it was
+    sampled out. Without a ``recording`` every call does nothing.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        recording: WalRecording | None,
+        options: RecordingOptions,
+        facts: TurnFacts,
+    ) -> None:
+        self.start_members: JsonObject = {}
+        self._facts = facts
+        self._is_durable_at_once = options.durability is Durability.EVENTS
+        self._recorder: WalExecutionRecorder | None = None
+        if recording is not None:
+            self._recorder = WalExecutionRecorder(host, recording, options.sample_rate)
+        self._is_open = False
+
+    async def start(self, epoch: int, retry_of: str | None) -> None:
+        """Record the request and its route; raises ``StorageError`` or ``OSError``."""
+        recorder, facts = self._recorder, self._facts
+        if recorder is None:
+            return
+        execution_id = recorder.start(facts.envelope(epoch), SIDE_EFFECTS)
+        if recorder.is_sampled_out:
+            self.start_members = {"sampled_out": True}
+            return
+        self.start_members, self._is_open = {"execution_id": execution_id}, True
+        await self._record(EventType.INTENT_RECEIVED, facts.intent())
+        await self._record(EventType.ROUTER_DECISION, facts.route(retry_of))
+
+    async def begin_attempt(self) -> None:
+        """Record the attempt, durably; raises ``StorageError`` or ``OSError``."""
+        if self._recorder is None or not self._is_open:
+            return
+        await self._record(EventType.AGENT_ATTEMPT_START, self._facts.attempt())
+        if not self._is_durable_at_once:
+            await self._recorder.barrier()
+
+    async def end_attempt(self, presented: Sequence[str]) -> None:
+        """Record that the provider has answered."""
+        with suppress(StorageError, OSError):
+            await self._record(EventType.AGENT_ATTEMPT_END, self._facts.attempt_end(presented))
+
+    async def commit(self, turn: TurnComplete) -> None:
+        """Record the response of a turn whose line is durable; that line promises it."""
+        await self._complete(response_of(turn))
+
+    async def fail(self, failure: BaseException, presented: Sequence[str], after_ns: int) -> None:
+        """Record that the turn has failed, and runs again after ``after_ns``."""
+        if self._recorder is None or not self._is_open:
+            return
+        # Canonical JSON has no lone surrogates, and a foreign exception may.
+        reason = str(failure).encode("utf-8", "backslashreplace").decode()
+        error = error_of(code_of(failure), reason)
+        with suppress(StorageError, OSError):
+            if self._recorder.last_event == EventType.AGENT_ATTEMPT_START:
+                attempt_end = self._facts.attempt_end(presented, error)
+                await self._record(EventType.AGENT_ATTEMPT_END, attempt_end)
+            if self._recorder.last_event == EventType.AGENT_ATTEMPT_END:
+                fallback = self._facts.fallback(reason, after_ns)
+                await self._record(EventType.FALLBACK_TRIGGERED, fallback)
+        await self._complete(self._facts.failure(error))
+
+    async def _record(self, event_type: EventType, payload: JsonObject) -> None:
+        if self._recorder is None or not self._is_open:
+            return
+        self._recorder.record_event(event_type, payload)
+        if self._is_durable_at_once:
+            await self._recorder.barrier()
+
+    async def _complete(self, response: JsonObject) -> None:
+        if self._recorder is None or not self._is_open:
+            return
+        self._is_open = False
+        self._recorder.complete(response)
+        if self._is_durable_at_once:
+            with suppress(StorageError, OSError):
+                await self._recorder.barrier()

@@ -1,0 +1,115 @@
+"""The part of pass 6 that concerns recording: a record for every committed turn.
+
+The line of a turn promises the final response of its execution. Executions of sessions that
+cannot be read in this lifetime stay open, because their lines cannot be read either.
+"""
+
+from __future__ import annotations
+
+import json
+
+from system.agents.agent import Agent
+from system.agents.history import RecordedTurn
+from system.agents.turn_facts import SIDE_EFFECTS, TurnFacts, response_of
+from system.errors import StorageError
+from system.ports import Clock, JsonObject
+from system.recording.event import EventType, ExecutionEvent
+from system.recording.execution import Execution
+from system.recording.file_store import FileExecutionStore
+from system.recording.frozen_json import FrozenJson
+from system.recording.open_recording import resume_recording
+from system.recording.wal_recovery import ReadLog
+from system.recovery.root_recovery import RootRecovery
+
+_PREFIX = (
+    EventType.INTENT_RECEIVED, EventType.ROUTER_DECISION, EventType.AGENT_ATTEMPT_START,
+)  # fmt: skip
+
+
+async def complete_records(recovery: RootRecovery) -> None:
+    """Complete the records of committed turns, write all records, and open the recording.
+
+    Records that the disk refuses wait for the next checkpoint, with the log as it is.
+    """
+    log, orchestrator = recovery.recording_log, recovery.orchestrator
+    if log is None:
+        return
+    for agent in recovery.agents():
+        _complete(recovery, log, agent)
+    running = [
+        execution_id
+        for execution_id, execution in log.redone.executions.items()
+        if not execution.is_finished and _session_of(execution) in orchestrator.unserved
+    ]
+    recording = resume_recording(recovery.host, log, running=running)
+    waiting = recording.waiting.values()
+    recovery.interrupted = [record for record in waiting if record.frozen_response is None]
+    orchestrator.recording = recording
+    if log.is_settled and not waiting:
+        return
+    try:
+        await recording.checkpoint()
+    except (OSError, StorageError) as error:
+        log.report.findings.append(f"the records wait for the next checkpoint ({error})")
+
+
+def _complete(recovery: RootRecovery, log: ReadLog, agent: Agent) -> None:
+    """Complete the executions of an agent that are in the log, or were lost with its end."""
+    store = FileExecutionStore(recovery.host)
+    executions = log.redone.executions
+    is_end = True
+    for recorded in reversed(agent.history.recorded):
+        execution = executions.get(recorded.execution_id)
+        if execution is None:
+            # Turns of one agent follow one another, so the lost ones are the last ones.
+            is_end = is_end and not store.has(recorded.execution_id)
+            if not is_end:
+                continue
+            execution = _made_again(recovery.host.clock, agent, recorded)
+            executions[recorded.execution_id] = execution
+            log.report.findings.append(
+                f"execution {recorded.execution_id}: it was lost, and its record was made again"
+                f" from session {agent.session_id}"
+            )
+        if not execution.is_finished:
+            _finish(execution, _facts(agent, recorded), recorded)
+    agent.history.recorded.clear()
+
+
+def _made_again(clock: Clock, agent: Agent, recorded: RecordedTurn) -> Execution:
+    envelope = FrozenJson.of(_facts(agent, recorded).envelope(None))
+    return Execution.new(
+        clock, recorded.execution_id, envelope, SIDE_EFFECTS, created_utc_iso=recorded.begun_ts
+    )
+
+
+def _finish(execution: Execution, facts: TurnFacts, recorded: RecordedTurn) -> None:
+    """Add the events up to the attempt that are missing, and the final response."""
+    payloads: dict[EventType, JsonObject] = {
+        EventType.INTENT_RECEIVED: facts.intent(),
+        EventType.ROUTER_DECISION: facts.route(None),
+        EventType.AGENT_ATTEMPT_START: facts.attempt(),
+    }
+    if not (execution.is_corrupted or execution.has_lost_events):
+        for event_type in _PREFIX[len(execution.events) :]:
+            _redo(execution, event_type, payloads[event_type], recorded.begun_ts)
+    _redo(execution, EventType.FINAL_RESPONSE, response_of(recorded.turn), recorded.ts)
+
+
+def _redo(execution: Execution, event_type: EventType, payload: JsonObject, ts: str) -> None:
+    number = execution.events[-1].seq + 1 if execution.events else 1
+    execution.redo(ExecutionEvent(number, event_type, FrozenJson.of(payload), ts))
+
+
+def _facts(agent: Agent, recorded: RecordedTurn) -> TurnFacts:
+    session = agent.history.session
+    assert session is not None
+    return TurnFacts(
+        recorded.turn.turn_id, agent.agent_id, agent.session_id, agent.name(), session.provider,
+        session.model, json.loads(recorded.prompt),
+    )  # fmt: skip
+
+
+def _session_of(execution: Execution) -> object:
+    metadata = execution.envelope.members().get("routingMetadata")
+    return metadata.get("session_id") if isinstance(metadata, dict) else None
