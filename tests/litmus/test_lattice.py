@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -10,13 +11,25 @@ from hypothesis import given
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
-from sim.disk.crash.persistence import POSIX, STRONGER_THAN, PersistenceModel
+from sim.disk.crash.persistence import (
+    BTRFS,
+    EXT4_ORDERED,
+    EXT4_WRITEBACK,
+    POSIX,
+    STRONGER_THAN,
+    XFS,
+    PersistenceModel,
+)
 from sim.disk.crash.state_space import StateSpace
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from tests.litmus.programs import PROGRAMS, SETUP, Program, run
 
 MOST_STATES = 300
+_PAIRS = STRONGER_THAN + tuple(
+    (replace(model.with_whole_calls(), name=f"{model.name} in whole calls"), model)
+    for model in (EXT4_ORDERED, EXT4_WRITEBACK, XFS, BTRFS, POSIX)
+)
 
 
 def _journal(program: Program) -> Journal:
@@ -37,8 +50,8 @@ def _keys(model: PersistenceModel, journal: Journal) -> list[set[int]]:
 
 @pytest.mark.parametrize(
     ("stronger", "weaker"),
-    STRONGER_THAN,
-    ids=[f"{stronger.name} < {weaker.name}" for stronger, weaker in STRONGER_THAN],
+    _PAIRS,
+    ids=[f"{stronger.name} < {weaker.name}" for stronger, weaker in _PAIRS],
 )
 @given(program=PROGRAMS)
 def test_every_state_of_the_stronger_model_is_a_state_of_the_weaker(

@@ -291,11 +291,15 @@ def stored_until(micro: MicroOperation) -> int:
 
 
 def stale_bytes(block: WriteBlock) -> bytes:
-    """Return the bytes that a sector held before it was allocated, different in each sector.
+    """Return the bytes that its place held before it was allocated, different in each sector.
 
     They contain line ends, so a program that splits a log at line ends reads them as lines.
     """
-    sector = block.offset // SECTOR_BYTES
-    pattern = b"stale %d.%d\n" % (block.number, sector)
-    repeated = pattern * (len(block.data) // len(pattern) + 1)
-    return repeated[: len(block.data)]
+    start, end, parts = block.offset, block.offset + len(block.data), []
+    while start < end:
+        sector = start // SECTOR_BYTES
+        limit = min(end, (sector + 1) * SECTOR_BYTES)
+        pattern = b"stale %d.%d\n" % (block.number, sector)
+        parts.append((pattern * ((limit - start) // len(pattern) + 1))[: limit - start])
+        start = limit
+    return b"".join(parts)

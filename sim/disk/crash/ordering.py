@@ -198,12 +198,12 @@ class Ordering:
             before.append(self._creations[number])
         if isinstance(content, ZeroTail) and self.model.truncation is Truncation.APART:
             return before
-        unit = self._unit(content)
-        if unit in self._units:
-            before.append(self._units[unit])
+        for unit in self._units_of(content):
+            if unit in self._units:
+                before.append(self._units[unit])
         if self.model.truncation in {Truncation.ZEROS_FIRST, Truncation.ZEROS_APART}:
             for size, start in self._freed.get(number, ()):
-                if content.offset >= start:
+                if _end(content) > start:
                     before.append(size)
         return before
 
@@ -263,17 +263,20 @@ class Ordering:
     # -- what later pieces follow ---------------------------------------------------------
 
     def _remember_content(self, content: Content, index: int) -> None:
-        number, block = content.number, content.offset // BLOCK_BYTES
+        number = content.number
+        blocks = range(content.offset // BLOCK_BYTES, (_end(content) - 1) // BLOCK_BYTES + 1)
         if isinstance(content, ZeroTail):
             self._zeros.setdefault(content.operation, []).append(index)
             if self.model.truncation is Truncation.APART:
                 return
-        self._units[self._unit(content)] = index
-        self._blocks.setdefault((number, block), []).append(index)
+        for unit in self._units_of(content):
+            self._units[unit] = index
+        for block in blocks:
+            self._blocks.setdefault((number, block), []).append(index)
         if isinstance(content, ZeroTail):
             return
         if content.fresh:
-            self._fresh.add((number, block))
+            self._fresh.update((number, block) for block in blocks)
         self._data.setdefault(number, []).append(index)
 
     def _remember(self, micro: _Other, index: int, is_directory: bool) -> None:
@@ -333,9 +336,17 @@ class Ordering:
         if durable is not None:
             self._durable_names[number, new] = durable
 
-    def _unit(self, content: Content) -> tuple[int, int]:
-        unit_bytes = self.model.unit_bytes
-        return content.number, content.offset // unit_bytes if unit_bytes else 0
+    def _units_of(self, content: Content) -> list[tuple[int, int]]:
+        """Return the units that a piece writes to: several if the model has whole calls."""
+        unit_bytes = min(self.model.unit_bytes, BLOCK_BYTES)
+        if not unit_bytes:
+            return [(content.number, 0)]
+        first, last = content.offset // unit_bytes, (_end(content) - 1) // unit_bytes
+        return [(content.number, unit) for unit in range(first, last + 1)]
+
+
+def _end(content: Content) -> int:
+    return content.end if isinstance(content, ZeroTail) else content.offset + len(content.data)
 
 
 def _holder(place: MicroOperation) -> int:

@@ -21,6 +21,8 @@ from typing import Final
 from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES
 from sim.errors import HarnessError
 
+_UNBOUNDED: Final = 1 << 62
+
 
 class DataBeforeSize(Enum):
     """The appends whose new size waits for the data of the last block that it exposes."""
@@ -137,6 +139,16 @@ class PersistenceModel:
     truncation: Truncation
     synced_names: SyncedNames
     coverage: Coverage
+
+    def with_whole_calls(self) -> PersistenceModel:
+        """Return this model, with a write that is lost as a whole or not at all.
+
+        It allows a part of the states, so it finds less and raises no false alarm. It is for
+        writes of so many units that their states cannot be walked.
+        """
+        if not self.unit_bytes:
+            return self
+        return replace(self, unit_bytes=_UNBOUNDED, torn_units=False)
 
     def with_torn_rename(self) -> PersistenceModel:
         """Return this model, with a rename that may stop between its parts [ALICE]."""

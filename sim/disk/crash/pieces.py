@@ -114,11 +114,14 @@ def _data(
 ) -> Iterator[MicroOperation]:
     """Cut a write into units of data, and an append into the sizes that it passes through."""
     start, end = write.offset, write.offset + len(write.data)
-    block = BLOCK_BYTES if model.unit_bytes else end
+    block = max(BLOCK_BYTES, model.unit_bytes) if model.unit_bytes else end
     while start < end:
         limit = min(end, (start // block + 1) * block)
         index = start // BLOCK_BYTES
-        fresh = index * BLOCK_BYTES >= write.size_before or earlier.allocates(write.inode, index)
+        blocks = range(index, (limit - 1) // BLOCK_BYTES + 1)
+        fresh = index * BLOCK_BYTES >= write.size_before or all(
+            earlier.allocates(write.inode, each) for each in blocks
+        )
         if model.sequential:
             yield from _units(write, number, start, limit, block, fresh, limit)
         else:

@@ -1,0 +1,129 @@
+"""A check command: judges one image by its exit status, in a directory that holds the image."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from powercut.fuse.directory import write_image
+from powercut.fuse.disk_mount import MountWay
+from powercut.fuse.mount import attach, detach, enter_mount_namespace, mount
+from sim.disk.crash.image import Image
+
+_MEMORY: Final = "/dev/shm"  # noqa: S108 - files of a check, which need no disk
+_MOST_OUTPUT: Final = 4096
+
+
+class Outcome(NamedTuple):
+    """The end of one check: its exit status (None: it ran out of time), and its last line."""
+
+    exit_status: int | None
+    last_line: str
+
+    @property
+    def passed(self) -> bool:
+        return self.exit_status == 0
+
+    def __str__(self) -> str:
+        if self.exit_status is None:
+            return "it did not end in time"
+        line = f": {self.last_line}" if self.last_line else ""
+        return f"exit status {self.exit_status}{line}"
+
+
+class CheckPlace:
+    """The directory in which a process runs its checks, one after the other.
+
+    Where the machine allows, it has the path of the recording: a mount in memory, in a namespace
+    of this process. ``folder`` is for files beside it.
+    """
+
+    def __init__(self, mount_point: str, way: MountWay, folder: str) -> None:
+        """Enter a namespace, in a process that runs checks only; raises ``OSError``."""
+        self._acknowledged = f"{folder}/{os.getpid()}.acks"
+        self._is_mounted = way.is_private
+        if way.is_private:
+            enter_mount_namespace()
+            self.directory = mount_point
+        else:
+            self.directory = f"{folder}/{os.getpid()}"
+        self._child: subprocess.Popen[bytes] | None = None
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, self._terminate)
+
+    def run(
+        self, command: str, image: Image, acknowledged: Sequence[str], timeout_s: float
+    ) -> Outcome:
+        """Run a shell command in a fresh directory with the content of ``image``.
+
+        ``POWERCUT_ACKS`` names a file with the acknowledged lines.
+        """
+        text = "".join(f"{line}\n" for line in acknowledged)
+        Path(self._acknowledged).write_bytes(os.fsencode(text))
+        self._open()
+        try:
+            write_image(image, self.directory)
+            return self._outcome(command, timeout_s)
+        finally:
+            self._close()
+
+    def _open(self) -> None:
+        if self._is_mounted:
+            mounted = mount("tmpfs", "powercut", {"mode": "0755"}, 0)
+            attach(mounted, self.directory)
+            os.close(mounted)
+        else:
+            os.mkdir(self.directory)
+
+    def _close(self) -> None:
+        if self._is_mounted:
+            detach(self.directory)
+        else:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _outcome(self, command: str, timeout_s: float) -> Outcome:
+        with tempfile.TemporaryFile(dir=os.path.dirname(self._acknowledged)) as output:
+            self._child = subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                cwd=self.directory,
+                env={**os.environ, "POWERCUT_ACKS": self._acknowledged},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                status: int | None = self._child.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                self._kill()
+            output.seek(max(0, output.seek(0, os.SEEK_END) - _MOST_OUTPUT))
+            lines = os.fsdecode(output.read()).strip().splitlines()
+        if status is not None and status < 0:
+            status = 128 - status
+        return Outcome(status, lines[-1] if lines else "")
+
+    def _kill(self) -> None:
+        """End every process of the check."""
+        child, self._child = self._child, None
+        if child is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+    def _terminate(self, _number: int, _frame: object) -> None:
+        self._kill()
+        os._exit(128 + signal.SIGTERM)
+
+
+def memory_folder() -> str:
+    """Return the directory for temporary files that is in memory, if there is one."""
+    return _MEMORY if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()

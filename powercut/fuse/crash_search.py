@@ -1,0 +1,260 @@
+"""The first pass over a recording: every distinct image that its crashes leave, by rank.
+
+An image is not built here for good: a ``Found`` says how to build it again. Where a crash point
+has few unsynced pieces, all states of the model are found. Where it has more, the states that
+find most bugs are: everything and nothing lost, prefixes, one piece lost, one piece alone, some
+random ones, torn and stale writes. The work is bounded: of a long journal, crash points between
+acknowledgements are left out, evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from itertools import islice
+from typing import Final, NamedTuple
+
+from faults.crash_counter import page_prefixes
+from faults.crash_point import CrashKind, CrashPoint, Phase
+from oracles.history import History
+from powercut.explorer.page_cache import PageCache
+from sim.choices import SeededChoices
+from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES
+from sim.disk.cache.operation import Operation, Sync, Write
+from sim.disk.crash.image import Image
+from sim.disk.crash.journal import Journal
+from sim.disk.crash.micro_operation import WriteBlock
+from sim.disk.crash.ordering import Ordering
+from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.state_space import State, StateSpace
+from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, closed
+from sim.disk.crash.unsynced import Unsynced
+
+MOST_SECTORS: Final = 48
+"""Unsynced sectors beyond which a write is lost as a whole."""
+
+_WORK: Final = 1_600_000
+"""The pieces that one search applies between acknowledgements, about; some seconds."""
+
+_WORK_OF_POINT: Final = 120_000
+
+_ALL_PIECES: Final = 8
+_ALL_STATES: Final = 256
+_OLDER: Final = 16
+_FEWEST: Final = 8
+_MOST: Final = 400
+_RANDOM: Final = 4
+_KILLS_OF_WRITE: Final = 4
+
+Key = tuple[int, int]
+"""The number of acknowledgements before the crash, and the key of the image."""
+
+
+class Rank(IntEnum):
+    """The classes of survivor sets, in the order in which their images are checked."""
+
+    EXTREME = 0
+    PREFIX = 1
+    ONE_LOST = 2
+    ONE_ALONE = 3
+    OTHER = 4
+    TORN = 5
+    STALE = 6
+
+
+class Found(NamedTuple):
+    """One image of one crash point of a model. ``order`` counts those of a rank at a point."""
+
+    key: Key
+    rank: Rank
+    order: int
+    model: str
+    crash: CrashPoint
+    entries: int
+
+
+class Search(NamedTuple):
+    """The images of one model. ``points`` of ``all_points`` crash points were visited, and
+    ``exhaustive`` is whether no state that the model allows was left out."""
+
+    found: list[Found]
+    points: int
+    all_points: int
+    exhaustive: bool
+
+
+def fitting(model: PersistenceModel, journal: Journal) -> PersistenceModel:
+    """Return the model, with whole calls if the journal has too many unsynced sectors."""
+    unsynced: dict[int, int] = {}
+    for operation in journal:
+        if isinstance(operation, Write):
+            sectors = -(-len(operation.data) // SECTOR_BYTES)
+            unsynced[operation.inode] = unsynced.get(operation.inode, 0) + sectors
+            if sum(unsynced.values()) > MOST_SECTORS:
+                return model.with_whole_calls()
+        elif isinstance(operation, Sync):
+            unsynced.pop(operation.inode, None)
+    return model
+
+
+def search(journal: Journal, history: History, model: PersistenceModel) -> Search:
+    """Return the distinct images that crashes of ``journal`` leave under ``model``."""
+    fitted = fitting(model, journal)
+    return _Searcher(journal, history, fitted, exhaustive=fitted == model).run()
+
+
+def image_of(
+    unsynced: Unsynced, cache: PageCache, crash: CrashPoint, operation: Operation, next_inode: int
+) -> Image:
+    """Build the image of ``crash``; ``unsynced`` and ``cache`` have read what precedes it."""
+    if crash.kind is CrashKind.POWER_CUT:
+        return unsynced.crash(crash.survivors, next_inode)
+    if crash.phase is Phase.DURING:
+        assert isinstance(operation, Write), operation
+        cache = cache.copy()
+        cache.advance(operation._replace(data=operation.data[: crash.kept]), unsynced)
+    return Image.of_platter(cache.inodes, next_inode)
+
+
+def rank_of(ordering: Ordering, survivors: SurvivorSet) -> Rank:
+    """Return the class of a survivor set."""
+    count = len(ordering.micros)
+    if survivors.stale:
+        return Rank.STALE
+    if survivors.torn:
+        return Rank.TORN
+    lost = survivors.lost
+    if not lost or len(lost) == count:
+        return Rank.EXTREME
+    if lost[0] == count - len(lost):
+        return Rank.PREFIX
+    everything, survived = (1 << count) - 1, survivors.mask(count)
+    if survived == closed(ordering, everything & ~(1 << lost[0])):
+        return Rank.ONE_LOST
+    last = survived.bit_length() - 1
+    if survived == ordering.order[last] | 1 << last:
+        return Rank.ONE_ALONE
+    return Rank.OTHER
+
+
+class _Searcher:
+    def __init__(
+        self, journal: Journal, history: History, model: PersistenceModel, *, exhaustive: bool
+    ) -> None:
+        self._journal = journal
+        self._history = history
+        self._model = model
+        self._seen: set[Key] = set()
+        self._found: list[Found] = []
+        self._exhaustive = exhaustive
+        self._points: set[int] = set()
+        self._work = 0
+        self._choices = SeededChoices(0)
+
+    def run(self) -> Search:
+        journal, history = self._journal, self._history
+        unsynced = Unsynced(self._model, journal.image.platter)
+        cache = PageCache(journal.image.cached)
+        reached = -1
+        for number in range(len(journal) + 1):
+            since = len(unsynced.micros)
+            if number:
+                operation = journal[number - 1]
+                self._kills_during(operation, number, unsynced, cache)
+                unsynced.advance(operation, number)
+                cache.advance(operation, unsynced)
+                since = 0 if unsynced.allows_more else min(since, len(unsynced.micros))
+            entries = history.entries_by(number, returned=False)
+            later = history.entries_by(number, returned=True)
+            if number and self._is_visited(number):
+                self._visit(number, unsynced, cache, entries, since)
+            if later != reached or later != entries:
+                self._visit(number, unsynced, cache, later, 0)
+            reached = later
+        visited, total = len(self._points), len(journal) + 1
+        return Search(self._found, visited, total, self._exhaustive and visited == total)
+
+    def _is_visited(self, number: int) -> bool:
+        """Return whether there is work left for this crash point, by an even share."""
+        return self._work * len(self._journal) <= _WORK * number
+
+    def _visit(
+        self, number: int, unsynced: Unsynced, cache: PageCache, entries: int, since: int
+    ) -> None:
+        self._points.add(number)
+        phase, operation = (Phase.AFTER, number) if number else (Phase.BEFORE, 1)
+        kill = CrashPoint(operation, phase, CrashKind.KILL)
+        self._add((entries, cache.key), Rank.EXTREME, 0, kill)
+        space = StateSpace(unsynced)
+        orders = dict.fromkeys(Rank, 0)
+        for state in self._states(space, since):
+            rank = rank_of(space.ordering, state.survivors)
+            crash = CrashPoint(operation, phase, CrashKind.POWER_CUT, state.survivors)
+            orders[rank] += self._add((entries, state.key), rank, orders[rank], crash)
+
+    def _add(self, key: Key, rank: Rank, order: int, crash: CrashPoint) -> bool:
+        """Add an image that is new; return whether it is."""
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        self._found.append(Found(key, rank, order, self._model.name, crash, key[0]))
+        return True
+
+    def _kills_during(
+        self, operation: Operation, number: int, unsynced: Unsynced, cache: PageCache
+    ) -> None:
+        if not isinstance(operation, Write):
+            return
+        entries = self._history.entries_by(number, returned=False)
+        prefixes = list(page_prefixes(operation))
+        step = max(1, len(prefixes) // _KILLS_OF_WRITE)
+        for kept in prefixes[::step]:
+            part = cache.copy()
+            part.advance(operation._replace(data=operation.data[:kept]), unsynced)
+            crash = CrashPoint(number, Phase.DURING, CrashKind.KILL, kept=kept)
+            self._add((entries, part.key), Rank.OTHER, 0, crash)
+
+    def _states(self, space: StateSpace, since: int) -> Iterator[State]:
+        count = len(space.micros)
+        if count <= _ALL_PIECES:
+            self._work += count * _ALL_STATES // 8
+            yield from islice(space.all(since, _ALL_STATES * 8), _ALL_STATES)
+            if space.complete:
+                return
+        self._exhaustive = False
+        blocks = sum(len(m.data) for m in space.micros if isinstance(m, WriteBlock)) // BLOCK_BYTES
+        for survivors in dict.fromkeys(self._chosen(space.ordering, since)):
+            self._work += count + 2 * blocks
+            yield space.state_of(survivors)
+
+    def _chosen(self, ordering: Ordering, since: int) -> Iterator[SurvivorSet]:
+        """Yield the survivor sets that are tried, the new pieces being those from ``since`` on.
+
+        ``since`` 0 means that every state is new, because an acknowledgement came.
+        """
+        count = len(ordering.micros)
+        everything = (1 << count) - 1
+        recent = range(max(since - _OLDER, 0) if since else 0, count)
+        step = -(-len(recent) // max(_FEWEST, min(_MOST, _WORK_OF_POINT // count)))
+        wanted = [everything, 0]
+        wanted += [(1 << length) - 1 for length in range(since, count, step)]
+        wanted += [everything & ~(1 << index) for index in recent[::step]]
+        wanted += [ordering.order[i] | 1 << i for i in range(since, count)[::step]]
+        wanted += [self._choices.integer("", 0, everything) for _ in range(_RANDOM)]
+        for mask in wanted:
+            yield SurvivorSet.of_mask(closed(ordering, mask), count)
+        for index in recent[::step]:
+            yield from _damaged(ordering, index)
+
+
+def _damaged(ordering: Ordering, index: int) -> Iterator[SurvivorSet]:
+    """Yield the survivor sets in which one write is torn in the middle, or stale."""
+    micro, count = ordering.micros[index], len(ordering.micros)
+    if not isinstance(micro, WriteBlock):
+        return
+    without = closed(ordering, ((1 << count) - 1) & ~(1 << index))
+    if can_be_stale(ordering, without, index):
+        yield SurvivorSet.of_mask(without, count, stale=(index,))
+    survived = without | 1 << index
+    if can_tear(ordering, survived, index):
+        yield SurvivorSet.of_mask(survived, count, torn=((index, len(micro.data) // 2),))

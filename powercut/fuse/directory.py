@@ -1,0 +1,59 @@
+"""The content of a disk as files of a real directory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+
+from sim.disk.cache.inode import Inode
+from sim.disk.crash.image import Image
+
+
+def write_image(image: Image, directory: str) -> None:
+    """Make the tree of ``image`` in an empty directory, with modes, owners, times and links.
+
+    An owner that this process may not give is left out. Raises ``OSError``.
+    """
+    first_path: dict[int, str] = {}
+    directories: list[tuple[str, Inode]] = []
+    for path, inode in image.tree():
+        real = directory + path.rstrip("/")
+        first = first_path.setdefault(inode.number, real)
+        if first != real:
+            os.link(first, real, follow_symlinks=False)
+            continue
+        if inode.is_directory:
+            directories.append((real, inode))
+            if path != "/":
+                os.mkdir(real, 0o700)
+        elif inode.is_symlink:
+            os.symlink(inode.link_text, real)
+        else:
+            _write_file(real, inode)
+        _set_owner(real, inode)
+        if inode.is_file:
+            _set_mode_and_times(real, inode)
+    for real, inode in reversed(directories):
+        _set_mode_and_times(real, inode)
+
+
+def _write_file(path: str, inode: Inode) -> None:
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        content = memoryview(inode.read(0, inode.size))
+        while content:
+            content = content[os.write(descriptor, content) :]
+    finally:
+        os.close(descriptor)
+
+
+def _set_owner(path: str, inode: Inode) -> None:
+    if (inode.uid, inode.gid) != (os.geteuid(), os.getegid()):
+        with suppress(OSError):
+            os.chown(path, inode.uid, inode.gid, follow_symlinks=False)
+
+
+def _set_mode_and_times(path: str, inode: Inode) -> None:
+    os.chmod(path, stat.S_IMODE(inode.mode))
+    os.utime(path, ns=(inode.atime_ns, inode.mtime_ns))
