@@ -25,10 +25,14 @@ _ABOUT = {
     "explore": "Crash a small workload at every point, in every way.",
     "mutants": "Plant every registered bug in turn; show which were found.",
     "replay": "Run a reproducer again, byte for byte.",
+    "try": "Crash any program everywhere, and check the files that are left.",
     "record": "Run any program on a simulated disk; save its journal.",
     "calibrate": "Record real file systems; judge the persistence models.",
     "doctor": "Show versions, persistence models and missing extras.",
 }
+
+_MODULES = {"try": "try_program"}
+"""The modules of commands whose name no module can have."""
 
 
 class Commands(click.Group):
@@ -46,7 +50,7 @@ class Commands(click.Group):
         if name not in _ABOUT:
             return None
         try:
-            command = import_module(f"powercut.cli.{name}").command
+            command = import_module(f"powercut.cli.{_MODULES.get(name, name)}").command
         except ModuleNotFoundError as missing:
             needed = missing_extra(missing)
             if not needed:

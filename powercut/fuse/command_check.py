@@ -17,7 +17,7 @@ from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.mount import attach, detach, enter_mount_namespace, mount
 from sim.disk.crash.image import Image
 
-_MEMORY: Final = "/dev/shm"  # noqa: S108 - files of a check, which need no disk
+_MEMORY: Final = "/dev/shm"
 _MOST_OUTPUT: Final = 4096
 
 

@@ -72,10 +72,16 @@ class Found(NamedTuple):
     crash: CrashPoint
     entries: int
 
+    @property
+    def done(self) -> int:
+        """The number of operations that are complete at the crash."""
+        return self.crash.operation - (self.crash.phase is not Phase.AFTER)
+
 
 class Search(NamedTuple):
     """The images of one model. ``points`` of ``all_points`` crash points were visited, and
-    ``exhaustive`` is whether no state that the model allows was left out."""
+    ``exhaustive`` is whether no state that the model allows was left out.
+    """
 
     found: list[Found]
     points: int
@@ -139,12 +145,17 @@ def rank_of(ordering: Ordering, survivors: SurvivorSet) -> Rank:
 
 class _Searcher:
     def __init__(
-        self, journal: Journal, history: History, model: PersistenceModel, *, exhaustive: bool
+        self,
+        journal: Journal,
+        history: History,
+        model: PersistenceModel,
+        *,
+        exhaustive: bool,
     ) -> None:
         self._journal = journal
         self._history = history
         self._model = model
-        self._seen: set[Key] = set()
+        self._places: dict[Key, int] = {}
         self._found: list[Found] = []
         self._exhaustive = exhaustive
         self._points: set[int] = set()
@@ -193,12 +204,19 @@ class _Searcher:
             orders[rank] += self._add((entries, state.key), rank, orders[rank], crash)
 
     def _add(self, key: Key, rank: Rank, order: int, crash: CrashPoint) -> bool:
-        """Add an image that is new; return whether it is."""
-        if key in self._seen:
-            return False
-        self._seen.add(key)
-        self._found.append(Found(key, rank, order, self._model.name, crash, key[0]))
-        return True
+        """Add an image that is new; return whether it is.
+
+        Of the power cuts that leave one image, the one that loses least is kept: it stays
+        possible longest when barriers are added.
+        """
+        place = self._places.setdefault(key, len(self._found))
+        if place == len(self._found):
+            self._found.append(Found(key, rank, order, self._model.name, crash, key[0]))
+            return True
+        known = self._found[place].crash
+        if known.kind is CrashKind.POWER_CUT and _losses(crash) < _losses(known):
+            self._found[place] = self._found[place]._replace(crash=crash)
+        return False
 
     def _kills_during(
         self, operation: Operation, number: int, unsynced: Unsynced, cache: PageCache
@@ -245,6 +263,10 @@ class _Searcher:
             yield SurvivorSet.of_mask(closed(ordering, mask), count)
         for index in recent[::step]:
             yield from _damaged(ordering, index)
+
+
+def _losses(crash: CrashPoint) -> int:
+    return len(crash.survivors.lost) + len(crash.survivors.torn)
 
 
 def _damaged(ordering: Ordering, index: int) -> Iterator[SurvivorSet]:

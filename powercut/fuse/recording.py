@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from xxhash import xxh3_64_hexdigest
+
 from oracles.history import History, HistoryEntry
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.journal_file import decode_journal, encode_journal
@@ -70,8 +72,17 @@ class Recording:
             )
 
 
+def recording_digest(recording: Recording) -> str:
+    """Return eight hex digits that are equal for equal recordings."""
+    return xxh3_64_hexdigest(_encoded(recording))[:8]
+
+
 def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write a recording to a file of the real file system; raises ``OSError``."""
+    Path(path).write_bytes(_encoded(recording))
+
+
+def _encoded(recording: Recording) -> bytes:
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -84,7 +95,7 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
         "notes": recording.notes,
     }
     line = json.dumps(header, sort_keys=True).encode() + b"\n"
-    Path(path).write_bytes(line + encode_journal(recording.journal))
+    return line + encode_journal(recording.journal)
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:

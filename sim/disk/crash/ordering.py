@@ -198,9 +198,8 @@ class Ordering:
             before.append(self._creations[number])
         if isinstance(content, ZeroTail) and self.model.truncation is Truncation.APART:
             return before
-        for unit in self._units_of(content):
-            if unit in self._units:
-                before.append(self._units[unit])
+        units = self._units
+        before += [units[unit] for unit in self._units_of(content) if unit in units]
         if self.model.truncation in {Truncation.ZEROS_FIRST, Truncation.ZEROS_APART}:
             for size, start in self._freed.get(number, ()):
                 if _end(content) > start:

@@ -1,0 +1,209 @@
+"""``powercut try``: run any program, crash it everywhere, check the files that are left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from powercut.cli.completion import complete_from
+from powercut.cli.exit_code import ExitCode
+from powercut.cli.output import busy, console_beside, json_option, write_json
+from powercut.cli.record import print_recording, setup_option
+from powercut.cli.usage import asked_by_user, must_be_writable, must_take_json
+from powercut.explorer.diagnosis import Diagnosis, diagnose
+from powercut.fuse.disk_mount import MountWay, prepare_mounts
+from powercut.fuse.image_check import TIMEOUT_S, CommandCheck, FilesCheck, ImageCheck
+from powercut.fuse.program_judge import ProgramJudge
+from powercut.fuse.record import record
+from powercut.fuse.recording import Recording, load_recording, recording_digest, save_recording
+from powercut.fuzz.campaign.workers import cores
+from powercut.fuzz.reproducer import FAILURES
+from powercut.report.exploration import exploration_table, plain_models, verdict_line
+from powercut.report.findings import (
+    MOST_FINDINGS,
+    finding_lines,
+    plain_causes,
+    repair_lines,
+    short_line,
+)
+from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
+from sim.errors import HarnessError
+
+_CHECKS = 1000
+
+
+@click.command("try")
+@setup_option
+@click.option(
+    "--check",
+    metavar="CMD",
+    help="Judge each image by this shell command: exit status 0 passes.  [default: every file "
+    "must be old or new]",
+)
+@click.option(
+    "--model",
+    metavar="MODEL",
+    default="all",
+    show_default=True,
+    shell_complete=complete_from(("all", *MODELS)),
+    help=f"Persistence model: all, {', '.join(MODELS)}.",
+)
+@click.option(
+    "-n",
+    "--checks",
+    type=click.IntRange(1),
+    metavar="N",
+    default=_CHECKS,
+    show_default=True,
+    help="Check at most so many images, those that find most bugs first.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    default=TIMEOUT_S,
+    show_default=True,
+    help="Time for one check.",
+)
+@click.option(
+    "--recording",
+    "recorded",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Run no program; judge a file of `powercut record`.",
+)
+@json_option
+@click.argument("program", metavar="-- CMD...", nargs=-1, type=click.UNPROCESSED)
+def command(
+    program: tuple[str, ...],
+    setup: str,
+    check: str | None,
+    model: str,
+    checks: int,
+    timeout: float,
+    recorded: Path | None,
+    json_out: str | None,
+) -> None:
+    """Run any program on a simulated disk, crash it everywhere, check the files that are left.
+
+    CMD runs in a directory that is the root of the disk, so it must use relative paths. Each
+    line of its stdout is an acknowledgement, and so is exit status 0: from then on a crash must
+    not lose the data. The check command runs in a directory with the files that a crash left;
+    the environment variable POWERCUT_ACKS names a file with the lines that were acknowledged
+    before the crash.
+    """
+    with asked_by_user():
+        models = tuple(MODELS.values()) if model == "all" else (model_named(model),)
+        if (recorded is None) == (not program):
+            raise HarnessError("give either a program, after --, or --recording FILE")
+        if recorded is not None and setup:
+            raise HarnessError("--setup has no use with --recording, which starts from an image")
+    if json_out is not None:
+        must_take_json(json_out)
+    console = console_beside(json_out)
+    with asked_by_user():
+        way = prepare_mounts()
+        if recorded is None:
+            recording = record(program, setup, check or "", way)
+        else:
+            loaded = load_recording(recorded)
+            recording = replace(loaded, check=loaded.check if check is None else check)
+        recording.must_say_something()
+        print_recording(console, recording)
+        judge = ProgramJudge(recording, _check(recording, timeout, way), checks, cores())
+        with _mount_point(recording.mount_point), busy(console, "checking images"):
+            diagnosis = _judged(judge, models)
+    _report(console, judge, diagnosis)
+    file = _kept(recording, recorded) if diagnosis.unsafe_models else None
+    if not way.is_private:
+        console.print(f"note: checks did not run in {recording.mount_point}, but beside it")
+    if json_out is not None:
+        _write(json_out, judge, diagnosis, recording, file)
+    if file is not None:
+        console.print(f"recording: {file}", soft_wrap=True)
+        click.get_current_context().exit(ExitCode.VIOLATION)
+    click.get_current_context().exit(ExitCode.CLEAN)
+
+
+def _check(recording: Recording, timeout_s: float, way: MountWay) -> ImageCheck:
+    if recording.check:
+        return CommandCheck(recording.check, timeout_s, recording, way)
+    return FilesCheck(recording)
+
+
+@contextmanager
+def _mount_point(path: str) -> Iterator[None]:
+    """The directory in which the disk was mounted, made again for the checks."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise HarnessError(f"cannot make {path}, where the disk was: {error.strerror}") from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.rmdir(path)
+
+
+def _judged(judge: ProgramJudge, models: Sequence[PersistenceModel]) -> Diagnosis:
+    judge.must_pass_undamaged()
+    return diagnose(judge.judge(models))
+
+
+def _report(console: Console, judge: ProgramJudge, diagnosis: Diagnosis) -> None:
+    counts = judge.counts
+    console.print(f"checked {counts.checked:,} of {counts.images:,} images", soft_wrap=True)
+    if judge.is_blind:
+        console.print(
+            "note: the check passes also if everything is lost that was acknowledged; it must "
+            "compare the files with the lines in $POWERCUT_ACKS",
+            soft_wrap=True,
+        )
+    if counts.flaky:
+        console.print(f"flaky: the check failed once and passed once on {counts.flaky:,} of them")
+    console.print(exploration_table(diagnosis))
+    for number, cause in enumerate(diagnosis.causes, 1):
+        whole = number <= MOST_FINDINGS
+        for line in finding_lines(diagnosis, cause) if whole else (short_line(cause),):
+            console.print(line, soft_wrap=True)
+        if whole:
+            console.print()
+    for line in repair_lines(diagnosis):
+        console.print(line, soft_wrap=True)
+    console.print(verdict_line(diagnosis))
+
+
+def _write(
+    out: str, judge: ProgramJudge, diagnosis: Diagnosis, recording: Recording, file: Path | None
+) -> None:
+    write_json(
+        out,
+        {
+            "verdict": "violation" if diagnosis.unsafe_models else "clean",
+            "models": plain_models([diagnosis.explorations]),
+            "findings": plain_causes(diagnosis, [str(file)] * len(diagnosis.causes)),
+            "images": judge.counts.images,
+            "checked": judge.counts.checked,
+            "flaky": judge.counts.flaky,
+            "blind_check": judge.is_blind,
+            "notes": list(recording.notes),
+        },
+    )
+
+
+def _kept(recording: Recording, recorded: Path | None) -> Path:
+    """Return the file of the recording, which is written if it came from no file."""
+    if recorded is not None:
+        return recorded
+    must_be_writable(FAILURES)
+    name = Path(recording.command[0]).name
+    path = FAILURES / f"{name}-{recording_digest(recording)}.recording"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_recording(recording, path)
+    return path

@@ -1,0 +1,137 @@
+"""The failures of a recording that are left when its journal has further barriers.
+
+An exploration of the changed journal would run the check again. A barrier makes images impossible
+and allows no others, so it is enough to see which failing images are still possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from faults.crash_point import CrashKind, CrashPoint, Phase
+from powercut.explorer.crash_state import done_at, unsynced_along
+from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.verdicts import Exploration, Failure
+from sim.disk.crash.journal import Journal
+from sim.disk.crash.micro_operation import (
+    ChangeAttributes,
+    CreateInode,
+    FreeBlocks,
+    MicroOperation,
+    SetSize,
+    WriteBlock,
+    ZeroTail,
+)
+from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.crash.survivor_set import SurvivorSet
+from sim.disk.crash.unsynced import Unsynced
+from sim.errors import HarnessError
+
+_CONTENT = (CreateInode, WriteBlock, SetSize, ZeroTail, FreeBlocks, ChangeAttributes)
+
+
+class FailuresLeft:
+    """The failures of one exploration, each with the pieces that its power cut loses."""
+
+    def __init__(self, exploration: Exploration) -> None:
+        self._exploration = exploration
+        self._model: PersistenceModel = exploration.model
+        self._journal: Journal = exploration.workload.journal
+        self._by_number: dict[int, list[Failure]] = {}
+        for failure in exploration.failures:
+            self._by_number.setdefault(done_at(failure.crashes[0]), []).append(failure)
+        self._micros = dict(unsynced_along(self._journal, self._model, self._by_number))
+
+    def of(self, changed: RecordedWorkload) -> Exploration:
+        """Return the exploration of the workload with further barriers."""
+        found = self._exploration
+        failures = sorted(self._left(changed), key=lambda failure: failure.simplicity)
+        return replace(found, workload=changed, failed=len(failures), failures=failures)
+
+    def _left(self, changed: RecordedWorkload) -> Iterator[Failure]:
+        numbers = _numbers(self._journal, changed.journal)
+        ends = [*[number - 1 for number in numbers[1:]], len(changed.journal)]
+        waiting: dict[int, list[tuple[int, Failure]]] = {}
+        for number, failures in self._by_number.items():
+            for failure in failures:
+                done = (ends if self._has_returned(number, failure) else numbers)[number]
+                waiting.setdefault(done, []).append((number, failure))
+        unsynced = Unsynced(self._model, changed.journal.image.platter)
+        for done in range(max(waiting, default=-1) + 1):
+            if done:
+                unsynced.advance(changed.journal[done - 1], done)
+            if done not in waiting:
+                continue
+            space = StateSpace(unsynced)
+            index = {piece: place for place, piece in enumerate(space.micros)}
+            for number, failure in waiting[done]:
+                point = failure.crashes[0]
+                moved = _at(point, done, numbers)
+                if point.kind is CrashKind.POWER_CUT:
+                    survivors = _moved(self._micros[number], numbers, point.survivors, index)
+                    if survivors is None or not _leads_to(space, survivors, failure.image):
+                        continue
+                    moved = replace(moved, survivors=survivors)
+                yield replace(failure, crashes=(moved,))
+
+    def _has_returned(self, number: int, failure: Failure) -> bool:
+        """Return whether an acknowledgement after operation ``number`` precedes the crash."""
+        entries = self._exploration.workload.history.entries
+        return bool(failure.entries) and entries[failure.entries - 1].after == number
+
+
+def _numbers(journal: Journal, changed: Journal) -> list[int]:
+    """Return the number in ``changed`` of each operation of ``journal``, from 0 on."""
+    numbers = [0]
+    for number, operation in enumerate(changed, 1):
+        if len(numbers) <= len(journal) and operation is journal[len(numbers) - 1]:
+            numbers.append(number)
+    assert len(numbers) == len(journal) + 1, "barriers were inserted, and nothing else"
+    return numbers
+
+
+def _at(point: CrashPoint, done: int, numbers: Sequence[int]) -> CrashPoint:
+    if point.phase is Phase.DURING:
+        return replace(point, operation=numbers[point.operation])
+    if not done:
+        return point
+    return replace(point, operation=done, phase=Phase.AFTER)
+
+
+def _moved(
+    micros: Sequence[MicroOperation],
+    numbers: Sequence[int],
+    survivors: SurvivorSet,
+    index: Mapping[MicroOperation, int],
+) -> SurvivorSet | None:
+    """Return the survivor set by the places in ``index``.
+
+    Pieces of content that are durable now may have been lost for nothing, because no path led to
+    their file; other pieces that are durable now make the survivor set impossible: None.
+    """
+
+    def place(each: int) -> int | None:
+        piece = micros[each]
+        return index.get(piece._replace(operation=numbers[max(piece.operation, 0)]))
+
+    for each in survivors.lost:
+        if place(each) is None and not isinstance(micros[each], _CONTENT):
+            return None
+    lost = [place(each) for each in survivors.lost]
+    torn = [(place(each), kept) for each, kept in survivors.torn]
+    stale = [place(each) for each in survivors.stale]
+    return SurvivorSet(
+        tuple(sorted(each for each in lost if each is not None)),
+        tuple((each, kept) for each, kept in torn if each is not None),
+        tuple(each for each in stale if each is not None),
+    )
+
+
+def _leads_to(space: StateSpace, survivors: SurvivorSet, image: object) -> bool:
+    """Return whether the model allows a survivor set, and it leaves this image."""
+    try:
+        return space.state_of(survivors).key == image
+    except HarnessError:
+        return False

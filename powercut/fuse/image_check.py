@@ -1,0 +1,143 @@
+"""Checks of images: by a command of the user, or by the files that were acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from oracles.history import Known
+from oracles.old_or_new import OldOrNew
+from oracles.violation import UnreadableAfterCrash, Violation
+from powercut.fuse.command_check import CheckPlace
+from powercut.fuse.disk_mount import MountWay
+from powercut.fuse.recording import Recording
+from sim.disk.cache.operation import Rename
+from sim.disk.crash.image import Image
+from sim.disk.disk import Disk
+
+Files = dict[str, bytes]
+
+TIMEOUT_S: Final = 10.0
+
+
+class Checked(NamedTuple):
+    """The result of one check. ``is_flaky``: it failed once and passed once."""
+
+    violation: Violation | None
+    is_flaky: bool = False
+
+
+class Checks(Protocol):
+    """The checks of one process, one after the other."""
+
+    def check(self, image: Image, entries: int) -> Checked:
+        """Check an image that a crash left after so many acknowledgements."""
+        ...
+
+
+class ImageCheck(Protocol):
+    """A check, which is used by several processes at once."""
+
+    def begin(self, folder: str) -> Checks:
+        """Prepare this process, which does nothing else; ``folder`` is for temporary files."""
+        ...
+
+
+class CommandCheck(NamedTuple):
+    """A shell command that ends with exit status 0 if all acknowledged data is there.
+
+    A check that fails is run a second time.
+    """
+
+    command: str
+    timeout_s: float
+    recording: Recording
+    way: MountWay
+
+    def begin(self, folder: str) -> Checks:
+        return _Commands(self, CheckPlace(self.recording.mount_point, self.way, folder))
+
+
+class _Commands:
+    def __init__(self, check: CommandCheck, place: CheckPlace) -> None:
+        self._check = check
+        self._place = place
+
+    def check(self, image: Image, entries: int) -> Checked:
+        command, timeout_s, recording, _ = self._check
+        lines = [text for _, text in recording.acknowledgements[:entries]]
+        first = self._place.run(command, image, lines, timeout_s)
+        if first.passed:
+            return Checked(None)
+        second = self._place.run(command, image, lines, timeout_s)
+        if second.passed:
+            return Checked(None, is_flaky=True)
+        return Checked(UnreadableAfterCrash(f"the check fails, {first}", acknowledged=lines))
+
+
+class FilesCheck:
+    """Checks that every file is old or new.
+
+    A file that exists at the last acknowledgement before the crash, or at the first one after it,
+    must have its content of one of these moments, or a content that was renamed to its path
+    between them. Other files do not matter: they are temporary, or remains of one.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        moments = [after for after, _ in recording.acknowledgements]
+        self._states = list(_states(recording, moments))
+        self._renamed = list(_renamed(recording, moments))
+
+    def begin(self, folder: str) -> Checks:
+        del folder
+        return self
+
+    def check(self, image: Image, entries: int) -> Checked:
+        found = image.files()
+        old = self._states[entries]
+        new = self._states[min(entries + 1, len(self._states) - 1)]
+        between = self._renamed[entries]
+        for path in sorted(old.keys() | new.keys()):
+            actual = found.get(path)
+            allowed = (old.get(path), new.get(path), *between.get(path, ()))
+            if actual not in allowed:
+                return Checked(self._violation(path, actual, entries))
+        return Checked(None)
+
+    def _violation(self, path: str, actual: bytes | None, entries: int) -> Violation:
+        initial, *acknowledged = [{path: state.get(path)} for state in self._states]
+        known = Known(tuple(acknowledged[:entries]), tuple(acknowledged[entries : entries + 1]))
+        try:
+            OldOrNew(initial)({path: actual}, known)
+        except Violation as violation:
+            return violation
+        raise AssertionError(f"{path} is old or new")
+
+
+def _states(recording: Recording, moments: Sequence[int]) -> Iterator[Files]:
+    """Yield the files at the start, and at each moment: a number of operations."""
+    journal = recording.journal
+    yield journal.image.files()
+    disk, done = Disk(journal.image), 0
+    for moment in moments:
+        for operation in journal[done:moment]:
+            operation.apply(disk.cache)
+        done = moment
+        yield disk.files()
+
+
+def _renamed(recording: Recording, moments: Sequence[int]) -> Iterator[dict[str, list[bytes]]]:
+    """Yield the contents that renames gave to paths, from each moment to the next."""
+    journal = recording.journal
+    disk, done = Disk(journal.image), 0
+    for moment in (*moments, len(journal)):
+        contents: dict[str, list[bytes]] = {}
+        for operation in journal[done:moment]:
+            operation.apply(disk.cache)
+            if isinstance(operation, Rename):
+                inode = disk.inode(operation.inode)
+                if inode.is_file:
+                    content = inode.read(0, inode.size)
+                    contents.setdefault(operation.to_path, []).append(content)
+        done = moment
+        yield contents

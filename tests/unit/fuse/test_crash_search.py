@@ -1,0 +1,140 @@
+"""The first pass: images by rank, whole calls for large writes, and failures left by barriers."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from faults.crash_point import CrashKind
+from oracles.history import History, HistoryEntry, Known
+from oracles.violation import LostAck, Violation
+from powercut.explorer.crash_state import image_at
+from powercut.explorer.event import events_of
+from powercut.explorer.missing_barrier import MissingBarrier, Synced, insert
+from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.verdicts import Exploration, Failure
+from powercut.fuse.crash_search import MOST_SECTORS, Rank, fitting, search
+from powercut.fuse.failures_left import FailuresLeft
+from sim.disk.cache.key import key_of
+from sim.disk.calls.process import Process
+from sim.disk.crash.journal import Journal
+from sim.disk.crash.persistence import EXT4_ORDERED, MODELS, POSIX, PersistenceModel
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.crash.unsynced import Unsynced
+from sim.disk.disk import Disk
+
+
+class _NoChecker:
+    """Checks nothing."""
+
+    def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
+        raise NotImplementedError
+
+    def violation(self, disk: Disk, known: Known) -> Violation | None:
+        raise NotImplementedError
+
+
+NO_CHECKER = _NoChecker()
+
+
+def replacing() -> Journal:
+    """Write a file beside another one, and rename it over that, without a barrier."""
+    before = Process(Disk())
+    _put(before, "/f", b"old")
+    disk = Disk(before.disk.unmounted())
+    process = Process(disk)
+    _put(process, "/t", b"new")
+    process.rename("/t", "/f")
+    return disk.journal
+
+
+def _put(process: Process, path: str, data: bytes) -> None:
+    descriptor = process.open(path, os.O_CREAT | os.O_WRONLY)
+    process.write(descriptor, data)
+    process.close(descriptor)
+
+
+def acknowledged(journal: Journal) -> History:
+    """A history that acknowledges the last operation."""
+    return History(lambda: 0, entries=[HistoryEntry(len(journal), True, "exit 0")])
+
+
+def all_keys(journal: Journal, model: PersistenceModel) -> set[int]:
+    """The keys of every state that a power cut may leave, by walking each whole space."""
+    unsynced, found = Unsynced(model, journal.image.platter), set()
+    for number in range(len(journal) + 1):
+        if number:
+            unsynced.advance(journal[number - 1], number)
+        found |= {state.key for state in StateSpace(unsynced).all()}
+    return found
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_every_image_of_a_small_journal_is_found(model: PersistenceModel) -> None:
+    journal = replacing()
+    found = search(journal, acknowledged(journal), model)
+    cuts = {each.key[1] for each in found.found}
+    assert found.exhaustive
+    assert all_keys(journal, model) <= cuts
+    assert len({each.key for each in found.found}) == len(found.found)
+
+
+def test_images_of_a_long_journal_are_sampled_with_every_prefix() -> None:
+    disk = Disk()
+    process = Process(disk)
+    for number in range(30):
+        _put(process, f"/{number}", b"data")
+    found = search(disk.journal, acknowledged(disk.journal), EXT4_ORDERED)
+    ranks = {each.rank for each in found.found}
+    assert not found.exhaustive
+    assert {Rank.EXTREME, Rank.PREFIX, Rank.ONE_LOST, Rank.ONE_ALONE} <= ranks
+    kills = [each for each in found.found if each.crash.kind is CrashKind.KILL]
+    assert {each.done for each in kills} == set(range(len(disk.journal) + 1))
+
+
+def test_large_writes_are_lost_as_a_whole() -> None:
+    disk = Disk()
+    process = Process(disk)
+    _put(process, "/f", bytes(512 * MOST_SECTORS))
+    assert fitting(POSIX, disk.journal) is POSIX
+    _put(process, "/g", b"one sector more")
+    model = fitting(POSIX, disk.journal)
+    assert model == POSIX.with_whole_calls()
+    found = search(disk.journal, acknowledged(disk.journal), POSIX)
+    assert not found.exhaustive
+    assert all_keys(disk.journal, model) <= {each.key[1] for each in found.found}
+
+
+def failing_keys(journal: Journal, history: History, model: PersistenceModel) -> list[Failure]:
+    """Every image in which /f is neither old nor new, or old after the acknowledgement."""
+    failures = []
+    for each in search(journal, history, model).found:
+        image = image_at(journal, model, each.crash)
+        allowed = (b"new",) if each.entries else (b"old", b"new")
+        if image.files().get("/f") not in allowed:
+            violation = LostAck("it is lost")
+            failures.append(Failure((each.crash,), each.entries, each.key[1], violation))
+    return failures
+
+
+@pytest.mark.parametrize("synced", [Synced.FILE, Synced.DIRECTORY])
+@pytest.mark.parametrize("name", ["scc", "ext4", "xfs", "btrfs", "posix"])
+def test_failures_left_by_a_barrier_are_those_of_the_changed_journal(
+    name: str, synced: Synced
+) -> None:
+    model, journal = MODELS[name], replacing()
+    workload = RecordedWorkload(journal, acknowledged(journal))
+    failures = failing_keys(journal, workload.history, model)
+    exploration = Exploration(model, workload, NO_CHECKER, failures=failures)
+    *_, write, rename, ack = events_of(workload)
+    first, last = (write, rename) if synced is Synced.FILE else (rename, ack)
+    changed = insert(workload, MissingBarrier(synced, first.site, last.site)).workload
+    assert len(changed.journal) == len(journal) + 1
+    left = FailuresLeft(exploration).of(changed)
+    expected = failing_keys(changed.journal, changed.history, model)
+    assert {each.state for each in left.failures} == {each.state for each in expected}
+    assert len(left.failures) < len(failures) or name == "scc"
+    for each in left.failures:
+        image = image_at(changed.journal, model, each.crashes[0])
+        assert key_of(image.platter.values()) == each.image

@@ -1,0 +1,132 @@
+"""``powercut try``: verdicts on shell programs, the contract of the check, bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.fuse.recorded import needs_mounts, powercut_in
+
+pytestmark = needs_mounts
+
+CARELESS = "echo new > t; mv t f"
+CAREFUL = "echo new > t; sync t; mv t f; sync ."
+OLD = ("--setup", "echo old > f")
+
+
+def verdict(folder: Path, script: str, *options: str) -> dict[str, Any]:
+    """Try a shell script; return the object that ``--json`` writes."""
+    result = powercut_in(folder, "try", "--json", "-", *options, "--", "sh", "-c", script)
+    assert result.returncode in {0, 1}, result.stderr
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    assert found["verdict"] == ("violation" if result.returncode else "clean")
+    return found
+
+
+def unsafe(found: dict[str, Any]) -> list[str]:
+    return [name for name, model in found["models"].items() if not model["safe"]]
+
+
+def test_a_rename_without_a_barrier_loses_the_acknowledgement_and_the_file(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "try", *OLD, "--", "sh", "-c", CARELESS)
+    assert result.returncode == 1
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    assert "checked 30 of 30 images" in lines
+    assert "FAILED  LostAck  lost acknowledgement, on every file system" in lines
+    assert "cause     no fsync of / between rename of /t to /f (operation 3) and ack 1" in lines
+    assert "FAILED  TornRecord  corruption, on a real file system (ext4)" in lines
+    assert (
+        "cause     no fsync of /t between write of /t (operation 2) "
+        "and rename of /t to /f (operation 3)" in lines
+    )
+    assert any(line.startswith("repair    with these 2 fsyncs, none of ") for line in lines)
+
+
+def test_its_repair_is_safe_under_every_model(tmp_path: Path) -> None:
+    found = verdict(tmp_path, CAREFUL, *OLD)
+    assert unsafe(found) == []
+    assert all(model["exhaustive"] for model in found["models"].values())
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_that_is_written_in_place_fails_at_a_kill(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "try", *OLD, "--", "sh", "-c", "echo new > f; sync f; sync .")
+    assert result.returncode == 1
+    assert "SilentEmpty  corruption, at a kill" in result.stdout
+
+
+def test_versions_that_were_renamed_to_their_name_are_no_failure(tmp_path: Path) -> None:
+    once = "echo {0} > t; sync t; mv t f; sync .;"
+    script = once.format(1) + once.format(2) + " echo saved"
+    assert unsafe(verdict(tmp_path, script, *OLD)) == []
+
+
+def test_the_check_sees_the_acknowledged_lines_at_the_recorded_path(tmp_path: Path) -> None:
+    found = verdict(
+        tmp_path,
+        "for i in 1 2; do pwd > t; sync t; mv t f$i; sync .; echo $i; done",
+        "--check",
+        'for i in $(grep -v exit "$POWERCUT_ACKS"); do test "$(cat f$i)" = "$PWD" || exit 1; done',
+    )
+    assert (unsafe(found), found["blind_check"]) == ([], False)
+
+
+def test_a_check_that_fails_groups_by_its_last_line(tmp_path: Path) -> None:
+    check = 'grep -q saved "$POWERCUT_ACKS" || exit 0; test -s f || { echo gone; exit 4; }'
+    found = verdict(tmp_path, "echo new > f; echo saved", "--check", check)
+    statements = {each["statement"] for each in found["findings"]}
+    assert statements == {"the check fails, exit status 4: gone"}
+    assert "scc" in unsafe(found)
+
+
+def test_a_check_that_sees_nothing_is_noted(tmp_path: Path) -> None:
+    assert verdict(tmp_path, CARELESS, "--check", "true")["blind_check"]
+
+
+def test_a_check_that_disagrees_with_itself_is_flaky(tmp_path: Path) -> None:
+    # Without d it fails at the first call for a number of acknowledgements, and then passes.
+    check = f'test -d d || ! mkdir {tmp_path}/$(wc -l < "$POWERCUT_ACKS") 2>/dev/null'
+    found = verdict(tmp_path, "mkdir d", "--check", check, "--model", "scc")
+    assert found["flaky"] > 0
+    assert unsafe(found) == []
+
+
+def test_a_recording_is_judged_again_under_one_model(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "try", *OLD, "--model", "scc", "--", "sh", "-c", CARELESS)
+    last = result.stdout.splitlines()[-1]
+    file = last.removeprefix("recording: ")
+    again = powercut_in(tmp_path, "try", "--recording", file, "--model", "xfs", "--json", "-")
+    assert again.returncode == 1
+    assert list(json.loads(again.stdout)["models"]) == ["xfs"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--check", "no-such-check"), "on the undamaged disk the check fails, exit status 127"),
+        (("--check", "exit 7"), "on the undamaged disk the check fails, exit status 7"),
+        (
+            ("--check", "sleep 100", "--timeout", "0.3"),
+            "on the undamaged disk the check fails, it did not end in time",
+        ),
+        (("--model", "ntfs"), "unknown persistence model 'ntfs'"),
+    ],
+)
+def test_a_bad_check_is_one_sentence(
+    tmp_path: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    result = powercut_in(tmp_path, "try", *options, "--", "sh", "-c", CARELESS)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"Error: {sentence}")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_program_or_a_recording_is_needed(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "try")
+    assert result.returncode == 2
+    assert "give either a program, after --, or --recording FILE" in result.stderr
