@@ -17,6 +17,7 @@ from rich.table import Table
 from benchmarks import (
     atomic_write,
     explore,
+    interpose,
     plugin,
     runtime_crashes,
     runtime_recovery,
@@ -39,6 +40,7 @@ _MODULES: Final = {
         runtime_turns,
         runtime_recovery,
         runtime_crashes,
+        interpose,
         plugin,
     )
 }

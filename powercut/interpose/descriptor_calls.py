@@ -15,6 +15,24 @@ from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
 
 
+def one_descriptor_call(name: str, real: Real) -> Routed:
+    """Route a call whose only argument is a descriptor."""
+    method = getattr(Process, name)
+
+    def routed(router: Router, fd: Any) -> Any:
+        lifetime = router.lifetime
+        if lifetime is None:
+            return real(fd)
+        if fd >= FIRST_DESCRIPTOR if type(fd) is int else is_of_disk(fd):
+            if lifetime.is_plain:
+                with lifetime.lock:
+                    return method(lifetime.process, fd)
+            return lifetime.call(method, fd)
+        return real(fd)
+
+    return routed
+
+
 def descriptor_call(name: str, real: Real) -> Routed:
     method = getattr(Process, name)
 
@@ -23,6 +41,9 @@ def descriptor_call(name: str, real: Real) -> Routed:
         if lifetime is None:
             return real(fd, *arguments, **options)
         if fd >= FIRST_DESCRIPTOR if type(fd) is int else is_of_disk(fd):
+            if lifetime.is_plain and not options:
+                with lifetime.lock:
+                    return method(lifetime.process, fd, *arguments)
             return lifetime.call(method, fd, *arguments, **options)
         return real(fd, *arguments, **options)
 

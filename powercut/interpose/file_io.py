@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from types import MethodType
@@ -152,8 +153,8 @@ class RoutedCalls:
     def ftruncate(self, fd: int, length: int, /) -> None:
         os.ftruncate(fd, length)
 
-    def fstat(self, fd: int) -> os.stat_result:
-        return os.fstat(fd)
+    def is_directory(self, fd: int) -> bool:
+        return stat.S_ISDIR(os.fstat(fd).st_mode)
 
 
 _ROUTED: Final = RoutedCalls()

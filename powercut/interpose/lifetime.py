@@ -62,6 +62,9 @@ class Lifetime:
     ``on_disk`` is True while the current directory is on the disk. ``escape`` is the first
     use of the real machine that was refused, which the program may have swallowed. ``threads``
     and ``finalizers`` were started and registered in this life. ``databases`` is its VFS of SQLite.
+
+    ``known`` has for each path that was used whether it is on the disk. ``is_plain`` is True while
+    a call needs nothing but the lock: no file is mapped, and no thread of another life runs.
     """
 
     def __init__(self, process: Process, root: str, number: int | None = None) -> None:
@@ -75,10 +78,14 @@ class Lifetime:
         self.databases: object = None
         self.threads: set[threading.Thread] = set()
         self.finalizers: set[Any] = set()
+        self.is_plain = True
+        self.known: dict[str, bool] = {}
         self._below = root + "/"
-        # Whether a path is on the disk, and a path to use instead of it.
-        self._known: dict[str, tuple[bool, str | None]] = {}
+        self._instead: dict[str, str] = {}
         self._ended: dict[int, threading.Thread] = {}
+        # Neither changes the disk, so neither needs the lock.
+        self.lseek = process.lseek
+        self.is_directory = process.is_directory
         process.use_descriptors_from(FIRST_DESCRIPTOR + _WINDOW * (1 + self.number % _WINDOWS))
 
     # -- routing ---------------------------------------------------------------------------
@@ -100,14 +107,19 @@ class Lifetime:
                 return False, path
         if dir_fd is not None and not text.startswith("/"):
             return isinstance(dir_fd, int) and dir_fd >= FIRST_DESCRIPTOR, path
-        found = self._known.get(text)
+        if text in self._instead:
+            clean = self._instead[text]
+            return self.holds(clean), clean
+        found = self.known.get(text)
         if found is None:
-            found = self._find(text)
-            if len(self._known) >= _KNOWN_PATHS:
-                self._known.clear()
-            self._known[text] = found
-        on_disk, instead = found
-        return on_disk, path if instead is None else instead
+            found, other = self._find(text)
+            if other is not None:
+                self._instead[text] = other
+                return found, other
+            if len(self.known) >= _KNOWN_PATHS:
+                self.known.clear()
+            self.known[text] = found
+        return found, path
 
     def _find(self, text: str) -> tuple[bool, str | None]:
         if ".." not in text:
@@ -131,7 +143,8 @@ class Lifetime:
     def moved(self, *, on_disk: bool) -> None:
         """Note that the current directory is on the disk now, or on the real machine."""
         self.on_disk = on_disk
-        self._known.clear()
+        self.known.clear()
+        self._instead.clear()
 
     # -- calls -----------------------------------------------------------------------------
 
@@ -143,7 +156,7 @@ class Lifetime:
     ) -> _R:
         """Make one call of the process; one thread at a time."""
         with self.lock:
-            if self.mappings or self._ended:
+            if not self.is_plain:
                 self._before_call()
             try:
                 return method(self.process, *arguments, **options)
@@ -186,12 +199,20 @@ class Lifetime:
             if not mapping.is_used:
                 self.mappings.remove(mapping)
                 mapping.release()
+        self.is_plain = not (self.mappings or self._ended)
+
+    def map(self, mapping: Mapping) -> None:
+        """Keep the memory of a file equal to the file."""
+        self.mappings.append(mapping)
+        self.is_plain = False
 
     def disown(self, threads: dict[int, threading.Thread]) -> None:
         """Refuse every call of these threads, which belong to processes that have ended."""
         self._ended = threads
+        self.is_plain = not (self.mappings or threads)
 
     # -- the calls of a file object ---------------------------------------------------------
+    # Each is written out, because ``open`` makes several of them.
 
     @property
     def poisoned(self) -> bool:
@@ -201,18 +222,23 @@ class Lifetime:
         return self.call(Process.open, path, flags, mode)
 
     def close(self, fd: int) -> None:
-        if self.process.poisoned:
-            raise PowerOff("the process that opened this file is dead")
-        self.call(Process.close, fd)
+        if self.is_plain:
+            with self.lock:
+                self.process.close(fd)
+        else:
+            self.call(Process.close, fd)
 
     def read(self, fd: int, length: int, /) -> bytes:
+        if self.is_plain:
+            with self.lock:
+                return self.process.read(fd, length)
         return self.call(Process.read, fd, length)
 
     def write(self, fd: int, data: ReadableBuffer, /) -> int:
+        if self.is_plain:
+            with self.lock:
+                return self.process.write(fd, data)
         return self.call(Process.write, fd, data)
-
-    def lseek(self, fd: int, position: int, whence: int, /) -> int:
-        return self.call(Process.lseek, fd, position, whence)
 
     def ftruncate(self, fd: int, length: int, /) -> None:
         self.call(Process.ftruncate, fd, length)

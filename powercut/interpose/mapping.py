@@ -143,7 +143,7 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
             raise
         made._file, made._lifetime = file, lifetime
         made._offset = options.get("offset", arguments[3] if len(arguments) > 3 else 0)
-        lifetime.mappings.append(file)
+        lifetime.map(file)
         weakref.finalize(made, setattr, file, "is_used", False).atexit = False
         return made
 

@@ -20,6 +20,7 @@ from powercut.interpose.descriptor_calls import (
     dup2_call,
     fcntl_call,
     no_terminal_call,
+    one_descriptor_call,
     os_lockf_call,
     sendfile_call,
     splice_call,
@@ -46,11 +47,11 @@ _PATH: Final = (
 )  # fmt: skip
 _OPTIONAL_PATH: Final = frozenset({"listdir", "listxattr", "scandir"})
 _TWO_PATHS: Final = ("link", "rename", "replace")
+_ONE_DESCRIPTOR: Final = ("close", "fdatasync", "fstat", "fsync")
 _DESCRIPTOR: Final = (
-    "close", "dup", "fchmod", "fchown", "fdatasync", "fpathconf", "fstat", "fstatvfs", "fsync",
-    "ftruncate", "get_blocking", "get_inheritable", "isatty", "lseek", "posix_fadvise",
-    "posix_fallocate", "pread", "preadv", "pwrite", "pwritev", "read", "readv", "set_blocking",
-    "set_inheritable", "write", "writev",
+    "dup", "fchmod", "fchown", "fpathconf", "fstatvfs", "ftruncate", "get_blocking",
+    "get_inheritable", "isatty", "lseek", "posix_fadvise", "posix_fallocate", "pread", "preadv",
+    "pwrite", "pwritev", "read", "readv", "set_blocking", "set_inheritable", "write", "writev",
 )  # fmt: skip
 # Calls on a descriptor or a path that no file or directory of this disk supports.
 _NO_TERMINAL: Final = (
@@ -88,6 +89,7 @@ _MAKERS: Final = (
     (path_call, tuple(name for name in _PATH if name not in _OPTIONAL_PATH)),
     (optional_path_call, tuple(sorted(_OPTIONAL_PATH))),
     (two_path_call, _TWO_PATHS),
+    (one_descriptor_call, _ONE_DESCRIPTOR),
     (descriptor_call, _DESCRIPTOR),
     (no_terminal_call, _NO_TERMINAL),
     (device_encoding_call, ("device_encoding",)),

@@ -12,6 +12,7 @@ from powercut.interpose.router import Router
 from powercut.interpose.wrapper import Real, Routed, is_of_disk, refusing
 from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
+from sim.errors import HarnessError
 
 
 def path_call(name: str, real: Real) -> Routed:
@@ -21,11 +22,21 @@ def path_call(name: str, real: Real) -> Routed:
         lifetime = router.lifetime
         if lifetime is None:
             return real(path, *arguments, **options)
-        dir_fd = options.get("dir_fd") if options else None
-        on_disk, path = lifetime.where(path, dir_fd)
-        if on_disk:
-            return lifetime.call(method, path, *arguments, **options)
-        return real(path, *arguments, **options)
+        on_disk = None if options or type(path) is not str else lifetime.known.get(path)
+        if on_disk is None:
+            on_disk, path = lifetime.where(path, options.get("dir_fd"))
+        if not on_disk:
+            return real(path, *arguments, **options)
+        if lifetime.is_plain:
+            try:
+                with lifetime.lock:
+                    if options:
+                        return method(lifetime.process, path, *arguments, **options)
+                    return method(lifetime.process, path, *arguments)
+            except HarnessError as mistake:
+                lifetime.refuse(mistake)
+                raise
+        return lifetime.call(method, path, *arguments, **options)
 
     return routed
 
@@ -58,6 +69,9 @@ def two_path_call(name: str, real: Real) -> Routed:
         from_disk, source = lifetime.where(src, options.get("src_dir_fd"))
         to_disk, target = lifetime.where(dst, options.get("dst_dir_fd"))
         if from_disk and to_disk:
+            if lifetime.is_plain and not options:
+                with lifetime.lock:
+                    return method(lifetime.process, source, target)
             return lifetime.call(method, source, target, **options)
         if from_disk or to_disk:
             raise os_error(errno.EXDEV, src, dst)

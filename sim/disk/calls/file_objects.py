@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
+from functools import lru_cache
 from typing import Final, cast
 
 from sim.disk.cache.inode import BLOCK_BYTES
@@ -38,17 +39,18 @@ def open_file(
 
     Raises ``ValueError`` for arguments that exclude one another, ``OSError`` as ``open(2)``.
     """
-    if not hasattr(type(file), "__index__"):
+    if type(file) is not str and not hasattr(type(file), "__index__"):
         file = os.fspath(cast("StrOrBytesPath", file))
     buffering, closefd = c_int(buffering), bool(c_int(closefd))
-    _check_text("mode", mode, "str")
-    for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline)):
-        if value is not None:
-            _check_text(name, value, "str or None")
+    if type(mode) is not str:
+        _check_text("mode", mode, "str")
+    if encoding is not None or errors is not None or newline is not None:
+        _check_optional_text(encoding=encoding, errors=errors, newline=newline)
     _check_mode(mode)
     is_binary = "b" in mode
     if is_binary:
-        _check_binary(encoding=encoding, errors=errors, newline=newline)
+        if encoding is not None or errors is not None or newline is not None:
+            _check_binary(encoding=encoding, errors=errors, newline=newline)
         if buffering == _LINES:
             warnings.warn(
                 "line buffering (buffering=1) isn't supported in binary mode, "
@@ -85,12 +87,19 @@ def _buffered(
     return io.BufferedRandom(raw, size_bytes)
 
 
+def _check_optional_text(**values: object) -> None:
+    for name, value in values.items():
+        if value is not None:
+            _check_text(name, value, "str or None")
+
+
 def _check_text(name: str, value: object, accepted: str) -> None:
     if not isinstance(value, str):
         kind = "None" if value is None else type(value).__name__
         raise TypeError(f"open() argument '{name}' must be {accepted}, not {kind}")
 
 
+@lru_cache(maxsize=64)
 def _check_mode(mode: str) -> None:
     if set(mode) - set("rwxabt+") or len(set(mode)) != len(mode):
         raise ValueError(f"invalid mode: {mode!r}")

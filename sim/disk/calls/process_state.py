@@ -117,6 +117,10 @@ class ProcessState:
         if file not in self._files.values():
             locks.forget_description(file.number, file)
 
+    def is_directory(self, fd: int) -> bool:
+        """Return whether a descriptor is one of a directory."""
+        return self._file(fd).is_directory
+
     def path_of(self, fd: int) -> str:
         """Return the path with which a descriptor was opened."""
         return self._file(fd).path

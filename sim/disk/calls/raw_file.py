@@ -5,16 +5,17 @@ from __future__ import annotations
 import errno
 import io
 import os
-import stat
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from operator import index
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.calls.arguments import INT_MAX, writable_view
 from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
 from sim.disk.os_error import os_error
+from sim.errors import PowerOff
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -28,22 +29,37 @@ _FLAGS: Final = {
     "x": os.O_CREAT | os.O_EXCL,
     "a": os.O_CREAT | os.O_APPEND,
 }
+_CLOSED: Final = "I/O operation on closed file"
 _NO_ACCESS: Final = "Must have exactly one of create/read/write/append mode and at most one plus"
 
 
-def _check_mode(mode: str) -> None:
-    """Raise ``ValueError`` as ``io.FileIO`` does, at the first letter that is wrong."""
-    seen = ""
+class FileMode(NamedTuple):
+    """A mode of ``io.FileIO``, decoded; ``flags`` are those of ``open``."""
+
+    access: str
+    updates: bool
+    readable: bool
+    writable: bool
+    flags: int
+
+
+@lru_cache(maxsize=64)
+def _decoded(mode: str) -> FileMode:
+    """Decode a mode; ``ValueError`` as ``io.FileIO`` raises it, at the first wrong letter."""
+    access, updates = "", False
     for letter in mode:
         if letter not in _FLAGS and letter not in "b+":
             raise ValueError(f"invalid mode: {mode}")
-        if (letter in _FLAGS and any(each in _FLAGS for each in seen)) or (
-            letter == "+" and "+" in seen
-        ):
+        if (letter in _FLAGS and access) or (letter == "+" and updates):
             raise ValueError(_NO_ACCESS)
-        seen += letter
-    if not any(each in _FLAGS for each in seen):
+        access = letter if letter in _FLAGS else access
+        updates = updates or letter == "+"
+    if not access:
         raise ValueError(_NO_ACCESS)
+    writes = access != "r"
+    way = os.O_RDWR if updates else os.O_WRONLY if writes else os.O_RDONLY
+    flags = way | _FLAGS[access] | os.O_CLOEXEC
+    return FileMode(access, updates, updates or not writes, updates or writes, flags)
 
 
 class FileProcess(Protocol):
@@ -57,7 +73,7 @@ class FileProcess(Protocol):
     def write(self, fd: int, data: ReadableBuffer, /) -> int: ...
     def lseek(self, fd: int, position: int, whence: int, /) -> int: ...
     def ftruncate(self, fd: int, length: int, /) -> None: ...
-    def fstat(self, fd: int) -> os.stat_result: ...
+    def is_directory(self, fd: int) -> bool: ...
 
 
 class RawFile(io.RawIOBase):
@@ -81,9 +97,7 @@ class RawFile(io.RawIOBase):
         self._process = process
         self._collected = False
         self._owns_descriptor = False
-        _check_mode(mode)
-        self._updates = "+" in mode
-        self._access = next(letter for letter in mode if letter in _FLAGS)
+        self._mode = _decoded(mode)
         self.name = file
         self._descriptor = self._opened(file, closefd=closefd, opener=opener)
         self._check()
@@ -91,7 +105,7 @@ class RawFile(io.RawIOBase):
 
     def _opened(self, file: Any, *, closefd: bool, opener: Opener | None) -> int:
         """Return the descriptor to use, in the order of checks of ``io.FileIO``."""
-        if hasattr(type(file), "__index__"):
+        if type(file) is not str and hasattr(type(file), "__index__"):
             descriptor = int(index(file))
             if abs(descriptor) > INT_MAX:
                 kind = type(file).__name__
@@ -99,12 +113,11 @@ class RawFile(io.RawIOBase):
             if descriptor < 0:
                 raise ValueError("negative file descriptor")
             return descriptor
-        if b"\0" in os.fsencode(file):
+        if "\0" in file if type(file) is str else b"\0" in os.fsencode(file):
             raise ValueError("embedded null byte")
         if not closefd:
             raise ValueError("Cannot use closefd=False with file name")
-        access = os.O_RDWR if self._updates else os.O_WRONLY if self.writable() else os.O_RDONLY
-        flags = access | _FLAGS[self._access] | os.O_CLOEXEC
+        flags = self._mode.flags
         if opener is None:
             return self._process.open(file, flags, _PERMISSIONS)
         opened: object = opener(file, flags)
@@ -117,11 +130,11 @@ class RawFile(io.RawIOBase):
     def _check(self) -> None:
         """Refuse a directory, and move to the end of a file that is appended to."""
         process, descriptor = self._process, self._descriptor
-        if stat.S_ISDIR(process.fstat(descriptor).st_mode):
+        if process.is_directory(descriptor):
             if not isinstance(self.name, int):
                 process.close(descriptor)
             raise os_error(errno.EISDIR, self.name)
-        if self._access == "a":
+        if self._mode.access == "a":
             process.lseek(descriptor, 0, os.SEEK_END)
 
     def __repr__(self) -> str:
@@ -138,9 +151,10 @@ class RawFile(io.RawIOBase):
     @property
     def mode(self) -> str:
         """The mode as ``io.FileIO`` shows it."""
-        if not self._updates:
-            return f"{self._access}b"
-        return "rb+" if self._access == "w" else f"{self._access}b+"
+        access, updates = self._mode[:2]
+        if not updates:
+            return f"{access}b"
+        return "rb+" if access == "w" else f"{access}b+"
 
     @property
     def closefd(self) -> bool:
@@ -153,19 +167,22 @@ class RawFile(io.RawIOBase):
         return BLOCK_BYTES
 
     def readable(self) -> bool:
-        self._must_be_open()
-        return self._updates or self._access == "r"
+        if self.closed:
+            raise ValueError(_CLOSED)
+        return self._mode.readable
 
     def writable(self) -> bool:
-        self._must_be_open()
-        return self._updates or self._access != "r"
+        if self.closed:
+            raise ValueError(_CLOSED)
+        return self._mode.writable
 
     def seekable(self) -> bool:
         self._must_be_open()
         return True
 
     def fileno(self) -> int:
-        self._must_be_open()
+        if self.closed:
+            raise ValueError(_CLOSED)
         return self._descriptor
 
     def isatty(self) -> bool:
@@ -203,15 +220,22 @@ class RawFile(io.RawIOBase):
         """Write ``data``; return the number of bytes that were written."""
         if not self.writable():
             raise io.UnsupportedOperation("File not open for writing")
-        if self._is_discarded():
-            return memoryview(data).nbytes
-        return self._process.write(self._descriptor, data)
+        try:
+            return self._process.write(self._descriptor, data)
+        except PowerOff:
+            if self._is_discarded():
+                return memoryview(data).nbytes
+            raise
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        self._must_be_open()
-        if self._is_discarded():
-            return 0
-        return self._process.lseek(self._descriptor, offset, whence)
+        if self.closed:
+            raise ValueError(_CLOSED)
+        try:
+            return self._process.lseek(self._descriptor, offset, whence)
+        except PowerOff:
+            if self._is_discarded():
+                return 0
+            raise
 
     def truncate(self, size: int | None = None, /) -> int:
         if not self.writable():
@@ -227,8 +251,12 @@ class RawFile(io.RawIOBase):
         if getattr(self, "_finalizing", False):
             self._dealloc_warn(self, stacklevel=3)
         super().close()
-        if self._owns_descriptor and not self._is_discarded():
-            self._process.close(self._descriptor)
+        if self._owns_descriptor:
+            try:
+                self._process.close(self._descriptor)
+            except PowerOff:
+                if not self._is_discarded():
+                    raise
 
     # -- garbage collection ----------------------------------------------------------------
 
@@ -251,4 +279,4 @@ class RawFile(io.RawIOBase):
 
     def _must_be_open(self) -> None:
         if self.closed:
-            raise ValueError("I/O operation on closed file")
+            raise ValueError(_CLOSED)
