@@ -57,19 +57,27 @@ class Judge:
         """Check every crash of a recorded workload under ``model``."""
         return _Explorer(self, workload, model).run()
 
-    def violations(
+    def once(
+        self, crashed: CrashImage, history: History, model: PersistenceModel
+    ) -> Violation | None:
+        """Return the violation of an image, which the check may have found earlier."""
+        key, results = crashed.key, self._results
+        if key not in results:
+            known = history.known(crashed.entries)
+            results[key] = self.violation(Disk(crashed.image, model), known)
+        return results[key]
+
+    def check_together(
         self, images: Sequence[CrashImage], history: History, model: PersistenceModel
-    ) -> list[Violation | None]:
-        """Return the violation of each image, which the check may have found earlier."""
-        results = self._results
-        new = [crashed for crashed in images if crashed.key not in results]
+    ) -> None:
+        """Check several images in the forked processes; ``once`` has the results then."""
+        new = [crashed for crashed in images if crashed.key not in self._results]
 
         def check(crashed: CrashImage) -> Violation | None:
             return self.violation(Disk(crashed.image, model), history.known(crashed.entries))
 
-        found = in_forks(check, new, self._processes if len(new) > 1 else 1)
-        results.update((crashed.key, each) for crashed, each in zip(new, found, strict=True))
-        return [results[crashed.key] for crashed in images]
+        found = in_forks(check, new, self._processes)
+        self._results.update((crashed.key, each) for crashed, each in zip(new, found, strict=True))
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
         """Check a disk once, and return the violation.
@@ -96,6 +104,7 @@ class _Explorer:
     def __init__(self, judge: Judge, workload: RecordedWorkload, model: PersistenceModel) -> None:
         self.result = Exploration(model, workload, judge)
         self._judge = judge
+        self._history = workload.history
         self._nested = judge.limits.nested
         self._journals = Journals(workload.history, judge.limits, self._is_new)
         self._depth_seen: dict[Key, int] = {}
@@ -107,12 +116,16 @@ class _Explorer:
         for crashed in self._journals.crashes(result.workload.journal, result.model):
             if result.stopped:
                 break
-            if self._register(crashed):
-                batch.append(crashed)
-            if len(batch) >= judge.batch:
-                self._settle(batch)
+            if not self._register(crashed):
+                continue
+            if judge.batch == 1:
+                self._settle(crashed)
+                continue
+            batch.append(crashed)
+            if len(batch) == judge.batch:
+                self._settle_together(batch)
                 batch = []
-        self._settle(batch)
+        self._settle_together(batch)
         result.built = self._journals.built
         result.exhaustive = self._journals.exhaustive and not result.stopped
         result.failures.sort(key=lambda failure: failure.simplicity)
@@ -129,38 +142,42 @@ class _Explorer:
 
     def _register(self, crashed: CrashImage) -> bool:
         """Count an image; return False if it was registered before."""
-        depth = len(crashed.crashes)
-        if not self._is_new(crashed.key, depth):
+        key, depth, depth_seen = crashed.key, len(crashed.crashes), self._depth_seen
+        seen = depth_seen.get(key)
+        if seen is None:
+            self.result.states += 1
+        elif not (depth < seen and depth <= self._nested):
             return False
-        result = self.result
-        result.states += crashed.key not in self._depth_seen
-        self._depth_seen[crashed.key] = depth
+        depth_seen[key] = depth
         self._registered += 1
         if not self._registered % _STATES_PER_TICK:
+            result = self.result
             result.stopped = not self._judge.tick(result, crashed.crashes[0].operation)
         return True
 
-    def _settle(self, images: Sequence[CrashImage]) -> None:
-        """Check registered images of the workload."""
-        history = self.result.workload.history
+    def _settle_together(self, images: Sequence[CrashImage]) -> None:
+        """Check registered images of the workload, several at a time."""
+        if images:
+            self._judge.check_together(images, self._history, self.result.model)
+        for crashed in images:
+            self._settle(crashed)
+
+    def _settle(self, crashed: CrashImage) -> None:
+        """Check one registered image; count it if it fails."""
         if self._nested:
-            found = [self._check_and_crash(each, history.known(each.entries)) for each in images]
+            violation = self._check_and_crash(crashed)
         else:
-            found = self._judge.violations(images, history, self.result.model)
-        for crashed, violation in zip(images, found, strict=True):
-            if violation is not None:
-                self._fail(crashed, violation)
+            violation = self._judge.once(crashed, self._history, self.result.model)
+        if violation is not None:
+            # A failed image is never checked again.
+            self._depth_seen[crashed.key] = 0
+            failure = Failure(crashed.crashes, crashed.entries, crashed.key[1], violation)
+            self.result.fail(failure)
 
-    def _fail(self, crashed: CrashImage, violation: Violation) -> None:
-        # A failed image is never checked again.
-        self._depth_seen[crashed.key] = 0
-        failure = Failure(crashed.crashes, crashed.entries, crashed.key[1], violation)
-        self.result.fail(failure)
-
-    def _check_and_crash(self, crashed: CrashImage, known: Known) -> Violation | None:
+    def _check_and_crash(self, crashed: CrashImage) -> Violation | None:
         """Check an image; crash a check that passes and writes, which is a recovery."""
         disk = Disk(crashed.image, self.result.model)
-        violation = self._judge.violation(disk, known)
+        violation = self._judge.violation(disk, self._history.known(crashed.entries))
         if violation is None and len(crashed.crashes) <= self._nested and disk.journal:
             for nested in self._journals.crashes(
                 disk.journal, disk.model, crashed.crashes, crashed.entries
@@ -168,9 +185,7 @@ class _Explorer:
                 if self.result.stopped:
                     break
                 if self._register(nested):
-                    failed = self._check_and_crash(nested, known)
-                    if failed is not None:
-                        self._fail(nested, failed)
+                    self._settle(nested)
         return violation
 
 
