@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Final, NamedTuple
 
 from sim.errors import HarnessError
@@ -75,6 +75,16 @@ class Stack:
                 return self._place_of(frame.f_code, frame.f_lineno)
             frame = frame.f_back
         return None
+
+    def raised_at(self, trace: TracebackType | None) -> Place | None:
+        """Return the innermost place of the program in a traceback, or None."""
+        found = None
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if is_program(code.co_filename):
+                found = self._place_of(code, trace.tb_lineno)
+            trace = trace.tb_next
+        return found
 
     def _place_of(self, code: CodeType, line: int) -> Place:
         found = self._places.get((code, line))

@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 
 from oracles.history import History, Known
 from oracles.old_or_new import OldOrNew, paths_of
-from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
+from oracles.violation import Violation
+from powercut.explorer.check_violation import violation_of
 from powercut.explorer.forks import in_forks
 from powercut.explorer.journals import CrashImage, Journals, Key
 from powercut.explorer.limits import Limits
@@ -89,12 +90,8 @@ class Judge:
             self._check(Process(disk), known)
         except HarnessError:
             raise
-        except Violation as violation:
-            return violation
-        except AssertionError as error:
-            return CheckFailed(f"the check failed: AssertionError: {error}".removesuffix(": "))
         except Exception as error:  # noqa: BLE001 - any exception of the program is a finding
-            return UnreadableAfterCrash(f"the check raised {type(error).__name__}: {error}")
+            return violation_of(error)
         return None
 
 

@@ -11,13 +11,13 @@ import os
 import pickle
 import posixpath
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, NamedTuple, NoReturn
 
 from oracles.history import History, HistoryEntry, Known
 from oracles.violation import Violation, shown
+from powercut.explorer.check_violation import violation_of
 from powercut.explorer.place_recorder import PlaceRecorder
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
@@ -150,8 +150,7 @@ def _is_raised_by_engine(trace: TracebackType | None) -> bool:
 
 
 def _at(trace: TracebackType | None) -> str:
-    frames = list(_frames(trace))
-    place = Stack().place(frames[-1].tb_frame) if frames else None
+    place = Stack().raised_at(trace)
     return f", at {place.where} in {place.function}" if place is not None else ""
 
 
@@ -212,34 +211,31 @@ def interposed_check(
     return apart
 
 
-def _plain(error: BaseException) -> tuple[str, str, str, dict[str, object], str]:
-    """Return an exception as plain values: module and name of its class, text, evidence, trace."""
-    kind = type(error)
-    trace = "".join(traceback.format_exception(error))
-    if isinstance(error, Violation):
-        evidence = {name: _sendable(value) for name, value in error.evidence.items()}
-        return kind.__module__, kind.__qualname__, error.statement, evidence, trace
-    if isinstance(error, UnsupportedOperation):
-        text = f"{error}{_at(error.__traceback__)}; run the command with powercut record"
-        return HarnessError.__module__, "HarnessError", text, {}, trace
+def _plain(error: BaseException) -> tuple[str, str, str, dict[str, object]]:
+    """Return an exception as plain values: module and name of its class, text, evidence.
+
+    It is a ``HarnessError`` or a violation.
+    """
     if isinstance(error, HarnessError):
-        return HarnessError.__module__, "HarnessError", str(error), {}, trace
-    return kind.__module__, kind.__qualname__, str(error), {}, trace
+        text = str(error)
+        if isinstance(error, UnsupportedOperation):
+            text += f"{_at(error.__traceback__)}; run the command with powercut record"
+        return HarnessError.__module__, HarnessError.__qualname__, text, {}
+    violation = violation_of(error)
+    kind = type(violation)
+    evidence = {name: _sendable(value) for name, value in violation.evidence.items()}
+    return kind.__module__, kind.__qualname__, violation.statement, evidence
 
 
-def _raise(module: str, name: str, text: str, evidence: dict[str, object], trace: str) -> NoReturn:
-    if (module, name) == (HarnessError.__module__, "HarnessError"):
+def _raise(module: str, name: str, text: str, evidence: dict[str, object]) -> NoReturn:
+    if (module, name) == (HarnessError.__module__, HarnessError.__qualname__):
         raise HarnessError(text)
     for kind in _violations(Violation):
         if (kind.__module__, kind.__qualname__) == (module, name):
             violation = kind.__new__(kind)
             Violation.__init__(violation, text, **evidence)
             raise violation
-    if name == AssertionError.__name__:
-        raise AssertionError(text)
-    failure = type(name.rpartition(".")[2], (Exception,), {})(text)
-    failure.add_note(trace)
-    raise failure
+    raise Violation(text, **evidence)
 
 
 def _violations(kind: type[Violation]) -> Iterator[type[Violation]]:

@@ -163,7 +163,8 @@ def _nested(point: CrashPoint) -> str:
 def _evidence(violation: Violation) -> Iterator[str]:
     width = max((8, *map(len, violation.evidence)))
     for name, value in violation.evidence.items():
-        yield f"  {name:{width}}  {shown(value)}"
+        text = value if name == "at" else shown(value)
+        yield f"  {name:{width}}  {text}"
 
 
 def listed(names: Sequence[str]) -> str:

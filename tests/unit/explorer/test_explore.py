@@ -264,6 +264,9 @@ def test_any_exception_of_a_check_is_a_recovery_that_fails() -> None:
     result = explore(_without_directory_sync, check, "scc")
     assert isinstance(result.failures[0].violation, UnreadableAfterCrash)
     assert "FileNotFoundError" in str(result.failures[0].violation)
+    line = check.__code__.co_firstlineno + 1
+    at = f"tests/unit/explorer/test_explore.py:{line}"
+    assert result.failures[0].violation.evidence == {"at": at}
 
 
 def test_harness_error_of_a_check_is_not_a_verdict() -> None:

@@ -146,6 +146,8 @@ def test_an_exception_of_a_check_is_a_recovery_that_fails() -> None:
     violation = explore(careless, check, "scc").failures[0].violation
     assert isinstance(violation, UnreadableAfterCrash)
     assert "the check raised FileNotFoundError" in str(violation)
+    line = check.__code__.co_firstlineno + 1
+    assert violation.evidence == {"at": f"tests/unit/explorer/test_unmodified.py:{line}"}
 
 
 def test_a_recovery_is_crashed_as_well() -> None:
