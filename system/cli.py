@@ -1,4 +1,4 @@
-"""The command line of the runtime: ``python -m system demo --root DIR``.
+"""The command line of the runtime: ``python -m system COMMAND --root DIR``.
 
 A root that cannot be used is reported in one sentence with exit code 2. Ctrl-C lets running
 turns end, closes the root, and exits with 130.
@@ -11,6 +11,10 @@ from errno import EPIPE
 
 import click
 
+from system.commands.diff import diff
+from system.commands.incomplete import incomplete
+from system.commands.records import records
+from system.commands.replay import replay
 from system.demo.operator import run_demo
 from system.errors import RuntimeRefused, StorageError
 from system.host import real_host, run
@@ -32,7 +36,8 @@ class Mistake(click.ClickException):
 def cli() -> None:
     """Run durable agents on a directory.
 
-    Exit codes: 0 done, 1 jobs are unfinished, 2 usage, 130 interrupted.
+    Exit codes: 0 done, 1 jobs are unfinished, 2 usage, 130 interrupted. Those of the other
+    commands are in their help.
     """
 
 
@@ -77,6 +82,10 @@ def demo(root: str, jobs: int, framing: str) -> None:
     if undone:
         click.get_current_context().exit(UNDONE)
     click.echo(f"done jobs={jobs}")
+
+
+for command in (records, replay, incomplete, diff):
+    cli.add_command(command)
 
 
 def _host(root: str) -> Host:

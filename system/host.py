@@ -229,6 +229,12 @@ def real_host(root: str) -> Host:
         # this process may not read was not changed by an earlier run of it.
         with suppress(PermissionError):
             RealFileSystem("/").sync_dir(dirname(absolute))
+    return reading_host(root)
+
+
+def reading_host(root: str) -> Host:
+    """Return a host with its data below the existing directory ``root``; nothing is changed."""
+    absolute = os.path.abspath(root)
     return Host(
         RealFileSystem(absolute), RealClock(), RealIds(), RealDatabase(absolute), RealWorkers()
     )

@@ -12,7 +12,7 @@ from system.ports import Json
 from system.recording.event import EventType, ExecutionEvent
 from system.recording.header import Reason, SideEffectClass
 from system.recording.record import ExecutionRecord
-from system.recording.store import ExecutionStore
+from system.recording.store import RecordReader
 
 
 class Action(StrEnum):
@@ -107,7 +107,7 @@ class IncompleteReport(NamedTuple):
     unreadable: tuple[tuple[str, str], ...]
 
 
-def detect_incomplete(store: ExecutionStore) -> IncompleteReport:
+def detect_incomplete(store: RecordReader) -> IncompleteReport:
     """Return the executions of a store that have not ended; it alone is read."""
     found: list[IncompleteExecution] = []
     unreadable: list[tuple[str, str]] = []

@@ -17,7 +17,7 @@ from system.recording.frozen_json import FrozenJson
 from system.recording.header import Reason
 from system.recording.record import ExecutionRecord
 from system.recording.replay_result import ReplayResult
-from system.recording.store import ExecutionStore
+from system.recording.store import RecordReader
 from system.recording.structure import WRONG_ENVELOPE, envelope_function, find_problems
 
 FORCED: Final = "Forced replay of non-replayable record"
@@ -99,7 +99,7 @@ class ReplayEngine:
 
 
 def replay(
-    store: ExecutionStore, execution_id: str, envelope: object = None, *, force: bool = False
+    store: RecordReader, execution_id: str, envelope: object = None, *, force: bool = False
 ) -> ReplayResult:
     """Load and replay a record; with ``force``, what can be parsed of a corrupted one.
 
@@ -114,7 +114,7 @@ def replay(
     return ReplayEngine(record).replay(envelope, force=force)
 
 
-def batch_replay(store: ExecutionStore, ids: Iterable[str]) -> dict[str, ReplayResult]:
+def batch_replay(store: RecordReader, ids: Iterable[str]) -> dict[str, ReplayResult]:
     """Replay several records; one that fails has its error in its own result (rule X37)."""
     results: dict[str, ReplayResult] = {}
     for execution_id in ids:

@@ -10,12 +10,8 @@ from system.recording.record import ExecutionRecord
 T = TypeVar("T")
 
 
-class ExecutionStore(Protocol):
-    """Keeps records by execution id."""
-
-    def save(self, record: ExecutionRecord) -> str:
-        """Keep a record durably, whole or not at all; return its path."""
-        ...
+class RecordReader(Protocol):
+    """The part of a store that reads."""
 
     def load(self, execution_id: str) -> ExecutionRecord:
         """Return a record whose structure and hashes hold.
@@ -27,6 +23,14 @@ class ExecutionStore(Protocol):
 
     def list_all(self) -> Iterator[str]:
         """Yield the ids of all records, sorted."""
+        ...
+
+
+class ExecutionStore(RecordReader, Protocol):
+    """Keeps records by execution id."""
+
+    def save(self, record: ExecutionRecord) -> str:
+        """Keep a record durably, whole or not at all; return its path."""
         ...
 
     def find_by_hash(self, envelope_hash: str) -> list[str]:

@@ -97,7 +97,7 @@ def test_agents_that_receive_messages_and_take_no_turn_hold_no_descriptor(tmp_pa
 def test_agents_that_have_ended_hold_nothing(tmp_path: Path) -> None:
     run(work(tmp_path))
 
-    assert run(end(tmp_path)) == [SEGMENT, "runtime.lock"]
+    assert run(end(tmp_path)) == ["00000002.wal", "runtime.lock"]
 
 
 def test_a_hundred_sessions_need_far_fewer_descriptors(tmp_path: Path) -> None:

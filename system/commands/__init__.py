@@ -1,0 +1,1 @@
+"""The commands of ``python -m system`` that look at recorded executions."""

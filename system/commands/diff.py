@@ -1,0 +1,38 @@
+"""``diff``: the differences between two executions."""
+
+from __future__ import annotations
+
+import click
+
+from system.commands.offline import FOUND, leave, records_of, reporting, root_option
+from system.ports import JsonObject
+from system.recording.json_difference import differences
+from system.recording.record import ExecutionRecord
+
+
+@click.command()
+@root_option
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+def diff(root: str, first: str, second: str) -> None:
+    """Compare envelope, router decision, events and final response of two executions.
+
+    Times and ids of the header do not count. Exit codes: 0 they are equal, 1 they differ, 2
+    usage, 130 interrupted.
+    """
+    with reporting(root):
+        store = records_of(root)
+        found = list(differences(_compared(store.load(first)), _compared(store.load(second))))
+        for difference in found:
+            click.echo(difference)
+        if found:
+            leave(FOUND)
+
+
+def _compared(record: ExecutionRecord) -> JsonObject:
+    return {
+        "envelope": record.envelope,
+        "routerDecision": record.router_decision,
+        "events": [{"type": str(event.type), "payload": event.payload} for event in record.events],
+        "finalResponse": record.final_response,
+    }

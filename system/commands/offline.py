@@ -1,0 +1,97 @@
+"""The common part of the commands: their root, their exit codes, their errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, NoReturn
+
+import click
+
+from system.errors import NotARoot, RuntimeRefused, StorageError
+from system.host import reading_host
+from system.ports import Host, Json
+from system.recording.errors import (
+    NotReplayableError,
+    RecordCorruptedError,
+    RecorderError,
+    RecordNotFoundError,
+    ReplayHashMismatchError,
+)
+from system.recording.offline_store import OfflineRecords
+from system.root import MARKER
+
+FOUND: Final = 1
+USAGE: Final = 2
+NOT_REPLAYABLE: Final = 10
+MISMATCH: Final = 11
+INTERRUPTED: Final = 130
+
+root_option = click.option(
+    "--root", required=True, metavar="DIR", type=click.Path(),
+    help="The directory of the runtime; it may be in use.",
+)  # fmt: skip
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def leave(code: int, *sentences: object) -> NoReturn:
+    """Print sentences to the error stream, and exit."""
+    for sentence in sentences:
+        click.echo(str(sentence), err=True)
+    click.get_current_context().exit(code)
+
+
+@contextmanager
+def reporting(root: str) -> Iterator[None]:
+    """Report errors in one sentence, with their exit codes."""
+    try:
+        yield
+    except NotReplayableError as refused:
+        details = f" (also: {', '.join(refused.details)})" if refused.details else ""
+        leave(
+            NOT_REPLAYABLE,
+            f"not replayable: {refused.reason}{details}; --force returns what was recorded",
+        )
+    except ReplayHashMismatchError as mismatch:
+        leave(MISMATCH, mismatch)
+    except RecordCorruptedError as corrupted:
+        leave(FOUND, corrupted)
+    except RecordNotFoundError as unknown:
+        leave(USAGE, f"--root {root}: {unknown}")
+    except (RuntimeRefused, StorageError, RecorderError) as refused:
+        leave(USAGE, f"--root {root}: {refused}")
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        leave(USAGE, f"--root {root}: {error.strerror or error}{where}; name another directory")
+    except KeyboardInterrupt:
+        leave(INTERRUPTED, "interrupted")
+
+
+def host_of(root: str) -> Host:
+    """Return a host on an existing root, and change nothing; raises ``NotARoot`` or ``OSError``."""
+    if not root:
+        raise NotARoot("--root", "it is empty")
+    host = reading_host(root)
+    if MARKER not in host.files.listdir(""):
+        raise NotARoot("the directory", f"it holds no {MARKER}")
+    return host
+
+
+def records_of(root: str) -> OfflineRecords:
+    """Return the records of a root; raises as ``host_of`` and ``OfflineRecords``."""
+    return OfflineRecords(host_of(root))
+
+
+def echo_json(value: Json) -> None:
+    """Print a value as JSON."""
+    click.echo(json.dumps(value, indent=2, sort_keys=True))
+
+
+def echo_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows in columns, with a header."""
+    shown = [list(header), *map(list, rows)]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
+    for row in shown:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        click.echo("  ".join(cells).rstrip())

@@ -1,0 +1,146 @@
+"""``records``: list, show, verify, invalidate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from system.commands.offline import (
+    FOUND,
+    echo_json,
+    echo_table,
+    host_of,
+    json_option,
+    leave,
+    records_of,
+    reporting,
+    root_option,
+)
+from system.errors import StorageError
+from system.host import real_host, run
+from system.ports import Json, JsonObject
+from system.recording.errors import RecordCorruptedError, RecordNotFoundError
+from system.recording.integrity import verify_record_integrity
+from system.recording.offline_store import OfflineRecords
+from system.recording.record import ExecutionRecord
+from system.recording.status import status_of
+from system.runtime import Options, Resume, Runtime
+
+
+@click.group()
+def records() -> None:
+    """List, show, verify or invalidate the records of executions.
+
+    Exit codes: 0 done, 1 damage was found, 2 usage, 130 interrupted.
+    """
+
+
+@records.command("list")
+@root_option
+@json_option
+def list_records(root: str, as_json: bool) -> None:
+    """List the records, entries of the log that may not be durable yet included."""
+    with reporting(root):
+        store = records_of(root)
+        damaged: list[str] = []
+        rows = list(_rows(store, damaged))
+        if as_json:
+            echo_json(list[Json](rows))
+        else:
+            names = ("executionId", "createdUtcIso", "status", "agent", "response")
+            echo_table(names, [[str(row[name]) for name in names] for row in rows])
+        if damaged:
+            leave(FOUND, *damaged)
+
+
+def _rows(store: OfflineRecords, damaged: list[str]) -> Iterator[JsonObject]:
+    for execution_id in store.list_all():
+        row: JsonObject = {
+            "executionId": execution_id, "createdUtcIso": "-", "status": "corrupted",
+            "agent": "-", "response": "-",
+        }  # fmt: skip
+        try:
+            record = store.load(execution_id)
+        except (StorageError, OSError) as error:
+            damaged.append(str(error))
+        else:
+            response = record.final_response or {}
+            row["createdUtcIso"] = record.header.created_utc_iso
+            row["status"] = str(status_of(record))
+            row["agent"] = str(record.envelope.get("agent", "-"))
+            row["response"] = str(response.get("status", "-"))
+        yield row
+
+
+@records.command()
+@root_option
+@click.argument("execution_id", metavar="ID")
+def show(root: str, execution_id: str) -> None:
+    """Print a record as JSON; of a damaged one, what can be parsed."""
+    with reporting(root):
+        try:
+            echo_json(records_of(root).load(execution_id).to_dict())
+        except RecordCorruptedError as corrupted:
+            if corrupted.record is not None:
+                echo_json(corrupted.record.to_dict())
+            raise
+
+
+@records.command()
+@root_option
+@click.argument("execution_ids", metavar="[ID]...", nargs=-1)
+def verify(root: str, execution_ids: tuple[str, ...]) -> None:
+    """Verify structure, hashes and event chain of records, by default of all, and the log."""
+    with reporting(root):
+        store = records_of(root)
+        problems = [] if execution_ids else list(_log_problems(store))
+        for execution_id in execution_ids or store.list_all():
+            try:
+                click.echo(f"{execution_id}  {_verdict(store.load(execution_id))}")
+            except RecordNotFoundError:
+                raise
+            except (StorageError, OSError) as error:
+                click.echo(f"{execution_id}  damaged")
+                problems.append(str(error))
+        if problems:
+            leave(FOUND, *problems)
+
+
+def _verdict(record: ExecutionRecord) -> str:
+    report = verify_record_integrity(record)
+    function = "" if report.function is None else f", {report.function.value}"
+    unknown = f", unknown events: {', '.join(report.unknown_types)}" if report.unknown_types else ""
+    return f"sound ({report.coverage}{function}{unknown})"
+
+
+def _log_problems(store: OfflineRecords) -> Iterator[str]:
+    report = store.log.report
+    for path, span, data in store.log.bad:
+        yield f"{path}: {len(data)} damaged bytes at offset {span.start}: {span.reason}"
+    for first, last in report.missing:
+        yield f"the log: entries {first} to {last} are missing"
+    yield from report.findings
+
+
+@records.command()
+@root_option
+@click.argument("execution_id", metavar="ID")
+@click.option("--reason", required=True, metavar="TEXT", help="Why the record is invalid.")
+@click.option("--by", required=True, metavar="NAME", help="The person who says so.")
+def invalidate(root: str, execution_id: str, reason: str, by: str) -> None:
+    """Make a record not replayable, for ever; the root must not be in use."""
+    with reporting(root):
+        host_of(root)
+        run(_invalidated(root, execution_id, reason, by))
+        click.echo(f"invalidated {execution_id}")
+
+
+async def _invalidated(root: str, execution_id: str, reason: str, by: str) -> None:
+    # The whole recovery, because the log of a crashed root needs those of the sessions.
+    runtime = await Runtime.recover(real_host(root), {}, Options(resume=Resume.NONE))
+    try:
+        assert runtime.records is not None
+        runtime.records.invalidate(execution_id, reason, by)
+    finally:
+        await runtime.close()

@@ -1,0 +1,49 @@
+"""The records of a root that this process has not opened: read, never written.
+
+The root may be in use. Records in files and the write-ahead log are read together, as recovery
+reads them, so everything that was appended is found, durable or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from system.ports import Host
+from system.recording.file_store import FileExecutionStore, is_settled
+from system.recording.record import ExecutionRecord
+from system.recording.wal_recovery import ReadLog, read_log
+
+_ATTEMPTS: Final = 8
+
+
+class OfflineRecords:
+    """The readable part of an ``ExecutionStore``; ``log`` is the write-ahead log as it was read.
+
+    Raises ``StorageError`` or ``OSError`` when the log cannot be read.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.log: Final = _read(host)
+        self._files = FileExecutionStore(host)
+
+    def load(self, execution_id: str) -> ExecutionRecord:
+        """Return a record; raises as ``ExecutionStore.load``."""
+        execution = self.log.redone.executions.get(execution_id)
+        if execution is None or is_settled(self._files, execution_id):
+            return self._files.load(execution_id)
+        return execution.record()
+
+    def list_all(self) -> Iterator[str]:
+        """Yield the ids of all records, sorted."""
+        return iter(sorted({*self._files.list_all(), *self.log.redone.executions}))
+
+
+def _read(host: Host) -> ReadLog:
+    """Read the log; a checkpoint of the root's owner may remove files meanwhile."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return read_log(host.files, host.clock)
+        except FileNotFoundError:
+            continue
+    return read_log(host.files, host.clock)
