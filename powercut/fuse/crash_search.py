@@ -45,6 +45,7 @@ _FEWEST: Final = 8
 _MOST: Final = 400
 _RANDOM: Final = 4
 _KILLS_OF_WRITE: Final = 4
+_MANY: Final = 1 << 20
 
 Key = tuple[int, int]
 """The number of acknowledgements before the crash, and the key of the image."""
@@ -63,7 +64,11 @@ class Rank(IntEnum):
 
 
 class Found(NamedTuple):
-    """One image of one crash point of a model. ``order`` counts those of a rank at a point."""
+    """One image of one crash point of a model.
+
+    ``order`` counts the images of a rank at a point; it is negative for those right after an
+    acknowledgement, of which all states are new.
+    """
 
     key: Key
     rank: Rank
@@ -195,9 +200,9 @@ class _Searcher:
         self._points.add(number)
         phase, operation = (Phase.AFTER, number) if number else (Phase.BEFORE, 1)
         kill = CrashPoint(operation, phase, CrashKind.KILL)
-        self._add((entries, cache.key), Rank.EXTREME, 0, kill)
+        self._add((entries, cache.key), Rank.EXTREME, 0 if since else -_MANY, kill)
         space = StateSpace(unsynced)
-        orders = dict.fromkeys(Rank, 0)
+        orders = dict.fromkeys(Rank, 0 if since else -_MANY)
         for state in self._states(space, since):
             rank = rank_of(space.ordering, state.survivors)
             crash = CrashPoint(operation, phase, CrashKind.POWER_CUT, state.survivors)
@@ -255,13 +260,13 @@ class _Searcher:
         recent = range(max(since - _OLDER, 0) if since else 0, count)
         step = -(-len(recent) // max(_FEWEST, min(_MOST, _WORK_OF_POINT // count)))
         wanted = [everything, 0]
-        wanted += [(1 << length) - 1 for length in range(since, count, step)]
-        wanted += [everything & ~(1 << index) for index in recent[::step]]
-        wanted += [ordering.order[i] | 1 << i for i in range(since, count)[::step]]
+        wanted += [(1 << length) - 1 for length in reversed(range(since, count, step))]
+        wanted += [everything & ~(1 << index) for index in reversed(recent[::step])]
+        wanted += [ordering.order[i] | 1 << i for i in reversed(range(since, count)[::step])]
         wanted += [self._choices.integer("", 0, everything) for _ in range(_RANDOM)]
         for mask in wanted:
             yield SurvivorSet.of_mask(closed(ordering, mask), count)
-        for index in recent[::step]:
+        for index in reversed(recent[::step]):
             yield from _damaged(ordering, index)
 
 

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from oracles.history import Known
 from oracles.violation import Violation
@@ -18,7 +19,7 @@ from powercut.explorer.page_cache import PageCache
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuse.command_check import memory_folder
-from powercut.fuse.crash_search import Found, Key, Search, fitting, image_of, search
+from powercut.fuse.crash_search import Found, Key, Rank, Search, fitting, image_of, search
 from powercut.fuse.failures_left import FailuresLeft
 from powercut.fuse.image_check import Checked, ImageCheck
 from powercut.fuse.parallel import in_processes
@@ -30,6 +31,16 @@ from sim.disk.crash.persistence import PersistenceModel, model_named
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
+
+_SHARES: Final = {
+    Rank.EXTREME: 5,
+    Rank.PREFIX: 4,
+    Rank.ONE_LOST: 4,
+    Rank.ONE_ALONE: 3,
+    Rank.OTHER: 1,
+    Rank.TORN: 2,
+    Rank.STALE: 1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +138,10 @@ class ProgramJudge:
         self, workload: RecordedWorkload, searches: Mapping[str, Search], most: int
     ) -> None:
         unknown: dict[Key, Found] = {}
-        ordered = sorted(
-            (found for each in searches.values() for found in each.found),
-            key=lambda found: (found.rank, found.order),
-        )
-        for found in ordered:
+        for found in (found for each in searches.values() for found in each.found):
             if found.key not in self._results:
                 unknown.setdefault(found.key, found)
-        chosen = list(unknown.values())[:most]
+        chosen = best(unknown.values(), most)
         images = dict(_built(workload.journal, chosen))
         for number, checked in self._run(
             [(images[found.key], found.entries) for found in chosen]
@@ -171,6 +178,30 @@ class ProgramJudge:
                 verdict.fail(Failure((each.crash,), each.entries, each.key[1], violation))
         verdict.failures.sort(key=lambda failure: failure.simplicity)
         return verdict
+
+
+def best(images: Iterable[Found], most: int) -> list[Found]:
+    """Return the images that find most bugs: a share of each rank.
+
+    Of a rank, those after acknowledgements come first, then one of each crash point in turn, the
+    points evenly spread.
+    """
+    ranks: dict[Rank, list[Found]] = {rank: [] for rank in Rank}
+    for found in images:
+        ranks[found.rank].append(found)
+    chosen: list[Found] = []
+    left: list[Found] = []
+    for rank, those in ranks.items():
+        those.sort(key=lambda found: (found.order, _spread(found.done)))
+        share = most * _SHARES[rank] // sum(_SHARES.values())
+        chosen += those[:share]
+        left += those[share:]
+    return (chosen + left)[:most]
+
+
+def _spread(number: int) -> int:
+    """Return the number with its bits reversed, by which any few of a series lie far apart."""
+    return int(f"{number:032b}"[::-1], 2)
 
 
 def _built(journal: Journal, chosen: Iterable[Found]) -> Iterator[tuple[Key, Image]]:

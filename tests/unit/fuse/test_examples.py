@@ -1,0 +1,66 @@
+"""The pages of ``examples/`` about executables print the verdicts of their commands."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.meta.source_tree import ROOT
+from tests.unit.fuse.recorded import needs_mounts
+
+pytestmark = needs_mounts
+
+PAGES = ("mv", "sed", "git", "sqlite")
+NEEDS = re.compile(r"^Needs: (.*)$", re.MULTILINE)
+BLOCK = re.compile(r"```console\n\$ (.*?)\n(.*?)```", re.DOTALL)
+OMITTED = "..."
+ANYTHING = "…"
+
+
+def blocks() -> Iterator[tuple[str, str, str]]:
+    """The console blocks of all pages, each with its page: the command, and the printed lines."""
+    for name in PAGES:
+        for found in BLOCK.finditer((ROOT / "examples" / f"{name}.md").read_text("utf-8")):
+            yield name, found[1], found[2]
+
+
+def missing_programs(page: str) -> list[str]:
+    needs = NEEDS.search((ROOT / "examples" / f"{page}.md").read_text("utf-8"))
+    assert needs is not None
+    return [name for name in needs[1].split(", ") if shutil.which(name) is None]
+
+
+def pattern(line: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, line.split(ANYTHING))))
+
+
+@pytest.mark.parametrize(
+    ("page", "command", "printed"),
+    list(blocks()),
+    ids=[f"{page}-{number}" for number, (page, _, _) in enumerate(blocks())],
+)
+def test_a_page_prints_the_verdict(page: str, command: str, printed: str, tmp_path: Path) -> None:
+    if missing := missing_programs(page):
+        pytest.skip(f"{' and '.join(missing)} not installed")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    script = command.replace("powercut", f"{sys.executable} -m powercut", 1)
+    result = subprocess.run(
+        ["sh", "-c", script],
+        check=False,
+        cwd=tmp_path,
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HOME": "/"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    lines = iter(result.stdout.splitlines())
+    for line in printed.splitlines():
+        if line != OMITTED:
+            found = any(pattern(line).fullmatch(each.rstrip()) for each in lines)
+            assert found, f"{line!r} is not in its place:\n{result.stdout}{result.stderr}"
