@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Collection
 from types import CodeType, FrameType, TracebackType
 from typing import Final, NamedTuple
 
@@ -55,13 +56,16 @@ class Place(NamedTuple):
 
 
 class Stack:
-    """Finds the innermost place of the program on the stack; remembers each line of code."""
+    """Finds the innermost place of the program on the stack; remembers each line of code.
 
-    def __init__(self) -> None:
+    ``adapters`` are source files that are no part of the program.
+    """
+
+    def __init__(self, adapters: Collection[str] = ()) -> None:
         # The program may change its directory, also to one that is not of this machine.
         self._folders = (*_PACKAGES, *_current_folder())
         self._places: dict[tuple[CodeType, int], Place] = {}
-        self._is_program: dict[str, bool] = {}
+        self._is_program: dict[str, bool] = dict.fromkeys(adapters, False)
 
     def place(self, frame: FrameType | None) -> Place | None:
         """Return the innermost place of the program from ``frame`` outwards, or None."""

@@ -22,6 +22,7 @@ from oracles.marks import (
 from powercut.fuzz.target import Target
 from sim.world import Boot
 from system.errors import RuntimeRefused, StorageError
+from system.host import RealFileSystem
 from system.ports import Host
 
 COMMON_MARKS: Final = (
@@ -45,6 +46,7 @@ class SystemTarget(Target[Host]):
 
     expected_marks: Sequence[str] = COMMON_MARKS
     refusals = (OSError, StorageError, RuntimeRefused)
+    adapters = (RealFileSystem.__init__.__code__.co_filename,)
 
     def make_host(self, boot: Boot) -> Host:
         """Build the host of one lifetime."""

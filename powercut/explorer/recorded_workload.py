@@ -13,7 +13,6 @@ from typing import TypeAlias, cast
 
 from oracles.history import History
 from powercut.explorer.limits import Limits
-from powercut.explorer.place_recorder import PlaceRecorder
 from powercut.explorer.unmodified import (
     UnmodifiedWorkload,
     record_unmodified,
@@ -24,6 +23,7 @@ from powercut.interpose.guard import EventGuard, watch
 from powercut.interpose.installation import watch_events
 from powercut.interpose.interposed import DEFAULT_ROOT
 from powercut.place import Place
+from powercut.place_recorder import PlaceRecorder
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal

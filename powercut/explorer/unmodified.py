@@ -18,13 +18,13 @@ from typing import Any, Final, NamedTuple, NoReturn
 from oracles.history import History, HistoryEntry, Known
 from oracles.violation import Violation, shown
 from powercut.explorer.check_violation import violation_of
-from powercut.explorer.place_recorder import PlaceRecorder
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
 from powercut.interpose.interposed import interposed
 from powercut.interpose.router import ROUTER
 from powercut.interpose.seed import rooted
 from powercut.place import ENGINE, Place, Stack
+from powercut.place_recorder import PlaceRecorder
 from sim.disk.cache.operation import Operation
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image

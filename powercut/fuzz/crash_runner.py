@@ -27,6 +27,8 @@ from powercut.fuzz.disk_faults import DiskFaults
 from powercut.fuzz.run_log import RETURN, Crash, failure_of
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
+from powercut.place import Place
+from powercut.place_recorder import PlaceRecorder
 from sim.choices import Choices
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import Write
@@ -130,7 +132,8 @@ class CrashRunner:
     """Runs ``target`` on ``world`` from crash to crash.
 
     ``choices`` chooses the survivors of a power cut, and ``crashes`` receives the crashes;
-    both are set for each step. ``tally`` counts the crashes.
+    both are set for each step. ``tally`` counts the crashes. ``with_places``, if set, records
+    the line of the program for each operation.
     """
 
     def __init__(
@@ -148,6 +151,9 @@ class CrashRunner:
         self.choices = choices
         self.planner = CrashPlanner()
         self.crashes: list[Crash] = []
+        self.with_places = False
+        self._places: dict[int, Place] = {}
+        self._past: Disk | None = None
 
     def boot(self, crash: PlannedCrash | None = None, depth: int = 0) -> None:
         """Start the next lifetime and let it recover; ``crash`` ends it inside its recovery.
@@ -160,6 +166,8 @@ class CrashRunner:
         while True:
             host = self.world.boot()
             disk = self.world.disk
+            if self.with_places:
+                self._record_places(disk)
             self.faults.install()
             counter = self._arm(crash)
             failure = self._recover(host)
@@ -221,6 +229,13 @@ class CrashRunner:
                 first=first.get(paths[0]), second=second.get(paths[0]),
             )  # fmt: skip
 
+    def _record_places(self, disk: Disk) -> None:
+        """Record the places of a lifetime; a kill before it has left operations unsynced."""
+        before = -len(self._past.journal) if self._past is not None else 0
+        recorder = PlaceRecorder(disk, self.target.adapters)
+        recorder.places |= {number + before: place for number, place in self._places.items()}
+        self._past, self._places = disk, recorder.places
+
     def _arm(self, crash: PlannedCrash | None) -> CrashCounter | None:
         if crash is None or not crash.operation:
             return None
@@ -261,7 +276,7 @@ class CrashRunner:
             point = CrashPoint(disk.operations, Phase.AFTER, crash.kind, survivors)
         else:
             point = CrashPoint(1, Phase.BEFORE, crash.kind, survivors)
-        self.crashes.append(Crash(during, operation, path, point, disk))
+        self.crashes.append(Crash(during, operation, path, point, disk, self._places))
         self._count(self.crashes[-1], disk, depth)
 
     def _count(self, crash: Crash, disk: Disk, depth: int) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from traceback import extract_tb
@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from faults.crash_point import CrashPoint
 from oracles.violation import Violation
 from powercut.fuzz.action import Action, ActionKind, KindChoices, number_of, weighted
+from powercut.place import Place
 from sim.choices import Choices, Chosen, Diverged
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
@@ -32,7 +33,8 @@ class Crash:
     kind of disk operation that met the crash point, such as ``Write``, and ``path`` its path;
     ``operation`` is ``return`` if the action had returned. ``disk`` is the disk at the crash,
     to which the survivor set of ``point`` refers; None in a log from a file, and in a long
-    run for all but the latest steps.
+    run for all but the latest steps. ``places`` are the lines of the program for the numbers of
+    the operations of that disk, and below 1 of those before a kill; empty unless requested.
     """
 
     during: str
@@ -40,6 +42,7 @@ class Crash:
     path: str
     point: CrashPoint
     disk: Disk | None = field(default=None, compare=False)
+    places: Mapping[int, Place] = field(default_factory=dict, compare=False)
 
 
 @dataclass(slots=True)

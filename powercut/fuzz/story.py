@@ -78,5 +78,5 @@ def _crash(crash: Crash) -> Iterator[str]:
     if crash.disk is None:
         return
     micros = crash.disk.unsynced().micros
-    for line in lost_lines(micros, point.survivors, names_on(crash.disk)):
+    for line in lost_lines(micros, point.survivors, names_on(crash.disk), crash.places):
         yield f"          {line}"

@@ -60,6 +60,9 @@ class Target(ABC, Generic[H]):
     further fault rules in printed form. ``crash_free`` targets are neither crashed nor given
     faults.
 
+    ``adapters`` are source files of the system that only pass calls on to the disk: a report
+    names the lines that call them.
+
     ``changed_by_boot`` are the paths of files that every boot rewrites, such as a boot
     counter; a second recovery must leave all others unchanged.
 
@@ -80,6 +83,7 @@ class Target(ABC, Generic[H]):
     fault_rules: Sequence[str] = ()
     families_left_out: Mapping[FaultFamily, str] = DAMAGE
     crash_free: bool = False
+    adapters: tuple[str, ...] = ()
     changed_by_boot: frozenset[str] = frozenset()
     actions_per_crash: int = 1
     features: Mapping[str, int] = MappingProxyType({})

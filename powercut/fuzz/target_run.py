@@ -49,7 +49,7 @@ class TargetRun:
     ``log`` records the run. ``failure`` is the exception that ended it, or None. ``unused``
     counts the recorded answers that ``repeat`` had no question for. ``kinds`` are all kinds
     of action. ``trace``, if given, receives every detail, which costs more
-    than the run itself.
+    than the run itself. ``with_places`` records the line of the program for each operation.
     """
 
     def __init__(
@@ -57,6 +57,8 @@ class TargetRun:
         make_target: MakeTarget,
         model: PersistenceModel = POSIX,
         trace: Trace | None = None,
+        *,
+        with_places: bool = False,
     ) -> None:
         self.make_target = make_target
         self.model = model
@@ -72,6 +74,7 @@ class TargetRun:
         self.faults = DiskFaults(world, self.target, self.tally)
         self.target.attach(world)
         self.crash_runner = CrashRunner(self.target, world, self.faults, self.tally, plain)
+        self.crash_runner.with_places = with_places
         self._wrapped = tuple(self.target.actions())
         self.kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
         self._by_name = {kind.name: kind for kind in self.kinds}
@@ -195,9 +198,9 @@ class TargetRun:
         if self.crash_runner.world.alive:
             self.crash_runner.world.stop()
 
-    def fresh(self, trace: Trace | None = None) -> TargetRun:
+    def fresh(self, trace: Trace | None = None, *, with_places: bool = False) -> TargetRun:
         """Return a new run of the same target under the same model."""
-        return TargetRun(self.make_target, self.model, trace)
+        return TargetRun(self.make_target, self.model, trace, with_places=with_places)
 
     def _disturbances(self) -> Sequence[ActionKind]:
         """Return the kinds of action that crash and fault those of the target."""

@@ -71,7 +71,7 @@ class Disk:
         self.now_ns = now_ns or count(EPOCH_NS, TICK_NS).__next__
         self.cache = InodeTable(self.image.cached)
         self.journal = Journal(self.image)
-        self._record = self.journal.operations.append
+        self._record: Callable[[Operation], None] = self.journal.operations.append
         self.next_inode = self.image.next_inode
         self.interposer: Interposer | None = None
         self.descriptor_interposer: DescriptorInterposer | None = None
@@ -227,6 +227,16 @@ class Disk:
         if interposer is not None:
             interposer.after(operation, self.operations)
         return operation
+
+    def observe(self, performing: Callable[[int], None]) -> None:
+        """Call ``performing(number)`` for each operation that is about to be carried out."""
+        operations, record = self.journal.operations, self._record
+
+        def observed(operation: Operation) -> None:
+            record(operation)
+            performing(len(operations))
+
+        self._record = observed
 
     # -- fsync that fails --------------------------------------------------------------
 

@@ -59,7 +59,7 @@ def replay(reproducer: Reproducer, make_target: MakeTarget) -> Replay:
     Raises ``HarnessError`` for an unknown persistence model.
     """
     trace = Trace()
-    run = TargetRun(make_target, model_named(reproducer.log.model), trace)
+    run = TargetRun(make_target, model_named(reproducer.log.model), trace, with_places=True)
     try:
         run.repeat(reproducer.log)
     except Diverged as diverged:

@@ -11,9 +11,9 @@ import pytest
 from faults.fault_plan import FaultPlan
 from faults.injector import FaultInjector
 from oracles.history import History
-from powercut.explorer.place_recorder import PlaceRecorder
 from powercut.explorer.recorded_workload import RecordedWorkload, record
 from powercut.place import Place, Stack
+from powercut.place_recorder import PlaceRecorder
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import POSIX

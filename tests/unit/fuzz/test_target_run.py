@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pytest
 
 from crash_tests.targets.event_log import framed
 from crash_tests.targets.lifecycle import lifecycle
 from faults.crash_point import CrashKind
-from oracles.violation import LostAck, SilentEmpty, TornRecord
+from oracles.violation import LostAck, SilentEmpty, TornRecord, Violation
 from powercut.fuzz.action import Action, Json
 from powercut.fuzz.drivers.swarm import SeededRun
 from powercut.fuzz.run_log import RETURN
@@ -20,7 +21,14 @@ from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
 from sim.errors import HarnessError
 from sim.trace import Trace
 from tests.registry import REGISTRY
-from tests.unit.fuzz.broken import in_place, never_ready, sound, undurable, unsynced
+from tests.unit.fuzz.broken import (
+    UnsyncedCounter,
+    in_place,
+    never_ready,
+    sound,
+    undurable,
+    unsynced,
+)
 
 WRITE: dict[str, Json] = {"name": "write", "arguments": {"text": "Megan"}}
 
@@ -187,3 +195,24 @@ def test_seeded_runs_find_a_broken_write(
     found = [failure for failure in failures if failure is not None]
     assert found
     assert isinstance(found[0], allowed)
+
+
+def test_lost_operations_have_their_lines_also_after_a_kill() -> None:
+    """The kill leaves the operations unsynced, and the power cut in the recovery loses them."""
+    run = TargetRun(UnsyncedCounter, with_places=True)
+    increment: dict[str, Json] = {"name": "increment", "arguments": {}}
+    crashes: list[Json] = [crash(0, kind="kill"), crash(0)]
+    with suppress(Violation):
+        run.perform(
+            Action("crash_and_recover", {"action": increment, "crashes": crashes}),
+            Highest(),
+        )
+    killed, cut = run.log.steps[0].crashes
+    assert killed.disk is not None
+    assert cut.disk is not None
+    assert sorted(killed.places) == list(range(1, killed.disk.operations + 1))
+    lost = {micro.operation for micro in cut.disk.unsynced().micros}
+    assert lost
+    assert max(lost) <= 0
+    assert lost <= set(cut.places)
+    assert {place.file for place in cut.places.values()} == {"tests/unit/fuzz/broken.py"}
