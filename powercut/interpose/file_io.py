@@ -104,6 +104,12 @@ class FileIOType(ABCMeta):
             return RealFileIO(*arguments, **options)
         return _file_io(*arguments, **options)
 
+    def __setattr__(cls, name: str, value: object) -> None:
+        # The abstract base class keeps its own records on the class.
+        if cls.__module__ == "_io" and not name.startswith(("__abstract", "_abc")):
+            raise TypeError(f"cannot set {name!r} attribute of immutable type '_io.FileIO'")
+        super().__setattr__(name, value)
+
     def __instancecheck__(cls, instance: object) -> bool:
         return cls.__subclasscheck__(type(instance))
 
@@ -163,6 +169,8 @@ _ROUTED: Final = RoutedCalls()
 class FileIO(RawFile, metaclass=FileIOType):
     """An unbuffered file of either world; the metaclass makes real ones where it can."""
 
+    __module__ = "_io"
+
     def __init__(
         self,
         file: Any,
@@ -176,6 +184,3 @@ class FileIO(RawFile, metaclass=FileIOType):
             on_disk, file = (True, file) if opener else lifetime.where(file)
         process = lifetime if on_disk and lifetime is not None and opener is None else _ROUTED
         super().__init__(process, file, mode, closefd=closefd, opener=opener)
-
-
-FileIO.__module__ = "_io"

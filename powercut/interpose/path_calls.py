@@ -6,6 +6,7 @@ They are written for speed: one attribute and one lookup in a dictionary decide.
 from __future__ import annotations
 
 import errno
+import os
 from typing import Any
 
 from powercut.interpose.router import Router
@@ -74,7 +75,7 @@ def two_path_call(name: str, real: Real) -> Routed:
                     return method(lifetime.process, source, target)
             return lifetime.call(method, source, target, **options)
         if from_disk or to_disk:
-            raise os_error(errno.EXDEV, src, dst)
+            raise os_error(errno.EXDEV, os.fspath(src), os.fspath(dst))
         return real(source, target, **options)
 
     return routed

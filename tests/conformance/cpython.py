@@ -28,6 +28,9 @@ TIMEOUT_SECONDS: Final = 900
 REASONS: Final = (
     (r"starts another process", "child process"),
     (r"\.(test_del_on_shutdown|test_exit_on_shutdown)", "child process"),
+    (r"test_lockf_(exclusive|share)", "child process"),
+    (r"test_fd_finalization", "numbers of descriptors"),
+    (r"(file_io|sqlite_connect)\.py' != ", "line of a warning"),
     (r"mkfifo|mknod|NoneInfoExtractTests", "special file"),
     (r"is_socket|AF_UNIX|UnixSocket|UnixSysLog|UnixDatagram", "socket file"),
     (r"chroot is not modelled", "chroot"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import stat
+import sys
 from operator import index
 from typing import Any, Final
 
@@ -104,22 +105,23 @@ class AttributeCalls(ProcessState):
     ) -> None:
         """Set the times of access and modification, in seconds or nanoseconds, or to now.
 
-        As in CPython, its errors name no file.
+        As in CPython, its errors name a file since 3.13.
         """
+        shown = path if sys.version_info >= (3, 13) else None
         where, directory_fd = path_or_descriptor(path, "utime"), directory_descriptor(dir_fd)
         times_ns = _times_ns(times, ns)
         refuse_beside_descriptor("utime", where, directory_fd, follow=follow_symlinks)
         if where == -1:  # utimensat(2) without a path
-            raise os_error(errno.EINVAL)
+            raise os_error(errno.EINVAL, shown)
         try:
             inode = self._find(where, directory_fd, path, follow=follow_symlinks)
         except OSError as error:
-            raise os_error(error.errno or errno.EINVAL) from None
+            raise os_error(error.errno or errno.EINVAL, shown) from None
         if not self._identity.owns(inode):
             if times_ns is not None:
-                raise os_error(errno.EPERM)
+                raise os_error(errno.EPERM, shown)
             if not self._identity.may(inode, WRITE):
-                raise os_error(errno.EACCES)
+                raise os_error(errno.EACCES, shown)
         if times_ns is None:
             now_ns = self.disk.now_ns()
             times_ns = now_ns, now_ns

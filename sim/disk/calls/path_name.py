@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -119,7 +120,7 @@ def _text(path: Any, call: str, argument: str, accepted: str) -> str:
     if isinstance(path, str):
         return str.__str__(path)
     message = f"{call}: {argument} should be {accepted}, not {type(path).__name__}"
-    if isinstance(path, bytearray | memoryview):
+    if sys.version_info < (3, 12) and isinstance(path, bytearray | memoryview):
         warnings.warn(message, DeprecationWarning, stacklevel=_CALLER)
         path = bytes(path)
     elif not isinstance(path, bytes) and not hasattr(type(path), "__fspath__"):

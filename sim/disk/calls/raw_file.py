@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
@@ -139,9 +140,16 @@ class RawFile(io.RawIOBase):
 
     def __repr__(self) -> str:
         if self.closed:
-            return "<_io.FileIO [closed]>"
+            return f"<{self._kind} [closed]>"
         shown = f"name={self.name!r}" if hasattr(self, "name") else f"fd={self._descriptor}"
-        return f"<_io.FileIO {shown} mode={self.mode!r} closefd={self.closefd}>"
+        return f"<{self._kind} {shown} mode={self.mode!r} closefd={self.closefd}>"
+
+    @property
+    def _kind(self) -> str:
+        """The name of the class as ``repr`` shows it; before 3.13 that of a subclass is not."""
+        kind = type(self)
+        is_own = kind is RawFile or kind.__module__ == "_io" or sys.version_info < (3, 13)
+        return "_io.FileIO" if is_own else kind.__qualname__
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
         raise TypeError("cannot pickle 'RawFile' object")

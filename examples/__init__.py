@@ -1,0 +1,1 @@
+"""Ordinary Python programs, crashed everywhere: what is promised, and what holds."""
