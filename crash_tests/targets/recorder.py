@@ -1,0 +1,289 @@
+"""The calls of recorders, for the target of recording: start, event, mark, barrier, end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final, TypeVar
+
+from crash_tests.targets.recording_reads import check_unknown
+from crash_tests.targets.recording_values import (
+    ODD,
+    REFUSED,
+    envelope,
+    following,
+    odd_value,
+    payload,
+    plain_value,
+    response,
+)
+from crash_tests.targets.system_target import SystemTarget
+from oracles.recording.canonical import canonical
+from oracles.recording.marks import SEGMENT_CHANGED
+from oracles.recording.record_reader import read_record
+from oracles.recording.shadow_execution import Fact, FactKind
+from oracles.recording.shadow_recording import ShadowRecording, is_sampled
+from oracles.violation import FalseAlarm, InvalidState
+from powercut.fuzz.action import Arguments
+from powercut.fuzz.fault_families import FaultFamily, damage_of
+from powercut.fuzz.sample_texts import text
+from sim.choices import Choices
+from sim.world import World
+from system.errors import NotPlainJson, StorageError
+from system.ports import Host
+from system.recording.errors import BarrierFailed, EventLost
+from system.recording.header import SideEffectClass
+from system.recording.wal_recording import WalRecording
+from system.recording.wal_store import WalExecutionRecorder, WalExecutionStore
+
+T = TypeVar("T")
+
+MOST_OPEN: Final = 3
+MOST_EXECUTIONS: Final = 12
+
+_SIDE_EFFECTS: Final = tuple(SideEffectClass)
+_STATUSES: Final = ("success", "error")
+_ENDS: Final = ("finalize", "complete")
+_RATES: Final = (100, 100, 100, 50)
+
+
+class RecorderTarget(SystemTarget):
+    """The recorders of one root and their shadow; a target derives from it.
+
+    ``_families`` are the kinds of silent damage that a fault may have done since the last
+    recovery without one. Only the ids in ``_recorders`` are running.
+    """
+
+    def __init__(self) -> None:
+        self._shadow = ShadowRecording()
+        self._recorders: dict[str, WalExecutionRecorder] = {}
+        self._responses: dict[str, dict[str, Any]] = {}
+        self._started = 0
+        self._faulty = False
+        self._open = False
+        self._barrier_failed = False
+        self._families: frozenset[FaultFamily] = frozenset()
+        self._host: Host
+        self._world: World[Host]
+        self._recording: WalRecording
+        self._store: WalExecutionStore
+
+    def attach(self, world: World[Host]) -> None:
+        """Keep the world."""
+        self._world = world
+
+    # -- recorders -----------------------------------------------------------------------
+
+    def _propose_start(self, choices: Choices) -> Arguments:
+        return {
+            "events": choices.integer("events", 0, 4),
+            "side_effects": choices.pick("side effects", _SIDE_EFFECTS),
+            "text": text(choices),
+            "odd": choices.pick("odd", ODD),
+            "rate": choices.pick("rate", _RATES),
+        }
+
+    def _start(self, arguments: Arguments) -> str:
+        self._meet_faults()
+        self._started += 1
+        request = envelope(self._started, str(arguments["text"]))
+        odd, rate = str(arguments["odd"]), int(str(arguments["rate"])) / 100
+        expected = dict(request)
+        if odd:
+            request["odd"] = odd_value(odd)
+            expected["odd"] = None if odd in REFUSED else plain_value(odd)
+        recorder = WalExecutionRecorder(self._host, self._recording, rate)
+        side_effects = SideEffectClass(str(arguments["side_effects"]))
+        self._shadow.begin_start(canonical(expected), side_effects)
+        try:
+            execution_id = recorder.start(request, side_effects)
+        except NotPlainJson as refused:
+            self._shadow.refuse_start()
+            if odd not in REFUSED:
+                raise FalseAlarm("plain JSON is refused", raised=repr(refused)) from None
+            return "not plain"
+        except (OSError, StorageError) as refused:
+            return self._refused(refused, "")
+        if odd in REFUSED:
+            raise InvalidState("a value is recorded that JSON does not have", value=odd)
+        # The recorder keeps the value of the call, whatever becomes of the object.
+        request["payload"][0]["payload"] = "changed by the caller"
+        sampled = is_sampled(execution_id, rate)
+        self._shadow.started(execution_id, sampled=sampled)
+        if not sampled:
+            check_unknown(self._store, execution_id)
+            return "sampled out"
+        self._recorders[execution_id] = recorder
+        for _ in range(int(str(arguments["events"]))):
+            if self._append(execution_id, _STATUSES[0]) != "appended":
+                break
+        return f"started, {len(self._types(execution_id))} events"
+
+    def _propose_event(self, choices: Choices) -> Arguments:
+        return {**self._propose_one(choices), "status": choices.pick("status", _STATUSES)}
+
+    def _event(self, arguments: Arguments) -> str:
+        self._meet_faults()
+        return self._append(self._open_id(arguments), str(arguments["status"]))
+
+    def _append(self, execution_id: str, status: str) -> str:
+        """Record the next event of an execution, unless its end was refused."""
+        if execution_id in self._responses:
+            return "ending"
+        types = self._types(execution_id)
+        event_type = following(types)
+        value = payload(event_type, len(types) + 1, status)
+        fact = self._shadow.begin(execution_id, FactKind.EVENT, event_type.value, canonical(value))
+        try:
+            self._recorders[execution_id].record_event(event_type, value)
+        except EventLost as refused:
+            self._shadow.withdraw(execution_id, fact)
+            execution = self._shadow.executions[execution_id]
+            if not (execution.lost or execution.doubted or self._families):
+                raise FalseAlarm("no event was lost", raised=repr(refused)) from None
+            return "event lost before"
+        except (OSError, StorageError) as refused:
+            self._shadow.lost(execution_id)
+            return self._refused(refused, execution_id)
+        value["changed"] = "by the caller"
+        self._shadow.written(fact)
+        return "appended"
+
+    def _propose_finish(self, choices: Choices) -> Arguments:
+        return {
+            **self._propose_one(choices),
+            "text": text(choices),
+            "status": choices.pick("status", _STATUSES),
+            "end": choices.pick("end", _ENDS),
+            "others": choices.integer("others", 0, MOST_OPEN - 1),
+        }
+
+    def _finish(self, arguments: Arguments) -> str:
+        """End one execution, or finalize several at once."""
+        self._meet_faults()
+        first = self._open_id(arguments)
+        others = [each for each in self._recorders if each != first]
+        ids = [first, *others[: int(str(arguments["others"]))]]
+        if arguments["end"] == "complete":
+            ids = [first]
+        for execution_id in ids:
+            given = response(
+                self._types(execution_id), str(arguments["text"]), str(arguments["status"])
+            )
+            self._responses.setdefault(execution_id, given)
+        if arguments["end"] == "complete":
+            return self._complete(first)
+        facts = {each: self._shadow.end(each, canonical(self._responses[each])) for each in ids}
+        return self._run(self._finalize_all(facts))
+
+    async def _finalize_all(self, facts: Mapping[str, Fact]) -> str:
+        outcomes = await asyncio.gather(*(self._finalize(*item) for item in facts.items()))
+        return ", ".join(outcomes)
+
+    async def _finalize(self, execution_id: str, fact: Fact) -> str:
+        recorder = self._recorders[execution_id]
+        try:
+            record = await recorder.finalize(self._responses[execution_id])
+        except BarrierFailed as refused:
+            self._recorders.pop(execution_id, None)
+            return self._refused(refused, execution_id)
+        except (OSError, StorageError) as refused:
+            return self._refused(refused, execution_id)
+        del self._recorders[execution_id]
+        assert record is not None
+        self._shadow.written(fact)
+        self._shadow.barrier()
+        self._mark_changed_segment()
+        self._shadow.check(execution_id, read_record(record.to_dict()))
+        return "finalized"
+
+    def _complete(self, execution_id: str) -> str:
+        """End an execution without a barrier: a refusal of the disk is no error."""
+        fact = self._shadow.end(execution_id, canonical(self._responses[execution_id]))
+        record = self._recorders.pop(execution_id).complete(self._responses[execution_id])
+        assert record is not None
+        if self._families or self.fault_plan or self._barrier_failed:
+            fact.live = True
+        else:
+            self._shadow.written(fact)
+        self._shadow.check(execution_id, read_record(record.to_dict()))
+        return "completed"
+
+    def _mark(self, arguments: Arguments) -> str:
+        self._meet_faults()
+        execution_id = self._open_id(arguments)
+        if execution_id in self._responses:
+            return "ending"
+        fact = self._shadow.begin(execution_id, FactKind.REASON, "the agent is not pure", b"")
+        try:
+            self._recorders[execution_id].mark_not_replayable(fact.name)
+        except EventLost:
+            self._shadow.withdraw(execution_id, fact)
+            return "event lost before"
+        except (OSError, StorageError) as refused:
+            return self._refused(refused, execution_id)
+        self._shadow.written(fact)
+        return "marked"
+
+    def _barrier(self, arguments: Arguments) -> str:
+        self._meet_faults()
+        execution_id = self._open_id(arguments)
+        try:
+            self._run(self._recorders[execution_id].barrier())
+        except (OSError, StorageError) as refused:
+            return self._refused(refused, execution_id)
+        self._shadow.barrier()
+        self._mark_changed_segment()
+        return "durable"
+
+    # -- what the calls share --------------------------------------------------------------
+
+    def _refused(self, refused: OSError | StorageError, execution_id: str, *about: str) -> str:
+        """Report a refusal of a call to the shadow; it needs a fault.
+
+        ``execution_id`` is the execution that had asked for a barrier; ``about`` are those
+        that the call has read.
+        """
+        damaged = [self._shadow.executions[each].damaged for each in about]
+        if isinstance(refused, BarrierFailed):
+            self._shadow.fail_barrier(execution_id)
+            self._barrier_failed = True
+        if not (self.fault_plan or self._families or any(damaged)):
+            raise FalseAlarm("a call failed, and no fault is on", raised=repr(refused))
+        return f"refused: {refused}"
+
+    def _meet_faults(self) -> None:
+        """Record the faults that the next call may meet."""
+        self._faulty |= bool(self.fault_plan)
+        self._families |= damage_of(self.fault_plan)
+
+    def _mark_changed_segment(self) -> None:
+        if self._barrier_failed:
+            self.marks.reach(SEGMENT_CHANGED)
+
+    def _propose_one(self, choices: Choices) -> Arguments:
+        return {"execution": choices.integer("execution", 0, MOST_EXECUTIONS - 1)}
+
+    def _may_start(self) -> bool:
+        is_room = len(self._shadow.executions) < MOST_EXECUTIONS
+        return self._open and len(self._recorders) < MOST_OPEN and is_room
+
+    def _has_open(self) -> bool:
+        return self._open and bool(self._recorders)
+
+    def _open_id(self, arguments: Arguments) -> str:
+        return _nth(list(self._recorders), arguments)
+
+    def _known_id(self, arguments: Arguments) -> str:
+        return _nth(list(self._shadow.executions), arguments)
+
+    def _types(self, execution_id: str) -> list[str]:
+        facts = self._shadow.executions[execution_id].facts
+        return [fact.name for fact in facts if fact.kind is FactKind.EVENT]
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._world.loop.run_until_complete(work)
+
+
+def _nth(ids: list[str], arguments: Arguments) -> str:
+    return ids[int(str(arguments["execution"])) % len(ids)]

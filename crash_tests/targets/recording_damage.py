@@ -1,0 +1,89 @@
+"""Damage to the segments of a write-ahead log, done while no process has them open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from oracles.recording.wal_reader import (
+    HEADER_BYTES,
+    PART,
+    WalEntry,
+    WalSegment,
+    fact_of,
+    read_segment,
+)
+from system.ports import FileSystem, OpenMode
+from system.storage.transfer import write_all
+
+KINDS: Final = ("truncate", "flip", "zero", "length")
+"""The last entries are cut off; a bit of a payload, all of an entry, or its length is changed."""
+
+_DIRECTORY: Final = "wal"
+
+
+class Damage(NamedTuple):
+    """The executions that may lack something, and whether the recovery must report it."""
+
+    execution_ids: frozenset[str]
+    must_be_reported: bool
+
+
+def damage_segment(files: FileSystem, kind: str, place: int, checkpoint: int) -> Damage | None:
+    """Damage one entry of the last segment, counted from its end; None if there is none.
+
+    ``checkpoint`` is the number up to which entries are in records and snapshots.
+    """
+    path = _last_segment(files)
+    content = b"" if path is None else files.read(path)[0]
+    segment = read_segment(content)
+    if path is None or segment is None or not segment.entries:
+        return None
+    index = max(0, len(segment.entries) - 1 - place)
+    entry = segment.entries[index]
+    behind = segment.entries[index + 1 :]
+    is_contained = kind != "truncate" and _is_known_durable(entry, behind)
+    lost = [entry] if is_contained else [entry, *behind]
+    ids = frozenset(fact_of(each).execution_id for each in lost if each.entry_type != PART)
+    _write(files, path, kind, segment, index, content)
+    previous = segment.first - 1 if index == 0 else entry.sequence - 1
+    if kind == "truncate":
+        return Damage(ids, must_be_reported=previous < checkpoint)
+    return Damage(ids, must_be_reported=entry.sequence > checkpoint)
+
+
+def _last_segment(files: FileSystem) -> str | None:
+    if files.kind(_DIRECTORY) is None:
+        return None
+    names = [name for name in files.listdir(_DIRECTORY) if name.endswith(".wal")]
+    return f"{_DIRECTORY}/{names[-1]}" if names else None
+
+
+def _is_known_durable(entry: WalEntry, behind: Sequence[WalEntry]) -> bool:
+    """Return whether a later entry says that this one was durable (rule X30)."""
+    for later in behind:
+        if later.entry_type != PART:
+            durable = fact_of(later).durable
+            if (later.sequence - 1 if durable is None else durable) >= entry.sequence:
+                return True
+    return False
+
+
+def _write(
+    files: FileSystem, path: str, kind: str, segment: WalSegment, index: int, content: bytes
+) -> None:
+    entry = segment.entries[index]
+    with_damage = files.open(path, OpenMode.WRITE)
+    try:
+        match kind:
+            case "truncate":
+                with_damage.truncate(segment.entries[index - 1].end if index else HEADER_BYTES)
+            case "zero":
+                write_all(with_damage, bytes(entry.end - entry.start), entry.start)
+            case "length":
+                write_all(with_damage, bytes((content[entry.start] ^ 0x40,)), entry.start)
+            case _:
+                write_all(with_damage, bytes((content[entry.end - 2] ^ 1,)), entry.end - 2)
+        with_damage.fsync()
+    finally:
+        with_damage.close()

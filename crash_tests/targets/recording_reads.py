@@ -1,0 +1,129 @@
+"""Reads of a recording, in the terms of its oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oracles.recording.canonical import canonical
+from oracles.recording.crash_points import expected_point
+from oracles.recording.record_reader import SeenRecord, read_record, read_record_file
+from oracles.recording.shadow_execution import INCOMPLETE
+from oracles.recording.violations import BrokenRecord, WrongCrashPoint, WrongReplay
+from oracles.violation import FalseAlarm, Phantom
+from system.ports import FileKind, FileSystem
+from system.recording.crash_point import detect_incomplete
+from system.recording.errors import (
+    NotReplayableError,
+    RecordCorruptedError,
+    RecordNotFoundError,
+)
+from system.recording.replay_cache import CachingReplayEngine
+from system.recording.store import ExecutionStore
+from system.storage.atomic_file import read_whole
+
+DIRECTORIES = ("wal", "snapshots", "records")
+
+
+def read_one(store: ExecutionStore, execution_id: str) -> SeenRecord | None:
+    """Return a record of a store; None if it is not there or damaged."""
+    try:
+        record = store.load(execution_id)
+    except (RecordNotFoundError, RecordCorruptedError):
+        return None
+    seen = read_record(record.to_dict())
+    if seen.execution_id != execution_id:
+        raise BrokenRecord("the store returns another record", asked=execution_id, record=seen)
+    return seen
+
+
+def read_store(store: ExecutionStore) -> dict[str, SeenRecord | None]:
+    """Return all records of a store, None for damaged ones; their look-ups must agree."""
+    seen = {execution_id: read_one(store, execution_id) for execution_id in store.list_all()}
+    if list(seen) != sorted(seen):
+        raise BrokenRecord("the ids of a store are not sorted", ids=list(seen))
+    return seen
+
+
+def check_record_files(files: FileSystem, seen: dict[str, SeenRecord | None]) -> None:
+    """Compare the record files after a recovery with the records that the store returns."""
+    for name in names_in(files, "records"):
+        record = seen.get(name.partition(".")[0])
+        if record is not None:
+            written = read_record_file(name, read_whole(files, f"records/{name}"))
+            if written != record:
+                raise BrokenRecord("a file has another record", file=written, store=record)
+
+
+def check_incomplete(store: ExecutionStore, seen: dict[str, SeenRecord | None]) -> list[str]:
+    """Compare the list of interrupted executions with the records; return their stages."""
+    report = detect_incomplete(store)
+    found = {each.execution_id: each.point for each in report.executions}
+    expected = {
+        execution_id: expected_point(record)
+        for execution_id, record in seen.items()
+        if record is not None and record.reason == INCOMPLETE
+    }
+    for execution_id in sorted(expected.keys() | found.keys()):
+        point = found.get(execution_id)
+        actual = None if point is None else (point.stage, point.recovery, str(point.action))
+        if actual != expected.get(execution_id):
+            raise WrongCrashPoint(
+                "an interrupted execution is missing, or is at another stage",
+                execution_id=execution_id, expected=expected.get(execution_id), actual=actual,
+            )  # fmt: skip
+    return [point.stage for point in expected.values()]
+
+
+def check_replay(engine: CachingReplayEngine, execution_id: str, record: SeenRecord) -> str:
+    """Replay a record twice, with a change of the first result in between; return its outcome."""
+    outcomes: list[tuple[str | None, bytes | None]] = []
+    for _ in range(2):
+        try:
+            response = engine.replay(execution_id).response
+        except NotReplayableError as refused:
+            outcomes.append((refused.reason, None))
+            continue
+        outcomes.append((None, canonical(response)))
+        assert response is not None
+        response["payload"] = "changed by the caller"
+    reason = INCOMPLETE if record.response is None else record.reason
+    expected = reason, None if reason else record.response
+    for outcome in outcomes:
+        if outcome != expected:
+            raise WrongReplay("a replay is not exact", expected=expected, actual=outcome)
+    return reason or "replayed"
+
+
+def check_unknown(store: ExecutionStore, execution_id: str) -> None:
+    """Check that an id without a record is refused as such."""
+    try:
+        record = store.load(execution_id)
+    except RecordNotFoundError:
+        return
+    raise Phantom("a record exists that was never started", record=record)
+
+
+def check_hashes(store: ExecutionStore, seen: dict[str, SeenRecord | None]) -> None:
+    """Check that every record is found by the hash of its envelope."""
+    for execution_id, record in seen.items():
+        if record is not None:
+            found = store.find_by_hash(store.load(execution_id).header.envelope_hash)
+            if execution_id not in found:
+                raise FalseAlarm("a record is not found by its hash", execution_id=execution_id)
+
+
+def names_in(files: FileSystem, directory: str) -> list[str]:
+    """Return the names in a directory; none if it is missing."""
+    return [] if files.kind(directory) is None else files.listdir(directory)
+
+
+def image_of(files: FileSystem) -> dict[str, bytes]:
+    """Return the files of a recording by path."""
+    return dict(_image(files))
+
+
+def _image(files: FileSystem) -> Iterator[tuple[str, bytes]]:
+    paths = [f"{place}/{name}" for place in DIRECTORIES for name in names_in(files, place)]
+    for path in ["checkpoint", *paths]:
+        if path != "wal/current" and files.kind(path) is FileKind.FILE:
+            yield path, read_whole(files, path)

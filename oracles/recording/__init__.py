@@ -1,0 +1,11 @@
+"""The specification of recording, write-ahead log and record store, from ``docs/recording.md``.
+
+=====================================================  =======================================
+bytes of a log, read by the format alone               ``wal_reader``
+a record: hashes, event chain, structure               ``record_reader``
+where an interrupted execution stopped                 ``crash_points``
+one execution: which facts a crash may leave           ``shadow_execution``
+all executions of a root: settling, order of losses    ``shadow_recording``
+the files of a root after a recovery                   ``root_files``
+=====================================================  =======================================
+"""

@@ -1,0 +1,297 @@
+"""The specification of recorder, write-ahead log and record store together, run beside them.
+
+Each execution has its own ``ShadowExecution``. Barriers and failures concern all of them, and
+so does the order of losses: the log is one sequence, so a fact that a power cut took has taken
+all later ones that no barrier covered. The first complete read after a recovery decides each
+fact that was doubtful once and for all; nothing else is ever learnt from the system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from typing import Final
+
+from oracles.recording.record_reader import FINAL, SeenRecord
+from oracles.recording.shadow_execution import (
+    CORRUPTED,
+    Fact,
+    FactKind,
+    Safety,
+    ShadowExecution,
+)
+from oracles.recording.violations import UnearnedReplay, UnreportedDamage, WrongReason
+from oracles.violation import LogGap, LostAck, Phantom, Resurrected, SilentEmpty, Violation
+
+Seen = Mapping[str, SeenRecord | None]
+"""Records by id; None for one that the store reports as damaged."""
+
+_SAMPLED_DIGITS: Final = slice(5, 13)
+
+
+def is_sampled(execution_id: str, rate: float) -> bool:
+    """Return whether an execution is recorded at a sample rate (rule X42)."""
+    return int(execution_id[_SAMPLED_DIGITS], 16) < rate * 2**32
+
+
+class ShadowRecording:
+    """The executions of one root by id; those whose start is under way have no id yet."""
+
+    def __init__(self) -> None:
+        self.executions: dict[str, ShadowExecution] = {}
+        self._starting: list[ShadowExecution] = []
+        self._position = 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether a crash could take nothing."""
+        return not self._starting and all(
+            fact.safety is Safety.DURABLE for _, fact in self._facts()
+        )
+
+    # -- the calls of recorders ----------------------------------------------------------
+
+    def begin_start(self, envelope: bytes, side_effects: str) -> None:
+        """Record that ``start`` was called."""
+        execution = ShadowExecution(envelope, side_effects)
+        self._add(execution, FactKind.START, "", b"")
+        self._starting.append(execution)
+
+    def started(self, execution_id: str, *, sampled: bool = True) -> None:
+        """Record that ``start`` has returned this id."""
+        execution = self._starting.pop()
+        if execution_id in self.executions:
+            raise Phantom("an id was given to two executions", execution_id=execution_id)
+        if sampled:
+            _written(execution.facts[0])
+            self.executions[execution_id] = execution
+
+    def refuse_start(self) -> None:
+        """Record that ``start`` has refused its arguments, and recorded nothing."""
+        self._starting.pop()
+
+    def begin(self, execution_id: str, kind: FactKind, name: str, payload: bytes) -> Fact:
+        """Record that a call for a fact of an execution was made; pass it to ``written``."""
+        return self._add(self.executions[execution_id], kind, name, payload)
+
+    def written(self, fact: Fact) -> None:
+        """Record that the call for a fact has returned."""
+        _written(fact)
+
+    def lost(self, execution_id: str) -> None:
+        """Record that a call for an event of this execution has failed."""
+        self.executions[execution_id].lost = True
+
+    def withdraw(self, execution_id: str, fact: Fact) -> None:
+        """Record that the system has refused to record a fact, which must never appear."""
+        self.executions[execution_id].facts.remove(fact)
+
+    def end(self, execution_id: str, response: bytes) -> Fact:
+        """Record that ``finalize`` or ``complete`` was called; again after a refusal, it is one."""
+        execution = self.executions[execution_id]
+        known = execution.response
+        return known or self._add(execution, FactKind.FINAL, FINAL, response)
+
+    # -- what concerns all ---------------------------------------------------------------
+
+    def barrier(self) -> None:
+        """Record that a barrier has returned: every fact before it is durable."""
+        for _, fact in self._facts():
+            if fact.safety is Safety.WRITTEN:
+                fact.safety = Safety.DURABLE
+
+    def fail_barrier(self, execution_id: str = "") -> None:
+        """Record that a barrier has failed: no fact behind the one before is safe.
+
+        The execution that had asked for it has lost its events; of others that is unknown.
+        """
+        asking = self.executions.get(execution_id)
+        for execution, fact in self._facts():
+            if fact.safety is Safety.WRITTEN:
+                fact.safety = Safety.DOUBTFUL
+                fact.live &= fact.kind is FactKind.START
+                execution.doubted = True
+                execution.lost |= execution is asking and fact.kind is FactKind.EVENT
+
+    def checkpoint(self) -> None:
+        """Record that a checkpoint has returned: losses and responses are durable."""
+        self.barrier()
+        for execution in self.executions.values():
+            execution.loss_kept |= execution.lost
+            for fact in execution.facts:
+                if fact.kind is FactKind.FINAL and fact.live:
+                    fact.safety = Safety.DURABLE
+
+    def begin_invalidate(self, execution_id: str, reason: str, by: str) -> None:
+        """Record that ``invalidate`` was called; a second one changes nothing."""
+        invalidated = self.executions[execution_id].invalidated
+        if None in invalidated:
+            invalidated.append((reason, by))
+
+    def invalidated(self, execution_id: str) -> None:
+        """Record that ``invalidate`` has returned: the record is durable and cannot come back."""
+        execution = self.executions[execution_id]
+        execution.invalidated = [each for each in execution.invalidated if each is not None]
+        for fact in execution.facts:
+            if fact.live:
+                fact.safety = Safety.DURABLE
+
+    # -- reads ---------------------------------------------------------------------------
+
+    def check(self, execution_id: str, record: SeenRecord | None, *, excused: bool = False) -> None:
+        """Compare with a read from the running system; None if it has no such record.
+
+        With ``excused`` silent damage may have taken parts, which is remembered.
+        """
+        execution = self.executions.get(execution_id)
+        if execution is None:
+            if record is not None:
+                raise Phantom("a record exists that was never started", record=record)
+            return
+        if execution.damaged or execution.is_live(record):
+            self._check_right(execution_id, execution, record)
+            return
+        if not excused:
+            raise self._violation(execution_id, execution, record)
+        execution.damaged = True
+        self._check_right(execution_id, execution, record)
+
+    def settle(
+        self, seen: Seen, *, kept: bool, excused: Container[str] = (), reported: bool = True
+    ) -> bool:
+        """Compare with the store after a recovery, and decide every doubtful fact.
+
+        ``kept`` if no power cut and no fault can have taken facts whose calls had returned. Of
+        the ``excused`` executions silent damage may have taken anything, if it is ``reported``.
+        Returns whether a fact that was not acknowledged survived.
+        """
+        self._adopt(seen)
+        shown: dict[int, list[Fact]] = {}
+        for execution_id, execution in self.executions.items():
+            record = seen.get(execution_id)
+            facts = execution.survivors(record, kept=kept)
+            if record is None and execution_id in seen:
+                facts = None
+            if facts is None and not execution.damaged:
+                if execution_id not in excused:
+                    if not seen and len(self.executions) > 1:
+                        raise SilentEmpty("the store is empty", executions=len(self.executions))
+                    raise self._violation(execution_id, execution, record)
+                if not (reported or _is_corrupted(execution_id, seen)):
+                    raise UnreportedDamage(
+                        "an execution is damaged, and the recovery does not report it",
+                        execution_id=execution_id, facts=execution.facts, actual=record,
+                    )  # fmt: skip
+                execution.damaged = True
+            if execution.damaged:
+                self._check_right(execution_id, execution, record)
+                facts = None
+            shown[id(execution)] = execution.facts if facts is None else facts
+        self._check_order(shown)
+        return self._decide(seen, shown)
+
+    def _adopt(self, seen: Seen) -> None:
+        """Give the executions whose start was under way the ids under which they are there."""
+        for execution_id, record in seen.items():
+            if execution_id in self.executions:
+                continue
+            for execution in self._starting:
+                if record is None or record.envelope == execution.envelope:
+                    self._starting.remove(execution)
+                    self.executions[execution_id] = execution
+                    break
+            else:
+                raise Phantom("a record exists that was never started", record=record)
+        self._starting.clear()
+
+    def _check_order(self, shown: Mapping[int, list[Fact]]) -> None:
+        """Check that no fact survived behind one that is lost, where neither had a barrier."""
+        lost: Fact | None = None
+        facts = [
+            (execution, fact)
+            for execution, fact in self._facts()
+            if fact.safety is Safety.WRITTEN
+            and fact.kind is not FactKind.REASON
+            and not execution.damaged
+            and len(execution.invalidated) == 1
+        ]
+        for execution, fact in sorted(facts, key=lambda pair: pair[1].position):
+            if fact not in shown[id(execution)]:
+                lost = lost or fact
+            elif lost is not None:
+                raise LogGap("a fact survived although one before it did not", lost=lost, kept=fact)
+
+    def _decide(self, seen: Seen, shown: Mapping[int, list[Fact]]) -> bool:
+        happened = False
+        for execution_id, execution in list(self.executions.items()):
+            record, facts = seen.get(execution_id), shown[id(execution)]
+            happened |= any(fact.safety is not Safety.DURABLE for fact in facts)
+            if not facts:
+                del self.executions[execution_id]
+                continue
+            execution.facts = facts
+            for fact in facts:
+                fact.safety, fact.live = Safety.DURABLE, not execution.damaged
+            execution.ended = True
+            if record is not None:
+                execution.invalidated = [record.invalidated]
+                if record.invalidated is None:
+                    execution.decided = frozenset((record.reason,))
+        return happened
+
+    def _check_right(
+        self, execution_id: str, execution: ShadowExecution, record: SeenRecord | None
+    ) -> None:
+        """Check a record of which parts may be missing."""
+        if record is not None and execution.is_wrong(record):
+            raise self._violation(execution_id, execution, record)
+
+    def _violation(
+        self, execution_id: str, execution: ShadowExecution, record: SeenRecord | None
+    ) -> Violation:
+        evidence = {"execution_id": execution_id, "facts": execution.facts, "actual": record}
+        if record is None:
+            return LostAck("the record of an execution is gone or damaged", **evidence)
+        shown = [(event.type, event.payload) for event in record.events]
+        recorded = [
+            (fact.name, fact.payload)
+            for fact in execution.facts
+            if fact.kind in (FactKind.EVENT, FactKind.FINAL)
+        ]
+        if record.envelope != execution.envelope or any(each not in recorded for each in shown):
+            return Phantom("a record contains what was never recorded", **evidence)
+        if record.invalidated not in execution.invalidated:
+            return Resurrected(
+                "the invalidation of a record is gone, or is another one",
+                expected=execution.invalidated, **evidence,
+            )  # fmt: skip
+        durable = [
+            (fact.name, fact.payload)
+            for fact in execution.facts
+            if fact.kind in (FactKind.EVENT, FactKind.FINAL) and fact.live
+        ]
+        if any(each not in shown for each in durable):
+            return LostAck("a recorded event is lost", **evidence)
+        if record.reason is None:
+            return UnearnedReplay("a record is replayable, and must not be", **evidence)
+        return WrongReason("a record has another reason than expected", **evidence)
+
+    def _add(self, execution: ShadowExecution, kind: FactKind, name: str, payload: bytes) -> Fact:
+        self._position += 1
+        fact = Fact(kind, name, payload, self._position)
+        execution.facts.append(fact)
+        return fact
+
+    def _facts(self) -> Iterator[tuple[ShadowExecution, Fact]]:
+        for execution in self.executions.values():
+            for fact in execution.facts:
+                yield execution, fact
+
+
+def _written(fact: Fact) -> None:
+    fact.safety, fact.live = Safety.WRITTEN, True
+
+
+def _is_corrupted(execution_id: str, seen: Seen) -> bool:
+    """Return whether the store itself says that damage has taken a part of a record."""
+    record = seen.get(execution_id)
+    return execution_id in seen and (record is None or record.reason == CORRUPTED)

@@ -1,0 +1,37 @@
+"""The violations of the contract of recording; the generic ones are in ``oracles.violation``."""
+
+from __future__ import annotations
+
+from oracles.violation import Violation
+
+
+class BrokenRecord(Violation):
+    """A record that the store serves has a wrong hash, chain, number or member."""
+
+
+class UnearnedReplay(Violation):
+    """A record is replayable although it lacks something, was marked, or was invalidated."""
+
+
+class WrongReason(Violation):
+    """A record is not replayable for a reason that it does not have."""
+
+
+class WrongReplay(Violation):
+    """A replay returns another response than the recorded one, or refuses a replayable record."""
+
+
+class WrongCrashPoint(Violation):
+    """An interrupted execution is missing in the list of them, or is at another stage."""
+
+
+class BrokenLog(Violation):
+    """A segment that a running system writes is not in the format of segments."""
+
+
+class ReusedNumber(Violation):
+    """A sequence number of the write-ahead log was assigned twice."""
+
+
+class UnreportedDamage(Violation):
+    """Damage has taken durable entries, and the recovery reports none."""

@@ -1,0 +1,117 @@
+"""The write-ahead log by its format: segments, headers, entries (rule X29).
+
+It is written from the format and shares no code with the system::
+
+    header = "SYWAL" version:1 first:8 salt:8 crc32:4
+    entry  = length:4 type:1 sequence:8 crc32:4 payload
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from oracles.recording.violations import BrokenLog
+
+MAGIC: Final = b"SYWAL\x01"
+HEADER_BYTES: Final = 26
+ENTRY_BYTES: Final = 17
+PART: Final = 18
+
+_NUMBERS: Final = Struct(">QQ")
+_CRC: Final = Struct(">I")
+_ENTRY: Final = Struct(">IBQI")
+_COVERED: Final = Struct(">BQI")
+_TYPES: Final = frozenset((1, 2, 3, 4, 5, 6, 16, 17, PART))
+
+
+class WalEntry(NamedTuple):
+    """One whole entry, which stands in its segment from ``start`` to ``end``."""
+
+    entry_type: int
+    sequence: int
+    payload: bytes
+    start: int
+    end: int
+
+
+class WalSegment(NamedTuple):
+    """The whole entries at the beginning of a segment; ``end`` is the offset behind them.
+
+    ``first`` is the number that the header gives the first entry.
+    """
+
+    first: int
+    entries: tuple[WalEntry, ...]
+    end: int
+
+
+class WalFact(NamedTuple):
+    """The content of an entry; ``durable`` is None if the entry does not name it."""
+
+    execution_id: str
+    number: int
+    payload: object
+    durable: int | None
+
+
+def read_segment(content: bytes) -> WalSegment | None:
+    """Return the beginning of a segment, as far as it is whole; None without a whole header."""
+    if len(content) < HEADER_BYTES or not content.startswith(MAGIC):
+        return None
+    (seed,) = _CRC.unpack_from(content, HEADER_BYTES - 4)
+    if crc32(content[: HEADER_BYTES - 4]) != seed:
+        return None
+    first, _salt = _NUMBERS.unpack_from(content, len(MAGIC))
+    entries = tuple(_entries(content, first, seed))
+    return WalSegment(first, entries, entries[-1].end if entries else HEADER_BYTES)
+
+
+def _entries(content: bytes, first: int, seed: int) -> Iterator[WalEntry]:
+    start, expected = HEADER_BYTES, first
+    while start + ENTRY_BYTES < len(content):
+        length, entry_type, sequence, crc = _ENTRY.unpack_from(content, start)
+        end = start + ENTRY_BYTES + length
+        payload = content[start + ENTRY_BYTES : end]
+        covered = _COVERED.pack(entry_type, sequence, length) + payload
+        if not length or end > len(content) or sequence != expected:
+            return
+        if crc32(covered, seed) != crc:
+            return
+        yield WalEntry(entry_type, sequence, payload, start, end)
+        start, expected = end, sequence + 1
+
+
+def fact_of(entry: WalEntry) -> WalFact:
+    """Return the content of an entry that is no part of a longer one."""
+    members = json.loads(entry.payload)
+    return WalFact(members["x"], members["n"], members["p"], members.get("durable"))
+
+
+def check_segment(path: str, content: bytes, above: int) -> int:
+    """Check a segment that a healthy system is writing; return its last sequence number.
+
+    Its numbers lie above ``above``, the last one of earlier segments. Raises ``BrokenLog``.
+    """
+    segment = read_segment(content)
+    if segment is None or segment.end != len(content):
+        raise BrokenLog(
+            "a segment is not whole", path=path, size=len(content),
+            whole=0 if segment is None else segment.end,
+        )  # fmt: skip
+    if segment.first <= above:
+        raise BrokenLog(
+            "a segment begins with a number of an earlier one",
+            path=path, above=above, first=segment.first,
+        )  # fmt: skip
+    for entry in segment.entries:
+        if entry.entry_type not in _TYPES:
+            raise BrokenLog("an entry has an unknown type", path=path, entry=entry)
+        if entry.entry_type != PART:
+            fact = fact_of(entry)
+            if fact.durable is not None and fact.durable >= entry.sequence:
+                raise BrokenLog("an entry names itself as durable", path=path, entry=entry)
+    return segment.entries[-1].sequence if segment.entries else segment.first - 1
