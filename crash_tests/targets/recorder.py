@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
-from crash_tests.targets.recording_reads import check_unknown
+from crash_tests.targets.recording_reads import check_unknown, read_one
 from crash_tests.targets.recording_values import (
     ODD,
     REFUSED,
@@ -21,7 +21,7 @@ from crash_tests.targets.system_target import SystemTarget
 from oracles.recording.canonical import canonical
 from oracles.recording.marks import SEGMENT_CHANGED
 from oracles.recording.record_reader import read_record
-from oracles.recording.shadow_execution import Fact, FactKind
+from oracles.recording.shadow_execution import FAILURE, Fact, FactKind
 from oracles.recording.shadow_recording import ShadowRecording, is_sampled
 from oracles.violation import FalseAlarm, InvalidState
 from powercut.fuzz.action import Arguments
@@ -139,6 +139,8 @@ class RecorderTarget(SystemTarget):
         except EventLost as refused:
             self._shadow.withdraw(execution_id, fact)
             execution = self._shadow.executions[execution_id]
+            if self.fault_plan:
+                self._shadow.disturb()
             if not (execution.lost or execution.doubted or self._families):
                 raise FalseAlarm("no event was lost", raised=repr(refused)) from None
             return "event lost before"
@@ -185,14 +187,15 @@ class RecorderTarget(SystemTarget):
         try:
             record = await recorder.finalize(self._responses[execution_id])
         except BarrierFailed as refused:
+            # The record has all events; the next checkpoint writes it, or a gap shows the loss.
             self._recorders.pop(execution_id, None)
-            return self._refused(refused, execution_id)
+            return self._refused(refused, "")
         except (OSError, StorageError) as refused:
             return self._refused(refused, execution_id)
         del self._recorders[execution_id]
         assert record is not None
         self._shadow.written(fact)
-        self._shadow.barrier()
+        self._shadow.barrier(self._admitted())
         self._mark_changed_segment()
         self._shadow.check(execution_id, read_record(record.to_dict()))
         return "finalized"
@@ -232,7 +235,7 @@ class RecorderTarget(SystemTarget):
             self._run(self._recorders[execution_id].barrier())
         except (OSError, StorageError) as refused:
             return self._refused(refused, execution_id)
-        self._shadow.barrier()
+        self._shadow.barrier(self._admitted())
         self._mark_changed_segment()
         return "durable"
 
@@ -245,17 +248,33 @@ class RecorderTarget(SystemTarget):
         that the call has read.
         """
         damaged = [self._shadow.executions[each].damaged for each in about]
+        is_late = isinstance(refused, BarrierFailed) and bool(self._shadow.doubted)
         if isinstance(refused, BarrierFailed):
             self._shadow.fail_barrier(execution_id)
             self._barrier_failed = True
-        if not (self.fault_plan or self._families or any(damaged)):
+        if not (self.fault_plan or self._families or is_late or any(damaged)):
             raise FalseAlarm("a call failed, and no fault is on", raised=repr(refused))
         return f"refused: {refused}"
 
     def _meet_faults(self) -> None:
         """Record the faults that the next call may meet."""
-        self._faulty |= bool(self.fault_plan)
         self._families |= damage_of(self.fault_plan)
+        if self.fault_plan:
+            self._faulty = True
+            self._shadow.disturb()
+
+    def _admitted(self) -> list[str]:
+        """Return the executions that were disturbed and say that they have lost an event."""
+        if self.fault_plan:
+            self._shadow.disturb()
+        return [each for each in self._shadow.doubted if self._admits(each)]
+
+    def _admits(self, execution_id: str) -> bool:
+        try:
+            record = read_one(self._store, execution_id)
+        except OSError:
+            return True
+        return record is None or record.reason == FAILURE
 
     def _mark_changed_segment(self) -> None:
         if self._barrier_failed:

@@ -41,7 +41,7 @@ from oracles.recording.violations import UnreportedDamage
 from oracles.recording.wal_reader import check_segment
 from oracles.violation import FalseAlarm, InvalidState
 from powercut.fuzz.action import ActionKind, Arguments
-from powercut.fuzz.fault_families import FaultFamily, damage_of
+from powercut.fuzz.fault_families import FaultFamily
 from sim.choices import Choices
 from system.errors import StorageError
 from system.ports import Host
@@ -102,9 +102,9 @@ class RecordingTarget(RecorderTarget):
         self._recoveries += 1
         self._recorders.clear()
         self._responses.clear()
-        delayed = self._families & damage_of(self.fault_plan) & {FaultFamily.DELAYED_BARRIER_ERROR}
-        self._lasting |= bool(delayed)
         self._meet_faults()
+        # Bytes that two barriers did not make durable are in no log that a recovery could sync.
+        self._lasting |= FaultFamily.DELAYED_BARRIER_ERROR in self._families
         self._barrier_failed = False
         if not self.fault_plan:
             for mark in marks_of_image(image_of(host.files)):
@@ -188,7 +188,7 @@ class RecordingTarget(RecorderTarget):
             self._run(self._recording.checkpoint())
         except (OSError, StorageError) as refused:
             return self._refused(refused, "")
-        self._shadow.checkpoint()
+        self._shadow.checkpoint(self._admitted())
         return "checkpoint"
 
     def _read(self, _arguments: Arguments) -> str:
@@ -220,7 +220,7 @@ class RecordingTarget(RecorderTarget):
                 self._recorders.clear()
                 self._open = False
                 self._run(self._recording.close())
-                self._shadow.checkpoint()
+                self._shadow.checkpoint(self._admitted())
             elif arguments["damage"] and not (self.fault_plan or self._families):
                 must_be_reported = self._damage(arguments)
             self.recover(self._host)

@@ -73,6 +73,11 @@ class ShadowRecording:
         """Record that a call for a fact of an execution was made; pass it to ``written``."""
         return self._add(self.executions[execution_id], kind, name, payload)
 
+    @property
+    def doubted(self) -> list[str]:
+        """The executions of which a barrier may have failed without a failing call."""
+        return [each for each, execution in self.executions.items() if execution.doubted]
+
     def written(self, fact: Fact) -> None:
         """Record that the call for a fact has returned."""
         _written(fact)
@@ -93,11 +98,21 @@ class ShadowRecording:
 
     # -- what concerns all ---------------------------------------------------------------
 
-    def barrier(self) -> None:
-        """Record that a barrier has returned: every fact before it is durable."""
-        for _, fact in self._facts():
-            if fact.safety is Safety.WRITTEN:
-                fact.safety = Safety.DURABLE
+    def barrier(self, admitted: Container[str] = ()) -> None:
+        """Record that a barrier has returned: every fact before it is durable.
+
+        Except those of ``admitted`` executions, whose records say that they have lost events.
+        """
+        for execution_id, execution in self.executions.items():
+            is_admitted = execution.doubted and execution_id in admitted
+            for fact in execution.facts:
+                if fact.safety is Safety.WRITTEN:
+                    fact.safety = Safety.DOUBTFUL if is_admitted else Safety.DURABLE
+
+    def disturb(self) -> None:
+        """Record that a barrier inside of the next call may fail, and the call go on."""
+        for execution, fact in self._facts():
+            execution.doubted |= fact.safety is Safety.WRITTEN
 
     def fail_barrier(self, execution_id: str = "") -> None:
         """Record that a barrier has failed: no fact behind the one before is safe.
@@ -112,9 +127,9 @@ class ShadowRecording:
                 execution.doubted = True
                 execution.lost |= execution is asking and fact.kind is FactKind.EVENT
 
-    def checkpoint(self) -> None:
+    def checkpoint(self, admitted: Container[str] = ()) -> None:
         """Record that a checkpoint has returned: losses and responses are durable."""
-        self.barrier()
+        self.barrier(admitted)
         for execution in self.executions.values():
             execution.loss_kept |= execution.lost
             for fact in execution.facts:

@@ -141,10 +141,9 @@ class FileExecutionStore:
         return None if known is None else known[0]
 
     def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:
-        before = self.load(execution_id)
-        record = invalidated(before, reason, by, self._host.clock)
-        if record is not before:
-            self.save(record)
+        record = invalidated(self.load(execution_id), reason, by, self._host.clock)
+        # An earlier call may have changed the file and failed before it was durable.
+        self.save(record)
         return record
 
     def _note(self, record: ExecutionRecord) -> None:

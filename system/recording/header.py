@@ -45,7 +45,7 @@ class Invalidation:
         """Return the invalidation as it stands in the header."""
         members: JsonObject = {"reason": self.reason, "by": self.by, "utcIso": self.utc_iso}
         if self.earlier is not None:
-            members["details"] = [self.earlier]
+            members["details"] = [str(self.earlier)]
         return members
 
 

@@ -48,8 +48,9 @@ async def open_recording(
     Executions that were running are in the store as ``execution_incomplete``. For callers
     without a runtime, which does the same in its passes. Raises ``StorageError`` or ``OSError``.
     """
-    sweep_recording(host.files, root)
+    swept = sweep_recording(host.files, root)
     log = read_log(host.files, host.clock, root)
+    log.report.swept += swept
     put_bad_bytes_aside(host.files, host.ids, log)
     recording = resume_recording(host, log, root, segment_bytes)
     if not log.is_settled:

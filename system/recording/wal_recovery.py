@@ -100,6 +100,9 @@ def sweep_recording(files: FileSystem, root: str = "") -> list[str]:
         path = join(root, name)
         if files.kind(path) is FileKind.DIRECTORY:
             swept += sweep_temporaries(files, path)
+            if NEXT_CURRENT in files.listdir(path):
+                files.unlink(join(path, NEXT_CURRENT))
+                swept.append(join(path, NEXT_CURRENT))
     return swept
 
 

@@ -64,10 +64,9 @@ class WalExecutionStore:
     def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:
         check_not_running(execution_id, is_running=self.is_running(execution_id))
         self._check_not_being_written(execution_id)
-        before = self.load(execution_id)
-        record = invalidated(before, reason, by, self._clock)
-        if record is not before:
-            self.save(record)
+        record = invalidated(self.load(execution_id), reason, by, self._clock)
+        # An earlier call may have changed the file and failed before it was durable.
+        self.save(record)
         return record
 
     def _check_not_being_written(self, execution_id: str) -> None:

@@ -213,3 +213,44 @@ def test_a_failed_sync_of_directories_is_repeated_for_the_next_segment(bench: Be
         ]
 
     run(work())
+
+
+def test_an_interrupted_execution_is_invalidated(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        _, execution_id = bench.started(1)
+        await bench.open()
+        record = bench.store.invalidate(execution_id, "obsolete", "Ada")
+        assert record.header.to_dict()["invalidation"] == {
+            "reason": "obsolete", "by": "Ada", "details": ["execution_incomplete"],
+            "utcIso": "2026-09-21T14:13:20.000000Z",
+        }  # fmt: skip
+
+    run(work())
+
+
+def test_an_invalidation_that_was_refused_is_durable_when_it_is_repeated(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        execution_id = (await bench.finished()).execution_id
+        await bench.recording.checkpoint()
+        bench.here.files.fail("sync_dir", "records", errno.EIO)
+        with pytest.raises(OSError, match="records"):
+            bench.store.invalidate(execution_id, "wrong", "Ada")
+        bench.here.files.calls.clear()
+        bench.store.invalidate(execution_id, "wrong", "Ada")
+        assert bench.here.files.calls[-1] == "sync_dir records"
+
+    run(work())
+
+
+def test_an_unfinished_link_is_swept(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        await bench.finished()
+        (bench.root / "wal" / "current.next").symlink_to(SEGMENT)
+        await bench.open()
+        assert bench.log.report.swept == ["wal/current.next"]
+        assert bench.names("wal") == ["current"]
+
+    run(work())
