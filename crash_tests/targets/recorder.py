@@ -149,6 +149,7 @@ class RecorderTarget(SystemTarget):
             return self._refused(refused, execution_id)
         value["changed"] = "by the caller"
         self._shadow.written(fact)
+        self._meet_faults()
         return "appended"
 
     def _propose_finish(self, choices: Choices) -> Arguments:
@@ -188,14 +189,15 @@ class RecorderTarget(SystemTarget):
             record = await recorder.finalize(self._responses[execution_id])
         except BarrierFailed as refused:
             # The record has all events; the next checkpoint writes it, or a gap shows the loss.
-            self._recorders.pop(execution_id, None)
+            if not self._store.is_running(execution_id):
+                del self._recorders[execution_id]
             return self._refused(refused, "")
         except (OSError, StorageError) as refused:
             return self._refused(refused, execution_id)
         del self._recorders[execution_id]
         assert record is not None
         self._shadow.written(fact)
-        self._shadow.barrier(self._admitted())
+        self._shadow.barrier(execution_id, self._admitted())
         self._mark_changed_segment()
         self._shadow.check(execution_id, read_record(record.to_dict()))
         return "finalized"
@@ -235,11 +237,11 @@ class RecorderTarget(SystemTarget):
             self._run(self._recorders[execution_id].barrier())
         except (OSError, StorageError) as refused:
             return self._refused(refused, execution_id)
-        self._shadow.barrier(self._admitted())
+        self._shadow.barrier(execution_id, self._admitted())
         self._mark_changed_segment()
         return "durable"
 
-    # -- what the calls share --------------------------------------------------------------
+    # -- shared by the calls --------------------------------------------------------------
 
     def _refused(self, refused: OSError | StorageError, execution_id: str, *about: str) -> str:
         """Report a refusal of a call to the shadow; it needs a fault.

@@ -98,15 +98,17 @@ class ShadowRecording:
 
     # -- what concerns all ---------------------------------------------------------------
 
-    def barrier(self, admitted: Container[str] = ()) -> None:
-        """Record that a barrier has returned: every fact before it is durable.
+    def barrier(self, asking: str = "", admitted: Container[str] = ()) -> None:
+        """Record that a barrier has returned.
 
-        Except those of ``admitted`` executions, whose records say that they have lost events.
+        Every fact up to the last one of the execution ``asking`` is durable; without it, every
+        fact. Not those of ``admitted`` executions, whose records say that they have lost events.
         """
+        last = self._position if not asking else self.executions[asking].facts[-1].position
         for execution_id, execution in self.executions.items():
             is_admitted = execution.doubted and execution_id in admitted
             for fact in execution.facts:
-                if fact.safety is Safety.WRITTEN:
+                if fact.safety is Safety.WRITTEN and fact.position <= last:
                     fact.safety = Safety.DOUBTFUL if is_admitted else Safety.DURABLE
 
     def disturb(self) -> None:
@@ -129,7 +131,7 @@ class ShadowRecording:
 
     def checkpoint(self, admitted: Container[str] = ()) -> None:
         """Record that a checkpoint has returned: losses and responses are durable."""
-        self.barrier(admitted)
+        self.barrier(admitted=admitted)
         for execution in self.executions.values():
             execution.loss_kept |= execution.lost
             for fact in execution.facts:

@@ -41,6 +41,7 @@ class FileExecutionStore:
         self._host = host
         self._scratch = scratch
         self._compressed = compressed
+        self._is_durable = False
         # Record hash and envelope hash of every record that was read or written here.
         self._hashes: dict[str, tuple[str, str]] = {}
 
@@ -49,10 +50,19 @@ class FileExecutionStore:
 
         Raises ``StorageFull`` or ``OSError``.
         """
-        self.make_directory()
+        if not self._is_durable:
+            # The log makes the directory as well, and its barrier may not have come yet.
+            with raising_storage_full(self.base_path):
+                make_durable_directory(self._host.files, self.base_path)
+            self._is_durable = True
         (path,) = self.write([record])
         self.sync()
         return path
+
+    def settle(self) -> None:
+        """Make names durable that an earlier process has left without a barrier."""
+        if self._host.files.kind(self.base_path) is FileKind.DIRECTORY:
+            self.sync()
 
     def sync(self) -> None:
         """Make the names of all records durable; raises as ``save``."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
+from posixpath import join
 
-from system.ports import Host
+from system.ports import FileKind, Host
 from system.recording.file_store import is_settled
+from system.recording.wal_format import DIRECTORY
 from system.recording.wal_log import SEGMENT_BYTES, WriteAheadLog
 from system.recording.wal_recording import WalRecording
 from system.recording.wal_recovery import ReadLog, put_bad_bytes_aside, read_log, sweep_recording
@@ -48,11 +50,16 @@ async def open_recording(
     Executions that were running are in the store as ``execution_incomplete``. For callers
     without a runtime, which does the same in its passes. Raises ``StorageError`` or ``OSError``.
     """
+    if host.files.kind(join(root, DIRECTORY)) is FileKind.DIRECTORY:
+        # The process that made the directories may have been killed before its barrier.
+        host.files.sync_dir(root)
     swept = sweep_recording(host.files, root)
     log = read_log(host.files, host.clock, root)
     log.report.swept += swept
     put_bad_bytes_aside(host.files, host.ids, log)
     recording = resume_recording(host, log, root, segment_bytes)
-    if not log.is_settled:
+    if log.is_settled:
+        recording.files.settle()
+    else:
         await recording.checkpoint()
     return recording, log

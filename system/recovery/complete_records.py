@@ -45,10 +45,11 @@ async def complete_records(recovery: RootRecovery) -> None:
     waiting = recording.waiting.values()
     recovery.interrupted = [record for record in waiting if record.frozen_response is None]
     orchestrator.recording = recording
-    if log.is_settled and not waiting:
-        return
     try:
-        await recording.checkpoint()
+        if log.is_settled and not waiting:
+            await recovery.host.workers.run(recording.files.settle)
+        else:
+            await recording.checkpoint()
     except (OSError, StorageError) as error:
         log.report.findings.append(f"the records wait for the next checkpoint ({error})")
 

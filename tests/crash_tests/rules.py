@@ -5,6 +5,7 @@ from __future__ import annotations
 from crash_tests.targets.atomic_file import atomic_file
 from crash_tests.targets.event_log import framed, pending
 from crash_tests.targets.lifecycle import lifecycle
+from crash_tests.targets.recording import recording
 from crash_tests.targets.runtime import runtime, runtime_pending
 from crash_tests.targets.session_store import session_store
 from powercut.fuzz.drivers.hypothesis_driver import Campaign, TargetRules
@@ -51,6 +52,14 @@ class LifecycleRules(TargetRules):
     @staticmethod
     def make_target() -> AnyTarget:
         return lifecycle()
+
+
+class RecordingRules(TargetRules):
+    campaign = Campaign()
+
+    @staticmethod
+    def make_target() -> AnyTarget:
+        return recording()
 
 
 class RuntimeRules(TargetRules):

@@ -26,8 +26,10 @@ LEFT_OUT = {
     "event-log-framed": (),
     "event-log-pending": (),
     "session-store": ("clock", "delayed-barrier-error", "bit-rot", "misdirected-write"),
+    "recording": (),
     "runtime": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
     "runtime-pending": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
+    "runtime-recorded": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
 }
 DRAWS = 400
 MOST_RUNS = 40

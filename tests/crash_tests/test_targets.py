@@ -9,6 +9,7 @@ from tests.crash_tests.rules import (
     PendingLogRules,
     PendingRuntimeOnBtrfsRules,
     PendingRuntimeRules,
+    RecordingRules,
     RuntimeOnExt4Rules,
     RuntimeOnXfsRules,
     RuntimeRules,
@@ -36,6 +37,10 @@ class LifecycleLeaf(LifecycleRules):
     """Agents that are created, work and end; nothing crashes."""
 
 
+class RecordingLeaf(RecordingRules):
+    """Recorder, write-ahead log and record store."""
+
+
 class RuntimeLeaf(RuntimeRules):
     """The whole runtime under the model ``posix``."""
 
@@ -61,6 +66,7 @@ TestFramedLog = FramedLogLeaf.TestCase
 TestPendingLog = PendingLogLeaf.TestCase
 TestSessionStore = SessionStoreLeaf.TestCase
 TestLifecycle = LifecycleLeaf.TestCase
+TestRecording = RecordingLeaf.TestCase
 TestRuntime = RuntimeLeaf.TestCase
 TestRuntimeOnExt4 = RuntimeOnExt4Leaf.TestCase
 TestRuntimeOnXfs = RuntimeOnXfsLeaf.TestCase
