@@ -75,7 +75,8 @@ class DiskServer:
     """Answers the requests of one mount by operations on ``disk``.
 
     ``direct`` makes every read and write of a file a request. ``mapped`` collects the paths of
-    files whose pages were written through a mapping, ``special`` those of refused special files;
+    files whose pages were written through a mapping, ``special`` those of refused special files,
+    ``ranges`` those whose ``sync_file_range`` was counted as a barrier;
     ``is_full`` is whether the limit of the journal was reached.
     """
 
@@ -84,6 +85,7 @@ class DiskServer:
         self.direct = direct
         self.mapped: set[str] = set()
         self.special: set[str] = set()
+        self.ranges: set[str] = set()
         self.is_full = False
         self._written_bytes = 0
         self._names: dict[int, tuple[int, str]] = {}
@@ -122,6 +124,15 @@ class DiskServer:
                 Opcode.LISTXATTR: self._list_attributes,
             }
         )
+
+    def sync_range(self, path: str) -> None:
+        """Carry out ``sync_file_range`` of a file as ``fdatasync``; a missing path does nothing."""
+        inode: Inode | None = self.disk.root
+        for name in path.strip("/").split("/"):
+            inode = None if inode is None else self._entry(inode, name)
+        if inode is not None:
+            self.ranges.add(path)
+            self.disk.sync(inode.number, path, data_only=True)
 
     # -- inodes and names ----------------------------------------------------------------
 

@@ -11,11 +11,13 @@ import ctypes
 import os
 import shutil
 import signal
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
+from powercut.fuse.watched_calls import watch_this_process
 from sim.errors import HarnessError
 
 _SET_PARENT_DEATH_SIGNAL: Final = 1
@@ -28,13 +30,15 @@ _libc: Final = ctypes.CDLL(None, use_errno=True)
 class Program:
     """A process that leads a session of its own; ``ended`` is readable when it has ended.
 
-    ``output`` has its stdout, and does not block. ``refusal`` has the reason if it could not
-    start.
+    ``output`` has its stdout, and does not block. ``calls`` has the calls that are watched
+    (``watched_calls.py``), or is -1 if they cannot be. ``refusal`` has the reason if it could
+    not start.
     """
 
     process: int
     ended: int
     output: int
+    calls: int
     refusal: int
 
     def exit_status(self) -> int:
@@ -55,8 +59,9 @@ class Program:
             os.killpg(self.process, signal.SIGKILL)
         with suppress(ChildProcessError):
             os.waitpid(self.process, 0)
-        for descriptor in (self.ended, self.output, self.refusal):
-            os.close(descriptor)
+        for descriptor in (self.ended, self.output, self.calls, self.refusal):
+            if descriptor >= 0:
+                os.close(descriptor)
 
 
 def located(command: Sequence[str]) -> tuple[str, ...]:
@@ -76,16 +81,22 @@ def start(command: tuple[str, ...], directory: str) -> Program:
     """Start ``command``, whose program has an absolute path, in ``directory``."""
     output, its_output = os.pipe()
     refusal, its_refusal = os.pipe()
+    ours, theirs = socket.socketpair()
     process = os.fork()
     if not process:
-        _execute(command, directory, its_output, its_refusal)
+        _execute(command, directory, its_output, its_refusal, theirs)
     os.close(its_output)
     os.close(its_refusal)
+    theirs.close()
+    with ours:
+        _, calls, _, _ = socket.recv_fds(ours, 1, 1)
     os.set_blocking(output, False)
-    return Program(process, os.pidfd_open(process), output, refusal)
+    return Program(process, os.pidfd_open(process), output, calls[0] if calls else -1, refusal)
 
 
-def _execute(command: tuple[str, ...], directory: str, output: int, refusal: int) -> NoReturn:
+def _execute(
+    command: tuple[str, ...], directory: str, output: int, refusal: int, watcher: socket.socket
+) -> NoReturn:
     """Become the program, in the child."""
     try:
         os.setsid()
@@ -93,9 +104,20 @@ def _execute(command: tuple[str, ...], directory: str, output: int, refusal: int
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.dup2(output, 1)
+        _send_calls(watcher)
         os.chdir(directory)
         os.execv(command[0], command)
     except OSError as error:
         os.write(refusal, os.fsencode(f"{command[0]}: {error.strerror}"))
     finally:
         os._exit(_CANNOT_START)
+
+
+def _send_calls(watcher: socket.socket) -> None:
+    try:
+        calls = watch_this_process()
+    except OSError:
+        watcher.send(b"-")
+    else:
+        socket.send_fds(watcher, [b"+"], [calls])
+        os.close(calls)

@@ -21,6 +21,7 @@ from powercut.fuse.disk_mount import MountWay, mounted
 from powercut.fuse.disk_server import JOURNAL_BYTES, DiskServer
 from powercut.fuse.program import Program, start
 from powercut.fuse.recording import Acknowledgement
+from powercut.fuse.watched_calls import CallKind, answer, receive
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
@@ -71,6 +72,36 @@ class _Lines:
         return Acknowledgement(self._disk.operations, os.fsdecode(line))
 
 
+class _Calls:
+    """Carries out the calls of a program that FUSE does not pass on."""
+
+    def __init__(self, listener: int, server: DiskServer, mount_point: str, lines: _Lines) -> None:
+        self._listener = listener
+        self._server = server
+        self._mount_point = mount_point
+        self._lines = lines
+
+    def carry_out(self) -> None:
+        """Carry out the call that waits, after the lines that the program printed before it."""
+        call = receive(self._listener)
+        if call is None:
+            return
+        self._lines.drain()
+        path = "/" if call.kind is CallKind.SYNC else self._path_on_disk(call.path())
+        if path is not None:
+            if call.kind is CallKind.SYNC_FILE_RANGE:
+                self._server.sync_range(path)
+            else:
+                self._server.disk.sync_all()
+        answer(self._listener, call, done=path is not None)
+
+    def _path_on_disk(self, path: str) -> str | None:
+        if path == self._mount_point:
+            return "/"
+        inside = path.startswith(f"{self._mount_point}/")
+        return path.removeprefix(self._mount_point) if inside else None
+
+
 @contextmanager
 def new_mount_point() -> Iterator[str]:
     """A new directory to mount a disk on, until the context ends."""
@@ -106,7 +137,8 @@ def run_program(
         try:
             lines = _Lines(program.output, disk)
             waiting.append(lines)
-            _serve_until_end(connection, program, lines, timeout_s)
+            calls = _Calls(program.calls, server, mount_point, lines)
+            _serve_until_end(connection, program, lines, calls, timeout_s)
             exit_status = program.exit_status()
             found = lines.finish()
         finally:
@@ -118,15 +150,21 @@ def run_program(
             f"the program wrote more than {limit} MiB, the most that a journal holds; give it "
             "less to do"
         )
-    return Run(exit_status, found, tuple(_notes(server)))
+    notes = _notes(server, watched=program.calls >= 0)
+    return Run(exit_status, found, tuple(notes))
 
 
 def _serve_until_end(
-    connection: FuseConnection, program: Program, lines: _Lines, timeout_s: float | None
+    connection: FuseConnection,
+    program: Program,
+    lines: _Lines,
+    calls: _Calls,
+    timeout_s: float | None,
 ) -> None:
     poll = select.poll()
-    for descriptor in (connection.descriptor, program.output, program.ended):
-        poll.register(descriptor, select.POLLIN)
+    for descriptor in (connection.descriptor, program.output, program.ended, program.calls):
+        if descriptor >= 0:
+            poll.register(descriptor, select.POLLIN)
     end = None if timeout_s is None else time.monotonic() + timeout_s
     while True:
         left_ms = None if end is None else max(0.0, end - time.monotonic()) * 1000
@@ -136,6 +174,11 @@ def _serve_until_end(
         if connection.descriptor in ready:
             if not connection.serve():
                 raise HarnessError("the program unmounted its disk")
+        elif program.calls in ready:
+            if ready[program.calls] & select.POLLIN:
+                calls.carry_out()
+            else:  # every process that was watched has ended
+                poll.unregister(program.calls)
         elif program.ended in ready:
             return
         else:
@@ -144,11 +187,20 @@ def _serve_until_end(
                 poll.unregister(program.output)
 
 
-def _notes(server: DiskServer) -> Iterator[str]:
+def _notes(server: DiskServer, *, watched: bool) -> Iterator[str]:
+    if not watched:
+        yield (
+            "sync(2) and syncfs are not seen on this machine: if the program calls them, losses "
+            "before them are no failures"
+        )
     if server.mapped:
         yield (
             f"stores to mapped memory of {_listed(server.mapped)} reached the disk only when the "
             "kernel wrote the pages: at msync, munmap or close"
+        )
+    if server.ranges:
+        yield (
+            f"sync_file_range of {_listed(server.ranges)} counted as fdatasync, which promises more"
         )
     if server.special:
         yield f"special files are not modelled and were refused: {_listed(server.special)}"

@@ -116,6 +116,30 @@ def test_a_write_through_o_dsync_is_followed_by_a_barrier(tmp_path: Path) -> Non
     ]  # fmt: skip
 
 
+RANGES = """
+import ctypes, os
+fd = os.open("f", os.O_CREAT | os.O_RDWR)
+os.write(fd, b"data")
+assert ctypes.CDLL(None).sync_file_range(fd, 0, 0, 7) == 0
+"""
+
+
+def test_barriers_that_fuse_does_not_pass_on_reach_the_disk(tmp_path: Path) -> None:
+    recording = recorded(tmp_path, "echo > f; sync; echo synced; mkdir d; sync -f d; sync -f /")
+    assert operations(recording) == [
+        "Create /f", "Write /f", "Sync ", "Create /d", "Sync ",
+    ]  # fmt: skip
+    assert acknowledged(recording) == [(3, "synced"), (5, "exit 0")]
+
+
+def test_a_synced_range_counts_as_a_barrier_and_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(RANGES, encoding="ascii")
+    recording = recorded(tmp_path, f"{sys.executable} {script}")
+    assert operations(recording) == ["Create /f", "Write /f", "Sync /f"]
+    assert recording.notes == ("sync_file_range of /f counted as fdatasync, which promises more",)
+
+
 def test_a_recording_is_read_under_every_model(tmp_path: Path) -> None:
     journal = recorded(tmp_path, "mkdir d; echo data > d/f; ln d/f g").journal
     for model in MODELS.values():
