@@ -131,6 +131,28 @@ def test_a_function_is_crashed_at_every_operation(tmp_path: Path) -> None:
     assert powercut(tmp_path, "explore", "settings", *check).returncode == 0
 
 
+def test_unmodified_python_is_crashed_anywhere(tmp_path: Path) -> None:
+    write_files(tmp_path, "unmodified-python.md")
+    ran = pytest_in(tmp_path)
+    assert ran.returncode == 0, ran.stdout
+    explored = powercut(tmp_path, "explore", "crash_tests.notes:add_two", "--model", "scc")
+    assert explored.returncode == 1, explored.stderr
+    assert "at a kill" in explored.stdout
+    script = """
+from collections import Counter
+from crash_tests.notes_machine import crash_once
+found = Counter()
+for seed in range(30):
+    try:
+        found[str(crash_once(seed))] += 1
+    except ValueError:
+        found["torn"] += 1
+assert set(found) == {"['milk']", "['milk', 'bread']", "torn"}, found
+"""
+    machine = run_python("-c", script, cwd=tmp_path)
+    assert machine.returncode == 0, machine.stderr
+
+
 def test_every_page_is_listed() -> None:
     index = page("README.md")
     for path in HOW_TO.glob("*.md"):

@@ -28,9 +28,9 @@ def test_the_example_prints_the_report_of_the_readme(tmp_path: Path) -> None:
 def test_the_repair_of_the_readme_makes_the_example_safe(tmp_path: Path) -> None:
     program = block("# settings.py").replace(
         "        ack(",
-        '        directory = process.open("/", os.O_RDONLY)\n'
-        "        process.fsync(directory)\n"
-        "        process.close(directory)\n"
+        '        directory = os.open(".", os.O_RDONLY)\n'
+        "        os.fsync(directory)\n"
+        "        os.close(directory)\n"
         "        ack(",
     )
     (tmp_path / "settings.py").write_text(program, "utf-8")
