@@ -119,7 +119,7 @@ class Finding:
 
 def keep(run: TargetRun, folder: Path) -> Finding:
     """Write the reproducer of a failed run to ``folder``; a disk that is full loses no finding."""
-    reproducer, run = _repeated(run)
+    reproducer = record(run)
     path = folder / f"{reproducer.fingerprint}.json"
     try:
         write_reproducer(reproducer, folder)
@@ -130,17 +130,10 @@ def keep(run: TargetRun, folder: Path) -> Finding:
 
 def record(run: TargetRun) -> Reproducer:
     """Return the reproducer of a run that has failed, by repeating it once with a trace."""
-    return _repeated(run)[0]
-
-
-def _repeated(run: TargetRun) -> tuple[Reproducer, TargetRun]:
-    """Return the reproducer, and the repeated run if it is equal: it has lines of the program."""
     assert run.failure is not None
     trace = Trace()
-    again = run.fresh(trace, with_places=True)
-    again.repeat(run.log)
-    reproducer = Reproducer(run.log, trace.digest(), versions())
-    return reproducer, again if again.log == run.log else run
+    run.fresh(trace).repeat(run.log)
+    return Reproducer(run.log, trace.digest(), versions())
 
 
 def versions() -> dict[str, str]:

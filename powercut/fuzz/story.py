@@ -17,7 +17,7 @@ _TITLES: Final = {CrashKind.KILL: "KILL", CrashKind.POWER_CUT: "POWER CUT"}
 
 def story(finding: Finding) -> str:
     """Return the page of a failed run."""
-    run, failure = finding.run, finding.run.failure
+    run, failure = finding.run.placed(), finding.run.failure
     lines = [headline(finding), "", "  step"]
     for number, step in enumerate(run.log.steps, 1):
         lines += _step(number, step)

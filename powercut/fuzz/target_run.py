@@ -198,9 +198,23 @@ class TargetRun:
         if self.crash_runner.world.alive:
             self.crash_runner.world.stop()
 
-    def fresh(self, trace: Trace | None = None, *, with_places: bool = False) -> TargetRun:
+    def fresh(self, trace: Trace | None = None) -> TargetRun:
         """Return a new run of the same target under the same model."""
-        return TargetRun(self.make_target, self.model, trace, with_places=with_places)
+        return TargetRun(self.make_target, self.model, trace)
+
+    def placed(self) -> TargetRun:
+        """Return this run with the lines of the program, by repeating it once.
+
+        A run that fails in another way when it is repeated is returned as it is.
+        """
+        if self.crash_runner.with_places:
+            return self
+        again = TargetRun(self.make_target, self.model, with_places=True)
+        try:
+            again.repeat(self.log)
+        except Diverged:
+            return self
+        return again if again.log == self.log else self
 
     def _disturbances(self) -> Sequence[ActionKind]:
         """Return the kinds of action that crash and fault those of the target."""

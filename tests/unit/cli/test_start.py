@@ -64,7 +64,7 @@ def test_a_campaign_needs_no_hypothesis(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        ("powercut re", ["replay"]),
+        ("powercut re", ["replay", "record"]),
         ("powercut run event", ["event-log-framed", "event-log-pending"]),
         ("powercut explore sqlite-wal", ["sqlite-wal-full", "sqlite-wal-normal"]),
         ("powercut mutants R21-r", ["R21-reminders"]),
