@@ -8,7 +8,6 @@ from pathlib import Path
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from crash_tests.targets.atomic_file import atomic_file
 from faults.crash_point import Phase
 from oracles.marks import KILLED, QUARANTINED, TORN
 from oracles.violation import LostAck
@@ -21,11 +20,10 @@ from powercut.fuzz.target_run import TargetRun
 from powercut.report.campaign import CampaignReport
 from powercut.report.closing_table import print_closing
 from sim.disk.crash.persistence import POSIX
+from tests.unit.fuzz.saved_file import saved_file
 
 MARKS = (KILLED, TORN, QUARANTINED)
-FILE, LOG = (
-    TargetEntry(tag, "unused:unused", MARKS) for tag in ("atomic-file", "event-log-framed")
-)
+FILE, LOG = (TargetEntry(tag, "unused:unused", MARKS) for tag in ("saved-file", "event-log-framed"))
 
 
 def tally(images: int, *reached: str) -> Tally:
@@ -65,7 +63,7 @@ def test_campaign_of_one_target_has_no_sum(snapshot: SnapshotAssertion) -> None:
 
 def test_campaign_with_a_failure_reads_as_it_did(snapshot: SnapshotAssertion) -> None:
     score = Score(FILE, tally(10, *MARKS), 17, {FailureKind("LostAck", "gone"): Failing(3, 12)})
-    run = TargetRun(atomic_file)
+    run = TargetRun(saved_file)
     run.fail(LostAck("gone"))
     reproducer = Reproducer(run.log, "", {})
     path = Path(".powercut/failures") / f"{reproducer.fingerprint}.json"
@@ -80,8 +78,8 @@ def test_long_name_of_a_target_cuts_off_no_heading(snapshot: SnapshotAssertion) 
 
 def test_narrow_terminal_gets_the_whole_table_too() -> None:
     lines = page(Score(FILE, tally(123456, *MARKS)), Score(LOG, tally(7, *MARKS)), width=80)
-    table = [line for line in lines.splitlines() if line.startswith((" atomic", " together"))]
+    table = [line for line in lines.splitlines() if line.startswith((" saved", " together"))]
     assert [line.split() for line in table] == [
-        ["atomic-file", "1234", "37020", "6543", "13210", "2987", "~124995", "3/7", "3/3", "0"],
+        ["saved-file", "1234", "37020", "6543", "13210", "2987", "~124995", "3/7", "3/3", "0"],
         ["together", "2468", "74040", "13086", "26420", "5974", "~124995", "6/14", "6/6", "0"],
     ]

@@ -12,8 +12,7 @@ from powercut.fuzz.story import story
 from powercut.fuzz.target import MakeTarget
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import SeededChoices
-from tests.unit.cli.command_line import raising_file
-from tests.unit.fuzz.broken import in_place, undurable
+from tests.unit.fuzz.broken import in_place, raising, undurable
 
 
 def write(text: str) -> dict[str, Json]:
@@ -61,4 +60,4 @@ def test_kill_during_a_write(snapshot: SnapshotAssertion) -> None:
 
 
 def test_exception_that_is_no_violation(snapshot: SnapshotAssertion) -> None:
-    assert page(raising_file, Action.of_plain(write("Ada"))) == snapshot
+    assert page(raising, Action.of_plain(write("Ada"))) == snapshot

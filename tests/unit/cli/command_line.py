@@ -1,18 +1,19 @@
-"""Ways to call the command line, and a bug that its campaigns find at once."""
+"""Ways to call the command line, and a project to call it in."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from click.testing import CliRunner, Result
 
-from crash_tests.targets.atomic_file import AtomicFileTarget
 from powercut.cli.main import cli
-from system.ports import FileSystem, Ids, OpenMode
-from system.storage.transfer import write_all
-from tests.registry import REGISTRY
+from tests.unit.fuzz.project import PROJECT
+
+SAVED_FILE: Final = PROJECT.config.targets["saved-file"]
+CARELESS: Final = "tests.unit.fuzz.broken:careless"
+"""The same target with a bug that campaigns find at once."""
 
 
 def powercut(*arguments: str) -> Result:
@@ -27,39 +28,22 @@ def json_of(result: Result) -> dict[str, Any]:
     return found
 
 
-def careless(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
-    """Replace a file without any barrier."""
-    temporary = f"{path}.tmp.{ids.random_hex(8)}"
-    file = files.open(temporary, OpenMode.CREATE)
-    write_all(file, data, 0)
-    file.close()
-    files.replace(temporary, path)
+def completion(words: str) -> dict[str, str]:
+    """The variables with which bash asks for completions of the last word."""
+    last = str(len(words.split()) - 1)
+    return {"_POWERCUT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": last}
 
 
-def careless_file() -> AtomicFileTarget:
-    """The atomic file machine on ``careless``."""
-    return AtomicFileTarget("atomic-file", careless)
+def write_project(folder: Path, saved_file: str = SAVED_FILE) -> None:
+    """Register the targets, workloads and mutants of the engine's own tests in ``folder``.
 
-
-def raising_file() -> AtomicFileTarget:
-    """The atomic file machine on a writer that raises what no disk does."""
-
-    def raising(_files: FileSystem, _path: str, _data: bytes, _ids: Ids) -> None:
-        raise ZeroDivisionError("the writer cannot count")
-
-    return AtomicFileTarget("atomic-file", raising)
-
-
-def write_project(folder: Path, **settings: str) -> None:
-    """Register the targets and mutants of this repository in ``folder``.
-
-    ``settings`` is the import string of ``atomic_file`` to use instead, and lines of
-    ``[tool.powercut]``.
+    ``saved_file`` is the import string of the target that has its tag.
     """
-    targets = dict(REGISTRY.config.targets)
-    targets["atomic-file"] = settings.pop("atomic_file", targets["atomic-file"])
-    lines = ["[tool.powercut]", *(f"{key} = {value}" for key, value in settings.items())]
-    for table, entries in (("targets", targets), ("mutants", REGISTRY.config.mutants)):
+    config = PROJECT.config
+    targets = {**config.targets, "saved-file": saved_file}
+    tables = {"targets": targets, "workloads": config.workloads, "mutants": config.mutants}
+    lines: list[str] = []
+    for table, entries in tables.items():
         lines += [
             f"[tool.powercut.{table}]",
             *(f'{tag} = "{name}"' for tag, name in entries.items()),

@@ -8,33 +8,33 @@ from collections.abc import Callable
 from itertools import count
 from multiprocessing import parent_process
 
-from crash_tests.targets.atomic_file import AtomicFileTarget
-from system.ports import FileSystem, Ids
-from tests.unit.cli.command_line import careless
+from sim.disk.calls.process import Process
+from tests.unit.fuzz.broken import save_without_barriers
+from tests.unit.fuzz.saved_file import SavedFileTarget
 
-_WRITES = count(1)
-_WRITES_BEFORE = 150
+_SAVES = count(1)
+_SAVES_BEFORE = 150
 """More than those of the first batch of 30 runs of 10 steps."""
 
 
-def _disturbed(disturb: Callable[[], None]) -> AtomicFileTarget:
-    def write(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
-        if parent_process() is not None and next(_WRITES) == _WRITES_BEFORE:
+def _disturbed(disturb: Callable[[], None]) -> SavedFileTarget:
+    def save(process: Process, path: str, data: bytes) -> None:
+        if parent_process() is not None and next(_SAVES) == _SAVES_BEFORE:
             disturb()
-        careless(files, path, data, ids)
+        save_without_barriers(process, path, data)
 
-    return AtomicFileTarget("atomic-file", write)
+    return SavedFileTarget("saved-file", save)
 
 
-def killing_its_worker() -> AtomicFileTarget:
+def killing_its_worker() -> SavedFileTarget:
     return _disturbed(lambda: os.kill(os.getpid(), signal.SIGKILL))
 
 
-def terminating_the_campaign() -> AtomicFileTarget:
+def terminating_the_campaign() -> SavedFileTarget:
     return _disturbed(lambda: os.kill(os.getppid(), signal.SIGTERM))
 
 
-def interrupting_all() -> AtomicFileTarget:
+def interrupting_all() -> SavedFileTarget:
     """As a terminal does at Ctrl-C."""
 
     def interrupt() -> None:

@@ -23,6 +23,7 @@ def test_doctor_shows_versions_machine_extras_and_models() -> None:
     for word in ("python", "SQLite", "cores", "hypothesis", "sqlite        installed", *MODELS):
         assert word in result.stdout
     assert "settings      no pyproject.toml" in result.stdout
+    assert "workloads     none registered" in result.stdout
     assert result.stdout.splitlines()[-1] == "ready"
     assert list(Path().iterdir()) == []
 
@@ -31,8 +32,8 @@ def test_doctor_shows_the_registry_of_the_project(tmp_path: Path) -> None:
     write_project(tmp_path)
     result = powercut("doctor")
     assert f"settings      {tmp_path}/pyproject.toml" in result.stdout
-    assert "targets       atomic-file, event-log-framed, " in result.stdout
-    assert "workloads     none registered" in result.stdout
+    assert "targets       saved-file, frequent-file, crash-free\n" in result.stdout
+    assert "workloads     save, save-without-fsync, directories\n" in result.stdout
 
 
 def test_failures_that_cannot_be_written_are_a_problem() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from powercut.cli.exit_code import ExitCode
 from sim.disk.crash.persistence import MODELS
-from tests.registry import REGISTRY
-from tests.unit.cli.command_line import json_of, powercut
+from tests.unit.cli.command_line import json_of, powercut, write_project
+from tests.unit.fuzz.project import PROJECT
 
 QUICK = ("--states", "64")
 STORE = """
@@ -49,7 +49,9 @@ MANY = "\n\ndef many(disk, ack):\n" + "".join(
 
 @pytest.fixture(autouse=True)
 def failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of kept failures; the command runs in the repository."""
+    """The folder of kept failures; the command runs in the project of the engine's own tests."""
+    write_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "failures"
     monkeypatch.setattr("powercut.cli.finding_keeper.FAILURES", folder)
     return folder
@@ -60,18 +62,14 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
     """The name of a module in the current directory."""
     name = f"store_of_{request.node.name}"
     (tmp_path / f"{name}.py").write_text(STORE, encoding="ascii")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     return name
 
 
-# The runtime takes a minute; tests/unit/crash_tests/test_runtime_workload.py explores it.
-@pytest.mark.parametrize(
-    "tag", [tag for tag in REGISTRY.config.workloads if not tag.startswith("runtime")]
-)
+@pytest.mark.parametrize("tag", PROJECT.config.workloads)
 def test_workloads_hold_exactly_if_they_are_sound(tag: str) -> None:
     result = powercut("explore", tag, "--model", "posix", *QUICK)
-    if REGISTRY.workload(tag).sound:
+    if PROJECT.workload(tag).sound:
         assert result.exit_code == ExitCode.CLEAN, result.stdout
         assert result.stdout.splitlines()[-2] == "safe on posix"
     else:
@@ -81,7 +79,7 @@ def test_workloads_hold_exactly_if_they_are_sound(tag: str) -> None:
 
 def test_without_a_workload_the_sound_workloads_run() -> None:
     found = json_of(powercut("explore", "--model", "scc", "--json", "-"))
-    assert list(found["targets"]) == [workload.tag for workload in REGISTRY.sound_workloads()]
+    assert list(found["targets"]) == ["save", "directories"]
     assert found["verdict"] == "clean"
     states = [target["scc"]["states"] for target in found["targets"].values()]
     assert found["models"] == {
@@ -90,7 +88,7 @@ def test_without_a_workload_the_sound_workloads_run() -> None:
 
 
 def test_verdict_names_the_models_and_shows_the_first_failure() -> None:
-    result = powercut("explore", "atomic-write-without-fsync")
+    result = powercut("explore", "save-without-fsync")
     assert result.exit_code == ExitCode.VIOLATION
     assert re.search(r"^ xfs +unsafe +24 +6 +exhaustive +TornRecord", result.stdout, re.MULTILINE)
     assert "FAILED  TornRecord  corruption, on a real file system (ext4)" in result.stdout
@@ -105,7 +103,7 @@ def test_verdict_names_the_models_and_shows_the_first_failure() -> None:
 
 
 def test_json_has_the_verdict_of_each_model() -> None:
-    found = json_of(powercut("explore", "atomic-write-without-fsync", "--json", "-"))
+    found = json_of(powercut("explore", "save-without-fsync", "--json", "-"))
     assert (found["schema"], found["verdict"]) == (1, "violation")
     assert list(found["models"]) == list(MODELS)
     assert found["models"]["scc"] == {
@@ -116,7 +114,7 @@ def test_json_has_the_verdict_of_each_model() -> None:
         "statement": "/state holds neither an acknowledged content nor one in flight",
         "crashes": ["3 after power-cut lost=3"],
     }
-    (finding,) = found["findings"]["atomic-write-without-fsync"]
+    (finding,) = found["findings"]["save-without-fsync"]
     assert finding["weakest"] == "on a real file system (ext4)"
     assert finding["models"] == list(MODELS)[2:]
     assert list(finding["harms"]) == ["corruption"]
@@ -124,7 +122,7 @@ def test_json_has_the_verdict_of_each_model() -> None:
 
 
 def test_beyond_the_limit_of_states_the_verdict_is_sampled() -> None:
-    found = json_of(powercut("explore", "event-log-pending", "--model", "posix", *QUICK,
+    found = json_of(powercut("explore", "directories", "--model", "posix", *QUICK,
                              "--json", "-"))  # fmt: skip
     assert found["models"]["posix"]["exhaustive"] is False
 
@@ -144,13 +142,13 @@ def test_check_is_an_option_or_an_attribute(store: str) -> None:
 
 def test_every_finding_is_kept_and_its_disk_dumped(failures: Path, tmp_path: Path) -> None:
     dumps = tmp_path / "dumps"
-    result = powercut("explore", "atomic-write-without-fsync", "--dump", str(dumps))
+    result = powercut("explore", "save-without-fsync", "--dump", str(dumps))
     (kept,) = failures.iterdir()
     (dumped,) = dumps.iterdir()
     assert f"  replay    powercut replay {kept}\n  dump      {dumped}\n" in result.stdout
     assert kept.stem == dumped.name
     assert (dumped / "state").read_bytes() == b""
-    again = powercut("explore", "atomic-write-without-fsync", "--dump", str(dumps))
+    again = powercut("explore", "save-without-fsync", "--dump", str(dumps))
     assert f"  dump      cannot dump to {dumped}: File exists\n" in again.stdout
 
 
@@ -158,13 +156,13 @@ def test_a_finding_that_cannot_be_kept_is_printed_all_the_same(
     failures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures.write_bytes(b"in the way")
-    result = powercut("explore", "atomic-write-without-fsync", "--model", "xfs")
+    result = powercut("explore", "save-without-fsync", "--model", "xfs")
     assert result.exit_code == ExitCode.VIOLATION
     assert "  replay    not kept: cannot write the failure " in result.stdout
 
 
 def test_all_failures_are_printed_if_asked() -> None:
-    result = powercut("explore", "atomic-write-without-fsync", "--model", "xfs", "--all")
+    result = powercut("explore", "save-without-fsync", "--model", "xfs", "--all")
     lines = [line for line in result.stdout.splitlines() if line.startswith("  xfs  ")]
     assert len(lines) == 6
     assert "3 after power-cut lost=3: /state holds neither" in lines[0]
@@ -190,7 +188,7 @@ def test_processes_do_not_change_the_verdict(store: str) -> None:
 
 
 def test_a_workload_is_stopped_when_its_time_is_over() -> None:
-    arguments = ("explore", "event-log-pending", "--model", "posix", "--seconds", "0.001")
+    arguments = ("explore", "directories", "--model", "posix", "--seconds", "0.001")
     result = powercut(*arguments)
     assert result.exit_code == ExitCode.CLEAN
     assert re.search(r"^ posix +safe +\d+ +0 +stopped", result.stdout, re.MULTILINE)

@@ -24,17 +24,16 @@ from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_run import TargetRun
 from sim.disk.crash.persistence import POSIX
 from tests.meta.source_tree import run_python
-from tests.unit.cli.command_line import json_of, powercut, write_project
+from tests.unit.cli.command_line import CARELESS, json_of, powercut, write_project
 
-CARELESS = TargetEntry("atomic-file", "tests.unit.cli.command_line:careless_file")
-PLAN = Plan((CARELESS,), POSIX, 0, 10, examples=20)
-FAILING = ("run", "atomic-file", "--examples", "6", "--steps", "10", "-n", "1")
+PLAN = Plan((TargetEntry("saved-file", CARELESS),), POSIX, 0, 10, examples=20)
+FAILING = ("run", "saved-file", "--examples", "6", "--steps", "10", "-n", "1")
 
 
 @pytest.fixture(autouse=True)
 def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    write_project(tmp_path, atomic_file=CARELESS.reference)
+    write_project(tmp_path, saved_file=CARELESS)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +95,7 @@ def test_target_that_depends_on_more_than_its_choices_is_named(
     monkeypatch.setattr(TargetRun, "fail", lambda *_: None)
     reported, printed = findings_of(PLAN)
     reported.report(score)
-    assert printed.getvalue().startswith("not repeatable  atomic-file: run ")
+    assert printed.getvalue().startswith("not repeatable  saved-file: run ")
     assert reported.reduce([score], hurry=False) == ([], False)
 
 
@@ -157,7 +156,7 @@ def test_failure_of_the_harness_is_shown_below_the_findings(
         raise ValueError("a wheel came off")
 
     monkeypatch.setattr("powercut.cli.run.scores", broken)
-    result = powercut("run", "atomic-file", "--json", "-")
+    result = powercut("run", "saved-file", "--json", "-")
     assert result.exit_code == ExitCode.VIOLATION
     assert "FAILED  " in result.stderr
     assert "ValueError: a wheel came off" in result.stderr
@@ -179,10 +178,10 @@ def test_failure_of_the_harness_is_shown_below_the_findings(
     ids=["dead worker", "SIGTERM", "SIGINT that the parent ignores"],
 )
 def test_findings_survive_a_signal(target: str, program: str, code: ExitCode, last: str) -> None:
-    write_project(Path(), atomic_file=f"tests.unit.cli.disturbed:{target}")
+    write_project(Path(), saved_file=f"tests.unit.cli.disturbed:{target}")
     ran = run_python(
         "-c", f"{program}from powercut.cli.main import main; main()",
-        *("run", "atomic-file", "--examples", "120", "--steps", "10", "-n", "2"),
+        *("run", "saved-file", "--examples", "120", "--steps", "10", "-n", "2"),
         *("--seconds", "60", "--json", "out.json"),
         cwd=Path.cwd(),
     )  # fmt: skip

@@ -11,9 +11,31 @@ import pytest
 from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.mutant import MutantEntry
 from powercut.fuzz.mutant_search import MutantSearch
-from tests.meta.source_tree import ROOT
-from tests.registry import REGISTRY
 from tests.unit.cli.command_line import json_of, powercut, write_project
+from tests.unit.fuzz.project import PROJECT
+
+SHOP = {
+    "shop.py": """\
+def price(name):
+    return len(name)
+""",
+    "test_shop.py": """\
+from shop import price
+
+def test_tea_has_a_price():
+    assert price("tea") == 3
+""",
+    "bugs_of_shop.py": """\
+from powercut import Mutant, SourcePatch
+
+free = Mutant(
+    "nothing costs anything",
+    patches=[SourcePatch("shop", "return len(name)", "return 0")],
+    tests=["test_shop.py::test_tea_has_a_price"],
+)
+""",
+}
+"""A program, a test of it, and a bug that the test finds."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,22 +60,23 @@ def blind_to(
 
 
 def test_planted_bug_is_found_and_leaves_no_file() -> None:
-    result = powercut("mutants", "R9", "--json", "-")
+    result = powercut("mutants", "no-fsync", "--json", "-")
     assert result.exit_code == ExitCode.CLEAN, result.output
     (found,) = json_of(result)["mutants"]
     assert found.keys() == {"id", "found", "examples", "seconds", "steps", "property"}
-    assert (found["id"], found["found"]) == ("R9", True)
-    assert 0 < found["steps"] <= 8
+    assert (found["id"], found["found"]) == ("no-fsync", True)
+    assert 0 < found["steps"] <= 3
     assert [path.name for path in Path().iterdir()] == ["pyproject.toml"]
 
 
-def test_bugs_are_found_by_campaigns_and_by_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    result = powercut("mutants", "torn-tail-is-damage", "R9", "--seed", "1", "--json", "-")
+def test_bugs_are_found_by_campaigns_and_by_tests(tmp_path: Path) -> None:
+    for name, content in SHOP.items():
+        (tmp_path / name).write_text(content, encoding="ascii")
+    result = powercut("mutants", "bugs_of_shop:free", "no-fsync", "--seed", "1", "--json", "-")
     assert result.exit_code == ExitCode.CLEAN, result.output
     by_tests, by_campaign = json_of(result)["mutants"]
-    assert by_tests["property"] == "test_the_beginning_of_a_line_is_torn"
-    assert by_campaign["property"] == "UnreadableAfterCrash"
+    assert by_tests["property"] == "test_tea_has_a_price"
+    assert by_campaign["property"] in {"SilentEmpty", "TornRecord"}
 
 
 def test_all_registered_mutants_are_searched_and_shown_in_their_order(
@@ -64,18 +87,18 @@ def test_all_registered_mutants_are_searched_and_shown_in_their_order(
     assert result.exit_code == ExitCode.CLEAN
     written = json.loads(Path("out.json").read_text(encoding="ascii"))
     assert written["schema"] == 1
-    assert [search["id"] for search in written["mutants"]] == list(REGISTRY.config.mutants)
+    assert [search["id"] for search in written["mutants"]] == list(PROJECT.config.mutants)
 
 
 def test_missed_mutant_is_a_missed_goal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("powercut.cli.mutants.work", blind_to("R4"))
-    result = powercut("mutants", "R4", "R5", "--json", "-")
+    monkeypatch.setattr("powercut.cli.mutants.work", blind_to("no-fsync"))
+    result = powercut("mutants", "no-fsync", "no-directory-fsync", "--json", "-")
     assert result.exit_code == ExitCode.GOAL_MISSED
-    assert "missed, so powercut is blind to it: R4\n" in result.stderr
+    assert "missed, so powercut is blind to it: no-fsync\n" in result.stderr
     assert [search["found"] for search in json_of(result)["mutants"]] == [False, True]
 
 
 def test_unknown_mutant_is_a_usage_mistake() -> None:
-    result = powercut("mutants", "R99")
+    result = powercut("mutants", "no-sync")
     assert result.exit_code == ExitCode.USAGE
-    assert "unknown mutant 'R99'; known are R1, " in result.stderr
+    assert "unknown mutant 'no-sync'; known are no-fsync, " in result.stderr

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from powercut.cli.exit_code import ExitCode
-from tests.registry import REGISTRY
 from tests.unit.cli.command_line import json_of, powercut
 
 TARGET = """
@@ -64,18 +63,6 @@ def refused(*arguments: str) -> str:
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1
     return result.stderr
-
-
-def test_every_target_of_this_repository_is_registered_under_its_tag() -> None:
-    assert [target.tag for target in REGISTRY.all_targets()] == list(REGISTRY.config.targets)
-    for target in REGISTRY.all_targets():
-        assert target.make_target().actions()
-
-
-def test_every_workload_of_this_repository_can_be_loaded() -> None:
-    for tag in REGISTRY.config.workloads:
-        workload = REGISTRY.workload(tag)
-        assert (workload.tag, bool(workload.about)) == (tag, True)
 
 
 def test_target_is_made_under_its_tag_or_its_import_string(module: str) -> None:

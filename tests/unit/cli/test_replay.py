@@ -21,21 +21,21 @@ print("hypothesis" in sys.modules, code)
 
 
 def plant(name: str) -> None:
-    write_project(Path(), atomic_file=f"tests.unit.cli.command_line:{name}")
+    write_project(Path(), saved_file=f"tests.unit.fuzz.broken:{name}")
 
 
 @pytest.fixture
 def reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The reproducer of a campaign on a careless writer; the writer is repaired afterwards."""
     monkeypatch.chdir(tmp_path)
-    plant("careless_file")
-    powercut("run", "atomic-file", "--examples", "6", "--steps", "10", "-n", "1")
+    plant("careless")
+    powercut("run", "saved-file", "--examples", "6", "--steps", "10", "-n", "1")
     write_project(tmp_path)
     return min(FAILURES.glob("*.json"))
 
 
 def test_same_failure_is_repeated_byte_for_byte(reproducer: Path) -> None:
-    plant("careless_file")
+    plant("careless")
     result = powercut("replay", str(reproducer))
     broken = json.loads(reproducer.read_text("ascii"))["property"]
     assert result.exit_code == ExitCode.VIOLATION
@@ -46,7 +46,7 @@ def test_same_failure_is_repeated_byte_for_byte(reproducer: Path) -> None:
 
 
 def test_replay_needs_no_hypothesis(reproducer: Path) -> None:
-    plant("careless_file")
+    plant("careless")
     ran = run_python("-c", IN_A_PROCESS, str(reproducer), cwd=Path.cwd())
     assert ran.stderr == ""
     assert "byte for byte" in ran.stdout
@@ -60,7 +60,7 @@ def test_repaired_program_passes_now(reproducer: Path) -> None:
 
 
 def test_another_failure_is_distinguished_from_the_recorded_one(reproducer: Path) -> None:
-    plant("raising_file")
+    plant("raising")
     result = powercut("replay", str(reproducer))
     assert result.exit_code == ExitCode.VIOLATION
     assert "a different failure at step 1: ZeroDivisionError" in result.stdout
@@ -68,17 +68,18 @@ def test_another_failure_is_distinguished_from_the_recorded_one(reproducer: Path
 
 
 def test_diverging_run_names_the_step(reproducer: Path) -> None:
-    plant("careless_file")
+    plant("careless")
     recorded = json.loads(reproducer.read_text("ascii"))
-    recorded["steps"][0]["choices"] = ["colour 3 of 0..7"]
+    asked = next(number for number, step in enumerate(recorded["steps"]) if step["choices"])
+    recorded["steps"][asked]["choices"] = ["colour 3 of 0..7"]
     reproducer.write_text(json.dumps(recorded), encoding="ascii")
     result = powercut("replay", str(reproducer))
     assert result.exit_code == ExitCode.DIVERGED
-    assert result.stdout.startswith("diverged at step 1: ")
+    assert result.stdout.startswith(f"diverged at step {asked + 1}: ")
 
 
 def test_other_versions_are_shown_when_the_run_differs(reproducer: Path) -> None:
-    plant("raising_file")
+    plant("raising")
     recorded = json.loads(reproducer.read_text("ascii"))
     recorded["versions"]["apsw"] = "1.0"
     reproducer.write_text(json.dumps(recorded), encoding="ascii")

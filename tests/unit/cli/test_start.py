@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from powercut.cli.main import cli
 from tests.meta.source_tree import run_python
+from tests.unit.cli.command_line import completion, write_project
 
 SCRIPT = """
 import sys
@@ -31,10 +32,10 @@ def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
 
 
 def test_installed_script_ends_with_the_exit_code() -> None:
-    ran = run_python("-c", "from powercut.cli.main import main; main()", "run", "atomic-flie")
+    ran = run_python("-c", "from powercut.cli.main import main; main()", "run", "saved-flie")
     assert ran.returncode == 2
     assert ran.stdout == ""
-    assert ran.stderr.startswith("Error: unknown target 'atomic-flie'")
+    assert ran.stderr.startswith("Error: unknown target 'saved-flie'")
 
 
 def without_hypothesis(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -65,16 +66,20 @@ def test_a_campaign_needs_no_hypothesis(tmp_path: Path) -> None:
     ("words", "completed"),
     [
         ("powercut re", ["replay", "record"]),
-        ("powercut run event", ["event-log-framed", "event-log-pending"]),
-        ("powercut explore sqlite-wal", ["sqlite-wal-full", "sqlite-wal-normal"]),
-        ("powercut mutants R21-r", ["R21-reminders"]),
+        ("powercut run f", ["frequent-file"]),
+        ("powercut explore save", ["save", "save-without-fsync"]),
+        ("powercut mutants no-d", ["no-directory-fsync"]),
         ("powercut run --model ext4-", ["ext4-journal", "ext4-ordered", "ext4-writeback"]),
         ("powercut explore --model a", ["all"]),
         ("powercut run --profile n", ["nightly"]),
-        ("powercut replay --target life", ["lifecycle"]),
+        ("powercut replay --target crash", ["crash-free"]),
     ],
 )
-def test_values_are_completed_from_the_registry(words: str, completed: list[str]) -> None:
+def test_values_are_completed_from_the_registry(
+    words: str, completed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
     ran = CliRunner().invoke(cli, prog_name="powercut", env=completion(words))
     assert ran.stdout.splitlines() == [f"plain,{value}" for value in completed], ran.stderr
 
@@ -83,9 +88,3 @@ def test_tags_of_a_malformed_project_are_not_completed(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.powercut]\nsead = 1", "utf-8")
     ran = run_python("-m", "powercut", environment=completion("powercut run e"), cwd=tmp_path)
     assert (ran.stdout.strip(), ran.stderr) == ("", "")
-
-
-def completion(words: str) -> dict[str, str]:
-    """The variables with which bash asks for completions of the last word."""
-    last = str(len(words.split()) - 1)
-    return {"_POWERCUT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": last}

@@ -14,7 +14,7 @@ from tests.unit.cli.command_line import powercut
 REPRODUCER = {
     "format": FORMAT,
     "fingerprint": "00000000",
-    "target": "atomic-file",
+    "target": "saved-file",
     "model": "posix",
     "property": "LostAck",
     "statement": "gone",
@@ -27,11 +27,11 @@ REPRODUCER = {
 
 PROJECT = """
 [tool.powercut.targets]
-atomic-file = "crash_tests.targets.atomic_file:atomic_file"
-session-store = "crash_tests.targets.session_store:session_store"
+saved-file = "tests.unit.fuzz.saved_file:saved_file"
+frequent-file = "tests.unit.fuzz.saved_file:frequent_file"
 
 [tool.powercut.workloads]
-atomic-write = "crash_tests.workloads.atomic_write:atomic_write"
+save = "tests.unit.explorer.workloads:save_twice"
 """
 
 
@@ -56,8 +56,8 @@ def refused(*arguments: str) -> str:
 
 
 def test_unknown_target_names_the_known_ones() -> None:
-    assert refused("run", "atomic-flie") == (
-        "unknown target 'atomic-flie'; known are atomic-file, session-store; register it under "
+    assert refused("run", "saved-flie") == (
+        "unknown target 'saved-flie'; known are saved-file, frequent-file; register it under "
         f"[tool.powercut.targets] in {Path.cwd()}/pyproject.toml, or name it as module:object"
     )
 
@@ -88,8 +88,8 @@ def test_fault_that_its_call_cannot_have_is_refused_with_those_that_it_can() -> 
 
 
 def test_fault_plan_for_targets_without_faults_is_refused() -> None:
-    lifecycle = "crash_tests.targets.lifecycle:lifecycle"
-    assert refused("run", lifecycle, "--faults", "write * #1 EIO").startswith(
+    crash_free = "tests.unit.fuzz.broken:CrashFree"
+    assert refused("run", crash_free, "--faults", "write * #1 EIO").startswith(
         "--faults 'write * #1 EIO' reaches no target: "
     )
 
@@ -114,8 +114,8 @@ def test_json_that_cannot_be_written_is_refused_before_the_work(command: str) ->
 
 
 def test_unknown_workload_names_the_known_ones() -> None:
-    sentence = refused("explore", "atomic")
-    assert sentence.startswith("unknown workload 'atomic'; known are atomic-write; register it")
+    sentence = refused("explore", "sav")
+    assert sentence.startswith("unknown workload 'sav'; known are save; register it")
 
 
 def test_check_without_a_workload_is_refused() -> None:
@@ -195,8 +195,8 @@ def _step(name: str, **arguments: object) -> dict[str, object]:
         (
             {"target": "mail"},
             (
-                "f.json is of the target 'mail', which is not registered (registered: atomic-file, "
-                "session-store); register it under [tool.powercut.targets], or give --target "
+                "f.json is of the target 'mail', which is not registered (registered: saved-file, "
+                "frequent-file); register it under [tool.powercut.targets], or give --target "
             ),
         ),
         ({"model": "ntfs"}, "unknown persistence model 'ntfs'; known are "),

@@ -11,10 +11,12 @@ from functools import partial
 
 import pytest
 
+from powercut.cli.exit_code import ExitCode
 from powercut.fuzz.campaign.workers import work
 from powercut.fuzz.planted_tests import run_tests
 from tests.meta.source_tree import ROOT
 from tests.registry import REGISTRY
+from tests.unit.cli.command_line import json_of, powercut
 
 BUGS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22)
 FURTHER_BUGS = 40
@@ -40,3 +42,14 @@ def test_the_tests_that_mutants_name_fail_with_them(monkeypatch: pytest.MonkeyPa
     entries = [mutant for mutant in MUTANTS if mutant.mutant.tests]
     searches = work(partial(run_tests, clock=time.perf_counter), entries, 1)
     assert [search.tag for search in searches if not search.found] == []
+
+
+def test_the_command_finds_them_by_tests_and_by_campaigns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    result = powercut("mutants", "torn-tail-is-damage", "R9", "--seed", "1", "--json", "-")
+    assert result.exit_code == ExitCode.CLEAN, result.output
+    by_tests, by_campaign = json_of(result)["mutants"]
+    assert by_tests["property"] == "test_the_beginning_of_a_line_is_torn"
+    assert by_campaign["property"] == "UnreadableAfterCrash"
+    assert (by_campaign["id"], by_campaign["found"]) == ("R9", True)
+    assert 0 < by_campaign["steps"] <= 8

@@ -1,4 +1,4 @@
-"""Targets that are broken on purpose, and one that is not."""
+"""Targets that are broken on purpose, and two that are not."""
 
 from __future__ import annotations
 
@@ -6,57 +6,68 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crash_tests.targets.atomic_file import AtomicFileTarget, atomic_file
 from oracles.violation import LostAck
 from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.target import DiskTarget
 from sim.disk.calls.process import Process
-from system.ports import FileSystem, Ids, OpenMode
-from system.storage.transfer import write_all
+from tests.unit.fuzz.saved_file import (
+    SavedFileTarget,
+    saved_file,
+    sync_directory,
+    write_all,
+    write_temporary,
+)
 
 
-def write_without_directory_barrier(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
+def save_without_directory_barrier(process: Process, path: str, data: bytes) -> None:
     """Write, fsync, rename; the rename is never made durable."""
-    temporary = f"{path}.tmp.{ids.random_hex(8)}"
-    file = files.open(temporary, OpenMode.CREATE)
-    write_all(file, data, 0)
-    file.fsync()
-    file.close()
-    files.replace(temporary, path)
+    process.replace(write_temporary(process, path, data), path)
 
 
-def write_without_file_barrier(files: FileSystem, path: str, data: bytes, ids: Ids) -> None:
+def save_without_file_barrier(process: Process, path: str, data: bytes) -> None:
     """Write, rename, make the name durable; the content never."""
-    temporary = f"{path}.tmp.{ids.random_hex(8)}"
-    file = files.open(temporary, OpenMode.CREATE)
-    write_all(file, data, 0)
-    file.close()
-    files.replace(temporary, path)
-    files.sync_dir("data")
+    process.replace(write_temporary(process, path, data, sync=False), path)
+    sync_directory(process, os.path.dirname(path))
 
 
-def write_in_place(files: FileSystem, path: str, data: bytes, _ids: Ids) -> None:
+def save_without_barriers(process: Process, path: str, data: bytes) -> None:
+    """Write, rename."""
+    process.replace(write_temporary(process, path, data, sync=False), path)
+
+
+def save_in_place(process: Process, path: str, data: bytes) -> None:
     """Write over the file, cut it, fsync it: torn for a while."""
-    if files.kind(path) is None:
-        files.open(path, OpenMode.CREATE).close()
-    file = files.open(path, OpenMode.WRITE)
-    write_all(file, data, 0)
-    file.truncate(len(data))
-    file.fsync()
-    file.close()
-    files.sync_dir("data")
+    descriptor = process.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
+    write_all(process, descriptor, data)
+    process.ftruncate(descriptor, len(data))
+    process.fsync(descriptor)
+    process.close(descriptor)
+    sync_directory(process, os.path.dirname(path))
 
 
-def undurable() -> AtomicFileTarget:
-    return AtomicFileTarget("undurable", write_without_directory_barrier)
+def undurable() -> SavedFileTarget:
+    return SavedFileTarget("undurable", save_without_directory_barrier)
 
 
-def unsynced() -> AtomicFileTarget:
-    return AtomicFileTarget("unsynced", write_without_file_barrier)
+def unsynced() -> SavedFileTarget:
+    return SavedFileTarget("unsynced", save_without_file_barrier)
 
 
-def in_place() -> AtomicFileTarget:
-    return AtomicFileTarget("in-place", write_in_place)
+def careless() -> SavedFileTarget:
+    return SavedFileTarget("saved-file", save_without_barriers)
+
+
+def in_place() -> SavedFileTarget:
+    return SavedFileTarget("in-place", save_in_place)
+
+
+def raising() -> SavedFileTarget:
+    """A program that raises an exception of its own."""
+
+    def divide(_process: Process, _path: str, _data: bytes) -> None:
+        raise ZeroDivisionError("the program cannot count")
+
+    return SavedFileTarget("saved-file", divide)
 
 
 def increment(process: Process, path: str) -> int:
@@ -93,6 +104,12 @@ class UnsyncedCounter(DiskTarget):
         return "ack"
 
 
+class CrashFree(UnsyncedCounter):
+    """Is never crashed, so that it can lose nothing."""
+
+    crash_free = True
+
+
 class BootCounter(UnsyncedCounter):
     """Counts its boots as well, and does not declare that it does."""
 
@@ -111,4 +128,4 @@ class NeverReady(UnsyncedCounter):
 
 never_ready = NeverReady
 
-sound = atomic_file
+sound = saved_file

@@ -15,10 +15,10 @@ from powercut.fuzz.drivers.replay import Verdict, replay
 from powercut.fuzz.reproducer import BadReproducer, read_reproducer
 from powercut.fuzz.run_log import RecordedStep
 from sim.disk.crash.persistence import POSIX
-from tests.registry import REGISTRY
+from tests.unit.fuzz.project import PROJECT
 
-TAG = "event-log-framed"
-TARGET = REGISTRY.target(TAG)
+TAG = "saved-file"
+TARGET = PROJECT.target(TAG)
 
 
 @pytest.fixture(autouse=True)

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
-from crash_tests.rig.host import simulated_host
-from crash_tests.rig.watched_host import watched
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, Phase
 from powercut.fuzz.coverage import Coverage, Site, SubStep, Watch
 from powercut.place import Place
 from sim.choices import PlainChoices
+from sim.disk.calls.process import Process
+from sim.disk.disk import Disk
 from sim.errors import PowerOff
 from sim.world import World
-from system.agents.agent import Agent
-from system.agents.history import History
-from system.ports import Host, OpenMode
-from system.recovery.recovery import PASSES
-from system.runtime import Runtime
-from system.sessions.session import SessionRecord, SessionState
-from system.sessions.session_store import SessionStore
-from system.storage.atomic_file import write_atomic
-from system.storage.durable_directory import make_durable_directory
-from system.storage.framing import Framing
+from tests.unit.fuzz import saved_file
 
-PASS_NAMES = tuple(recover.__name__ for recover in PASSES)
-
+PROGRAM = os.path.dirname(saved_file.__file__)
 WRITE = Site(
     "Write", (Place("system/a.py", "Log.append", 7), Place("system/b.py", "Agent.tell", 9))
 )
 STEP = SubStep("append a line", "Write", ("append", "Agent.tell"))
 
 
-def watched_boot() -> tuple[World[Host], Host, Watch]:
-    world = World(simulated_host, PlainChoices())
-    host, watch = watched(world.boot(), world.disk)
-    return world, host, watch
+def watched_process(host: str = "") -> tuple[Process, Watch]:
+    """Return a process, and a watch whose program is ``tests.unit.fuzz``."""
+    disk = Disk()
+    return Process(disk), Watch(disk, PROGRAM, host)
 
 
 def words(watch: Watch) -> list[tuple[str, str]]:
@@ -43,75 +37,73 @@ def words(watch: Watch) -> list[tuple[str, str]]:
 
 
 def test_first_caller_of_an_operation_is_the_innermost_function_of_the_program() -> None:
-    _, host, watch = watched_boot()
-    write_atomic(host.files, "f", b"content", host.ids)
+    process, watch = watched_process()
+    saved_file.save(process, "/f", b"content")
     assert words(watch) == [
-        ("Create", "_create_temporary"), ("Write", "write_all"), ("Sync", "replace_file"),
-        ("Rename", "replace_file"), ("Sync directory", "write_atomic"),
+        ("Create", "write_temporary"), ("Write", "write_all"), ("Sync", "write_temporary"),
+        ("Rename", "save"), ("Sync directory", "sync_directory"),
     ]  # fmt: skip
-    assert all(site.is_for("write_atomic") for site in watch.sites)
-    assert str(watch.sites[3]).startswith("Rename at system/storage/atomic_file.py:")
+    assert all(site.is_for("save") for site in watch.sites)
+    assert str(watch.sites[3]).startswith("Rename at fuzz/saved_file.py:")
 
 
 def test_operations_on_directories_are_named_as_such() -> None:
-    _, host, watch = watched_boot()
-    make_durable_directory(host.files, "d")
-    host.files.rmdir("d")
+    process, watch = watched_process()
+    saved_file.prepare_directory(process, "/d")
+    process.rmdir("/d")
     assert [site.operation for site in watch.sites] == [
-        "Create directory", "Sync directory", "Unlink directory",
+        "Create directory", "Sync directory", "Sync directory", "Unlink directory",
     ]  # fmt: skip
 
 
 def test_operation_of_other_code_has_no_callers() -> None:
-    _, host, watch = watched_boot()
-    host.files.open("f", OpenMode.CREATE).close()
-    assert watch.sites == [Site("Create", ())]
+    # This file is the one that makes the calls.
+    process, watch = watched_process(host=__file__)
+    process.mkdir("/d")
+    assert watch.sites == [Site("Create directory", ())]
 
 
-def test_callers_of_a_worker_s_operation_include_the_coroutine_that_queued_it() -> None:
-    world, host, watch = watched_boot()
+def test_call_that_runs_later_keeps_the_callers_that_handed_it_over() -> None:
+    process, watch = watched_process()
+    process.mkdir("/before")
 
-    async def careful() -> None:
-        await host.workers.run(lambda: write_atomic(host.files, "f", b"content", host.ids))
+    def hand_over() -> Callable[[], object]:
+        return watch.hand_over(partial(process.mkdir, "/d"))
 
-    async def agent() -> None:
-        store = SessionStore(host)
-        record = SessionRecord("5" * 32, "scripted", "", SessionState.ACTIVE)
-        made = Agent(host, store, "a", "5" * 32, "log", Framing.FRAMED, History())
-        made.log.record = record
-        make_durable_directory(host.files, f"agents/{'5' * 32}")
-        await made.log.save(SessionState.SUSPENDED, b"")
+    call = hand_over()
+    call()
+    process.mkdir("/after")
+    handed = [site.is_for(hand_over.__qualname__) for site in watch.sites]
+    assert handed == [False, True, False]
 
-    world.loop.run_until_complete(careful())
-    assert not any(site.is_for("save") for site in watch.sites)
-    before = len(watch.sites)
-    world.loop.run_until_complete(agent())
+
+def test_main_coroutine_is_a_caller_of_the_operations_of_its_tasks() -> None:
+    world = World(lambda boot: boot.process, PlainChoices())
+    process = world.boot()
+    watch = Watch(world.disk, PROGRAM)
+
+    async def task() -> None:
+        process.mkdir("/d")
+
+    async def recovery() -> None:
+        await world.loop.create_task(task())
+
+    main = recovery()
+    watch.main = main
+    world.loop.run_until_complete(main)
     world.kill()
-    written = [site for site in watch.sites[before:] if site.is_for("write_atomic")]
-    assert len(written) == 5
-    assert all(site.is_for("AgentLog.save") for site in written)
-
-
-def test_callers_of_an_operation_of_recovery_include_one_of_its_passes() -> None:
-    world, host, watch = watched_boot()
-    recovery = Runtime.recover(host, {})
-    watch.main = recovery
-    world.loop.run_until_complete(recovery)
-    world.kill()
-    done = [{name for name in PASS_NAMES if site.is_for(name)} for site in watch.sites]
-    assert done == [{"lock_root"}] * 11 + [{"open_logs"}] * 7
+    (site,) = watch.sites
+    assert site.is_for(task.__qualname__, recovery.__qualname__)
 
 
 def test_watch_passes_a_crash_on() -> None:
-    world = World(simulated_host, PlainChoices())
-    host = world.boot()
-    counter = CrashCounter(world.disk, 2, Phase.AFTER)
-    world.disk.interposer = counter
-    host, watch = watched(host, world.disk)
+    disk = Disk()
+    disk.interposer = CrashCounter(disk, 2, Phase.AFTER)
+    watch = Watch(disk, PROGRAM)
     with pytest.raises(PowerOff):
-        # The clean-up of a dead process meets it.
-        write_atomic(host.files, "f", b"content", host.ids)
-    assert words(watch) == [("Create", "_create_temporary"), ("Write", "write_all")]
+        # Closing the file of a dead process meets it.
+        saved_file.save(Process(disk), "/f", b"content")
+    assert words(watch) == [("Create", "write_temporary"), ("Write", "write_all")]
 
 
 def test_a_site_is_a_gap_until_it_was_crashed_in_every_way() -> None:

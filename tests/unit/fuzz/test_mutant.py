@@ -17,51 +17,49 @@ from powercut.fuzz.source_patch import SourcePatch
 from powercut.fuzz.target import TargetEntry
 from sim.errors import HarnessError
 from tests.meta.source_tree import ROOT
-from tests.registry import REGISTRY
-from tests.unit.cli.command_line import careless_file
+from tests.unit.fuzz.broken import careless
+from tests.unit.fuzz.mutants import NO_BARRIER, PROGRAM
+from tests.unit.fuzz.project import PROJECT
 
 BUDGET = settings(
     max_examples=30, stateful_step_count=20, derandomize=True, database=None, deadline=None
 )
-NO_BARRIER = SourcePatch("system.storage.atomic_file", "file.fsync()", "pass")
+FILE_TESTS = "tests/unit/fuzz/test_saved_file.py"
+SHORT_WRITE = f"{FILE_TESTS}::test_a_short_write_is_completed"
+WHOLE_FILE = f"{FILE_TESTS}::test_a_whole_file_is_read"
 
-patched_file = Mutant(
-    "the file is not synced", "atomic-file", (SilentEmpty, TornRecord), (NO_BARRIER,)
-)
-faulty_part = Mutant("no barrier at all", careless_file, (SilentEmpty, LostAck, TornRecord))
-wrong_property = Mutant("no barrier at all", careless_file, (ZeroDivisionError,))
+faulty_part = Mutant("no barrier at all", careless, (SilentEmpty, LostAck, TornRecord))
+wrong_property = Mutant("no barrier at all", careless, (ZeroDivisionError,))
 outdated = Mutant(
     "a patch of lines that are gone",
-    "atomic-file",
+    "saved-file",
     (LostAck,),
-    (SourcePatch("system.storage.atomic_file", "file.sync_all()", "pass"),),
+    (SourcePatch(PROGRAM, "process.sync_all()", "pass"),),
 )
 harmless = Mutant(
     "a patch without an effect",
-    "atomic-file",
+    "saved-file",
     (LostAck,),
-    (SourcePatch("system.storage.atomic_file", "file.fsync()", "file.fsync()  # as before"),),
+    (SourcePatch(PROGRAM, "if sync:", "if sync:  # as before"),),
 )
-without_properties = Mutant("found by nothing", "atomic-file", ())
+without_properties = Mutant("found by nothing", "saved-file", ())
 without_target = Mutant("neither target nor tests", patches=(NO_BARRIER,))
-without_patch = Mutant("tests of the correct program", tests=("tests/unit/system",))
+without_patch = Mutant("tests of the correct program", tests=(FILE_TESTS,))
+two_ways = Mutant("a patch and a target", careless, (LostAck,), (NO_BARRIER,))
 
-_FILE_TESTS = "tests/unit/system/test_atomic_file.py"
-_TAKEN_NAME = f"{_FILE_TESTS}::test_the_name_of_a_temporary_file_left_by_a_crash_is_not_used_again"
-_WHOLE_FILE = f"{_FILE_TESTS}::test_a_whole_file_is_read"
-NO_OTHER_NAME = (
-    SourcePatch("system.storage.atomic_file", "except FileExistsError:", "except KeyError:"),
-)
-found_by_a_test = Mutant("a name is taken", patches=NO_OTHER_NAME, tests=(_TAKEN_NAME,))
+ONE_CALL = (SourcePatch(PROGRAM, "data = data[written:]", 'data = b""'),)
+found_by_a_test = Mutant("a write is not completed", patches=ONE_CALL, tests=(SHORT_WRITE,))
 found_by_one_test_of_two = Mutant(
-    "a name is taken", patches=NO_OTHER_NAME, tests=(_TAKEN_NAME, _WHOLE_FILE)
+    "a write is not completed", patches=ONE_CALL, tests=(SHORT_WRITE, WHOLE_FILE)
 )
-without_such_a_test = Mutant("a name is taken", patches=NO_OTHER_NAME, tests=("tests/absent.py",))
-two_ways = Mutant("a patch and a target", careless_file, (LostAck,), (NO_BARRIER,))
+without_such_a_test = Mutant(
+    "a write is not completed", patches=ONE_CALL, tests=("tests/absent.py",)
+)
 
 
 def entry(name: str) -> MutantEntry:
-    return REGISTRY.mutant(f"{__name__}:{name}")
+    """Return a mutant of this module, or a registered one."""
+    return PROJECT.mutant(name if name in PROJECT.config.mutants else f"{__name__}:{name}")
 
 
 def found_by(entry: MutantEntry) -> str:
@@ -74,7 +72,7 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["patched_file", "faulty_part"])
+@pytest.mark.parametrize("name", ["no-fsync", "faulty_part"])
 def test_planted_bug_is_found_by_one_of_its_properties(name: str) -> None:
     search = search_mutant(entry(name), time.perf_counter, BUDGET, Path("failures"))
     assert search.found
@@ -86,7 +84,7 @@ def test_planted_bug_is_found_by_one_of_its_properties(name: str) -> None:
 
 def test_swarm_finds_the_planted_bug_in_the_same_run_for_the_same_seed() -> None:
     searches = [
-        search_swarm(entry("patched_file"), time.perf_counter, 60, seed, Path("failures"))
+        search_swarm(entry("no-fsync"), time.perf_counter, 60, seed, Path("failures"))
         for seed in (1, 1)
     ]
     assert [search.found for search in searches] == [True, True]
@@ -111,7 +109,7 @@ def test_bug_is_found_by_tests_that_all_fail_with_it(monkeypatch: pytest.MonkeyP
     (found, broken), *others = sorted(
         work(outcome_of, ["found_by_a_test", "found_by_one_test_of_two"], 1), reverse=True
     )
-    assert (found, broken) == (True, _TAKEN_NAME.rpartition("::")[2])
+    assert (found, broken) == (True, SHORT_WRITE.rpartition("::")[2])
     assert others == [(False, "")]
 
 
@@ -134,13 +132,13 @@ def test_mutant_without_an_effect_is_not_found() -> None:
 
 
 def test_correct_target_passes_after_a_mutant_of_it_was_found() -> None:
-    assert found_by(entry("patched_file"))
-    correct = REGISTRY.target("atomic-file")
+    assert found_by(entry("no-fsync"))
+    correct = PROJECT.target("saved-file")
     assert found_by(MutantEntry("correct", f"{__name__}:harmless", correct)) == ""
 
 
 def test_mutant_is_planted_in_worker_processes() -> None:
-    entries = [entry("patched_file"), entry("harmless")]
+    entries = [entry("no-fsync"), entry("harmless")]
     assert sorted(work(found_by, entries, 2)) == ["", found_by(entries[0])]
 
 
@@ -166,14 +164,12 @@ def test_malformed_mutant_is_refused_in_one_sentence(name: str, complaint: str) 
 
 
 def test_mutant_of_an_unknown_target_is_refused() -> None:
-    with pytest.raises(HarnessError, match="unknown target 'atomic-flie'; known are atomic-file, "):
-        REGISTRY.mutant(f"{__name__}:misspelt")
+    with pytest.raises(HarnessError, match="unknown target 'saved-flie'; known are saved-file, "):
+        PROJECT.mutant(f"{__name__}:misspelt")
 
 
-misspelt = Mutant("its target has no such tag", "atomic-flie", (LostAck,))
+misspelt = Mutant("its target has no such tag", "saved-flie", (LostAck,))
 
 
 def test_entry_names_the_target_that_it_patches() -> None:
-    assert entry("patched_file").target == TargetEntry(
-        "atomic-file", "crash_tests.targets.atomic_file:atomic_file"
-    )
+    assert entry("no-fsync").target == TargetEntry("saved-file", f"{PROGRAM}:saved_file")

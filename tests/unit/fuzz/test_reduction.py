@@ -12,7 +12,6 @@ import pytest
 from hypothesis.internal.conjecture.data import ConjectureData
 from hypothesis.internal.conjecture.engine import ConjectureRunner
 
-from crash_tests.targets.atomic_file import atomic_file
 from powercut.fuzz import conjecture
 from powercut.fuzz.action import Action, ActionKind
 from powercut.fuzz.conjecture import answers_of, run_drawn, simplified
@@ -23,8 +22,8 @@ from powercut.fuzz.run_log import NearestChoices, RecordedStep, Recorder
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import Chosen, Diverged, PlainChoices
 from sim.disk.crash.persistence import POSIX
-from tests.registry import REGISTRY
-from tests.unit.cli.command_line import careless_file
+from tests.unit.fuzz.broken import careless, sound
+from tests.unit.fuzz.project import PROJECT
 
 PATIENCE = 600
 """Seconds: no test reaches this limit."""
@@ -32,7 +31,7 @@ PATIENCE = 600
 
 @cache
 def failed_runs() -> list[TargetRun]:
-    runs = (SeededRun(careless_file, POSIX, seed, 30).run() for seed in range(10))
+    runs = (SeededRun(careless, POSIX, seed, 30).run() for seed in range(10))
     return [run for run in runs if run.failure is not None]
 
 
@@ -40,7 +39,7 @@ def failed_runs() -> list[TargetRun]:
 def long_failed_run() -> TargetRun:
     """A swarm with few crashes, which fails after many steps."""
     for seed in count():
-        run = SeededRun(careless_file, POSIX, seed, 100, swarm=True).run()
+        run = SeededRun(careless, POSIX, seed, 100, swarm=True).run()
         if run.failure is not None and len(run.log.steps) > 40:
             return run
     raise AssertionError("seeds never end")
@@ -68,7 +67,7 @@ def shortlex(answers: Sequence[int | bool]) -> tuple[int, Sequence[int | bool]]:
 
 
 def test_nearest_choices_repeat_a_recorded_run() -> None:
-    first = SeededRun(atomic_file, POSIX, 7, 40, swarm=True).run()
+    first = SeededRun(sound, POSIX, 7, 40, swarm=True).run()
     again = first.fresh()
     for step in first.log.steps:
         again.perform_nearest(step)
@@ -86,7 +85,7 @@ def test_answer_that_no_longer_fits_becomes_the_nearest() -> None:
 
 
 def test_step_that_is_no_longer_possible_is_left_out() -> None:
-    run = TargetRun(atomic_file)
+    run = TargetRun(sound)
     for name in ("fault_off", "read"):
         run.perform_nearest(RecordedStep(Action(name, {}), [Chosen("action", 1, 9, 1)]))
     assert [action.name for action in actions(run)] == ["read"]
@@ -141,7 +140,7 @@ def test_no_step_is_left_out_after_the_deadline() -> None:
 
 def test_fault_plan_of_the_campaign_is_left_out_if_it_is_not_needed() -> None:
     plan = "read * #99 EIO"
-    runs = (SeededRun(careless_file, POSIX, seed, 30, plan).run() for seed in count())
+    runs = (SeededRun(careless, POSIX, seed, 30, plan).run() for seed in count())
     run = next(run for run in runs if run.failure is not None)
     assert actions(run)[0] == Action("fault_on", {"plan": plan})
     assert answers_of(run)
@@ -206,7 +205,7 @@ def test_every_failed_run_is_reduced_to_a_few_steps_that_fail_in_the_same_way() 
 
 def test_text_that_does_not_matter_becomes_the_simplest() -> None:
     # Leaving out steps changes no text, and some have thousands of characters.
-    simplest = TargetRun(careless_file).propose(PlainChoices())
+    simplest = TargetRun(careless).propose(PlainChoices())
     assert simplest.name == "write"
     for _, smallest in reduced_runs():
         first = actions(smallest)[0]
@@ -228,10 +227,10 @@ def test_run_that_is_too_long_for_hypothesis_is_reduced_at_least(
     assert len(smallest.log.steps) < len(run.log.steps)
 
 
-def test_bug_of_the_runtime_that_the_swarm_finds_becomes_a_story_of_a_few_steps() -> None:
-    with REGISTRY.mutant("R7").planted() as make_target:
+def test_planted_bug_that_the_swarm_finds_becomes_a_story_of_a_few_steps() -> None:
+    with PROJECT.mutant("no-directory-fsync").planted() as make_target:
         runs = (SeededRun(make_target, POSIX, seed, 30, swarm=True).run() for seed in range(20))
         run = next(run for run in runs if run.failure is not None)
         smallest = reduced(run, PATIENCE)
     assert smallest.log.fails_like(run.log)
-    assert len(smallest.log.steps) <= 8
+    assert len(smallest.log.steps) <= 3

@@ -7,21 +7,19 @@ from functools import partial
 
 import pytest
 
-from crash_tests.targets.atomic_file import AtomicFileTarget, atomic_file
-from crash_tests.targets.runtime import runtime
 from powercut.fuzz.drivers.swarm import SeededRun, Swarm, SwarmChoices, draw_swarm
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import SeededChoices
 from sim.disk.crash.persistence import POSIX
-from system.storage.atomic_file import write_atomic
-from tests.registry import REGISTRY
 from tests.unit.fuzz.broken import BootCounter
+from tests.unit.fuzz.project import PROJECT
+from tests.unit.fuzz.saved_file import SavedFileTarget, save, saved_file
 
 SEEDS = range(300)
 
 
 def swarms(steps: int = 30) -> list[Swarm]:
-    run = TargetRun(runtime)
+    run = TargetRun(saved_file)
     return [draw_swarm(SeededChoices(seed), run, steps) for seed in SEEDS]
 
 
@@ -31,7 +29,7 @@ def test_swarm_is_plain_data_on_one_line() -> None:
 
 
 def test_every_kind_is_left_out_of_some_runs_except_the_simplest() -> None:
-    run = TargetRun(runtime)
+    run = TargetRun(saved_file)
     out = Counter(
         name for swarm in swarms() for name, weight in swarm.weights.items() if not weight
     )
@@ -49,16 +47,16 @@ def test_some_runs_only_kill_some_only_cut_power_and_some_do_not_crash() -> None
 
 
 def test_runs_are_mostly_of_the_usual_length_sometimes_short_rarely_long() -> None:
-    run = TargetRun(atomic_file)
+    run = TargetRun(saved_file)
     found = Counter(draw_swarm(SeededChoices(seed), run, 30).steps for seed in range(40_000))
     assert set(found) == {5, 30, 300, 1200}
     assert found[30] > found[5] > found[300] > found[1200]
 
 
-@pytest.mark.parametrize("tag", REGISTRY.config.targets)
+@pytest.mark.parametrize("tag", PROJECT.config.targets)
 def test_no_swarm_leaves_a_target_without_a_possible_action(tag: str) -> None:
     for seed in range(12):
-        run = SeededRun(REGISTRY.target(tag).make_target, POSIX, seed, 12, swarm=True).run()
+        run = SeededRun(PROJECT.target(tag).make_target, POSIX, seed, 12, swarm=True).run()
         assert run.failure is None
         assert len(run.log.steps) == 12
 
@@ -69,21 +67,21 @@ def perform(run: TargetRun, choices: SwarmChoices, steps: int) -> None:
 
 
 def test_kind_that_is_left_out_is_not_done_while_another_is_possible() -> None:
-    run = TargetRun(atomic_file)
+    run = TargetRun(saved_file)
     weights = {kind.name: int(kind.name == "write") for kind in run.kinds}
     perform(run, SwarmChoices(SeededChoices(1), Swarm(20, weights, {})), 20)
     assert {step.action.name for step in run.log.steps} == {"write"}
 
 
 def test_any_kind_is_done_if_all_possible_ones_are_left_out() -> None:
-    run = TargetRun(atomic_file)
+    run = TargetRun(saved_file)
     weights = {kind.name: int(kind.name == "fault_off") for kind in run.kinds}
     choices = SwarmChoices(SeededChoices(1), Swarm(20, weights, {}))
     assert run.propose(choices).name != "fault_off"
 
 
 def test_run_of_kills_alone_cuts_no_power() -> None:
-    run = TargetRun(atomic_file)
+    run = TargetRun(saved_file)
     weights = {kind.name: kind.weight for kind in run.kinds}
     perform(run, SwarmChoices(SeededChoices(1), Swarm(40, weights, {"kind": (0,)})), 40)
     assert run.tally.power_cuts == 0
@@ -91,13 +89,13 @@ def test_run_of_kills_alone_cuts_no_power() -> None:
 
 
 def test_same_seed_gives_the_same_swarm_and_the_same_run() -> None:
-    seeded = SeededRun(runtime, POSIX, 5, 12, swarm=True, various=True)
+    seeded = SeededRun(saved_file, POSIX, 5, 12, swarm=True, various=True)
     assert seeded.bias() == seeded.bias() != ""
     assert seeded.run().log == seeded.run().log
 
 
 def test_long_run_releases_the_disks_of_early_crashes() -> None:
-    steps = SeededRun(atomic_file, POSIX, 1, 300).run().log.steps
+    steps = SeededRun(saved_file, POSIX, 1, 300).run().log.steps
     kept = [number for number, step in enumerate(steps, 1) if any(c.disk for c in step.crashes)]
     assert min(kept) > 200
 
@@ -105,11 +103,11 @@ def test_long_run_releases_the_disks_of_early_crashes() -> None:
 def test_run_under_a_fault_plan_ends_without_faults_and_without_a_lifetime() -> None:
     plans: list[str] = []
 
-    class Quiesced(AtomicFileTarget):
+    class Quiesced(SavedFileTarget):
         def quiesce(self) -> None:
             plans.append(self.fault_plan)
 
-    make_target = partial(Quiesced, "atomic-file", write_atomic)
+    make_target = partial(Quiesced, "saved-file", save)
     run = SeededRun(make_target, POSIX, 3, 1, "write * #1+ ENOSPC").run()
     assert run.log.steps[0].action.arguments == {"plan": "write * #1+ ENOSPC"}
     assert (run.failure, run.faults.on, plans) == (None, False, [""])

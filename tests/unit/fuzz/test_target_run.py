@@ -7,8 +7,6 @@ from contextlib import suppress
 
 import pytest
 
-from crash_tests.targets.event_log import framed
-from crash_tests.targets.lifecycle import lifecycle
 from faults.crash_point import CrashKind
 from oracles.violation import LostAck, SilentEmpty, TornRecord, Violation
 from powercut.fuzz.action import Action, Json
@@ -20,8 +18,8 @@ from sim.choices import Choices, Diverged, PlainChoices, ReplayChoices, SeededCh
 from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
 from sim.errors import HarnessError
 from sim.trace import Trace
-from tests.registry import REGISTRY
 from tests.unit.fuzz.broken import (
+    CrashFree,
     UnsyncedCounter,
     in_place,
     never_ready,
@@ -29,6 +27,7 @@ from tests.unit.fuzz.broken import (
     undurable,
     unsynced,
 )
+from tests.unit.fuzz.project import PROJECT
 
 WRITE: dict[str, Json] = {"name": "write", "arguments": {"text": "Megan"}}
 
@@ -56,7 +55,7 @@ def seeded(make_target: MakeTarget, seed: int, model: PersistenceModel = POSIX) 
 
 def test_every_proposed_action_is_plain_json_data() -> None:
     choices = SeededChoices(1)
-    for target in REGISTRY.all_targets():
+    for target in PROJECT.all_targets():
         run = TargetRun(target.make_target)
         for _ in range(30):
             action = run.propose(choices)
@@ -65,18 +64,18 @@ def test_every_proposed_action_is_plain_json_data() -> None:
 
 
 def test_the_plainest_run_crashes_nothing_and_draws_no_fault() -> None:
-    run, plain = TargetRun(framed), PlainChoices()
+    run, plain = TargetRun(sound), PlainChoices()
     for _ in range(5):
         run.perform(run.propose(plain), plain)
     run.finish()
-    assert {step.action.name for step in run.log.steps} == {"append"}
+    assert {step.action.name for step in run.log.steps} == {"write"}
     assert (run.tally.power_cuts, run.tally.faults) == (0, 0)
 
 
 def test_a_crash_free_target_is_neither_crashed_nor_given_faults() -> None:
-    run = SeededRun(lifecycle, POSIX, 1, 60).run()
+    run = SeededRun(CrashFree, POSIX, 1, 60).run()
     assert run.failure is None
-    assert {step.action.name for step in run.log.steps} == {"create", "spawn", "turn", "terminate"}
+    assert {step.action.name for step in run.log.steps} == {"increment"}
     assert (run.tally.power_cuts, run.tally.faults) == (0, 0)
 
 
@@ -132,7 +131,7 @@ def test_a_fault_is_injected_into_one_action_and_not_into_the_next_one() -> None
     run.perform(Action("with_fault", plan), PlainChoices())
     run.perform(Action.of_plain(WRITE), PlainChoices())
     first, second = run.log.steps
-    assert first.outcome.startswith("refused: data/state.json: no space left")
+    assert first.outcome.startswith("refused: [Errno 28] No space left on device: ")
     assert second.outcome == "ack"
     assert run.tally.faults == 1
 

@@ -1,0 +1,51 @@
+"""``powercut explore`` on the workloads of this repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from powercut.cli.exit_code import ExitCode
+from tests.meta.source_tree import ROOT
+from tests.registry import REGISTRY
+from tests.unit.cli.command_line import json_of, powercut
+
+QUICK = ("--states", "64")
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the command in the repository; keep failures elsewhere."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("powercut.cli.finding_keeper.FAILURES", tmp_path / "failures")
+
+
+# The runtime takes a minute; test_runtime_workload.py explores it.
+@pytest.mark.parametrize(
+    "tag", [tag for tag in REGISTRY.config.workloads if not tag.startswith("runtime")]
+)
+def test_workloads_hold_exactly_if_they_are_sound(tag: str) -> None:
+    result = powercut("explore", tag, "--model", "posix", *QUICK)
+    if REGISTRY.workload(tag).sound:
+        assert result.exit_code == ExitCode.CLEAN, result.stdout
+        assert result.stdout.splitlines()[-2] == "safe on posix"
+    else:
+        assert result.exit_code == ExitCode.VIOLATION
+        assert result.stdout.splitlines()[-2] == "unsafe on posix"
+
+
+def test_without_a_workload_the_sound_workloads_run() -> None:
+    found = json_of(powercut("explore", "--model", "scc", "--json", "-"))
+    assert list(found["targets"]) == [workload.tag for workload in REGISTRY.sound_workloads()]
+    assert found["verdict"] == "clean"
+    states = [target["scc"]["states"] for target in found["targets"].values()]
+    assert found["models"] == {
+        "scc": {"safe": True, "states": sum(states), "exhaustive": True, "first_failure": None}
+    }
+
+
+def test_beyond_the_limit_of_states_the_verdict_is_sampled() -> None:
+    found = json_of(powercut("explore", "event-log-pending", "--model", "posix", *QUICK,
+                             "--json", "-"))  # fmt: skip
+    assert found["models"]["posix"]["exhaustive"] is False
