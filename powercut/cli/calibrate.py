@@ -18,7 +18,8 @@ from powercut.calibrate.campaign import Campaign
 from powercut.calibrate.file_system import FILE_SYSTEMS, FileSystem
 from powercut.calibrate.image_device import attached_devices
 from powercut.calibrate.judgement import MODEL_OF
-from powercut.calibrate.recorder import CannotRecord, recorder
+from powercut.calibrate.real_file_system import CannotRecord
+from powercut.calibrate.recorder import recorder
 from powercut.calibrate.requirements import missing_requirements
 from powercut.calibrate.row import Row
 from powercut.calibrate.tally import Contradiction, Tally

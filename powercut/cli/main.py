@@ -26,6 +26,7 @@ _ABOUT = {
     "mutants": "Plant every registered bug in turn; show which were found.",
     "replay": "Run a reproducer again, byte for byte.",
     "try": "Crash any program everywhere, and check the files that are left.",
+    "confirm": "Repeat a finding of try on real file systems.",
     "record": "Run any program on a simulated disk; save its journal.",
     "calibrate": "Record real file systems; judge the persistence models.",
     "doctor": "Show versions, persistence models and missing extras.",

@@ -126,7 +126,7 @@ def command(
     if json_out is not None:
         _write(json_out, judge, diagnosis, recording, file)
     if file is not None:
-        console.print(f"recording: {file}", soft_wrap=True)
+        console.print(f"on real file systems: powercut confirm {file}", soft_wrap=True)
         click.get_current_context().exit(ExitCode.VIOLATION)
     click.get_current_context().exit(ExitCode.CLEAN)
 

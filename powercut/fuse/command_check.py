@@ -47,30 +47,24 @@ class CheckPlace:
 
     def __init__(self, mount_point: str, way: MountWay, folder: str) -> None:
         """Enter a namespace, in a process that runs checks only; raises ``OSError``."""
-        self._acknowledged = f"{folder}/{os.getpid()}.acks"
         self._is_mounted = way.is_private
         if way.is_private:
             enter_mount_namespace()
             self.directory = mount_point
         else:
             self.directory = f"{folder}/{os.getpid()}"
-        self._child: subprocess.Popen[bytes] | None = None
+        self._runner = CheckRunner(folder)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._terminate)
 
     def run(
         self, command: str, image: Image, acknowledged: Sequence[str], timeout_s: float
     ) -> Outcome:
-        """Run a shell command in a fresh directory with the content of ``image``.
-
-        ``POWERCUT_ACKS`` names a file with the acknowledged lines.
-        """
-        text = "".join(f"{line}\n" for line in acknowledged)
-        Path(self._acknowledged).write_bytes(os.fsencode(text))
+        """Run a check in a fresh directory with the content of ``image``."""
         self._open()
         try:
             write_image(image, self.directory)
-            return self._outcome(command, timeout_s)
+            return self._runner.run(command, self.directory, acknowledged, timeout_s)
         finally:
             self._close()
 
@@ -88,11 +82,28 @@ class CheckPlace:
         else:
             shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _outcome(self, command: str, timeout_s: float) -> Outcome:
+    def _terminate(self, _number: int, _frame: object) -> None:
+        self._runner.kill()
+        os._exit(128 + signal.SIGTERM)
+
+
+class CheckRunner:
+    """Runs check commands in directories that exist. ``folder`` is for temporary files."""
+
+    def __init__(self, folder: str) -> None:
+        self._acknowledged = f"{folder}/{os.getpid()}.acks"
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def run(
+        self, command: str, directory: str, acknowledged: Sequence[str], timeout_s: float
+    ) -> Outcome:
+        """Run a shell command; ``POWERCUT_ACKS`` names a file with the acknowledged lines."""
+        text = "".join(f"{line}\n" for line in acknowledged)
+        Path(self._acknowledged).write_bytes(os.fsencode(text))
         with tempfile.TemporaryFile(dir=os.path.dirname(self._acknowledged)) as output:
             self._child = subprocess.Popen(
                 ["/bin/sh", "-c", command],
-                cwd=self.directory,
+                cwd=directory,
                 env={**os.environ, "POWERCUT_ACKS": self._acknowledged},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -104,24 +115,20 @@ class CheckPlace:
             except subprocess.TimeoutExpired:
                 status = None
             finally:
-                self._kill()
+                self.kill()
             output.seek(max(0, output.seek(0, os.SEEK_END) - _MOST_OUTPUT))
             lines = os.fsdecode(output.read()).strip().splitlines()
         if status is not None and status < 0:
             status = 128 - status
         return Outcome(status, lines[-1] if lines else "")
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
         """End every process of the check."""
         child, self._child = self._child, None
         if child is not None:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-
-    def _terminate(self, _number: int, _frame: object) -> None:
-        self._kill()
-        os._exit(128 + signal.SIGTERM)
 
 
 def memory_folder() -> str:

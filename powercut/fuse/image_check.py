@@ -93,7 +93,10 @@ class FilesCheck:
         return self
 
     def check(self, image: Image, entries: int) -> Checked:
-        found = image.files()
+        return Checked(self.violation(image.files(), entries))
+
+    def violation(self, found: Files, entries: int) -> Violation | None:
+        """Compare the files ``found`` after a crash with so many acknowledgements before it."""
         old = self._states[entries]
         new = self._states[min(entries + 1, len(self._states) - 1)]
         between = self._renamed[entries]
@@ -101,8 +104,8 @@ class FilesCheck:
             actual = found.get(path)
             allowed = (old.get(path), new.get(path), *between.get(path, ()))
             if actual not in allowed:
-                return Checked(self._violation(path, actual, entries))
-        return Checked(None)
+                return self._violation(path, actual, entries)
+        return None
 
     def _violation(self, path: str, actual: bytes | None, entries: int) -> Violation:
         initial, *acknowledged = [{path: state.get(path)} for state in self._states]

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Final, cast
 
 from powercut.calibrate.file_system import FILE_SYSTEMS
-from powercut.calibrate.image_device import image_devices
 from powercut.calibrate.program import Call
-from powercut.calibrate.recorder import Recorder
+from powercut.calibrate.recorder import recorder
 from powercut.calibrate.row import Program
 from tests.litmus.allowed import LITMUS
 from tests.litmus.body import Calls
@@ -110,8 +109,7 @@ def record(name: str) -> dict[str, list[str]]:
     """Return for each body the outcomes that file system ``name`` left after its last call."""
     file_system = FILE_SYSTEMS[name]
     seen: dict[str, list[str]] = {}
-    with image_devices(file_system.size_bytes) as devices:
-        recorder = Recorder(file_system, devices)
+    with recorder(file_system) as opened:
         for litmus in LITMUS:
             program = written(litmus)
             if program is None:
@@ -120,7 +118,7 @@ def record(name: str) -> dict[str, list[str]]:
             found: set[str] = set()
             for background in BACKGROUND:
                 calls = (*program.calls, *background)
-                row = recorder.record(Program(program.setup, calls), 1, IMAGES)
+                row = opened.record(Program(program.setup, calls), 1, IMAGES)
                 returned = [s for s in row["seen"] if s["k"] >= len(program.calls)]
                 found |= {outcome_line(each["out"], paths) for each in returned}
             seen[litmus.name] = sorted(found)

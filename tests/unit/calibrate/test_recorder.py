@@ -16,7 +16,8 @@ from powercut.calibrate import file_system
 from powercut.calibrate.file_system import FILE_SYSTEMS, Kind
 from powercut.calibrate.image_device import ImageServerDied, attached_devices, image_devices
 from powercut.calibrate.program import Call
-from powercut.calibrate.recorder import CannotRecord, Recorder, SetupFailed, recorder
+from powercut.calibrate.real_file_system import CannotRecord
+from powercut.calibrate.recorder import Recorder, SetupFailed, recorder
 from powercut.calibrate.reduction import reduce_calls
 from powercut.calibrate.requirements import missing_requirements
 from powercut.calibrate.row import Program, Row

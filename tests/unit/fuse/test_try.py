@@ -99,7 +99,7 @@ def test_a_check_that_disagrees_with_itself_is_flaky(tmp_path: Path) -> None:
 def test_a_recording_is_judged_again_under_one_model(tmp_path: Path) -> None:
     result = powercut_in(tmp_path, "try", *OLD, "--model", "scc", "--", "sh", "-c", CARELESS)
     last = result.stdout.splitlines()[-1]
-    file = last.removeprefix("recording: ")
+    file = last.removeprefix("on real file systems: powercut confirm ")
     again = powercut_in(tmp_path, "try", "--recording", file, "--model", "xfs", "--json", "-")
     assert again.returncode == 1
     assert list(json.loads(again.stdout)["models"]) == ["xfs"]
