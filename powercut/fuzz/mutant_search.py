@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -32,9 +32,9 @@ from sim.disk.crash.persistence import POSIX
 class MutantSearch:
     """The result of one search, as plain values.
 
-    ``broken`` is the property of the first failure, or empty if no run failed; the mutant is
-    found if it is one of ``expected``. ``examples`` is the number of runs up to that failure,
-    or of all runs. ``seconds`` includes the reduction. ``steps`` and ``story`` are the number
+    ``broken`` is the property of the failure, or empty if no run failed; the mutant is found
+    if it is one of ``expected``. ``examples`` is the number of runs up to that failure, or of
+    all runs. ``seconds`` includes the reduction. ``steps`` and ``story`` are the number
     of actions and the report of the reduced failure.
     """
 
@@ -95,36 +95,50 @@ def search_swarm(
     folder: Path = FAILURES,
     reduction_seconds: float = SECONDS,
 ) -> MutantSearch:
-    """Do swarm runs of the target with the bug planted in it, until one fails.
+    """Do swarm runs of the target with the bug planted in it, until one breaks its properties.
 
-    They end after ``seconds`` of ``clock``. The failure is reduced and written as by
+    They end after ``seconds`` of ``clock``; then the first failure of another kind, which the
+    bug may have caused as well, is the result. The failure is reduced and written as by
     ``search_mutant``; ``seconds`` of the result leave that out. Raises ``HarnessError`` for a
     mutant that cannot be planted.
     """
     start = clock()
     with entry.planted() as make_target, settled():
         tag = entry.target.tag if entry.target is not None else entry.tag
-        runs, failed = _until_failure(make_target, tag, seed, lambda: clock() - start >= seconds)
+        expected = {failure.__name__ for failure in entry.mutant.properties}
+        runs, failed = _until_found(
+            make_target, tag, seed, expected, lambda: clock() - start >= seconds
+        )
         taken = clock() - start
         if failed is None:
             return _result(entry, runs, taken)
         return _result(entry, runs, taken, keep(reduced(failed, reduction_seconds), folder))
 
 
-def _until_failure(
-    make_target: MakeTarget, tag: str, seed: int, is_over: Callable[[], bool]
+def _until_found(
+    make_target: MakeTarget,
+    tag: str,
+    seed: int,
+    expected: Collection[str],
+    is_over: Callable[[], bool],
 ) -> tuple[int, TargetRun | None]:
-    """Return the number of runs up to the first one that failed, and that run, if there is one."""
+    """Return the number of runs, and the first that broke a property of ``expected``.
+
+    Without one, the second is the first run that failed at all, if there is one.
+    """
     steps = PROFILES["default"].steps
-    for number in count():
+    failed: TargetRun | None = None
+    for number in count(1):
         seeded = SeededRun(
-            make_target, POSIX, seed_of(seed, tag, number), steps, swarm=True, various=True
+            make_target, POSIX, seed_of(seed, tag, number - 1), steps, swarm=True, various=True
         )
         run = seeded.run(is_over)
-        if run.failure is not None:
-            return number + 1, run
+        if run.log.broken in expected:
+            return number, run
+        if failed is None and run.failure is not None:
+            failed = run
         if is_over():
-            return number + 1, None
+            return number, failed
     raise AssertionError("runs end with a failure or the budget")
 
 

@@ -29,6 +29,7 @@ SHORT_WRITE = f"{FILE_TESTS}::test_a_short_write_is_completed"
 WHOLE_FILE = f"{FILE_TESTS}::test_a_whole_file_is_read"
 
 faulty_part = Mutant("no barrier at all", careless, (SilentEmpty, LostAck, TornRecord))
+rarer_property = Mutant("no barrier at all", careless, (LostAck,))
 wrong_property = Mutant("no barrier at all", careless, (ZeroDivisionError,))
 outdated = Mutant(
     "a patch of lines that are gone",
@@ -173,3 +174,13 @@ misspelt = Mutant("its target has no such tag", "saved-flie", (LostAck,))
 
 def test_entry_names_the_target_that_it_patches() -> None:
     assert entry("no-fsync").target == TargetEntry("saved-file", f"{PROGRAM}:saved_file")
+
+
+def test_the_search_goes_on_after_failures_of_another_kind(tmp_path: Path) -> None:
+    any_kind, own_kind = (
+        search_swarm(entry(name), time.process_time, 20, folder=tmp_path)
+        for name in ("faulty_part", "rarer_property")
+    )
+    assert any_kind.broken != "LostAck"
+    assert own_kind.broken == "LostAck"
+    assert own_kind.examples > any_kind.examples
