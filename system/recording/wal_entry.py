@@ -2,7 +2,9 @@
 
     {"durable":7,"n":2,"p":{...},"ts":"2026-...Z","x":"exec-..."}
 
-``x`` is the execution, ``n`` the number of the event (0 for the start), ``p`` the payload.
+``x`` is the execution, ``n`` the number of the event (0 for the start), ``p`` the payload. A
+final response has the reason ``m`` if the execution is not replayable, so that damage to the
+entry of the reason cannot make it replayable.
 ``durable`` is the last sequence number that was known to be durable, left out if it is the one
 before. Members are sorted, so ``p`` is found without a parse.
 """
@@ -16,12 +18,16 @@ from typing import Final, NamedTuple
 from system.recording.wal_format import EntryType, RawEntry
 
 _PAYLOAD: Final = re.compile(
-    rb'\{(?:"durable":\d+,)?"n":(\d+),"p":(.*),"ts":"([^"]*)","x":"(exec-[0-9a-f]{16})"\}'
+    rb'\{(?:"durable":\d+,)?(?:"m":("(?:[^"\\]|\\.)*"),)?"n":(\d+),"p":(.*),"ts":"([^"]*)",'
+    rb'"x":"(exec-[0-9a-f]{16})"\}'
 )
 
 
 class LogEntry(NamedTuple):
-    """One fact of an execution, as recovery reads it; ``sequence`` is that of its last piece."""
+    """One fact of an execution, as recovery reads it; ``sequence`` is that of its last piece.
+
+    ``reason`` is canonical JSON, or None.
+    """
 
     entry_type: int
     sequence: int
@@ -29,15 +35,22 @@ class LogEntry(NamedTuple):
     number: int
     payload: bytes
     timestamp: str
+    reason: bytes | None = None
 
 
 def encode_payload(
-    execution_id: str, number: int, payload: bytes, timestamp: str, durable: int | None
+    execution_id: str,
+    number: int,
+    payload: bytes,
+    timestamp: str,
+    durable: int | None,
+    reason: bytes | None = None,
 ) -> bytes:
-    """Return the bytes of an entry's payload; ``payload`` is canonical JSON."""
+    """Return the bytes of an entry's payload; ``payload`` and ``reason`` are canonical JSON."""
     known = b"" if durable is None else b'"durable":%d,' % durable
-    return b'{%s"n":%d,"p":%s,"ts":"%s","x":"%s"}' % (
-        known, number, payload, timestamp.encode(), execution_id.encode(),
+    marked = b"" if reason is None else b'"m":%s,' % reason
+    return b'{%s%s"n":%d,"p":%s,"ts":"%s","x":"%s"}' % (
+        known, marked, number, payload, timestamp.encode(), execution_id.encode(),
     )  # fmt: skip
 
 
@@ -54,8 +67,8 @@ def entries_of(raw: Iterator[RawEntry]) -> Iterator[LogEntry]:
         parts.clear()
         found = _PAYLOAD.fullmatch(whole)
         if found is not None:
-            number, payload, timestamp, execution_id = found.groups()
+            reason, number, payload, timestamp, execution_id = found.groups()
             yield LogEntry(
                 piece.entry_type, piece.seq, execution_id.decode(), int(number), payload,
-                timestamp.decode(),
+                timestamp.decode(), reason,
             )  # fmt: skip

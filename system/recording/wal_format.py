@@ -35,6 +35,8 @@ _COVERED: Final = Struct(">BQI")
 HEADER_BYTES: Final = _HEADER.size + _CRC.size
 ENTRY_BYTES: Final = _ENTRY.size
 SHORTEST_ENTRY: Final = ENTRY_BYTES + 1
+SHORTEST_FACT: Final = ENTRY_BYTES + 76
+"""An entry that is no last piece of a long payload: it has a time and the id of an execution."""
 
 
 class EntryType(IntEnum):
@@ -180,13 +182,13 @@ def find_entry(content: bytes, start: int, seed: int, last: int | None) -> RawEn
     """Return the next whole entry behind bad bytes that begin at ``start``, or None.
 
     ``last`` is the sequence number before them; the bytes have room for so many entries and no
-    more. None if it is not known.
+    more, so that an entry out of its place does not hide those before it. None if it is not known.
     """
     for offset in range(start + 1, len(content) - SHORTEST_ENTRY + 1):
         length, entry_type, sequence, _ = _ENTRY.unpack_from(content, offset)
         if not 1 <= length <= LARGEST_PAYLOAD or entry_type not in _TYPES:
             continue
-        if last is not None and not 0 < sequence - last <= 1 + (offset - start) // SHORTEST_ENTRY:
+        if last is not None and not 0 < sequence - last <= 2 + (offset - start) // SHORTEST_FACT:
             continue
         found = read_entry(content, offset, seed)
         if isinstance(found, RawEntry):

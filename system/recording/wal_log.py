@@ -70,16 +70,23 @@ class WriteAheadLog:
         return join(self._root, DIRECTORY)
 
     def append(
-        self, entry_type: EntryType, execution_id: str, number: int, payload: bytes, timestamp: str
+        self,
+        entry_type: EntryType,
+        execution_id: str,
+        number: int,
+        payload: bytes,
+        timestamp: str,
+        reason: bytes | None = None,
     ) -> int:
         """Append one fact of an execution; return its number.
 
+        ``reason`` is that of an execution that ends and is not replayable.
         Raises ``StorageFull`` or ``OSError`` with nothing of it kept, or ``BarrierFailed``
         when that is not certain.
         """
         segment = self._open_segment()
         durable = None if self.durable == self.last else self.durable
-        encoded = encode_payload(execution_id, number, payload, timestamp, durable)
+        encoded = encode_payload(execution_id, number, payload, timestamp, durable, reason)
         try:
             segment.append(entry_type, encoded)
         except LogStopped as stopped:

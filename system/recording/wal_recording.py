@@ -78,14 +78,15 @@ class WalRecording:
         self.running[header.execution_id] = execution
 
     def append(self, execution: Execution, event: ExecutionEvent) -> None:
-        if execution.has_lost_events:
-            self.mark(execution, Reason.RECORDING_FAILURE)
+        reason = execution.header.replayable_reason
+        is_marked = event.type == EventType.FINAL_RESPONSE and reason != Reason.EXECUTION_INCOMPLETE
         execution.last_entry = self.log.append(
             ENTRY_OF_EVENT[EventType(event.type)],
             execution.execution_id,
             event.seq,
             event.frozen_payload.encoded,
             event.timestamp or execution.now(),
+            canonical(str(reason)) if is_marked else None,
         )
 
     def mark(self, execution: Execution, reason: str) -> None:

@@ -71,6 +71,8 @@ def _redo(execution: Execution, event_type: EventType, entry: LogEntry) -> None:
     number, next_number = entry.number, len(execution.events) + 1
     if execution.is_finished or number < next_number:
         return
+    if entry.reason is not None:
+        execution.mark_not_replayable(loads(entry.reason))
     if number > next_number:
         if execution.has_lost_events:
             # The lost events were never acknowledged: the final response takes their place.

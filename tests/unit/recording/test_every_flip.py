@@ -1,0 +1,255 @@
+"""Every damage to a write-ahead log of 200 entries: no wrong record, no silence, no traceback.
+
+The classification of the bytes is judged for every single case. Recovery depends on the bytes
+through that classification alone, so each distinct one is then recovered once, and all records
+are compared with the specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Final, NamedTuple
+
+import pytest
+
+from oracles.recording.wal_reader import HEADER_BYTES, WalEntry, read_segment
+from system.errors import NewerFormat
+from system.recording.checkpoint import ReadCheckpoint, read_checkpoint
+from system.recording.errors import ForeignRecordFile, RecordCorruptedError
+from system.recording.record_file import decode_record
+from system.recording.wal_scan import ScannedSegment, scan_segments
+from tests.unit.recording.recorded_log import ENTRIES, Machine, RecordedLog, recorded_log
+
+SECTOR_BYTES: Final = 512
+
+LOG = cache(recorded_log)
+
+
+class Verdict(NamedTuple):
+    """The result of a classification, without the text of its reasons."""
+
+    kept: tuple[int, ...]
+    bad: tuple[tuple[str, int, int], ...]
+    torn_bytes: int
+    missing: tuple[tuple[int, int], ...]
+
+
+def verdict_of(segments: tuple[ScannedSegment, ...]) -> Verdict:
+    return Verdict(
+        tuple(entry.seq for segment in segments for entry in segment.entries),
+        tuple((segment.path, span.start, span.end) for segment in segments for span in segment.bad),
+        sum(segment.torn_bytes for segment in segments),
+        tuple(gap for segment in segments for gap in segment.missing),
+    )
+
+
+class Window(NamedTuple):
+    """A segment, and the beginning of the one behind it, which shows that it was durable."""
+
+    path: str
+    content: bytes
+    entries: list[WalEntry]
+    behind: dict[str, bytes]
+
+    def scan(self, content: bytes) -> Verdict:
+        found = scan_segments({self.path: content, **self.behind}, self.entries[0].sequence - 1)
+        return verdict_of(found)
+
+
+def windows(log: RecordedLog) -> Iterator[Window]:
+    paths = list(log.files)
+    for path, following in zip(paths, [*paths[1:], ""], strict=True):
+        behind = {}
+        if following:
+            segment = read_segment(log.files[following])
+            assert segment is not None
+            behind[following] = log.files[following][: segment.entries[0].end]
+        entries = [entry for name, entry in log.entries() if name == path]
+        yield Window(path, log.files[path], entries, behind)
+
+
+def flipped(content: bytes, bit: int) -> bytes:
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def test_every_flip_in_an_entry_is_reported_and_concerns_its_execution_only() -> None:
+    log = LOG()
+    for window in windows(log):
+        whole = set(window.scan(window.content).kept)
+        for entry in window.entries:
+            verdicts: dict[Verdict, bytes] = {}
+            for bit in range(entry.start * 8, entry.end * 8):
+                content = flipped(window.content, bit)
+                verdicts.setdefault(window.scan(content), content)
+            number = entry.sequence
+            for verdict, content in verdicts.items():
+                assert set(verdict.kept) == whole - {number}
+                files = {**log.files, window.path: content}
+                if number < ENTRIES:
+                    assert verdict.missing == ((number, number),)
+                    assert verdict.bad == ((window.path, entry.start, entry.end),)
+                    report = log.check(files, excused=[log.steps[number - 1].execution_id]).report
+                    assert [each.path for each in report.damaged] == [window.path]
+                else:
+                    assert verdict.torn_bytes == entry.end - entry.start
+                    log.check(files, ENTRIES - 1)
+
+
+def test_every_flip_in_a_header_is_reported_and_loses_no_entry() -> None:
+    log = LOG()
+    for window in windows(log):
+        verdicts: dict[Verdict, bytes] = {}
+        for bit in range(HEADER_BYTES * 8):
+            content = flipped(window.content, bit)
+            verdicts.setdefault(window.scan(content), content)
+        for verdict, content in verdicts.items():
+            assert verdict.kept == window.scan(window.content).kept
+            assert verdict.bad == ((window.path, 0, HEADER_BYTES),)
+            assert log.check({**log.files, window.path: content}).report.damaged
+
+
+def test_every_prefix_of_the_log_is_a_valid_log() -> None:
+    log = LOG()
+    files: dict[str, bytes] = {}
+    for path, content in log.files.items():
+        entries = [entry for name, entry in log.entries() if name == path]
+        before = entries[0].sequence - 1
+        for size in range(len(content)):
+            cut = content[:size]
+            verdict = verdict_of(scan_segments({path: cut}, before))
+            whole = [entry for entry in entries if entry.end <= size]
+            ends = [HEADER_BYTES, *(entry.end for entry in whole)]
+            assert verdict.kept == tuple(entry.sequence for entry in whole)
+            assert not verdict.bad
+            assert verdict.torn_bytes == (size if size < HEADER_BYTES else size - ends[-1])
+            # Each number of whole entries is recovered without the next one, and with most of it.
+            if size in ends or size + 1 in ends or not size:
+                report = log.check({**files, path: cut}, before + len(whole)).report
+                assert report.lost_nothing
+        files[path] = content
+
+
+def hit_entries(log: RecordedLog, path: str, damaged: bytes) -> list[WalEntry]:
+    """Return the entries of a segment that damage concerns.
+
+    Without the header, whose crc is part of all others, no entry of the segment can be verified.
+    """
+    content = log.files[path]
+    entries = [entry for name, entry in log.entries() if name == path]
+    if damaged[:HEADER_BYTES] != content[:HEADER_BYTES]:
+        return entries
+    return [
+        each for each in entries if damaged[each.start : each.end] != content[each.start : each.end]
+    ]
+
+
+@pytest.mark.parametrize("filling", [b"\0", b"\xff"], ids=["zeros", "ones"])
+def test_every_lost_sector_is_reported_and_concerns_its_executions_only(filling: bytes) -> None:
+    log = LOG()
+    for path, content in log.files.items():
+        for start in range(0, len(content), SECTOR_BYTES):
+            end = min(start + SECTOR_BYTES, len(content))
+            damaged = content[:start] + filling * (end - start) + content[end:]
+            hit = [entry.sequence for entry in hit_entries(log, path, damaged)]
+            files = {**log.files, path: damaged}
+            if ENTRIES in hit:
+                log.check(files, hit[0] - 1)
+                continue
+            excused = {log.steps[number - 1].execution_id for number in hit}
+            report = log.check(files, excused=excused).report
+            assert report.damaged
+            assert report.missing == ([(hit[0], hit[-1])] if hit else [])
+
+
+def test_every_swap_of_two_sectors_is_reported() -> None:
+    log = LOG()
+    path = list(log.files)[1]
+    content = log.files[path]
+    starts = range(0, len(content) - SECTOR_BYTES, SECTOR_BYTES)
+    for first in starts:
+        for second in range(first + SECTOR_BYTES, starts[-1] + 1, SECTOR_BYTES):
+            swapped = bytearray(content)
+            swapped[first : first + SECTOR_BYTES] = content[second : second + SECTOR_BYTES]
+            swapped[second : second + SECTOR_BYTES] = content[first : first + SECTOR_BYTES]
+            hit = [
+                log.steps[entry.sequence - 1].execution_id
+                for entry in hit_entries(log, path, bytes(swapped))
+            ]
+            assert log.check({**log.files, path: bytes(swapped)}, excused=hit).report.damaged
+
+
+def test_every_stale_tail_of_an_earlier_lifetime_is_refused() -> None:
+    log, earlier = LOG(), recorded_log(salt=1)
+    for path, content in log.files.items():
+        entries = [entry for name, entry in log.entries() if name == path]
+        stale = earlier.files[path]
+        assert stale[:14] == content[:14]
+        assert stale[HEADER_BYTES:] != content[HEADER_BYTES:]
+        for entry in entries:
+            tail = stale[entry.end :]
+            found = scan_segments({path: content[: entry.end] + tail}, entries[0].sequence - 1)
+            verdict = verdict_of(found)
+            assert verdict.kept == tuple(range(entries[0].sequence, entry.sequence + 1))
+            assert verdict.torn_bytes == len(tail)
+
+
+@pytest.mark.parametrize("kept", range(1, 13))
+def test_a_lost_segment_is_reported(kept: int) -> None:
+    log = LOG()
+    lost = list(log.files)[kept - 1]
+    hit = [
+        log.steps[entry.sequence - 1].execution_id for name, entry in log.entries() if name == lost
+    ]
+    files = {path: content for path, content in log.files.items() if path != lost}
+    report = log.check(files, excused=hit).report
+    assert report.missing or report.findings
+
+
+def checkpointed() -> tuple[Machine, dict[str, bytes]]:
+    """Return the recovered log, with the checkpoint and the records that it has then."""
+    log, machine = LOG(), Machine(LOG().files)
+    recovered = machine.recover()
+    assert recovered.log.report.entries == len(log.steps)
+    files = machine.host.files
+    names = [f"records/{name}" for name in files.listdir("records")]
+    return machine, {path: files.read(path)[0] for path in ("checkpoint", *names)}
+
+
+def test_every_flip_and_prefix_of_a_checkpoint_is_found() -> None:
+    _, files = checkpointed()
+    content = files["checkpoint"]
+    right = read_one_checkpoint(content)
+    assert right.sequence == ENTRIES
+    damaged = [flipped(content, bit) for bit in range(len(content) * 8)]
+    damaged += [content[:size] for size in range(1, len(content))]
+    for each in damaged:
+        try:
+            found = read_one_checkpoint(each)
+        except NewerFormat:
+            raise AssertionError(f"damage looks like a later version: {each!r}") from None
+        assert found.problem or found == right
+        assert found.problem == "" or found.sequence == 0
+
+
+def read_one_checkpoint(content: bytes) -> ReadCheckpoint:
+    machine = Machine({"checkpoint": content})
+    return read_checkpoint(machine.host.files, "checkpoint")
+
+
+def test_every_flip_and_prefix_of_a_record_or_snapshot_is_found_or_reads_back_equal() -> None:
+    _, files = checkpointed()
+    path = max((path for path in files if path != "checkpoint"), key=lambda path: len(files[path]))
+    content = files[path]
+    right = decode_record(content, path)
+    damaged = [flipped(content, bit) for bit in range(len(content) * 8)]
+    damaged += [content[:size] for size in range(len(content))]
+    for each in damaged:
+        try:
+            found = decode_record(each, path)
+        except (RecordCorruptedError, ForeignRecordFile, NewerFormat):
+            continue
+        assert found == right
+        assert found.encoded() == right.encoded()
