@@ -102,6 +102,9 @@ def test_a_kill_has_no_missing_barrier_and_the_barriers_of_others_are_still_foun
     assert not kill.failure.needs_power_cut
     assert {p.kind for each in kill.failures["scc"] for p in each.crashes} == set(CrashKind)
     assert gap(power_cut) == ("/f", "write", "ack")
+    for name in ALL:
+        states = [{each.state for each in cause.failures[name]} for cause in (kill, power_cut)]
+        assert states[0].isdisjoint(states[1])
 
 
 def test_what_no_barrier_prevents_is_left_in_the_repaired_explorations() -> None:
@@ -251,3 +254,65 @@ def test_a_stopped_exploration_has_checked_the_states_that_it_counts() -> None:
     (found,) = judged(recorded, check, [POSIX], tick=lambda _found, _operation: False).values()
     assert (found.stopped, found.exhaustive, found.how) == (True, False, "stopped")
     assert found.states == len(checked) == 64
+
+
+def test_a_model_under_which_any_of_two_barriers_suffices_has_a_cause_as_well() -> None:
+    """A barrier on one of two directories covers a rename between them, but not under posix."""
+
+    def workload(process: Process, ack: History) -> None:
+        process.mkdir("/d")
+        process.mkdir("/e")
+        process.close(process.open("/d/f", os.O_CREAT | os.O_WRONLY))
+        process.sync()
+        process.rename("/d/f", "/e/f")
+        ack("moved")
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            assert process.listdir("/e") == ["f"]
+            assert process.listdir("/d") == []
+
+    found = diagnosed(workload, check)
+    assert [gap(cause)[0] for cause in found.causes] == ["/e", "/d"]
+    assert all(set(cause.failures) >= {"posix"} for cause in found.causes)
+    assert sum("ext4" in cause.failures for cause in found.causes) == 1
+    assert found.unsafe_models == ALL
+
+
+def test_a_helper_without_a_barrier_is_one_cause_for_all_its_files() -> None:
+    def put(process: Process, path: str) -> None:
+        descriptor = process.open(path, os.O_CREAT | os.O_WRONLY)
+        process.write(descriptor, b"x")
+        process.close(descriptor)
+
+    def workload(process: Process, ack: History) -> None:
+        put(process, "/first")
+        put(process, "/second")
+        ack("both")
+
+    def check(process: Process, known: Known) -> None:
+        if known.acknowledged:
+            assert process.stat("/first").st_size == process.stat("/second").st_size == 1
+
+    (cause,) = diagnosed(workload, check, ("xfs",)).causes
+    assert gap(cause) == ("/second", "write", "ack")
+
+
+def test_numbered_names_are_one_cause_where_no_lines_are_known() -> None:
+    def workload(process: Process, ack: History) -> None:
+        for number in range(3):
+            descriptor = process.open(f"/f.tmp{number}", os.O_CREAT | os.O_WRONLY)
+            process.write(descriptor, b"%d" % number)
+            process.fsync(descriptor)
+            process.close(descriptor)
+            process.replace(f"/f.tmp{number}", "/f")
+            ack({"/f": b"%d" % number})
+
+    recorded = record(workload, POSIX, Image.empty())
+    entries = [entry._replace(place=None) for entry in recorded.history.entries]
+    history = History(lambda: len(recorded.journal), entries=entries)
+    blind = RecordedWorkload(recorded.journal, history)
+    (cause,) = diagnose(judged(blind, None, [MODELS["xfs"]])).causes
+    assert cause.gap is not None
+    assert str(cause.gap.first) == "rename of /f.tmp0 to /f (operation 4)"
+    assert str(cause.gap.last) == "ack 1"
