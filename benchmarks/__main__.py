@@ -17,6 +17,7 @@ from rich.table import Table
 from benchmarks import (
     atomic_write,
     explore,
+    fuse,
     interpose,
     plugin,
     runtime_crashes,
@@ -41,6 +42,7 @@ _MODULES: Final = {
         runtime_recovery,
         runtime_crashes,
         interpose,
+        fuse,
         plugin,
     )
 }

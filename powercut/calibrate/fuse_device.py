@@ -107,7 +107,7 @@ class FuseDevice:
         self._connection.close()
 
     def serve(self) -> bool:
-        """Answer the requests that wait; return False if the file system was unmounted."""
+        """Answer the next request, if one waits; return False if the files were unmounted."""
         return self._connection.serve()
 
     def _lookup(self, request: Request) -> bytes:

@@ -55,31 +55,24 @@ def succeed(_request: Request) -> bytes:
     return b""
 
 
-def _nothing() -> None:
-    """Do nothing before a request."""
-
-
 class FuseConnection:
     """Requests of one mounted file system. Closing it aborts every request that is under way.
 
     ``answers`` has a function for each kind of request: it returns the payload of the reply, or
     raises an ``OSError``, which becomes the error of the call. ``wanted`` are features to take if
-    the kernel offers them; ``taken`` are those that it offered. ``before`` is called when a
-    request has arrived, before it is answered.
+    the kernel offers them; ``taken`` are those that it offered.
     """
 
     def __init__(
         self,
         answers: Mapping[int, Answer],
         wanted: Iterable[InitFlag] = (),
-        before: Callable[[], None] = _nothing,
     ) -> None:
         """Open ``/dev/fuse``; raises ``OSError``."""
         self._answers = {**answers, Opcode.INIT: self._init, Opcode.DESTROY: succeed}
         self._wanted: int = reduce(or_, (*_ALWAYS, *wanted))
-        self._before = before
-        self._buffer = bytearray(MAX_WRITE_BYTES + PAGE_BYTES)
-        self._view = memoryview(self._buffer)
+        self._view = memoryview(bytearray(MAX_WRITE_BYTES + PAGE_BYTES))
+        self._buffers = [self._view]
         self.taken = 0
         self.descriptor = os.open("/dev/fuse", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
@@ -112,25 +105,23 @@ class FuseConnection:
         os.close(self.descriptor)
 
     def serve(self) -> bool:
-        """Answer the requests that wait; return False if the file system was unmounted."""
-        while True:
-            try:
-                size = os.readv(self.descriptor, [self._buffer])
-            except OSError as error:
-                if error.errno == errno.ENODEV:
-                    return False
-                if error.errno == errno.EAGAIN:
-                    return True
-                if error.errno in {errno.EINTR, errno.ENOENT}:  # the request was interrupted
-                    continue
-                raise
-            self._answer(self._view[:size])
+        """Answer the next request, if one waits; return False if the files were unmounted."""
+        try:
+            size = os.readv(self.descriptor, self._buffers)
+        except OSError as error:
+            if error.errno == errno.ENODEV:
+                return False
+            # ENOENT: the request was interrupted.
+            if error.errno in {errno.EAGAIN, errno.EINTR, errno.ENOENT}:
+                return True
+            raise
+        self._answer(self._view[:size])
+        return True
 
     def _answer(self, message: memoryview) -> None:
         _, opcode, unique, node, uid, gid, process = IN_HEADER.unpack_from(message)
         if opcode in _NO_REPLY:
             return
-        self._before()
         code, payload = errno.ENOSYS, b""
         answer = self._answers.get(opcode)
         if answer is not None:

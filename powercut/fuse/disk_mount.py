@@ -13,7 +13,7 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
 from typing import Final
@@ -100,14 +100,9 @@ def mount_way() -> str:
 
 
 @contextmanager
-def mounted(
-    server: DiskServer, path: str, way: MountWay, before: Callable[[], None]
-) -> Iterator[FuseConnection]:
-    """The connection of a mount at ``path``, an existing directory, until the context ends.
-
-    ``before`` is called before each request is answered.
-    """
-    connection = FuseConnection(server.answers, _WANTED, before)
+def mounted(server: DiskServer, path: str, way: MountWay) -> Iterator[FuseConnection]:
+    """The connection of a mount at ``path``, an existing directory, until the context ends."""
+    connection = FuseConnection(server.answers, _WANTED)
     try:
         if way.is_private:
             mounted_at = connection.mount(_OPTIONS)

@@ -1,8 +1,9 @@
 """Runs a program on a simulated disk, and notes the moment of each line that it prints.
 
-One loop serves the mount, reads the program's stdout and waits for its end. The pipe is emptied
-before each request is answered. A line that the program printed before it made a request is in
-the pipe by then, so the number of operations before the line is exact.
+One loop serves the mount, reads the program's stdout and waits for its end. The number of
+operations before a line is exact: a line that the program printed before it made a request is in
+the pipe when the request is there. So ``poll`` looks for a request first, then at the pipe; a line
+that it finds is taken, and then one request is answered.
 """
 
 from __future__ import annotations
@@ -51,12 +52,11 @@ class _Lines:
 
     def drain(self) -> None:
         """Take everything that is in the pipe."""
-        while True:
+        data = b" "
+        while data:
             try:
                 data = os.read(self._pipe, _PIPE_BYTES)
             except BlockingIOError:
-                return
-            if not data:
                 return
             *complete, self._begun = (self._begun + data).split(b"\n")
             self.lines += [self._of(line) for line in complete]
@@ -126,23 +126,15 @@ def run_program(
     be started or writes more than the journal holds, and ``TimeoutError``.
     """
     server = DiskServer(disk)
-    waiting: list[_Lines] = []
-
-    def drain() -> None:
-        for lines in waiting:
-            lines.drain()
-
-    with mounted(server, mount_point, way, drain) as connection:
+    with mounted(server, mount_point, way) as connection:
         program = start(command, mount_point)
         try:
             lines = _Lines(program.output, disk)
-            waiting.append(lines)
             calls = _Calls(program.calls, server, mount_point, lines)
             _serve_until_end(connection, program, lines, calls, timeout_s)
             exit_status = program.exit_status()
             found = lines.finish()
         finally:
-            waiting.clear()
             program.end()
     if server.is_full:
         limit = JOURNAL_BYTES >> 20
@@ -162,7 +154,7 @@ def _serve_until_end(
     timeout_s: float | None,
 ) -> None:
     poll = select.poll()
-    for descriptor in (connection.descriptor, program.output, program.ended, program.calls):
+    for descriptor in (connection.descriptor, program.calls, program.output, program.ended):
         if descriptor >= 0:
             poll.register(descriptor, select.POLLIN)
     end = None if timeout_s is None else time.monotonic() + timeout_s
@@ -171,6 +163,10 @@ def _serve_until_end(
         ready = dict(poll.poll(left_ms))
         if not ready:
             raise TimeoutError
+        if program.output in ready:
+            lines.drain()
+            if not ready[program.output] & select.POLLIN:  # every process has closed it
+                poll.unregister(program.output)
         if connection.descriptor in ready:
             if not connection.serve():
                 raise HarnessError("the program unmounted its disk")
@@ -181,10 +177,6 @@ def _serve_until_end(
                 poll.unregister(program.calls)
         elif program.ended in ready:
             return
-        else:
-            lines.drain()
-            if not ready[program.output] & select.POLLIN:  # every process has closed it
-                poll.unregister(program.output)
 
 
 def _notes(server: DiskServer, *, watched: bool) -> Iterator[str]:
