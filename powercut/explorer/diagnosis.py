@@ -65,8 +65,17 @@ class Diagnosis:
 
     @property
     def safe_models(self) -> tuple[str, ...]:
-        """The names of the models without a failure."""
-        return tuple(name for name, found in self.explorations.items() if found.safe)
+        """The names of the models without a failure that were explored to the end."""
+        return tuple(
+            name for name, found in self.explorations.items() if found.safe and not found.stopped
+        )
+
+    @property
+    def unfinished_models(self) -> tuple[str, ...]:
+        """The names of the models without a failure whose exploration was stopped."""
+        return tuple(
+            name for name, found in self.explorations.items() if found.safe and found.stopped
+        )
 
     @property
     def unsafe_models(self) -> tuple[str, ...]:

@@ -95,8 +95,9 @@ class Exploration:
         return not self.failed
 
     def __str__(self) -> str:
-        verdict = "safe" if self.safe else f"unsafe in {self.failed}"
-        return f"{self.model.name}: {verdict} of {self.states} states, {self.how}"
+        passed = "no failure in the first" if self.stopped else "safe of"
+        verdict = passed if self.safe else f"unsafe in {self.failed} of"
+        return f"{self.model.name}: {verdict} {self.states} states, {self.how}"
 
     @property
     def how(self) -> str:

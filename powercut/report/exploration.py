@@ -30,13 +30,19 @@ def exploration_table(diagnosis: Diagnosis) -> Table:
     for name, found in diagnosis.explorations.items():
         table.add_row(
             name,
-            Text("safe", "green") if found.safe else Text("unsafe", "bold red"),
+            _verdict(found),
             f"{found.states:,}",
             f"{found.failed:,}",
             found.how,
             ", ".join(_properties(diagnosis, name)),
         )
     return table
+
+
+def _verdict(found: Exploration) -> Text:
+    if not found.safe:
+        return Text("unsafe", "bold red")
+    return Text("unknown", "yellow") if found.stopped else Text("safe", "green")
 
 
 def _properties(diagnosis: Diagnosis, model: str) -> dict[str, None]:
@@ -50,7 +56,11 @@ def _properties(diagnosis: Diagnosis, model: str) -> dict[str, None]:
 
 def verdict_line(diagnosis: Diagnosis) -> str:
     """Return the verdict in one line that names the models."""
-    parts = (("safe", diagnosis.safe_models), ("unsafe", diagnosis.unsafe_models))
+    parts = (
+        ("safe", diagnosis.safe_models),
+        ("unsafe", diagnosis.unsafe_models),
+        ("stopped before a failure", diagnosis.unfinished_models),
+    )
     return "; ".join(f"{verdict} on {listed(names)}" for verdict, names in parts if names)
 
 
@@ -69,6 +79,7 @@ def _together(several: Sequence[Exploration]) -> dict[str, Json]:
         "safe": not failures,
         "states": sum(found.states for found in several),
         "exhaustive": all(found.exhaustive for found in several),
+        "stopped": any(found.stopped for found in several),
         "first_failure": _plain_failure(failures[0]) if failures else None,
     }
 

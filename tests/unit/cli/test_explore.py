@@ -83,7 +83,13 @@ def test_without_a_workload_the_sound_workloads_run() -> None:
     assert found["verdict"] == "clean"
     states = [target["scc"]["states"] for target in found["targets"].values()]
     assert found["models"] == {
-        "scc": {"safe": True, "states": sum(states), "exhaustive": True, "first_failure": None}
+        "scc": {
+            "safe": True,
+            "states": sum(states),
+            "exhaustive": True,
+            "stopped": False,
+            "first_failure": None,
+        }
     }
 
 
@@ -107,7 +113,7 @@ def test_json_has_the_verdict_of_each_model() -> None:
     assert (found["schema"], found["verdict"]) == (1, "violation")
     assert list(found["models"]) == list(MODELS)
     assert found["models"]["scc"] == {
-        "safe": True, "states": 18, "exhaustive": True, "first_failure": None,
+        "safe": True, "states": 18, "exhaustive": True, "stopped": False, "first_failure": None,
     }  # fmt: skip
     assert found["models"]["xfs"]["first_failure"] == {
         "property": "TornRecord",
@@ -191,6 +197,7 @@ def test_a_workload_is_stopped_when_its_time_is_over() -> None:
     arguments = ("explore", "directories", "--model", "posix", "--seconds", "0.001")
     result = powercut(*arguments)
     assert result.exit_code == ExitCode.CLEAN
-    assert re.search(r"^ posix +safe +\d+ +0 +stopped", result.stdout, re.MULTILINE)
+    assert re.search(r"^ posix +unknown +\d+ +0 +stopped", result.stdout, re.MULTILINE)
+    assert result.stdout.splitlines()[-2] == "stopped before a failure on posix"
     found = json_of(powercut(*arguments, "--json", "-"))
     assert found["models"]["posix"]["exhaustive"] is False
