@@ -65,13 +65,17 @@ class TurnRecorder:
         recorder, facts = self._recorder, self._facts
         if recorder is None:
             return
-        execution_id = recorder.start(facts.envelope(epoch), SIDE_EFFECTS)
+        events = (
+            (EventType.INTENT_RECEIVED, facts.intent()),
+            (EventType.ROUTER_DECISION, facts.route(retry_of)),
+        )
+        execution_id = recorder.start(facts.envelope(epoch), SIDE_EFFECTS, events=events)
         if recorder.is_sampled_out:
             self.start_members = {"sampled_out": True}
             return
         self.start_members, self._is_open = {"execution_id": execution_id}, True
-        await self._record(EventType.INTENT_RECEIVED, facts.intent())
-        await self._record(EventType.ROUTER_DECISION, facts.route(retry_of))
+        if self._is_durable_at_once:
+            await recorder.barrier()
 
     async def begin_attempt(self) -> None:
         """Record the attempt, durably; raises ``StorageError`` or ``OSError``."""
@@ -117,7 +121,7 @@ class TurnRecorder:
         if self._recorder is None or not self._is_open:
             return
         self._is_open = False
-        self._recorder.complete(response)
+        self._recorder.append_response(response)
         if self._is_durable_at_once:
             with suppress(StorageError, OSError):
                 await self._recorder.barrier()

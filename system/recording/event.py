@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Final
 
 from system.ports import Json, JsonObject
@@ -66,7 +67,7 @@ class ExecutionEvent:
         """Return the canonical JSON of ``to_dict``."""
         if self.others != EMPTY:
             return canonical(self.to_dict(), EVENT_LEVELS)
-        time = b"" if self.timestamp is None else b',"timestamp":' + canonical(self.timestamp)
+        time = "" if self.timestamp is None else f',"timestamp":{_quoted(self.timestamp)}'
         return b'{"payload":%s,"seq":%d%s,"type":%s}' % (
-            self.frozen_payload.encoded, self.seq, time, canonical(str(self.type)),
+            self.frozen_payload.encoded, self.seq, time.encode(), _quoted(self.type).encode(),
         )  # fmt: skip

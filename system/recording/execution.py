@@ -7,6 +7,7 @@ they write it.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from system.ports import Clock
 from system.recording.deterministic_clock import DeterministicClock
@@ -19,6 +20,8 @@ from system.recording.header import ExecutionHeader, Reason, SideEffectClass
 from system.recording.invalidation import is_text
 from system.recording.record import ExecutionRecord
 from system.storage.line import timestamp
+
+_EVENT_TYPES: Final = frozenset(EventType)
 
 
 class Execution:
@@ -33,8 +36,8 @@ class Execution:
         self.envelope = envelope
         self.events: list[ExecutionEvent] = []
         self.response: FrozenJson | None = None
-        # The number of its last entry in a write-ahead log.
-        self.last_entry = 0
+        # The numbers of its first and its last entry in a write-ahead log.
+        self.first_entry = self.last_entry = 0
         self._clock = clock
         self._numbers = DeterministicClock()
 
@@ -76,7 +79,7 @@ class Execution:
     def next_event(self, event_type: EventType, payload: object) -> ExecutionEvent:
         """Return the next event; raises ``RecorderError`` or ``NotPlainJson``."""
         self.check_open()
-        if event_type not in frozenset(EventType):
+        if event_type not in _EVENT_TYPES:
             raise RecorderError(f"Cannot record an event of unknown type {event_type!r:.100}")
         if event_type == EventType.FINAL_RESPONSE:
             raise RecorderError("Cannot record FINAL_RESPONSE; finalize does")
@@ -88,7 +91,9 @@ class Execution:
         """Return the event of the final response; raises as ``next_event``."""
         self.check_open()
         frozen = FrozenJson.of_object(response, "final response")
-        failed = self.has_lost_events or frozen.members().get("status") == "error"
+        failed = self.has_lost_events or b'"status":"error"' in frozen.encoded
+        if failed and not self.has_lost_events:
+            failed = frozen.members().get("status") == "error"
         return self._event(EventType.FINAL_RESPONSE, frozen, failed=failed)
 
     def _event(self, event_type: EventType, payload: FrozenJson, *, failed: bool) -> ExecutionEvent:

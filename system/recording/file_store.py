@@ -142,9 +142,9 @@ class FileExecutionStore:
         return found
 
     def has(self, execution_id: str) -> bool:
-        """Return whether a file has the name of this record."""
-        plain, kind = self._path(execution_id), self._host.files.kind
-        return kind(plain) is not None or kind(plain + COMPRESSED) is not None
+        """Return whether a file of this store has the name of the record."""
+        kind, path = self._host.files.kind, self._path(execution_id)
+        return kind(path) is not None or (self._compressed and kind(path + COMPRESSED) is not None)
 
     def hash_of(self, execution_id: str) -> str | None:
         known = self._hashes.get(execution_id)

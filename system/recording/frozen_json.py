@@ -25,7 +25,11 @@ class FrozenJson:
     @classmethod
     def of(cls, value: object) -> FrozenJson:
         """Freeze the plain form of a value; raises ``NotPlainJson``."""
-        return cls(canonical(plain_json(value)))
+        try:
+            # Most values are plain already.
+            return cls(canonical(cast("Json", value)))
+        except NotPlainJson:
+            return cls(canonical(plain_json(value)))
 
     @classmethod
     def of_object(cls, value: object, name: str) -> FrozenJson:

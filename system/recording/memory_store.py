@@ -78,8 +78,6 @@ class InMemoryExecutionStore:
     async def barrier(self, execution: Execution) -> None:
         """Return at once: memory has no barrier."""
 
-    def end(self, execution: Execution) -> ExecutionRecord:
-        record = execution.record()
-        del self._running[record.execution_id]
-        self.save(record)
-        return record
+    def end(self, execution: Execution) -> None:
+        del self._running[execution.execution_id]
+        self.save(execution.record())

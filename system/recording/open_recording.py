@@ -32,13 +32,13 @@ def resume_recording(
     segments = tuple((segment.path, segment.last) for segment in log.segments)
     appended = WriteAheadLog(host, root, log.last, log.number, segments, segment_bytes)
     recording = WalRecording(host, appended, root)
-    records = {
-        execution_id: execution.record()
+    waiting = {
+        execution_id: execution
         for execution_id, execution in log.redone.executions.items()
         if execution_id not in running and not is_settled(recording.files, execution_id)
     }
     recording.running.update({key: log.redone.executions[key] for key in running})
-    recording.resume(records, set(log.snapshot_ids))
+    recording.resume(waiting, set(log.snapshot_ids))
     return recording
 
 

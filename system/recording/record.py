@@ -15,14 +15,16 @@ from system.recording.event import EventType, ExecutionEvent
 from system.recording.event_chain import event_chain
 from system.recording.frozen_json import EMPTY, FrozenJson
 from system.recording.header import ExecutionHeader
-from system.storage.codec import DEEPEST, canonical
+from system.storage.codec import canonical
 
 VERSION: Final = 1
 
-RECORD_LEVELS: Final = DEEPEST + 3
-"""The nesting of a record: three levels above the deepest payload."""
-
 _NULL: Final = FrozenJson(b"null")
+
+
+def _quoted(name: str) -> bytes:
+    """Return a name as it stands between quotes in canonical JSON."""
+    return canonical(name)[1:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +106,27 @@ class ExecutionRecord:
 
     def encoded(self) -> bytes:
         """Return the canonical JSON of ``to_dict``."""
-        if self.others != EMPTY or self.version is None:
-            return canonical(self.to_dict(), RECORD_LEVELS)
-        return b'{"envelope":%s,"events":[%s],"finalResponse":%s,"header":%s,%s,"v":%d}' % (
-            self.frozen_envelope.encoded,
-            b",".join([event.encoded() for event in self.events]),
-            (self.frozen_response or _NULL).encoded,
-            canonical(self.header.to_dict()),
-            b'"routerDecision":' + self._router_decision().encoded,
-            self.version,
-        )
+        return b"{%s}" % b",".join([b'"%s":%s' % member for member in self._members()])
+
+    def indented(self) -> bytes:
+        """Return the same JSON on lines of its own for each member and each event."""
+        members = b",\n".join([b'  "%s": %s' % member for member in self._members(b"\n    ")])
+        return b"{\n%s\n}\n" % members
+
+    def _members(self, gap: bytes = b"") -> list[tuple[bytes, bytes]]:
+        """Return the canonical JSON of each member by name, sorted; ``gap`` precedes an event."""
+        events = [gap + event.encoded() for event in self.events]
+        members = [
+            (b"envelope", self.frozen_envelope.encoded),
+            (b"events", b"[%s]" % b",".join(events)),
+            (b"finalResponse", (self.frozen_response or _NULL).encoded),
+            (b"header", canonical(self.header.to_dict())),
+            (b"routerDecision", self._router_decision().encoded),
+        ]
+        if self.version is not None:
+            members.append((b"v", b"%d" % self.version))
+        if self.others == EMPTY:
+            return members
+        others = self.others.members().items()
+        members += [(_quoted(name), canonical(value)) for name, value in others]
+        return sorted(members)

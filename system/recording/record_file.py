@@ -1,4 +1,4 @@
-"""A record as the content of a file: JSON with an indent of two, plain or as gzip.
+"""A record as the content of a file: indented JSON, plain or as gzip.
 
 ``decode_record`` never returns a record whose structure or hashes do not hold.
 """
@@ -26,8 +26,7 @@ _GZIP: Final = MAX_WBITS + 16
 
 def encode_record(record: ExecutionRecord, *, compressed: bool = False) -> bytes:
     """Return the content of the file of a record."""
-    text = json.dumps(record.to_dict(), indent=2, sort_keys=True, ensure_ascii=True) + "\n"
-    data = text.encode("ascii")
+    data = record.indented()
     if not compressed:
         return data
     # zlib writes a gzip header without a time, so equal records give equal bytes.

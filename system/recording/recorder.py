@@ -6,6 +6,7 @@ are written.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -34,10 +35,12 @@ class ExecutionRecorder(Protocol):
         envelope: object,
         side_effects: SideEffectClass = SideEffectClass.IRREVERSIBLE,
         re_execution_of: str | None = None,
+        events: Sequence[tuple[EventType, object]] = (),
     ) -> str:
         """Begin the record of an envelope, a JSON object; return the id of the execution.
 
-        Raises ``StorageError`` or ``OSError`` with nothing begun.
+        ``events`` are its first ones, which are written together with the start. Raises
+        ``StorageError`` or ``OSError`` with nothing begun.
         """
         ...
 
@@ -69,8 +72,9 @@ class ExecutionRecorder(Protocol):
     async def finalize(self, final_response: object) -> ExecutionRecord | None:
         """Append the final response, and return the record when it is durable.
 
-        After ``StorageFull`` or ``OSError`` it may be called again; after ``BarrierFailed`` it
-        is unknown whether the response is durable before the next checkpoint.
+        None if the execution was sampled out. After ``StorageFull`` or ``OSError`` it may be
+        called again; after ``BarrierFailed`` it is unknown whether the response is durable
+        before the next checkpoint.
         """
         ...
 
@@ -83,7 +87,7 @@ class RecorderBackend(Protocol):
         ...
 
     def begin(self, execution: Execution) -> None:
-        """Write the start of an execution."""
+        """Write the start of an execution, and the events that it has already."""
         ...
 
     def append(self, execution: Execution, event: ExecutionEvent) -> None:
@@ -98,8 +102,8 @@ class RecorderBackend(Protocol):
         """Make everything of an execution durable."""
         ...
 
-    def end(self, execution: Execution) -> ExecutionRecord:
-        """Keep the record of an execution that has its final response; return it."""
+    def end(self, execution: Execution) -> None:
+        """Keep an execution that has its final response."""
         ...
 
 
@@ -127,6 +131,7 @@ class Recorder:
         envelope: object,
         side_effects: SideEffectClass = SideEffectClass.IRREVERSIBLE,
         re_execution_of: str | None = None,
+        events: Sequence[tuple[EventType, object]] = (),
     ) -> str:
         if self._execution is not None or self.is_sampled_out:
             raise RecorderError("Cannot start twice; make a recorder for each execution")
@@ -136,6 +141,8 @@ class Recorder:
             self.is_sampled_out = True
             return execution_id
         execution = Execution.new(self._clock, execution_id, frozen, side_effects, re_execution_of)
+        for event_type, payload in events:
+            execution.add(execution.next_event(event_type, payload))
         self._backend.begin(execution)
         self._execution = execution
         return execution_id
@@ -162,14 +169,19 @@ class Recorder:
             await self._backend.barrier(self._execution)
 
     def complete(self, final_response: object) -> ExecutionRecord | None:
+        self.append_response(final_response)
+        return None if self._execution is None else self._execution.record()
+
+    def append_response(self, final_response: object) -> None:
+        """Do as ``complete``, for a caller that does not need the record."""
         if (execution := self._started()) is None:
-            return None
+            return
         event = execution.final_event(final_response)
         # A record that is refused is kept in memory until the next checkpoint writes it.
         with suppress(OSError, StorageError):
             self._backend.append(execution, event)
         execution.add(event)
-        return self._backend.end(execution)
+        self._backend.end(execution)
 
     async def finalize(self, final_response: object) -> ExecutionRecord | None:
         if (execution := self._started()) is None:
@@ -177,9 +189,9 @@ class Recorder:
         event = execution.final_event(final_response)
         self._backend.append(execution, event)
         execution.add(event)
-        record = self._backend.end(execution)
+        self._backend.end(execution)
         await self._backend.barrier(execution)
-        return record
+        return execution.record()
 
     def _started(self) -> Execution | None:
         """Return the execution; None if it was sampled out."""

@@ -38,19 +38,24 @@ class LogEntry(NamedTuple):
     reason: bytes | None = None
 
 
-def encode_payload(
-    execution_id: str,
-    number: int,
-    payload: bytes,
-    timestamp: str,
-    durable: int | None,
-    reason: bytes | None = None,
-) -> bytes:
-    """Return the bytes of an entry's payload; ``payload`` and ``reason`` are canonical JSON."""
+class NewEntry(NamedTuple):
+    """One fact of an execution, to be appended; ``payload`` and ``reason`` are canonical JSON."""
+
+    entry_type: int
+    execution_id: str
+    number: int
+    payload: bytes
+    timestamp: str
+    reason: bytes | None = None
+
+
+def encode_payload(entry: NewEntry, durable: int | None) -> bytes:
+    """Return the bytes of an entry's payload; ``durable`` is None if it is the entry before."""
     known = b"" if durable is None else b'"durable":%d,' % durable
-    marked = b"" if reason is None else b'"m":%s,' % reason
+    marked = b"" if entry.reason is None else b'"m":%s,' % entry.reason
     return b'{%s%s"n":%d,"p":%s,"ts":"%s","x":"%s"}' % (
-        known, marked, number, payload, timestamp.encode(), execution_id.encode(),
+        known, marked, entry.number, entry.payload, entry.timestamp.encode(),
+        entry.execution_id.encode(),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ opens a new one, and numbers are never used again (rule X27).
 from __future__ import annotations
 
 from asyncio import Future, get_running_loop
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from posixpath import join
 from typing import Final
@@ -16,14 +16,12 @@ from typing import Final
 from system.errors import LogStopped, raise_if_full
 from system.ports import FileKind, Host
 from system.recording.errors import BarrierFailed
-from system.recording.wal_entry import encode_payload
+from system.recording.wal_entry import NewEntry, encode_payload
 from system.recording.wal_format import (
     CURRENT,
     DIRECTORY,
     NEXT_CURRENT,
-    EntryType,
     number_of,
-    pieces_of,
     segment_name,
 )
 from system.recording.wal_segment import WalSegment
@@ -69,29 +67,20 @@ class WriteAheadLog:
         """The directory of the segments."""
         return join(self._root, DIRECTORY)
 
-    def append(
-        self,
-        entry_type: EntryType,
-        execution_id: str,
-        number: int,
-        payload: bytes,
-        timestamp: str,
-        reason: bytes | None = None,
-    ) -> int:
-        """Append one fact of an execution; return its number.
+    def append(self, entries: Sequence[NewEntry]) -> int:
+        """Append facts of executions, all or none of them; return the number of the last one.
 
-        ``reason`` is that of an execution that ends and is not replayable.
-        Raises ``StorageFull`` or ``OSError`` with nothing of it kept, or ``BarrierFailed``
+        Raises ``StorageFull`` or ``OSError`` with nothing of them kept, or ``BarrierFailed``
         when that is not certain.
         """
         segment = self._open_segment()
-        durable = None if self.durable == self.last else self.durable
-        encoded = encode_payload(execution_id, number, payload, timestamp, durable, reason)
+        payloads = [
+            (each.entry_type, encode_payload(each, self.durable if number != 1 else None))
+            for number, each in enumerate(entries, self.last - self.durable + 1)
+        ]
         try:
-            segment.append(entry_type, encoded)
+            segment.append(payloads)
         except LogStopped as stopped:
-            # The entry may be there, so its numbers are used up.
-            segment.last += len(pieces_of(entry_type, encoded))
             raise self._failed(segment, stopped) from stopped
         except OSError as error:
             raise_if_full(segment.path, error)

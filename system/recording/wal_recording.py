@@ -7,6 +7,7 @@ checkpoint, which writes it into a file of its own.
 from __future__ import annotations
 
 from asyncio import gather
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from posixpath import join
@@ -21,6 +22,7 @@ from system.recording.execution import Execution
 from system.recording.file_store import FileExecutionStore
 from system.recording.header import Reason
 from system.recording.record import ExecutionRecord
+from system.recording.wal_entry import NewEntry
 from system.recording.wal_format import ENTRY_OF_EVENT, EntryType
 from system.recording.wal_log import RECORDS, SNAPSHOTS, WriteAheadLog
 from system.recording.wal_redo import start_payload
@@ -29,36 +31,39 @@ from system.storage.codec import canonical
 WAITING_RECORDS: Final = 256
 """So many records wait for a checkpoint."""
 
-RECORDS_A_CALL: Final = 16
-"""Records that one worker writes in a row; several workers share them."""
+GROUPS: Final = 4
+"""Workers that write records side by side; the others are left to the barriers of turns."""
 
 
 class WalRecording:
     """The backend of recorders over one write-ahead log.
 
-    ``running`` are the executions under way, ``waiting`` the records that no checkpoint has
-    written yet, ``files`` the store of the others; ``being_written`` are the ids of records
-    that a checkpoint is writing now.
+    ``running`` are the executions under way, ``waiting`` those whose record no checkpoint has
+    written yet; they do not change any more. ``files`` is the store of the others, and
+    ``being_written`` are the ids of records that a checkpoint is writing now.
     """
 
     def __init__(self, host: Host, log: WriteAheadLog, root: str = "") -> None:
         self.log = log
         self.files = FileExecutionStore(host, join(root, RECORDS), join(root, SNAPSHOTS))
         self.running: dict[str, Execution] = {}
-        self.waiting: dict[str, ExecutionRecord] = {}
+        self.waiting: dict[str, Execution] = {}
         self.being_written: frozenset[str] = frozenset()
         self._snapshots = FileExecutionStore(host, join(root, SNAPSHOTS))
         self._snapshot_ids: set[str] = set()
         self._checkpoint_path = join(root, CHECKPOINT)
         self._host = host
         self._is_checkpointing = False
+        self._is_closing = False
+        # Sequence and segment of the checkpoint.
+        self._settled, self._segment = log.last, 0
         # After a refused checkpoint, the number of waiting records before the next one.
         self._patience = WAITING_RECORDS
         log.on_doubt = self._lose_entries_in_doubt
 
-    def resume(self, records: dict[str, ExecutionRecord], snapshot_ids: set[str]) -> None:
-        """Let the records of a recovery, and its old snapshots, wait for a checkpoint."""
-        self.waiting.update(records)
+    def resume(self, executions: dict[str, Execution], snapshot_ids: set[str]) -> None:
+        """Let the executions of a recovery, and its old snapshots, wait for a checkpoint."""
+        self.waiting.update(executions)
         self._snapshot_ids |= snapshot_ids
 
     # -- the backend of recorders ----------------------------------------------------------
@@ -72,37 +77,28 @@ class WalRecording:
 
     def begin(self, execution: Execution) -> None:
         header, payload = execution.header, start_payload(execution)
-        execution.last_entry = self.log.append(
-            EntryType.START, header.execution_id, 0, payload, header.created_utc_iso
-        )
-        self.running[header.execution_id] = execution
+        execution_id, now = header.execution_id, header.created_utc_iso
+        start = NewEntry(EntryType.START, execution_id, 0, payload, now)
+        events = [_entry_of(execution_id, event) for event in execution.events]
+        execution.first_entry = self.log.last + 1
+        execution.last_entry = self.log.append([start, *events])
+        self.running[execution_id] = execution
 
     def append(self, execution: Execution, event: ExecutionEvent) -> None:
-        reason = execution.header.replayable_reason
-        is_marked = event.type == EventType.FINAL_RESPONSE and reason != Reason.EXECUTION_INCOMPLETE
-        execution.last_entry = self.log.append(
-            ENTRY_OF_EVENT[EventType(event.type)],
-            execution.execution_id,
-            event.seq,
-            event.frozen_payload.encoded,
-            event.timestamp or execution.now(),
-            canonical(str(reason)) if is_marked else None,
-        )
+        entry, reason = _entry_of(execution.execution_id, event), execution.header.replayable_reason
+        if event.type == EventType.FINAL_RESPONSE and reason != Reason.EXECUTION_INCOMPLETE:
+            entry = entry._replace(reason=canonical(str(reason)))
+        execution.last_entry = self.log.append([entry])
 
     def mark(self, execution: Execution, reason: str) -> None:
-        number, payload = len(execution.events), canonical(str(reason))
-        execution.last_entry = self.log.append(
-            EntryType.NOT_REPLAYABLE, execution.execution_id, number, payload, execution.now()
-        )
+        execution.last_entry = self.log.append([_mark_of(execution, reason)])
 
     async def barrier(self, execution: Execution) -> None:
         await self.log.barrier(execution.last_entry)
 
-    def end(self, execution: Execution) -> ExecutionRecord:
-        record = execution.record()
-        del self.running[record.execution_id]
-        self.waiting[record.execution_id] = record
-        return record
+    def end(self, execution: Execution) -> None:
+        del self.running[execution.execution_id]
+        self.waiting[execution.execution_id] = execution
 
     def _lose_entries_in_doubt(self) -> None:
         for execution in self.running.values():
@@ -141,38 +137,54 @@ class WalRecording:
 
     async def _checkpoint(self) -> None:
         log, workers = self.log, self._host.workers
-        sequence = log.last
+        # Without a segment to remove, executions under way stay in the log alone.
+        frees_log = self._is_closing or log.has_superfluous_segment
+        sequence = log.last if frees_log else self._last_before_running()
         # After a failed barrier the records hold what the log may have lost.
         with suppress(BarrierFailed):
             await log.barrier(sequence)
-        sequence = min(sequence, log.durable)
-        records = list(self.waiting.values())
-        snapshots = [execution.record() for execution in self.running.values()]
-        self.being_written = frozenset(record.execution_id for record in records)
+        sequence = max(self._settled, min(sequence, log.durable))
+        done, running = list(self.waiting.values()), list(self.running.values())
+        self.being_written = frozenset(execution.execution_id for execution in done)
         for store in (self.files, self._snapshots):
             await workers.run(store.make_directory)
-        await self._write(self.files, records)
-        await self._write(self._snapshots, snapshots)
-        self._snapshot_ids |= {record.execution_id for record in snapshots}
-        files, ids, path = self._host.files, self._host.ids, self._checkpoint_path
-        segment = log.finish_through(sequence)
-        await workers.run(lambda: write_checkpoint(files, ids, path, sequence, segment))
-        log.remove_before(segment)
-        for record in records:
-            if self.waiting.get(record.execution_id) is record:
-                del self.waiting[record.execution_id]
+        await self._write(self.files, [execution.record for execution in done])
+        if frees_log:
+            snapshots = [execution.record() for execution in running]
+            await self._write(self._snapshots, [partial(_same, each) for each in snapshots])
+            self._snapshot_ids |= {record.execution_id for record in snapshots}
+        await self._settle(sequence)
+        for execution in done:
+            if self.waiting.get(execution.execution_id) is execution:
+                del self.waiting[execution.execution_id]
         for execution_id in self._snapshot_ids - self.running.keys() - self.waiting.keys():
             self._snapshots.remove(execution_id)
             self._snapshot_ids.discard(execution_id)
 
-    async def _write(self, store: FileExecutionStore, records: list[ExecutionRecord]) -> None:
-        """Write records durably, several at a time."""
+    def _last_before_running(self) -> int:
+        """Return the number of the last entry before those of all executions under way."""
+        firsts = [execution.first_entry for execution in self.running.values()]
+        return min([self.log.last + 1, *firsts]) - 1
+
+    async def _settle(self, sequence: int) -> None:
+        """Write the file of the checkpoint, unless it says so already; remove old segments."""
+        segment = self.log.finish_through(sequence)
+        if (sequence, segment) != (self._settled, self._segment):
+            files, ids, path = self._host.files, self._host.ids, self._checkpoint_path
+            write = partial(write_checkpoint, files, ids, path, sequence, segment)
+            await self._host.workers.run(write)
+            self._settled, self._segment = sequence, segment
+        self.log.remove_before(segment)
+
+    async def _write(
+        self, store: FileExecutionStore, records: list[Callable[[], ExecutionRecord]]
+    ) -> None:
+        """Write records durably, several at a time; each is made where it is written."""
         if not records:
             return
         workers = self._host.workers
-        starts = range(0, len(records), RECORDS_A_CALL)
-        groups = [records[start : start + RECORDS_A_CALL] for start in starts]
-        writes = [workers.run(partial(store.write, group)) for group in groups]
+        groups = [records[start::GROUPS] for start in range(min(GROUPS, len(records)))]
+        writes = [workers.run(partial(_write_group, store, group)) for group in groups]
         # All of them end before an error of one is raised.
         for result in await gather(*writes, return_exceptions=True):
             if isinstance(result, BaseException):
@@ -181,8 +193,32 @@ class WalRecording:
 
     async def close(self) -> None:
         """Write a checkpoint and close the log; raises as ``checkpoint``, with the log closed."""
+        self._is_closing = True
         try:
             if self.waiting or self.log.has_segments:
                 await self.checkpoint()
         finally:
             self.log.close()
+
+
+def _entry_of(execution_id: str, event: ExecutionEvent) -> NewEntry:
+    assert event.timestamp is not None
+    entry_type = ENTRY_OF_EVENT[EventType(event.type)]
+    payload = event.frozen_payload.encoded
+    return NewEntry(entry_type, execution_id, event.seq, payload, event.timestamp)
+
+
+def _mark_of(execution: Execution, reason: str) -> NewEntry:
+    number, payload = len(execution.events), canonical(str(reason))
+    now = execution.now()
+    return NewEntry(EntryType.NOT_REPLAYABLE, execution.execution_id, number, payload, now)
+
+
+def _write_group(
+    store: FileExecutionStore, records: Iterable[Callable[[], ExecutionRecord]]
+) -> None:
+    store.write(make() for make in records)
+
+
+def _same(record: ExecutionRecord) -> ExecutionRecord:
+    return record

@@ -6,9 +6,11 @@ name as well, and the directories that were made for it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
+from system.errors import LogStopped
 from system.ports import FileSystem, Ids, OpenMode
 from system.recording.wal_format import HEADER_BYTES, SegmentHeader, encode_entry, pieces_of
 from system.storage.log_file import LogFile
@@ -55,18 +57,23 @@ class WalSegment:
         assert segment.size_bytes == HEADER_BYTES
         return segment
 
-    def append(self, entry_type: int, payload: bytes) -> None:
-        """Append a payload as one entry, or as several if it is large.
+    def append(self, payloads: Sequence[tuple[int, bytes]]) -> None:
+        """Append payloads with their types, by one write; a large one is several entries.
 
         Raises ``OSError`` with nothing of it left, or ``LogStopped`` when that is not certain.
+        Then the numbers of the entries are used up.
         """
-        pieces = pieces_of(entry_type, payload)
-        encoded = [
-            encode_entry(kind, sequence, piece, self._seed)
-            for sequence, (kind, piece) in enumerate(pieces, self.last + 1)
-        ]
-        self._write(b"".join(encoded))
-        self.last += len(pieces)
+        encoded, sequence, seed = list[bytes](), self.last, self._seed
+        for entry_type, payload in payloads:
+            for kind, piece in pieces_of(entry_type, payload):
+                sequence += 1
+                encoded.append(encode_entry(kind, sequence, piece, seed))
+        try:
+            self._write(b"".join(encoded))
+        except LogStopped:
+            self.last = sequence
+            raise
+        self.last = sequence
 
     def _write(self, encoded: bytes) -> None:
         self._file.append(encoded)

@@ -33,8 +33,8 @@ class WalExecutionStore:
         recording = self._recording
         if (execution := recording.running.get(execution_id)) is not None:
             return execution.record()
-        if (record := recording.waiting.get(execution_id)) is not None:
-            return record
+        if (execution := recording.waiting.get(execution_id)) is not None:
+            return execution.record()
         return recording.files.load(execution_id)
 
     def list_all(self) -> Iterator[str]:
@@ -44,8 +44,8 @@ class WalExecutionStore:
     def find_by_hash(self, envelope_hash: str) -> list[str]:
         recording = self._recording
         found = {*recording.files.find_by_hash(envelope_hash)}
-        headers = [record.header for record in recording.waiting.values()]
-        headers += [execution.header for execution in recording.running.values()]
+        executions = [*recording.waiting.values(), *recording.running.values()]
+        headers = [execution.header for execution in executions]
         found |= {each.execution_id for each in headers if each.envelope_hash == envelope_hash}
         return sorted(found)
 
@@ -56,9 +56,9 @@ class WalExecutionStore:
     def hash_of(self, execution_id: str) -> str | None:
         if self.is_running(execution_id):
             return None
-        record = self._recording.waiting.get(execution_id)
-        if record is not None:
-            return record.header.record_hash
+        execution = self._recording.waiting.get(execution_id)
+        if execution is not None:
+            return execution.record().header.record_hash
         return self._recording.files.hash_of(execution_id)
 
     def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:

@@ -43,7 +43,7 @@ async def complete_records(recovery: RootRecovery) -> None:
     ]
     recording = resume_recording(recovery.host, log, running=running)
     waiting = recording.waiting.values()
-    recovery.interrupted = [record for record in waiting if record.frozen_response is None]
+    recovery.interrupted = [each.record() for each in waiting if not each.is_finished]
     orchestrator.recording = recording
     try:
         if log.is_settled and not waiting:

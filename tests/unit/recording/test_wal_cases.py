@@ -44,7 +44,7 @@ from system.recording.header import SideEffectClass
 from system.recording.invalidation import invalidated
 from system.recording.open_recording import open_recording
 from system.recording.record_file import encode_record
-from system.recording.wal_entry import encode_payload
+from system.recording.wal_entry import NewEntry, encode_payload
 from system.recording.wal_format import (
     ENTRY_OF_EVENT,
     EntryType,
@@ -143,7 +143,8 @@ class Builder:
             entry_type, payload = ENTRY_OF_EVENT[event_type], canonical(value)
         self.numbers[letter] = number = members.get("n", number)
         now = new_execution(letter).now()
-        encoded = encode_payload(execution_id(letter), number, payload, now, members.get("durable"))
+        fact = NewEntry(entry_type, execution_id(letter), number, payload, now)
+        encoded = encode_payload(fact, members.get("durable"))
         entry = encode_entry(entry_type, self.sequence, encoded, self.header.crc)
         if found["damaged"]:
             entry = entry[:-1] + b"?"

@@ -91,30 +91,63 @@ def test_a_checkpoint_writes_records_and_removes_the_log(bench: Bench) -> None:
         await bench.open()
         done = await bench.finished()
         assert bench.names("records") == []
+        await bench.recording.checkpoint()
+        assert bench.names("records") == [f"{done.execution_id}.json"]
+        assert bench.names("wal") == []
+        await bench.open()
+        assert bench.log.is_settled
+        assert bench.store.load(done.execution_id) == done
+
+    run(work())
+
+
+def test_executions_under_way_stay_in_the_log_unless_a_segment_can_go(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=3000)
+        done = await bench.finished()
         recorder, running = bench.started(2)
         await bench.recording.checkpoint()
         assert bench.names("records") == [f"{done.execution_id}.json"]
+        assert (bench.names("snapshots"), bench.names("wal")) == ([], [SEGMENT, "current"])
+        while not bench.recording.log.has_superfluous_segment:
+            await bench.finished()
+        await bench.recording.checkpoint()
         assert bench.names("snapshots") == [f"{running}.json"]
-        assert bench.names("wal") == []
+        assert SEGMENT not in bench.names("wal")
         record_events(recorder, EVENTS[2:])
         assert await recorder.finalize(RESPONSE) is not None
         await bench.recording.close()
         assert bench.names("snapshots") == []
-        assert len(bench.names("records")) == 2
         await bench.open()
         assert bench.log.is_settled
-        assert bench.store.load(done.execution_id) == done
         assert find_problems(bench.store.load(running)) == ()
+
+    run(work())
+
+
+def test_a_closed_recording_leaves_snapshots_of_executions_under_way(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        _, running = bench.started(2)
+        before = bench.store.load(running)
+        await bench.recording.close()
+        assert bench.names("snapshots") == [f"{running}.json"]
+        assert bench.names("wal") == []
+        await bench.open()
+        assert bench.store.load(running) == before
+        assert bench.names("snapshots") == []
 
     run(work())
 
 
 def test_an_execution_goes_on_from_its_snapshot_after_a_crash(bench: Bench) -> None:
     async def work() -> None:
-        await bench.open()
-        recorder, running = bench.started(2)
+        await bench.open(segment_bytes=800)
+        recorder, running = bench.started(3)
+        assert bench.recording.log.has_superfluous_segment
         await bench.recording.checkpoint()
-        record_events(recorder, EVENTS[2:])
+        assert bench.names("snapshots") == [f"{running}.json"]
+        record_events(recorder, EVENTS[3:])
         before = bench.store.load(running)
         await bench.open()
         assert bench.store.load(running) == before
