@@ -254,6 +254,9 @@ def test_a_stopped_exploration_has_checked_the_states_that_it_counts() -> None:
     (found,) = judged(recorded, check, [POSIX], tick=lambda _found, _operation: False).values()
     assert (found.stopped, found.exhaustive, found.how) == (True, False, "stopped")
     assert found.states == len(checked) == 64
+    assert str(found) == "posix: no failure in the first 64 states, stopped"
+    diagnosis = diagnose({"posix": found})
+    assert (diagnosis.safe_models, diagnosis.unfinished_models) == ((), ("posix",))
 
 
 def test_a_model_under_which_any_of_two_barriers_suffices_has_a_cause_as_well() -> None:
