@@ -113,7 +113,8 @@ class Given(TypedDict):
     "processes",
     type=click.IntRange(1),
     metavar="N",
-    help="Processes that run the check.  [default: one for each core]",
+    help="Processes that run the check.  [default: one for each core if the workload takes ack "
+    "alone, else 1]",
 )
 @click.option("--all", "show_all", is_flag=True, help="Print every failure of every finding.")
 @click.option(
@@ -192,7 +193,8 @@ def _explore(
     try:
         # The interposer changes objects that ``settled`` would hide from it.
         recorded = record(workload.run, models[-1], image, given["root"], limits)
-        processes = given["processes"] or cores()
+        # Any other check takes microseconds, less than its share of a fork.
+        processes = given["processes"] or (cores() if recorded.root else 1)
         with pace.shown(), settled():
             verdicts = judged(recorded, workload.check, models, limits, processes, pace.tick)
             pace.diagnose()
