@@ -11,15 +11,20 @@ from zlib import MAX_WBITS, compressobj, decompressobj, error
 
 from system.errors import NewerFormat
 from system.ports import Json, JsonObject
+from system.recording.envelope_hash import hash_text
 from system.recording.errors import RecordCorruptedError
 from system.recording.record import VERSION, ExecutionRecord
 from system.recording.record_members import from_dict
 from system.recording.structure import find_problems
+from system.storage.codec import DEEPEST, canonical
 
 SUFFIX: Final = ".json"
 COMPRESSED: Final = ".gz"
 LARGEST_BYTES: Final = 256 << 20
 """The limit of a record's JSON; a small file can claim to expand to any size."""
+
+_LEVELS_ABOVE: Final = 3
+"""Levels of nesting above a payload."""
 
 _GZIP: Final = MAX_WBITS + 16
 
@@ -41,9 +46,10 @@ def decode_record(data: bytes, path: str, *, compressed: bool = False) -> Execut
     """
     members = parse_object(expand(data, path) if compressed else data, path)
     version = members.get("v")
-    if type(version) is int and version > VERSION:
-        raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
     try:
+        if type(version) is int and version > VERSION and _has_its_hash(members):
+            # Without the hash, it is damage.
+            raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
         record = from_dict(members)
         problems = find_problems(record)
     except (ValueError, RecursionError) as bad:
@@ -53,6 +59,16 @@ def decode_record(data: bytes, path: str, *, compressed: bool = False) -> Execut
     if problems:
         raise RecordCorruptedError(path, problems, record)
     return record
+
+
+def _has_its_hash(members: JsonObject) -> bool:
+    """Return whether the ``recordHash`` of any version holds."""
+    header = members.get("header")
+    if not isinstance(header, dict):
+        return False
+    bare: JsonObject = {name: item for name, item in header.items() if name != "recordHash"}
+    levels = DEEPEST + _LEVELS_ABOVE
+    return header.get("recordHash") == hash_text(canonical({**members, "header": bare}, levels))
 
 
 def expand(data: bytes, path: str) -> bytes:

@@ -17,7 +17,7 @@ from system.recording.event_chain import event_chain
 from system.recording.event_order import first_problem
 from system.recording.execution_id import is_execution_id
 from system.recording.header import ExecutionHeader, Reason
-from system.recording.record import ExecutionRecord
+from system.recording.record import VERSION, ExecutionRecord
 
 WRONG_ENVELOPE: Final = "the envelope does not have the envelopeHash of the header"
 
@@ -104,8 +104,8 @@ def _may_be_short(record: ExecutionRecord) -> bool:
 
 def _seal_problems(record: ExecutionRecord) -> Iterator[str]:
     header = record.header
-    if record.version is None:
-        yield "v is missing"
+    if record.version != VERSION:
+        yield "v is missing" if record.version is None else f"v={record.version} is unknown"
     if header.event_count != len(record.events):
         yield f"eventCount={header.event_count}, and there are {len(record.events)} events"
     if header.event_chain != event_chain(header.envelope_hash, record.events):

@@ -142,7 +142,7 @@ class WalRecording:
         sequence = log.last if frees_log else self._last_before_running()
         # After a failed barrier the records hold what the log may have lost.
         with suppress(BarrierFailed):
-            await log.barrier(sequence)
+            await log.barrier(log.last)
         sequence = max(self._settled, min(sequence, log.durable))
         done, running = list(self.waiting.values()), list(self.running.values())
         self.being_written = frozenset(execution.execution_id for execution in done)

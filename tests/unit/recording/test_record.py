@@ -90,6 +90,7 @@ def test_an_event_of_unknown_type_is_kept_and_flagged() -> None:
 
 CHANGES: list[tuple[str, Callable[[Any], object]]] = [
     ("v is missing", lambda r: r.pop("v")),
+    ("v=9 is unknown", lambda r: r.update(v=9)),
     ("hashVersion is missing", lambda r: r["header"].pop("hashVersion")),
     ("hashVersion=3 is unknown", lambda r: r["header"].update(hashVersion=3)),
     ("executionId='exec-1'", lambda r: r["header"].update(executionId="exec-1")),
@@ -164,10 +165,12 @@ def test_a_compressed_file_that_is_none_is_corrupted(monkeypatch: pytest.MonkeyP
 
 
 def test_a_record_of_a_newer_version_is_named_as_such() -> None:
-    members = json.loads(encode_record(finished()))
-    members["v"] = 2
+    newer = encode_record(replace(finished(), version=2).sealed())
     with pytest.raises(NewerFormat, match="v=2, known is v=1"):
-        decoded(members)
+        decode_record(newer, PATH)
+    for damaged in (newer.replace(b"Hello", b"Hullo"), b'{"v":2}', b'{"v":2,"header":{}}'):
+        with pytest.raises(RecordCorruptedError):
+            decode_record(damaged, PATH)
 
 
 def foreign(members: Any) -> Any:

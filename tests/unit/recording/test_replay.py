@@ -279,7 +279,7 @@ def test_one_bad_id_never_fails_a_batch(bench: Bench) -> None:
         await bench.recording.checkpoint()
         records = bench.root / "records"
         (records / f"{broken.execution_id}.json").write_bytes(b"{}")
-        text = encode_record(newer).replace(b'"v": 1', b'"v": 2')
+        text = encode_record(replace(newer, version=2).sealed())
         (records / f"{newer.execution_id}.json").write_bytes(text)
         bench.here.files.fail("open-read", f"{unreadable.execution_id}.json", 5)
         unknown = "exec-" + "0" * 16
