@@ -107,7 +107,7 @@ class RuntimeTarget(AgentsTarget):
         self._framing = framing
         self._recording = recording
         self._boots = 0
-        self._stepped = self._abandoned_under_fault = False
+        self._stepped = self._abandoned = self._abandoned_under_fault = False
         self._recover = recover
         self._operator = Operator(self._shadow)
         self._awaited: frozenset[str] = frozenset()
@@ -152,7 +152,7 @@ class RuntimeTarget(AgentsTarget):
         self._boots += 1
         self._shadow.epoch.boot()
         self.providers.boot(self._slots)
-        self._abandoned_under_fault = False
+        self._abandoned = self._abandoned_under_fault = False
         options = Options(self._slots, self._framing, recording=self._recording)
         providers = self.providers.by_name
         try:
@@ -262,10 +262,12 @@ class RuntimeTarget(AgentsTarget):
 
     def _make(self, call: OperatorCall, arguments: Arguments) -> str:
         taken = [name for name in NAMES if self._runtime.is_taken(name)]
+        self._abandoned_under_fault |= self._abandoned and bool(self.fault_plan)
         try:
             result = self._call(call.result(arguments["patience"]))
         except AbandonedCall:
             self.marks.reach(CALL_GIVEN_UP)
+            self._abandoned = True
             self._abandoned_under_fault |= bool(self.fault_plan)
             return "abandoned"
         except _REFUSED as refused:
@@ -296,6 +298,7 @@ class RuntimeTarget(AgentsTarget):
 
     def _run_on(self, arguments: Arguments) -> str:
         """Run the loop for a number of steps, or until it is idle."""
+        self._abandoned_under_fault |= self._abandoned and bool(self.fault_plan)
         if arguments["steps"]:
             self._call(self._pass(arguments["steps"]))
         else:
