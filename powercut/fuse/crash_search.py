@@ -245,9 +245,9 @@ class _Searcher:
             if space.complete:
                 return
         self._exhaustive = False
-        blocks = sum(len(m.data) for m in space.micros if isinstance(m, WriteBlock)) // BLOCK_BYTES
+        blocks = _blocks(space.ordering)
         for survivors in dict.fromkeys(self._chosen(space.ordering, since)):
-            self._work += count + 2 * blocks
+            self._work += count + blocks
             yield space.state_of(survivors)
 
     def _chosen(self, ordering: Ordering, since: int) -> Iterator[SurvivorSet]:
@@ -258,7 +258,8 @@ class _Searcher:
         count = len(ordering.micros)
         everything = (1 << count) - 1
         recent = range(max(since - _OLDER, 0) if since else 0, count)
-        step = -(-len(recent) // max(_FEWEST, min(_MOST, _WORK_OF_POINT // count)))
+        most = max(_FEWEST, min(_MOST, _WORK_OF_POINT // (count + _blocks(ordering))))
+        step = -(-len(recent) // most)
         wanted = [everything, 0]
         wanted += [(1 << length) - 1 for length in reversed(range(since, count, step))]
         wanted += [everything & ~(1 << index) for index in reversed(recent[::step])]
@@ -268,6 +269,12 @@ class _Searcher:
             yield SurvivorSet.of_mask(closed(ordering, mask), count)
         for index in reversed(recent[::step]):
             yield from _damaged(ordering, index)
+
+
+def _blocks(ordering: Ordering) -> int:
+    """Return the work for the data of one state, in that for one piece."""
+    sizes = [len(micro.data) for micro in ordering.micros if isinstance(micro, WriteBlock)]
+    return 4 * sum(sizes) // BLOCK_BYTES
 
 
 def _losses(crash: CrashPoint) -> int:

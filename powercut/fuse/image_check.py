@@ -18,6 +18,7 @@ from sim.disk.disk import Disk
 Files = dict[str, bytes]
 
 TIMEOUT_S: Final = 10.0
+_SHOWN_BYTES: Final = 4096
 
 
 class Checked(NamedTuple):
@@ -113,8 +114,21 @@ class FilesCheck:
         try:
             OldOrNew(initial)({path: actual}, known)
         except Violation as violation:
-            return violation
+            evidence = {name: _shortened(value) for name, value in violation.evidence.items()}
+            return type(violation)(violation.statement, **evidence)
         raise AssertionError(f"{path} is old or new")
+
+
+def _shortened(value: object) -> object:
+    """Return the files of a violation, with the lengths of contents that are long."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        path: content
+        if content is None or len(content) <= _SHOWN_BYTES
+        else f"{len(content)} bytes"
+        for path, content in value.items()
+    }
 
 
 def _states(recording: Recording, moments: Sequence[int]) -> Iterator[Files]:

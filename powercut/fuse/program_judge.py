@@ -32,6 +32,10 @@ from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
+_CHECKED_BYTES: Final = 6 << 30
+"""The most bytes of images that are written for checks, about."""
+
+_FEWEST_CHECKS: Final = 64
 _SHARES: Final = {
     Rank.EXTREME: 5,
     Rank.PREFIX: 4,
@@ -96,7 +100,9 @@ class ProgramJudge:
         journal, history = self._recording.journal, self._recording.history()
         workload = RecordedWorkload(journal, history)
         searches = self._search(workload, models)
-        self._check_best(workload, searches, self._checks)
+        size = sum(map(len, Disk.from_journal(journal).files().values()))
+        most = max(_FEWEST_CHECKS, min(self._checks, _CHECKED_BYTES // (size + 1)))
+        self._check_best(workload, searches, min(most, self._checks))
         keys = {found.key for each in searches.values() for found in each.found}
         results = [self._results[key] for key in keys if key in self._results]
         flaky = sum(result.is_flaky for result in results)
