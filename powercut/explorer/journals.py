@@ -23,7 +23,8 @@ from oracles.history import History
 from powercut.explorer.limits import Limits
 from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
-from sim.disk.cache.operation import FailedSync, Operation, Write
+from sim.disk.cache.inode import SECTOR_BYTES
+from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
@@ -35,6 +36,24 @@ BRANCHES_PER_STATE: Final = 16
 
 REPRESENTATIVES_PER_PART: Final = 8
 """Enough for every prefix, every single loss and survival, and every torn end."""
+
+MOST_PIECES: Final = 2_000_000
+"""Pieces that are applied to build states, before crash points with many of them are thinned."""
+
+FEW_PIECES: Final = 48
+"""Unsynced pieces up to which a crash point is never thinned."""
+
+THIN_POINTS: Final = 32
+"""Crash points of a thinned journal, spread evenly over its operations."""
+
+THIN_STATES: Final = 4
+"""States of a thinned crash point."""
+
+MOST_SECTORS: Final = 4096
+"""Unsynced sectors above which a write is lost as a whole or not at all."""
+
+MOST_PREFIXES: Final = 32
+"""Kills inside one write; in a longer one they are spread evenly over its pages."""
 
 Key = tuple[object, ...]
 
@@ -85,6 +104,7 @@ class Journals:
         self._history = history
         self._limits = limits
         self._is_new = is_new
+        self._pieces = 0
 
     def crashes(
         self,
@@ -99,12 +119,21 @@ class Journals:
         workload, whose own entries count. For a recovery, ``entries`` is the number of
         history entries when the workload was crashed.
         """
-        unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+        fitted = fitting(model, journal)
+        self.exhaustive = self.exhaustive and fitted == model
+        stride = max(len(journal) // THIN_POINTS, 1)
+        unsynced = Unsynced(fitted, journal.image.platter, journal.image.unsynced)
         cache = PageCache(journal.image.cached)
         next_inode = journal.next_inode
-        reached = 0
+        reached, skipped = 0, False
         for number in range(len(journal) + 1):
             since = 0
+            if self._is_thin(unsynced) and number % stride and number < len(journal):
+                self.exhaustive = False
+                skipped = True
+                unsynced.advance(journal[number - 1], number)
+                cache.advance(journal[number - 1], unsynced)
+                continue
             if number:
                 operation = journal[number - 1]
                 since = len(unsynced.micros)
@@ -114,8 +143,9 @@ class Journals:
                 yield from self._kills_during(unsynced, operation, point)
                 unsynced.advance(operation, number)
                 cache.advance(operation, unsynced)
-                if unsynced.allows_more:
+                if unsynced.allows_more or skipped:
                     since = 0
+                skipped = False
                 changed = since < len(unsynced.micros) or isinstance(operation, FailedSync)
                 if changed or entries != reached:
                     yield from self._crashes_at(unsynced, point, since)
@@ -127,6 +157,9 @@ class Journals:
                 yield from self._crashes_at(unsynced, point, 0)
                 reached = entries
 
+    def _is_thin(self, unsynced: Unsynced) -> bool:
+        return self._pieces > MOST_PIECES and len(unsynced.micros) > FEW_PIECES
+
     def _crashes_at(self, unsynced: Unsynced, point: _Point, since: int) -> Iterator[CrashImage]:
         """Yield the kill and the power cuts right after an operation."""
         phase = Phase.AFTER if point.number else Phase.BEFORE
@@ -137,6 +170,7 @@ class Journals:
         yield point.crash(killed, key, CrashPoint(operation, phase, CrashKind.KILL))
         for inodes, state_key, survivors in self._states(space, since):
             self.built += 1
+            self._pieces += len(space.micros)
             if self._is_new((point.entries, state_key), depth):
                 image = Image.of_platter(inodes, point.next_inode)
                 crash = CrashPoint(operation, phase, CrashKind.POWER_CUT, survivors)
@@ -144,6 +178,11 @@ class Journals:
 
     def _states(self, space: StateSpace, since: int) -> Iterator[State]:
         limit, count = self._limits.states_per_point, len(space.micros)
+        if self._pieces > MOST_PIECES and count > FEW_PIECES:
+            self.exhaustive = False
+            for survivors in islice(space.representative(), THIN_STATES):
+                yield space.state_of(survivors)
+            return
         yield from islice(space.all(since, BRANCHES_PER_STATE * (limit + count)), limit)
         if space.complete:
             return
@@ -164,7 +203,11 @@ class Journals:
         """Yield the kills that interrupt a long write between two of its pages."""
         if not isinstance(operation, Write):
             return
-        for kept in page_prefixes(operation):
+        prefixes = page_prefixes(operation)
+        if len(prefixes) > MOST_PREFIXES:
+            self.exhaustive = False
+            prefixes = prefixes[:: len(prefixes) // MOST_PREFIXES]
+        for kept in prefixes:
             part = operation._replace(data=operation.data[:kept])
             partial = Unsynced(unsynced.model, unsynced.platter, unsynced.micros)
             partial.advance(part, point.number)
@@ -181,3 +224,17 @@ class Journals:
         # that was changed and changed back. Only a second crash distinguishes them.
         beneath = (unsynced.key, carried) if self._limits.nested else ()
         return image, (cache.key, beneath)
+
+
+def fitting(model: PersistenceModel, journal: Journal) -> PersistenceModel:
+    """Return the model, with whole calls if ``journal`` has too many unsynced sectors of a file."""
+    unsynced: dict[int, int] = {}
+    for operation in journal:
+        if isinstance(operation, Write):
+            sectors = -(-len(operation.data) // SECTOR_BYTES)
+            unsynced[operation.inode] = unsynced.get(operation.inode, 0) + sectors
+            if unsynced[operation.inode] > MOST_SECTORS:
+                return model.with_whole_calls()
+        elif isinstance(operation, Sync):
+            unsynced.pop(operation.inode, None)
+    return model

@@ -14,6 +14,9 @@ class Limits:
     that are drawn with ``seed``. ``nested`` is the number of times that a crash may hit the
     operations of the check itself, which are the recovery. ``timeout`` is the time in seconds
     that an interposed workload, and each interposed check, may take.
+
+    Beyond some millions of pieces that were applied, crash points with many unsynced pieces are
+    thinned, and beyond 2 MiB of unsynced data in one file, writes are lost as a whole.
     """
 
     states_per_point: int = 4096
