@@ -46,8 +46,8 @@ FEW_PIECES: Final = 48
 THIN_POINTS: Final = 32
 """Crash points of a thinned journal, spread evenly over its operations."""
 
-THIN_STATES: Final = 4
-"""States of a thinned crash point."""
+THIN_STEPS: Final = 4
+"""Prefixes, and losses of one part, that a thinned crash point has."""
 
 MOST_SECTORS: Final = 4096
 """Unsynced sectors above which a write is lost as a whole or not at all."""
@@ -180,8 +180,7 @@ class Journals:
         limit, count = self._limits.states_per_point, len(space.micros)
         if self._pieces > MOST_PIECES and count > FEW_PIECES:
             self.exhaustive = False
-            for survivors in islice(space.representative(), THIN_STATES):
-                yield space.state_of(survivors)
+            yield from _thinned(space)
             return
         yield from islice(space.all(since, BRANCHES_PER_STATE * (limit + count)), limit)
         if space.complete:
@@ -224,6 +223,17 @@ class Journals:
         # that was changed and changed back. Only a second crash distinguishes them.
         beneath = (unsynced.key, carried) if self._limits.nested else ()
         return image, (cache.key, beneath)
+
+
+def _thinned(space: StateSpace) -> Iterator[State]:
+    """Yield some states: prefixes from everything to nothing, and losses of one part."""
+    parts = len(space.parts)
+    everything = (1 << parts) - 1
+    steps = [parts * step // THIN_STEPS for step in range(THIN_STEPS + 1)]
+    prefixes = [(1 << count) - 1 for count in reversed(steps)]
+    losses = [everything & ~(1 << count) for count in steps[:-1]]
+    for survivors in space.sampled(iter(prefixes + losses)):
+        yield space.state_of(survivors)
 
 
 def fitting(model: PersistenceModel, journal: Journal) -> PersistenceModel:

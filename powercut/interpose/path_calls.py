@@ -6,7 +6,6 @@ They are written for speed: one attribute and one lookup in a dictionary decide.
 from __future__ import annotations
 
 import errno
-import os
 from typing import Any
 
 from powercut.interpose.router import Router
@@ -75,10 +74,16 @@ def two_path_call(name: str, real: Real) -> Routed:
                     return method(lifetime.process, source, target)
             return lifetime.call(method, source, target, **options)
         if from_disk or to_disk:
-            raise os_error(errno.EXDEV, os.fspath(src), os.fspath(dst))
+            if not (_is_path(src) and _is_path(dst)):
+                return real(src, dst, **options)  # which refuses the type
+            raise os_error(errno.EXDEV, src, dst)
         return real(source, target, **options)
 
     return routed
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str | bytes) or getattr(type(value), "__fspath__", None) is not None
 
 
 def symlink_call(real: Real) -> Routed:
