@@ -28,6 +28,7 @@ _NAMES: Final[dict[type[Operation], str]] = {
     FailedSync: "failed fsync",
 }
 
+_MOST_TEXT: Final = 30
 _CREATIONS: Final = {S_IFDIR: "mkdir", S_IFLNK: "symlink"}
 
 
@@ -46,7 +47,8 @@ class Site(NamedTuple):
 class Event(NamedTuple):
     """An operation, or the acknowledgement of a value.
 
-    ``number`` is that of the operation, or of the acknowledgement, from 1. ``entries`` is the
+    ``number`` is that of the operation, or of the acknowledgement, from 1. ``path`` is that of
+    the operation, or the text that was acknowledged at an unknown line. ``entries`` is the
     number of entries of the history up to this event.
     """
 
@@ -60,7 +62,8 @@ class Event(NamedTuple):
     @property
     def site(self) -> Site:
         """The events of this kind at this line on this path."""
-        return Site(self.kind, self.place, _VALUE.sub("*", self.path))
+        path = "" if self.operation is None else _VALUE.sub("*", self.path)
+        return Site(self.kind, self.place, path)
 
     @property
     def wide_site(self) -> Site:
@@ -79,7 +82,7 @@ class Event(NamedTuple):
         if isinstance(self.place, Place):
             return f"{self.kind} at {self.place.where}"
         if self.operation is None:
-            return f"{self.kind} {self.number}"
+            return f"{self.kind} {self.number} {self.path}".rstrip()
         return f"{self.kind} of {self.path or 'everything'} (operation {self.number})"
 
 
@@ -122,4 +125,11 @@ def events_of(workload: RecordedWorkload) -> Iterator[Event]:
 
 
 def _acknowledgement(entry: HistoryEntry, number: int, entries: int) -> Event:
-    return Event("ack", number, entry.place, "", entries)
+    is_text = isinstance(entry.value, str) and entry.place is None
+    text = f"({_shortened(str(entry.value))})" if is_text else ""
+    return Event("ack", number, entry.place, text, entries)
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_TEXT else f"{line[: _MOST_TEXT - 1]}…"

@@ -9,6 +9,7 @@ from faults.crash_point import CrashKind
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
 from powercut.explorer.diagnosis import Cause, Diagnosis, diagnose
+from powercut.explorer.event import events_of
 from powercut.explorer.explore import judged
 from powercut.explorer.harm import Harm
 from powercut.explorer.judge import Check
@@ -319,3 +320,17 @@ def test_numbered_names_are_one_cause_where_no_lines_are_known() -> None:
     assert cause.gap is not None
     assert str(cause.gap.first) == "rename of /f.tmp0 to /f (operation 4)"
     assert str(cause.gap.last) == "ack 1"
+
+
+def test_a_text_acknowledged_at_an_unknown_line_is_shown() -> None:
+    def workload(process: Process, ack: History) -> None:
+        process.mkdir("/d")
+        ack("saved the directory\nwith a name")
+
+    recorded = record(workload, POSIX, Image.empty())
+    entries = [entry._replace(place=None) for entry in recorded.history.entries]
+    history = History(lambda: len(recorded.journal), entries=entries)
+    blind = RecordedWorkload(recorded.journal, history)
+    *_, last = events_of(blind)
+    assert str(last) == "ack 1 (saved the directory with a na…)"
+    assert last.site == last.site._replace(path="")
