@@ -132,7 +132,8 @@ def _contents(
         yield Loss(text, tuple(block.operation for block in run))
     if sizes and not (blocks and all(size.grows for size in sizes)):
         last = sizes[-1]
-        yield Loss(f"size of {path}, {last.size} bytes", (last.operation,))
+        unit = "byte" if last.size == 1 else "bytes"
+        yield Loss(f"size of {path}, {last.size} {unit}", (last.operation,))
 
 
 def _end(run: Sequence[WriteBlock]) -> int:
