@@ -11,10 +11,12 @@ from typing import Final
 from system.errors import StorageError, raising_storage_full
 from system.ports import FileKind, Host
 from system.recording.errors import ForeignRecordFile, RecordCorruptedError, RecordNotFoundError
+from system.recording.event import ExecutionEvent
 from system.recording.execution_id import is_execution_id
 from system.recording.invalidation import invalidated
 from system.recording.record import ExecutionRecord
 from system.recording.record_file import COMPRESSED, SUFFIX, decode_record, encode_record
+from system.recording.record_stream import RecordStream
 from system.storage.atomic_file import read_whole, replace_file
 from system.storage.durable_directory import make_durable_directory
 
@@ -114,6 +116,18 @@ class FileExecutionStore:
             self._note(record)
             return record
         raise RecordNotFoundError(plain, execution_id)
+
+    def stream_events(self, execution_id: str) -> Iterator[ExecutionEvent]:
+        """Yield the events of a long record, one at a time in memory.
+
+        Only for records that this program has written uncompressed. Raises
+        ``FileNotFoundError``, and as ``RecordStream``.
+        """
+        return RecordStream(self._host.files, self._path(execution_id)).events()
+
+    def stream_response(self, execution_id: str) -> Iterator[bytes]:
+        """Yield the final response of a long record, as ``stream_events`` the events."""
+        return RecordStream(self._host.files, self._path(execution_id)).response()
 
     def list_all(self) -> Iterator[str]:
         return iter(sorted(self._ids()))

@@ -1,0 +1,79 @@
+"""Records in files: two names, compressed records, foreign files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from system.recording.errors import ForeignRecordFile, RecordNotFoundError
+from system.recording.file_store import FileExecutionStore, is_settled
+from system.recording.record_file import encode_record
+from tests.unit.recording.executions import RESPONSE, finished
+from tests.unit.recording.recording_bench import Bench
+
+ID = finished().execution_id
+
+
+def test_a_record_is_saved_durably_with_its_directory(bench: Bench) -> None:
+    store = FileExecutionStore(bench.host, "deep/records")
+    assert store.save(finished()) == f"deep/records/{ID}.json"
+    assert bench.here.files.calls[-1] == "sync_dir deep/records"
+    assert store.load(ID) == finished()
+    assert store.hash_of(ID) == finished().header.record_hash
+    assert FileExecutionStore(bench.host, "deep/records").hash_of(ID) is None
+    assert list(FileExecutionStore(bench.host, "none").list_all()) == []
+
+
+def test_a_compressed_record_is_served_like_any_other(bench: Bench) -> None:
+    store = FileExecutionStore(bench.host, compressed=True)
+    assert store.save(finished()) == f"records/{ID}.json.gz"
+    assert store.load(ID).final_response == RESPONSE
+    assert store.has(ID)
+    assert list(store.list_all()) == [ID]
+    assert store.find_by_hash(finished().header.envelope_hash) == [ID]
+    store.invalidate(ID, "wrong", "Ada")
+    assert bench.names("records") == [f"{ID}.json.gz"]
+    assert is_settled(store, ID)
+
+
+def test_of_two_files_the_one_that_is_not_compressed_counts(bench: Bench) -> None:
+    plain, compressed = FileExecutionStore(bench.host), FileExecutionStore(
+        bench.host, compressed=True
+    )  # fmt: skip
+    compressed.save(finished({"status": "success", "payload": "old"}))
+    plain.save(finished())
+    assert compressed.load(ID).final_response == RESPONSE
+    assert compressed.save(finished()) == f"records/{ID}.json"
+    assert list(plain.list_all()) == [ID]
+
+
+def test_foreign_files_are_ignored_or_named(bench: Bench, tmp_path: Path) -> None:
+    store = FileExecutionStore(bench.host)
+    store.save(finished())
+    records = tmp_path / "records"
+    other = "exec-" + "1" * 16
+    (records / f"{other}.json").write_bytes(encode_record(finished()))
+    (records / f"exec-{'2' * 16}.json").mkdir()
+    for name in ("exec-12345678.json", f"{ID}.json.tmp.12345678", "notes.txt", "EXEC-1.json"):
+        (records / name).write_bytes(b"")
+    assert list(store.list_all()) == [ID, other, "exec-" + "2" * 16]
+    with pytest.raises(ForeignRecordFile, match=f"it is the record of {ID}"):
+        store.load(other)
+    with pytest.raises(ForeignRecordFile, match="it is no regular file"):
+        store.load("exec-" + "2" * 16)
+    for unknown in ("exec-12345678", "../x", ID.upper()):
+        with pytest.raises(RecordNotFoundError):
+            store.load(unknown)
+    assert store.find_by_hash(finished().header.envelope_hash) == [ID]
+    assert is_settled(store, other)
+    assert not is_settled(store, "exec-" + "3" * 16)
+
+
+def test_a_directory_that_is_a_file_is_named(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "records").write_bytes(b"")
+    store = FileExecutionStore(bench.host)
+    with pytest.raises(ForeignRecordFile, match="it is no directory"):
+        list(store.list_all())
+    with pytest.raises(OSError, match=r"exists|directory"):
+        store.save(finished())
