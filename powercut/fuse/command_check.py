@@ -83,8 +83,7 @@ class CheckPlace:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def _terminate(self, _number: int, _frame: object) -> None:
-        self._runner.kill()
-        os._exit(128 + signal.SIGTERM)
+        self._runner.end_process()
 
 
 class CheckRunner:
@@ -93,6 +92,8 @@ class CheckRunner:
     def __init__(self, folder: str) -> None:
         self._acknowledged = f"{folder}/{os.getpid()}.acks"
         self._child: subprocess.Popen[bytes] | None = None
+        self._is_starting = False
+        self._is_ending = False
 
     def run(
         self, command: str, directory: str, acknowledged: Sequence[str], timeout_s: float
@@ -101,6 +102,7 @@ class CheckRunner:
         text = "".join(f"{line}\n" for line in acknowledged)
         Path(self._acknowledged).write_bytes(os.fsencode(text))
         with tempfile.TemporaryFile(dir=os.path.dirname(self._acknowledged)) as output:
+            self._is_starting = True
             self._child = subprocess.Popen(
                 ["/bin/sh", "-c", command],
                 cwd=directory,
@@ -110,6 +112,9 @@ class CheckRunner:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+            self._is_starting = False
+            if self._is_ending:
+                self.end_process()
             try:
                 status: int | None = self._child.wait(timeout_s)
             except subprocess.TimeoutExpired:
@@ -121,6 +126,13 @@ class CheckRunner:
         if status is not None and status < 0:
             status = 128 - status
         return Outcome(status, lines[-1] if lines else "")
+
+    def end_process(self) -> None:
+        """End the check and this process; a check that is just being started ends soon."""
+        self._is_ending = True
+        if not self._is_starting:
+            self.kill()
+            os._exit(128 + signal.SIGTERM)
 
     def kill(self) -> None:
         """End every process of the check."""

@@ -7,6 +7,7 @@ crash point in turn.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -156,7 +157,7 @@ class ProgramJudge:
 
     def _run(self, images: Sequence[tuple[Image, int]]) -> dict[int, Checked]:
         processes = max(1, min(self._processes, len(images)))
-        folder = tempfile.mkdtemp(prefix="powercut-checks-", dir=memory_folder())
+        folder = tempfile.mkdtemp(prefix=f"powercut-checks-{os.getpid()}-", dir=memory_folder())
 
         def work(number: int) -> Iterator[tuple[int, Checked]]:
             checks = self._check.begin(folder)

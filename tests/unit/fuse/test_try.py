@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from powercut.fuse.command_check import memory_folder
+from tests.meta.source_tree import ROOT
 from tests.unit.fuse.recorded import needs_mounts, powercut_in
 
 pytestmark = needs_mounts
@@ -125,6 +130,28 @@ def test_a_bad_check_is_one_sentence(
     assert result.returncode == 2
     assert result.stderr.startswith(f"Error: {sentence}")
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_interrupt_ends_the_checks_and_leaves_nothing(tmp_path: Path) -> None:
+    before = set(os.listdir(memory_folder()))
+    check = f"echo $$ > {tmp_path}/pid; exec sleep 1000"
+    options = ("--timeout", "1000", "--check", check)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "powercut", "try", *options, "--", "sh", "-c", CARELESS],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with process:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+    assert os.listdir(tmp_path) == ["pid"]
+    left = set(os.listdir(memory_folder())) - before
+    assert [name for name in left if name.startswith(f"powercut-checks-{process.pid}-")] == []
 
 
 def test_a_program_or_a_recording_is_needed(tmp_path: Path) -> None:
