@@ -160,7 +160,18 @@ def command(**given: Unpack[Given]) -> None:
     code = _EXIT_CODES[report.outcome]
     if json_out is not None:
         _write_json(json_out, report, code)
+    if code is ExitCode.CLEAN:
+        _must_have_crashed(scores)
     click.get_current_context().exit(code)
+
+
+def _must_have_crashed(scores: Sequence[Score]) -> None:
+    """Raise ``UsageMistake`` for a campaign without a crash."""
+    if not any(score.tally.crashes for score in scores):
+        raise UsageMistake(
+            "the campaign had no crash, so nothing was tested: give it more --seconds or "
+            "--examples, or a target with actions that change the disk"
+        )
 
 
 def _write_json(json_out: str, report: CampaignReport, code: ExitCode) -> None:

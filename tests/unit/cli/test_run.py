@@ -307,3 +307,9 @@ def test_interrupt_anywhere_else_ends_with_its_own_code(monkeypatch: pytest.Monk
     result = powercut("explore", "tests.unit.explorer.workloads:save_twice")
     assert result.exit_code == ExitCode.INTERRUPTED
     assert result.stderr == "interrupted\n"
+
+
+def test_a_campaign_without_a_crash_is_not_clean() -> None:
+    result = powercut("run", "crash-free", *ALONE, "--examples", "1", "--steps", "1")
+    assert result.exit_code == ExitCode.USAGE
+    assert "the campaign had no crash, so nothing was tested" in result.stderr
