@@ -29,6 +29,7 @@ MODULES = (
     "sim/disk/crash/persistence.py",
     "faults/fault_plan.py",
     "oracles/marks.py",
+    "oracles/recording/shadow.py",
     "oracles/runtime/shadow.py",
     "powercut/registry.py",
     "crash_tests/targets/runtime.py",
