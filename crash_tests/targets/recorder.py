@@ -23,7 +23,7 @@ from oracles.recording.marks import SEGMENT_CHANGED
 from oracles.recording.record_reader import read_record
 from oracles.recording.shadow_execution import FAILURE, Fact, FactKind
 from oracles.recording.shadow_recording import ShadowRecording, is_sampled
-from oracles.violation import FalseAlarm, InvalidState
+from oracles.violation import FalseAlarm, InvalidState, LostAck
 from powercut.fuzz.action import Arguments
 from powercut.fuzz.fault_families import FaultFamily, damage_of
 from powercut.fuzz.sample_texts import text
@@ -31,7 +31,7 @@ from sim.choices import Choices
 from sim.world import World
 from system.errors import NotPlainJson, StorageError
 from system.ports import Host
-from system.recording.errors import BarrierFailed, EventLost
+from system.recording.errors import BarrierFailed, EventLost, RecordCorruptedError
 from system.recording.header import SideEffectClass
 from system.recording.wal_recording import WalRecording
 from system.recording.wal_store import WalExecutionRecorder, WalExecutionStore
@@ -114,6 +114,7 @@ class RecorderTarget(SystemTarget):
             check_unknown(self._store, execution_id)
             return "sampled out"
         self._recorders[execution_id] = recorder
+        self._mark_changed_segment()
         for _ in range(int(str(arguments["events"]))):
             if self._append(execution_id, _STATUSES[0]) != "appended":
                 break
@@ -191,7 +192,7 @@ class RecorderTarget(SystemTarget):
             # The record has all events; the next checkpoint writes it, or a gap shows the loss.
             if not self._store.is_running(execution_id):
                 del self._recorders[execution_id]
-            return self._refused(refused, "")
+            return self._refused(refused, "", late=execution_id)
         except (OSError, StorageError) as refused:
             return self._refused(refused, execution_id)
         del self._recorders[execution_id]
@@ -236,27 +237,32 @@ class RecorderTarget(SystemTarget):
         try:
             self._run(self._recorders[execution_id].barrier())
         except (OSError, StorageError) as refused:
-            return self._refused(refused, execution_id)
+            return self._refused(refused, execution_id, late=execution_id)
         self._shadow.barrier(execution_id, self._admitted())
         self._mark_changed_segment()
         return "durable"
 
     # -- shared by the calls --------------------------------------------------------------
 
-    def _refused(self, refused: OSError | StorageError, execution_id: str, *about: str) -> str:
+    def _refused(
+        self, refused: OSError | StorageError, execution_id: str, *about: str, late: str = ""
+    ) -> str:
         """Report a refusal of a call to the shadow; it needs a fault.
 
         ``execution_id`` is the execution that had asked for a barrier; ``about`` are those
-        that the call has read.
+        that the call has read. ``late`` is the execution of whose earlier entries a fault may
+        have made some doubtful.
         """
         damaged = [self._shadow.executions[each].damaged for each in about]
-        is_late = isinstance(refused, BarrierFailed) and bool(self._shadow.doubted)
+        is_late = isinstance(refused, BarrierFailed) and late in self._shadow.doubted
         if isinstance(refused, BarrierFailed):
             self._shadow.fail_barrier(execution_id)
             self._barrier_failed = True
-        if not (self.fault_plan or self._families or is_late or any(damaged)):
-            raise FalseAlarm("a call failed, and no fault is on", raised=repr(refused))
-        return f"refused: {refused}"
+        if self.fault_plan or self._families or is_late or any(damaged):
+            return f"refused: {refused}"
+        if isinstance(refused, RecordCorruptedError):
+            raise LostAck("a record is damaged, and nothing has damaged it", raised=repr(refused))
+        raise FalseAlarm("a call failed, and no fault is on", raised=repr(refused))
 
     def _meet_faults(self) -> None:
         """Record the faults that the next call may meet."""

@@ -7,7 +7,13 @@ from types import MappingProxyType
 from typing import Final
 
 from crash_tests.targets.recorder import RecorderTarget
-from crash_tests.targets.recording_damage import KINDS, Damage, damage_segment
+from crash_tests.targets.recording_damage import (
+    KINDS,
+    RECORD,
+    Damage,
+    damage_record,
+    damage_segment,
+)
 from crash_tests.targets.recording_reads import (
     DIRECTORIES,
     check_hashes,
@@ -55,8 +61,6 @@ from system.storage.atomic_file import read_whole
 SEGMENT_BYTES: Final = 2_000
 """Small, so that a run fills segments."""
 
-_DAMAGES: Final = ("", "", "", *KINDS)
-
 
 class RecordingTarget(RecorderTarget):
     """The recording of one root and its shadow.
@@ -66,6 +70,7 @@ class RecordingTarget(RecorderTarget):
     """
 
     families_left_out: Mapping[FaultFamily, str] = MappingProxyType({})
+    fault_rules = ("fsync *.wal #1 EIO:ext4", "fsync *.wal #1 EIO:xfs")
     actions_per_crash = 2
     expected_marks: Sequence[str] = (*COMMON_MARKS, *RECORDING_MARKS)
 
@@ -92,7 +97,8 @@ class RecordingTarget(RecorderTarget):
             ActionKind("replay", 1, self._replay, self._propose_one, self._has_records),
             ActionKind("checkpoint", 2, self._checkpoint, ready=self._is_open),
             ActionKind("read", 1, self._read, ready=self._is_open),
-            ActionKind("reopen", 4, self._reopen, self._propose_reopen),
+            ActionKind("reopen", 3, self._reopen, self._propose_reopen),
+            ActionKind("damage", 4, self._damage, self._propose_damage, self._may_damage),
         )
 
     def recover(self, host: Host) -> None:
@@ -205,41 +211,48 @@ class RecordingTarget(RecorderTarget):
         return f"{len(ids)} records"
 
     def _propose_reopen(self, choices: Choices) -> Arguments:
-        return {
-            "close": not choices.integer("abandon", 0, 1),
-            "damage": choices.pick("damage", _DAMAGES),
-            "place": choices.integer("place", 0, 5),
-        }
+        return {"close": not choices.integer("abandon", 0, 1)}
 
     def _reopen(self, arguments: Arguments) -> str:
-        """Close the recording, or leave it as a kill does, and open it; damage the log between."""
+        """Close the recording, or leave it as a kill does, and open it."""
         self._meet_faults()
-        must_be_reported = False
         try:
             if arguments["close"] and self._open:
                 self._recorders.clear()
                 self._open = False
                 self._run(self._recording.close())
                 self._shadow.checkpoint(self._admitted())
-            elif arguments["damage"] and not (self.fault_plan or self._families):
-                must_be_reported = self._damage(arguments)
             self.recover(self._host)
         except (OSError, StorageError) as refused:
             return self._refused(refused, "")
-        if must_be_reported and not self._has_reported():
-            raise UnreportedDamage("damage is not reported", damage=self._hit, report=self._report)
         self.check_recovered()
         return "reopened"
 
-    def _damage(self, arguments: Arguments) -> bool:
-        """Damage the last segment; return whether that must be reported."""
-        files, place = self._host.files, int(str(arguments["place"]))
+    def _propose_damage(self, choices: Choices) -> Arguments:
+        kind, place = choices.pick("kind", KINDS), choices.integer("place", 0, 5)
+        return {"kind": kind, "place": place}
+
+    def _may_damage(self) -> bool:
+        return self._has_records() and not (self.fault_plan or self._families)
+
+    def _damage(self, arguments: Arguments) -> str:
+        """Leave the recording as a kill does, damage a file, and open it."""
+        files, kind, place = self._host.files, arguments["kind"], int(str(arguments["place"]))
+        if self.fault_plan:
+            return "no damage besides a fault"
+        self._open = False
         # A crash in between leaves the damage, or not.
         self._hit = Damage(frozenset(self._shadow.executions), must_be_reported=False)
-        self._hit = damage_segment(
-            files, str(arguments["damage"]), place, self._checkpoint_number()
-        )
-        return self._hit is not None and self._hit.must_be_reported
+        hit = None
+        if kind != RECORD:
+            hit = damage_segment(files, str(kind), place, self._checkpoint_number())
+        # Right after a recovery there is no segment.
+        self._hit = hit = hit or damage_record(files, place)
+        self.recover(self._host)
+        if hit is not None and hit.must_be_reported and not self._has_reported():
+            raise UnreportedDamage("damage is not reported", damage=hit, report=self._report)
+        self.check_recovered()
+        return "undamaged" if hit is None else "damaged"
 
     # -- checks ----------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
-"""Damage to the segments of a write-ahead log, done while no process has them open."""
+"""Damage to segments and records of a recording, done while no process has them open."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -16,10 +17,13 @@ from oracles.recording.wal_reader import (
 from system.ports import FileSystem, OpenMode
 from system.storage.transfer import write_all
 
-KINDS: Final = ("truncate", "flip", "zero", "length")
-"""The last entries are cut off; a bit of a payload, all of an entry, or its length is changed."""
+RECORD: Final = "record"
+KINDS: Final = ("zero", "flip", "length", "truncate", RECORD)
+"""All of an entry, a bit of its payload, or its length is changed; the last entries are cut off; a
+record loses its last event, without a trace but for its hashes."""
 
 _DIRECTORY: Final = "wal"
+_RECORDS: Final = "records"
 
 
 class Damage(NamedTuple):
@@ -50,6 +54,32 @@ def damage_segment(files: FileSystem, kind: str, place: int, checkpoint: int) ->
     if kind == "truncate":
         return Damage(ids, must_be_reported=previous < checkpoint)
     return Damage(ids, must_be_reported=entry.sequence > checkpoint)
+
+
+def damage_record(files: FileSystem, place: int) -> Damage | None:
+    """Cut the last event off one record, chosen by ``place``; None if there is none to cut."""
+    names = [] if files.kind(_RECORDS) is None else files.listdir(_RECORDS)
+    for name in names[place % len(names) :] if names else ():
+        try:
+            members = json.loads(files.read(f"{_RECORDS}/{name}")[0])
+        except ValueError:
+            # A crash has ended an earlier damage to it.
+            continue
+        if not members["events"]:
+            continue
+        members["events"].pop()
+        members["finalResponse"] = None
+        content = json.dumps(members).encode("ascii")
+        damaged = files.open(f"{_RECORDS}/{name}", OpenMode.WRITE)
+        try:
+            damaged.truncate(0)
+            write_all(damaged, content, 0)
+            damaged.fsync()
+        finally:
+            damaged.close()
+        # The store reports it, when the record is read.
+        return Damage(frozenset((members["header"]["executionId"],)), must_be_reported=False)
+    return None
 
 
 def _last_segment(files: FileSystem) -> str | None:

@@ -102,14 +102,16 @@ class ShadowRecording:
         """Record that a barrier has returned.
 
         Every fact up to the last one of the execution ``asking`` is durable; without it, every
-        fact. Not those of ``admitted`` executions, whose records say that they have lost events.
+        fact. Not those of ``admitted`` executions, whose records say that they have lost events,
+        nor those of others that a failed barrier inside of an earlier call may have concerned.
         """
         last = self._position if not asking else self.executions[asking].facts[-1].position
         for execution_id, execution in self.executions.items():
-            is_admitted = execution.doubted and execution_id in admitted
+            is_promised = execution_id not in admitted and (not asking or execution_id == asking)
+            is_safe = is_promised or not execution.doubted
             for fact in execution.facts:
                 if fact.safety is Safety.WRITTEN and fact.position <= last:
-                    fact.safety = Safety.DOUBTFUL if is_admitted else Safety.DURABLE
+                    fact.safety = Safety.DURABLE if is_safe else Safety.DOUBTFUL
 
     def disturb(self) -> None:
         """Record that a barrier inside of the next call may fail, and the call go on."""
@@ -203,7 +205,7 @@ class ShadowRecording:
                 self._check_right(execution_id, execution, record)
                 facts = None
             shown[id(execution)] = execution.facts if facts is None else facts
-        self._check_order(shown)
+        self._check_order(shown, excused)
         return self._decide(seen, shown)
 
     def _adopt(self, seen: Seen) -> None:
@@ -220,15 +222,16 @@ class ShadowRecording:
                 raise Phantom("a record exists that was never started", record=record)
         self._starting.clear()
 
-    def _check_order(self, shown: Mapping[int, list[Fact]]) -> None:
+    def _check_order(self, shown: Mapping[int, list[Fact]], excused: Container[str]) -> None:
         """Check that no fact survived behind one that is lost, where neither had a barrier."""
         lost: Fact | None = None
         facts = [
             (execution, fact)
-            for execution, fact in self._facts()
+            for execution_id, execution in self.executions.items()
+            for fact in execution.facts
             if fact.safety is Safety.WRITTEN
             and fact.kind is not FactKind.REASON
-            and not execution.damaged
+            and not (execution.damaged or execution.doubted or execution_id in excused)
             and len(execution.invalidated) == 1
         ]
         for execution, fact in sorted(facts, key=lambda pair: pair[1].position):

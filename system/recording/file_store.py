@@ -12,6 +12,7 @@ from system.errors import StorageError, raising_storage_full
 from system.ports import FileKind, Host
 from system.recording.errors import ForeignRecordFile, RecordCorruptedError, RecordNotFoundError
 from system.recording.event import ExecutionEvent
+from system.recording.execution import Execution
 from system.recording.execution_id import is_execution_id
 from system.recording.invalidation import invalidated
 from system.recording.record import ExecutionRecord
@@ -179,15 +180,19 @@ class FileExecutionStore:
         return join(self.base_path, execution_id + SUFFIX)
 
 
-def is_settled(store: FileExecutionStore, execution_id: str) -> bool:
+def is_settled(store: FileExecutionStore, execution: Execution) -> bool:
     """Return whether the store has a record that a log cannot change any more.
 
     That is one with a response, or an invalidated one: a redo never brings it back (hole I19).
+    So is one that has all events of an unfinished execution: a power cut may have brought back
+    an old snapshot, whose removal has no barrier.
     """
     try:
-        record = store.load(execution_id)
+        record = store.load(execution.execution_id)
     except (RecordNotFoundError, RecordCorruptedError):
         return False
     except StorageError:
         return True  # of a newer version, or no record at all: it is left alone
-    return record.frozen_response is not None or record.header.invalidation is not None
+    if record.frozen_response is not None or record.header.invalidation is not None:
+        return True
+    return not execution.is_finished and len(record.events) >= len(execution.events)

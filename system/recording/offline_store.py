@@ -30,7 +30,7 @@ class OfflineRecords:
     def load(self, execution_id: str) -> ExecutionRecord:
         """Return a record; raises as ``ExecutionStore.load``."""
         execution = self.log.redone.executions.get(execution_id)
-        if execution is None or is_settled(self._files, execution_id):
+        if execution is None or is_settled(self._files, execution):
             return self._files.load(execution_id)
         return execution.record()
 

@@ -35,7 +35,7 @@ def resume_recording(
     waiting = {
         execution_id: execution
         for execution_id, execution in log.redone.executions.items()
-        if execution_id not in running and not is_settled(recording.files, execution_id)
+        if execution_id not in running and not is_settled(recording.files, execution)
     }
     recording.running.update({key: log.redone.executions[key] for key in running})
     recording.resume(waiting, set(log.snapshot_ids))

@@ -1,0 +1,116 @@
+"""Mutants of the write-ahead log of the recording: the holes I1, I2, I5, I7, I17."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oracles.recording.violations import BrokenLog, UnreportedDamage
+from oracles.violation import FalseAlarm, LostAck, SilentEmpty, UnreadableAfterCrash
+from powercut.fuzz.mutant import Mutant
+from powercut.fuzz.source_patch import SourcePatch
+
+_TARGET: Final = "recording"
+_FLIPS: Final = "tests/unit/recording/test_every_flip.py"
+
+numbers_begin_again = Mutant(
+    "a log that is opened again numbers its entries from 1",
+    _TARGET,
+    (BrokenLog, LostAck, SilentEmpty),
+    (
+        SourcePatch(
+            "system.recording.wal_log",
+            "segment = WalSegment.create(files, self._host.ids, path, self.last + 1, directories)",
+            "segment = WalSegment.create(files, self._host.ids, path, 1, directories)",
+        ),
+    ),
+)
+
+torn_end_stops_the_recovery = Mutant(
+    "a torn end of the log stops the recovery",
+    _TARGET,
+    (UnreadableAfterCrash,),
+    (
+        SourcePatch(
+            "system.recording.wal_recovery",
+            "report.torn_bytes += segment.torn_bytes",
+            """
+            if segment.torn_bytes:
+                raise ValueError("the chain of the log is broken")
+            """,
+        ),
+    ),
+)
+
+failed_barrier_stops_the_log = Mutant(
+    "a failed barrier stops the log for ever",
+    _TARGET,
+    (FalseAlarm,),
+    (
+        SourcePatch(
+            "system.recording.wal_log",
+            """
+            self._finish_if_full()
+            if self._segment is None:
+                self._segment = self._new_segment()
+            """,
+            """
+            if self._in_doubt:
+                raise OSError(5, "the log has stopped")
+            self._finish_if_full()
+            if self._segment is None:
+                self._segment = self._new_segment()
+            """,
+        ),
+    ),
+)
+
+second_boot_is_refused = Mutant(
+    "a log that goes on behind a checkpoint stops the recovery",
+    _TARGET,
+    (UnreadableAfterCrash,),
+    (
+        SourcePatch(
+            "system.recording.wal_recovery",
+            "segments, report = scan_segments(contents, settled), self.report",
+            """
+            segments, report = scan_segments(contents, settled), self.report
+            if settled and segments:
+                raise ValueError("the chain of the log is broken")
+            """,
+        ),
+    ),
+)
+
+zeros_end_the_log = Mutant(
+    "bytes of zero end the log, whatever is behind them",
+    _TARGET,
+    (LostAck, UnreportedDamage),
+    (
+        SourcePatch(
+            "system.recording.wal_scan",
+            "entry = read_entry(self.content, offset, seed)",
+            """
+            if not any(self.content[offset : offset + 17]):
+                return None
+            entry = read_entry(self.content, offset, seed)
+            """,
+        ),
+    ),
+)
+
+stale_entries_are_valid = Mutant(
+    "the crc of an entry does not depend on its segment",
+    patches=(
+        SourcePatch(
+            "system.recording.wal_format",
+            "crc = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, len(payload)), seed))",
+            "crc = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, len(payload))))",
+        ),
+        SourcePatch(
+            "system.recording.wal_format",
+            "actual = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, length), seed))",
+            "actual = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, length)))",
+        ),
+    ),
+    tests=(f"{_FLIPS}::test_every_stale_tail_of_an_earlier_lifetime_is_refused",),
+)
