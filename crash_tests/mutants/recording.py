@@ -65,11 +65,11 @@ events_are_written_at_the_end = Mutant(
     (
         SourcePatch(
             "system.recording.wal_recording",
-            "reason = execution.header.replayable_reason",
+            "def append(self, execution: Execution, event: ExecutionEvent) -> None:",
             """
-            if event.type != EventType.FINAL_RESPONSE:
-                return
-            reason = execution.header.replayable_reason
+            def append(self, execution: Execution, event: ExecutionEvent) -> None:
+                if event.type != EventType.FINAL_RESPONSE:
+                    return
             """,
         ),
     ),
@@ -122,10 +122,14 @@ envelope_is_kept_by_reference = Mutant(
         ),
         SourcePatch(
             "system.recording.recorder",
-            "record = self._backend.end(execution)",
+            """
+            self._backend.end(execution)
+            await self._backend.barrier(execution)
+            """,
             """
             execution.envelope = FrozenJson.of_object(self._envelope, "envelope")
-            record = self._backend.end(execution)
+            self._backend.end(execution)
+            await self._backend.barrier(execution)
             """,
         ),
     ),

@@ -206,13 +206,12 @@ class RecorderTarget(SystemTarget):
     def _complete(self, execution_id: str) -> str:
         """End an execution without a barrier: a refusal of the disk is no error."""
         fact = self._shadow.end(execution_id, canonical(self._responses[execution_id]))
-        record = self._recorders.pop(execution_id).complete(self._responses[execution_id])
-        assert record is not None
+        self._recorders.pop(execution_id).complete(self._responses[execution_id])
         if self._families or self.fault_plan or self._barrier_failed:
             fact.live = True
         else:
             self._shadow.written(fact)
-        self._shadow.check(execution_id, read_record(record.to_dict()))
+        self._shadow.check(execution_id, read_one(self._store, execution_id))
         return "completed"
 
     def _mark(self, arguments: Arguments) -> str:

@@ -7,12 +7,21 @@ from pathlib import Path
 import pytest
 
 from system.recording.errors import ForeignRecordFile, RecordNotFoundError
+from system.recording.execution import Execution
 from system.recording.file_store import FileExecutionStore, is_settled
+from system.recording.frozen_json import FrozenJson
+from system.recording.header import SideEffectClass
 from system.recording.record_file import encode_record
-from tests.unit.recording.executions import RESPONSE, finished
+from tests.unit.recording.executions import RESPONSE, CountingClock, finished
 from tests.unit.recording.recording_bench import Bench
 
 ID = finished().execution_id
+
+
+def execution(execution_id: str) -> Execution:
+    """An execution that has started, as a log gives it."""
+    effects = SideEffectClass.REVERSIBLE
+    return Execution.new(CountingClock(), execution_id, FrozenJson(b"{}"), effects, None)
 
 
 def test_a_record_is_saved_durably_with_its_directory(bench: Bench) -> None:
@@ -34,7 +43,7 @@ def test_a_compressed_record_is_served_like_any_other(bench: Bench) -> None:
     assert store.find_by_hash(finished().header.envelope_hash) == [ID]
     store.invalidate(ID, "wrong", "Ada")
     assert bench.names("records") == [f"{ID}.json.gz"]
-    assert is_settled(store, ID)
+    assert is_settled(store, execution(ID))
 
 
 def test_of_two_files_the_one_that_is_not_compressed_counts(bench: Bench) -> None:
@@ -66,8 +75,8 @@ def test_foreign_files_are_ignored_or_named(bench: Bench, tmp_path: Path) -> Non
         with pytest.raises(RecordNotFoundError):
             store.load(unknown)
     assert store.find_by_hash(finished().header.envelope_hash) == [ID]
-    assert is_settled(store, other)
-    assert not is_settled(store, "exec-" + "3" * 16)
+    assert is_settled(store, execution(other))
+    assert not is_settled(store, execution("exec-" + "3" * 16))
 
 
 def test_a_directory_that_is_a_file_is_named(bench: Bench, tmp_path: Path) -> None:
