@@ -58,8 +58,9 @@ async def open_recording(
     log.report.swept += swept
     put_bad_bytes_aside(host.files, host.ids, log)
     recording = resume_recording(host, log, root, segment_bytes)
-    if log.is_settled:
+    if not recording.waiting:
+        # An earlier recovery may have failed between a record and the barrier of its name.
         recording.files.settle()
-    else:
+    if not log.is_settled:
         await recording.checkpoint()
     return recording, log

@@ -46,9 +46,9 @@ async def complete_records(recovery: RootRecovery) -> None:
     recovery.interrupted = [each.record() for each in waiting if not each.is_finished]
     orchestrator.recording = recording
     try:
-        if log.is_settled and not waiting:
+        if not waiting:
             await recovery.host.workers.run(recording.files.settle)
-        else:
+        if waiting or not log.is_settled:
             await recording.checkpoint()
     except (OSError, StorageError) as error:
         log.report.findings.append(f"the records wait for the next checkpoint ({error})")
