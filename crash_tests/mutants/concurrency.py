@@ -229,10 +229,7 @@ failed_turn_keeps_its_names = Mutant(
     (
         SourcePatch(
             "system.agents.turns",
-            """
-            if not agent.log.stopped:
-                tools.give_up()
-            """,
+            "tools.give_up()",
             "",
         ),
     ),
