@@ -28,7 +28,7 @@ numbers_begin_again = Mutant(
 torn_end_stops_the_recovery = Mutant(
     "a torn end of the log stops the recovery",
     _TARGET,
-    (UnreadableAfterCrash,),
+    (UnreadableAfterCrash, ValueError),
     (
         SourcePatch(
             "system.recording.wal_recovery",

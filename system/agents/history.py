@@ -224,10 +224,10 @@ class History:
         self._return(str(data["message_id"]), str(data["reason"]))
 
     def _turn_start(self, data: JsonObject) -> None:
-        presented = strings(data["presented"])
-        execution_id = data.get("execution_id")
+        presented, execution_id = data["presented"], data.get("execution_id")
+        assert isinstance(presented, list), presented
         self.begin_turn(
-            str(data["turn_id"]), str(data["prompt"]), presented, self.last_ts,
+            str(data["turn_id"]), str(data["prompt"]), list(map(str, presented)), self.last_ts,
             None if execution_id is None else str(execution_id),
         )  # fmt: skip
 

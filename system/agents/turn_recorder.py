@@ -42,29 +42,25 @@ class TurnRecorder:
     """Records one turn.
 
     ``start_members`` belong into its ``turn.start``: the id of the execution, or that it was
-    sampled out. Without a ``recording`` every call does nothing.
+    sampled out.
     """
 
     def __init__(
         self,
         host: Host,
-        recording: WalRecording | None,
+        recording: WalRecording,
         options: RecordingOptions,
         facts: TurnFacts,
     ) -> None:
         self.start_members: JsonObject = {}
         self._facts = facts
         self._is_durable_at_once = options.durability is Durability.EVENTS
-        self._recorder: WalExecutionRecorder | None = None
-        if recording is not None:
-            self._recorder = WalExecutionRecorder(host, recording, options.sample_rate)
+        self._recorder = WalExecutionRecorder(host, recording, options.sample_rate)
         self._is_open = False
 
     async def start(self, epoch: int, retry_of: str | None) -> None:
         """Record the request and its route; raises ``StorageError`` or ``OSError``."""
         recorder, facts = self._recorder, self._facts
-        if recorder is None:
-            return
         events = (
             (EventType.INTENT_RECEIVED, facts.intent()),
             (EventType.ROUTER_DECISION, facts.route(retry_of)),
@@ -79,7 +75,7 @@ class TurnRecorder:
 
     async def begin_attempt(self) -> None:
         """Record the attempt, durably; raises ``StorageError`` or ``OSError``."""
-        if self._recorder is None or not self._is_open:
+        if not self._is_open:
             return
         await self._record(EventType.AGENT_ATTEMPT_START, self._facts.attempt())
         if not self._is_durable_at_once:
@@ -96,7 +92,7 @@ class TurnRecorder:
 
     async def fail(self, failure: BaseException, presented: Sequence[str], after_ns: int) -> None:
         """Record that the turn has failed, and runs again after ``after_ns``."""
-        if self._recorder is None or not self._is_open:
+        if not self._is_open:
             return
         # Canonical JSON has no lone surrogates, and a foreign exception may.
         reason = str(failure).encode("utf-8", "backslashreplace").decode()
@@ -111,14 +107,14 @@ class TurnRecorder:
         await self._complete(self._facts.failure(error))
 
     async def _record(self, event_type: EventType, payload: JsonObject) -> None:
-        if self._recorder is None or not self._is_open:
+        if not self._is_open:
             return
         self._recorder.record_event(event_type, payload)
         if self._is_durable_at_once:
             await self._recorder.barrier()
 
     async def _complete(self, response: JsonObject) -> None:
-        if self._recorder is None or not self._is_open:
+        if not self._is_open:
             return
         self._is_open = False
         self._recorder.append_response(response)

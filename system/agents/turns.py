@@ -135,33 +135,46 @@ class Turns:
         presented = [message.message_id for message in shown]
         recorder = self._recorder(agent, turn_id, shown)
         try:
-            await recorder.start(orchestrator.epoch, agent.history.retry_of)
-            await agent.log.begin_turn(turn_id, prompt, presented, recorder.start_members)
+            if recorder:
+                await recorder.start(orchestrator.epoch, agent.history.retry_of)
+            members = recorder.start_members if recorder else {}
+            await agent.log.begin_turn(turn_id, prompt, presented, members)
         except (OSError, StorageError, RuntimeRefused) as refusal:
-            await recorder.fail(refusal, presented, pause_ns)
+            if recorder:
+                await recorder.fail(refusal, presented, pause_ns)
             raise
         tools = TurnTools(orchestrator, agent, presented)
         try:
-            await recorder.begin_attempt()
+            if recorder:
+                await recorder.begin_attempt()
             response = await self._answer(conversation, prompt, turn_id, tools)
             identity = _identity_of(conversation)
-            await recorder.end_attempt(tools.draft.presented)
+            if recorder:
+                await recorder.end_attempt(tools.draft.presented)
             turn = await self._commit(agent, pool.name, identity, turn_id, response, tools)
         except (Exception, CancelledError) as failure:
             # After a failed barrier the line may be durable: its names stay reserved, and
             # recovery decides whether the execution has ended.
             if not agent.log.stopped:
                 tools.give_up()
-                await recorder.fail(failure, tools.draft.presented, pause_ns)
+                if recorder:
+                    await recorder.fail(failure, tools.draft.presented, pause_ns)
             # The conversation may remember a turn that never happened.
             await pool.discard(agent)
             await self._record_failure(agent, turn_id, failure)
             raise
-        await recorder.commit(turn)
+        if recorder:
+            await recorder.commit(turn)
         return turn
 
-    def _recorder(self, agent: Agent, turn_id: str, shown: Sequence[Message]) -> TurnRecorder:
-        orchestrator, session = self._orchestrator, agent.history.session
+    def _recorder(
+        self, agent: Agent, turn_id: str, shown: Sequence[Message]
+    ) -> TurnRecorder | None:
+        """Return the recorder of a turn, or None if executions are not recorded."""
+        orchestrator = self._orchestrator
+        if orchestrator.recording is None:
+            return None
+        session = agent.history.session
         assert session is not None, "an agent without a session is stopped"
         facts = TurnFacts(
             turn_id, agent.agent_id, agent.session_id, agent.name(), session.provider,

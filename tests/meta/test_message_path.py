@@ -19,7 +19,7 @@ from sim.choices import PlainChoices
 from sim.world import World
 from system.ports import Json
 from system.providers.scripted import ScriptedProvider
-from system.runtime import Runtime
+from system.runtime import Options, Runtime
 from tests.meta.source_tree import ROOT
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ def watched_message() -> list[Visit]:
     world = World(simulated_host, PlainChoices())
     host = replace(world.boot(), workers=ImmediateWorkers())
     run = world.loop.run_until_complete
-    runtime = run(Runtime.open(host, {"scripted": ScriptedProvider()}))
+    runtime = run(Runtime.open(host, {"scripted": ScriptedProvider()}, Options(recording=None)))
     ada = run(runtime.create_agent("Ada"))
     spawn: Json = {"do": [["spawn_agent", {"name": "Bob"}]]}
     letter: Json = {"do": [["send_message", {"to": "Bob", "payload": "hello"}]]}
