@@ -13,7 +13,7 @@ def canonical(value: object) -> bytes:
 
 
 def hash_text(data: bytes) -> str:
-    """Return the SHA-256 of bytes as hashes stand in a record."""
+    """Return the SHA-256 of bytes in the notation of records, ``sha256:`` and 64 digits."""
     return f"sha256:{sha256(data).hexdigest()}"
 
 

@@ -29,7 +29,7 @@ _TYPES: Final = frozenset((1, 2, 3, 4, 5, 6, 16, 17, PART))
 
 
 class WalEntry(NamedTuple):
-    """One whole entry, which stands in its segment from ``start`` to ``end``."""
+    """One whole entry, and its place in a segment, from byte ``start`` to ``end``."""
 
     entry_type: int
     sequence: int

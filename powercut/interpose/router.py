@@ -1,4 +1,4 @@
-"""The router: the one object whose bound methods stand in place of the functions of ``os``.
+"""The router: the object whose bound methods replace the functions of ``os``.
 
 A bound method, unlike a plain function, binds nothing when a class has it as an attribute.
 """

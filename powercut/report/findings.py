@@ -95,7 +95,7 @@ def cause_text(cause: Cause) -> str:
 
 
 def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield what is left to fail with the missing barriers of all findings."""
+    """Yield the states that still fail when the missing barriers of all findings are inserted."""
     missing = sum(cause.gap is not None for cause in diagnosis.causes)
     if not missing:
         return

@@ -55,7 +55,7 @@ class ExecutionEvent:
         return self.type in _NAMES
 
     def to_dict(self) -> JsonObject:
-        """Return the event as it stands in a record."""
+        """Return the event as the JSON object of a record."""
         members: JsonObject = {
             "seq": self.seq, "type": str(self.type), "payload": self.payload,
         }  # fmt: skip

@@ -42,7 +42,7 @@ class Invalidation:
     earlier: str | None = None
 
     def to_dict(self) -> JsonObject:
-        """Return the invalidation as it stands in the header."""
+        """Return the invalidation as the JSON object of a header."""
         members: JsonObject = {"reason": self.reason, "by": self.by, "utcIso": self.utc_iso}
         if self.earlier is not None:
             members["details"] = [str(self.earlier)]
@@ -79,7 +79,7 @@ class ExecutionHeader:
         return self.hash_version is None
 
     def to_dict(self) -> JsonObject:
-        """Return the header as it stands in a record."""
+        """Return the header as the JSON object of a record."""
         members: JsonObject = {
             "executionId": self.execution_id,
             "createdUtcIso": self.created_utc_iso,

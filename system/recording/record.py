@@ -74,7 +74,7 @@ class ExecutionRecord:
         return tuple(event.type for event in self.events if not event.is_known)
 
     def to_dict(self) -> JsonObject:
-        """Return the record as it stands in a file."""
+        """Return the record as the JSON object of its file."""
         members: JsonObject = {
             "header": self.header.to_dict(),
             "envelope": self.envelope,

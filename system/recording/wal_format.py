@@ -132,7 +132,7 @@ def encode_entry(entry_type: int, sequence: int, payload: bytes, seed: int) -> b
 
 
 class RawEntry(NamedTuple):
-    """An entry as it stands in a segment, from ``start`` to ``end``.
+    """An entry and its place in a segment, from byte ``start`` to ``end``.
 
     ``is_continuation`` if it goes on with the payload of the entry before it.
     """
