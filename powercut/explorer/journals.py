@@ -20,11 +20,11 @@ from typing import Final, NamedTuple
 from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
+from powercut.explorer.large_writes import fitting
 from powercut.explorer.limits import Limits
 from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
-from sim.disk.cache.inode import SECTOR_BYTES
-from sim.disk.cache.operation import FailedSync, Operation, Sync, Write
+from sim.disk.cache.operation import FailedSync, Operation, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import PersistenceModel
@@ -50,7 +50,7 @@ THIN_STEPS: Final = 4
 """Prefixes, and losses of one part, that a thinned crash point has."""
 
 MOST_SECTORS: Final = 4096
-"""Unsynced sectors above which a write is lost as a whole or not at all."""
+"""Unsynced sectors above which each write is lost as a whole or not at all."""
 
 MOST_PREFIXES: Final = 32
 """Kills inside one write; in a longer one they are spread evenly over its pages."""
@@ -119,7 +119,7 @@ class Journals:
         workload, whose own entries count. For a recovery, ``entries`` is the number of
         history entries when the workload was crashed.
         """
-        fitted = fitting(model, journal)
+        fitted = fitting(model, journal, MOST_SECTORS)
         self.exhaustive = self.exhaustive and fitted == model
         stride = max(len(journal) // THIN_POINTS, 1)
         unsynced = Unsynced(fitted, journal.image.platter, journal.image.unsynced)
@@ -234,17 +234,3 @@ def _thinned(space: StateSpace) -> Iterator[State]:
     losses = [everything & ~(1 << count) for count in steps[:-1]]
     for survivors in space.sampled(iter(prefixes + losses)):
         yield space.state_of(survivors)
-
-
-def fitting(model: PersistenceModel, journal: Journal) -> PersistenceModel:
-    """Return the model, with whole calls if ``journal`` has too many unsynced sectors of a file."""
-    unsynced: dict[int, int] = {}
-    for operation in journal:
-        if isinstance(operation, Write):
-            sectors = -(-len(operation.data) // SECTOR_BYTES)
-            unsynced[operation.inode] = unsynced.get(operation.inode, 0) + sectors
-            if unsynced[operation.inode] > MOST_SECTORS:
-                return model.with_whole_calls()
-        elif isinstance(operation, Sync):
-            unsynced.pop(operation.inode, None)
-    return model

@@ -17,10 +17,11 @@ from typing import Final, NamedTuple
 from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
+from powercut.explorer.large_writes import fitting
 from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
-from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES
-from sim.disk.cache.operation import Operation, Sync, Write
+from sim.disk.cache.inode import BLOCK_BYTES
+from sim.disk.cache.operation import Operation, Write
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.micro_operation import WriteBlock
@@ -94,23 +95,9 @@ class Search(NamedTuple):
     exhaustive: bool
 
 
-def fitting(model: PersistenceModel, journal: Journal) -> PersistenceModel:
-    """Return the model, with whole calls if the journal has too many unsynced sectors."""
-    unsynced: dict[int, int] = {}
-    for operation in journal:
-        if isinstance(operation, Write):
-            sectors = -(-len(operation.data) // SECTOR_BYTES)
-            unsynced[operation.inode] = unsynced.get(operation.inode, 0) + sectors
-            if sum(unsynced.values()) > MOST_SECTORS:
-                return model.with_whole_calls()
-        elif isinstance(operation, Sync):
-            unsynced.pop(operation.inode, None)
-    return model
-
-
 def search(journal: Journal, history: History, model: PersistenceModel) -> Search:
     """Return the distinct images that crashes of ``journal`` leave under ``model``."""
-    fitted = fitting(model, journal)
+    fitted = fitting(model, journal, MOST_SECTORS)
     return _Searcher(journal, history, fitted, exhaustive=fitted == model).run()
 
 

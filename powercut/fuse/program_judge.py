@@ -16,11 +16,20 @@ from typing import Final
 
 from oracles.history import Known
 from oracles.violation import Violation
+from powercut.explorer.large_writes import fitting
 from powercut.explorer.page_cache import PageCache
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuse.command_check import memory_folder
-from powercut.fuse.crash_search import Found, Key, Rank, Search, fitting, image_of, search
+from powercut.fuse.crash_search import (
+    MOST_SECTORS,
+    Found,
+    Key,
+    Rank,
+    Search,
+    image_of,
+    search,
+)
 from powercut.fuse.failures_left import FailuresLeft
 from powercut.fuse.image_check import Checked, ImageCheck
 from powercut.fuse.parallel import in_processes
@@ -176,7 +185,7 @@ class ProgramJudge:
         checked = [each for each in found if each.key in self._results]
         whole = searches[model.name].exhaustive and len(checked) == len(found)
         verdict = Exploration(
-            fitting(model, workload.journal), workload, self,
+            fitting(model, workload.journal, MOST_SECTORS), workload, self,
             built=len(found), states=len(checked), exhaustive=whole,
         )  # fmt: skip
         for each in checked:
@@ -217,7 +226,9 @@ def _built(journal: Journal, chosen: Iterable[Found]) -> Iterator[tuple[Key, Ima
     for found in chosen:
         by_model.setdefault(found.model, {}).setdefault(found.done, []).append(found)
     for name, by_number in by_model.items():
-        unsynced = Unsynced(fitting(model_named(name), journal), journal.image.platter)
+        unsynced = Unsynced(
+            fitting(model_named(name), journal, MOST_SECTORS), journal.image.platter
+        )
         cache = PageCache(journal.image.cached)
         for number in range(max(by_number) + 1):
             if number:

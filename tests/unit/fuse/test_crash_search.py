@@ -11,10 +11,11 @@ from oracles.history import History, HistoryEntry, Known
 from oracles.violation import LostAck, Violation
 from powercut.explorer.crash_state import image_at
 from powercut.explorer.event import events_of
+from powercut.explorer.large_writes import fitting
 from powercut.explorer.missing_barrier import MissingBarrier, Synced, insert
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
-from powercut.fuse.crash_search import MOST_SECTORS, Rank, fitting, search
+from powercut.fuse.crash_search import MOST_SECTORS, Rank, search
 from powercut.fuse.failures_left import FailuresLeft
 from sim.disk.cache.key import key_of
 from sim.disk.calls.process import Process
@@ -97,13 +98,22 @@ def test_large_writes_are_lost_as_a_whole() -> None:
     disk = Disk()
     process = Process(disk)
     _put(process, "/f", bytes(512 * MOST_SECTORS))
-    assert fitting(POSIX, disk.journal) is POSIX
+    assert fitting(POSIX, disk.journal, MOST_SECTORS) is POSIX
     _put(process, "/g", b"one sector more")
-    model = fitting(POSIX, disk.journal)
+    model = fitting(POSIX, disk.journal, MOST_SECTORS)
     assert model == POSIX.with_whole_calls()
     found = search(disk.journal, acknowledged(disk.journal), POSIX)
     assert not found.exhaustive
     assert all_keys(disk.journal, model) <= {each.key[1] for each in found.found}
+
+
+def test_sync_of_all_files_leaves_no_large_write() -> None:
+    disk = Disk()
+    process = Process(disk)
+    for name in ("/f", "/g"):
+        _put(process, name, bytes(512 * MOST_SECTORS))
+        process.sync()
+    assert fitting(POSIX, disk.journal, MOST_SECTORS) is POSIX
 
 
 def failing_keys(journal: Journal, history: History, model: PersistenceModel) -> list[Failure]:
