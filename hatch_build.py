@@ -16,7 +16,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 MOVED = ("sim", "faults", "oracles")
-LEFT_OUT = ("oracles/runtime",)
+LEFT_OUT = ("oracles/durable", "oracles/recording", "oracles/runtime")
 """The oracle of the runtime stays in the checkout, as the runtime does."""
 
 _NAME = re.compile(rf"^(\s*from |.*?import_module\(\"|\s+\"\w+\": \")({'|'.join(MOVED)})(?=[.\" ])")

@@ -10,7 +10,7 @@ from typing import Final
 from benchmarks.row import Row, paired, seconds_of
 from oracles.history import History, Known
 from powercut.explorer.explore import explore
-from powercut.explorer.limits import Limits
+from powercut.explorer.limits import Engine, Limits
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 
@@ -98,10 +98,11 @@ def _scattered(disk: Process, ack: History) -> None:
 
 
 def _states() -> Row:
-    built = explore(_scattered, _accept, "btrfs", Limits(states_per_point=20_000)).built
+    limits = Limits(states_per_point=20_000, engine=Engine.BRUTE)
+    built = explore(_scattered, _accept, "btrfs", limits).built
 
     def run() -> None:
-        explore(_scattered, _accept, "btrfs", Limits(states_per_point=20_000))
+        explore(_scattered, _accept, "btrfs", limits)
 
     run()
     seconds = min(seconds_of(run) for _ in range(3))

@@ -7,6 +7,7 @@ once. Seconds are processor time: the goals are for one core.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from statistics import median
 from time import process_time
 from typing import Final
@@ -17,6 +18,7 @@ from benchmarks.row import Row
 from crash_tests.targets.runtime import runtime
 from crash_tests.workloads.runtime import runtime as workload
 from powercut.explorer.explore import explore
+from powercut.explorer.limits import Engine
 from powercut.fuzz.drivers.hypothesis_driver import fuzz
 from powercut.fuzz.memory import settled
 from powercut.fuzz.tally import Tally
@@ -68,7 +70,8 @@ def _explored_rate() -> float:
     """Return the crashes of one small team of agents that were judged in a second."""
     with settled():
         start = process_time()
-        found = explore(workload.run, workload.check, POSIX, workload.limits)
+        limits = replace(workload.limits, engine=Engine.BRUTE)
+        found = explore(workload.run, workload.check, POSIX, limits)
         seconds = process_time() - start
     if not found.safe:
         raise found.failures[0].violation

@@ -17,6 +17,7 @@ from benchmarks import dbos_peer
 from benchmarks.durable_directory import durable_directory
 from benchmarks.instant_provider import InstantProvider
 from benchmarks.row import Row
+from benchmarks.talking_agents import PAYLOAD, take_turns
 from system.host import real_host
 from system.runtime import Options, Runtime
 
@@ -27,7 +28,6 @@ _ROUNDS: Final = 5
 _STARTS: Final = 200
 _WAKE_UPS: Final = 200
 _WAKE_UP_GOAL_MS: Final = 5.0
-_PAYLOAD: Final = {"text": "x" * 200}
 _NOT_INSTALLED: Final = "dbos is not installed"
 
 
@@ -60,41 +60,16 @@ async def _measured(
     runtime = await Runtime.open(real_host(f"{directory}/root"), {"scripted": provider}, options)
     agents = [await runtime.create_agent(f"agent {number}") for number in range(_AGENTS)]
     turns, starts = [], []
-    await _take_turns(runtime, provider, agents)
+    await take_turns(runtime, provider, agents, _TURNS)
     for _ in range(_ROUNDS):
         start = perf_counter()
-        await _take_turns(runtime, provider, agents)
+        await take_turns(runtime, provider, agents, _TURNS)
         turns.append(_AGENTS * _TURNS / (perf_counter() - start))
         if peer is not None:
-            starts.append(_STARTS / peer.starts(_STARTS, _PAYLOAD))
+            starts.append(_STARTS / peer.starts(_STARTS, PAYLOAD))
     wake_ups = [await _wake_up(runtime, provider, agents[0]) for _ in range(_WAKE_UPS)]
     await runtime.close()
     return median(turns), median(starts) if starts else None, median(wake_ups)
-
-
-async def _take_turns(runtime: Runtime, provider: InstantProvider, agents: list[str]) -> None:
-    """Let every agent take ``_TURNS`` turns; each next message is sent during a turn."""
-    sessions = {agent.agent_id: agent.session_id for agent in runtime.view().agents}
-    asked = {sessions[agent_id]: asyncio.Event() for agent_id in agents}
-    before = _turns_of(runtime)
-    provider.called = lambda session_id: asked[session_id].set()
-
-    async def talk(agent_id: str) -> None:
-        heard = asked[sessions[agent_id]]
-        for _ in range(_TURNS):
-            await runtime.send(agent_id, {**_PAYLOAD})
-            await heard.wait()
-            heard.clear()
-
-    await asyncio.gather(*[talk(agent_id) for agent_id in agents])
-    await runtime.idle()
-    provider.called = None
-    taken = _turns_of(runtime) - before
-    assert taken == len(agents) * _TURNS, taken
-
-
-def _turns_of(runtime: Runtime) -> int:
-    return sum(len(agent.turns) for agent in runtime.view().agents)
 
 
 async def _wake_up(runtime: Runtime, provider: InstantProvider, agent_id: str) -> float:
@@ -106,7 +81,7 @@ async def _wake_up(runtime: Runtime, provider: InstantProvider, agent_id: str) -
     called: list[float] = []
     provider.called = lambda _: called.append(perf_counter())
     start = perf_counter()
-    await runtime.send(agent_id, {**_PAYLOAD})
+    await runtime.send(agent_id, {**PAYLOAD})
     await runtime.idle()
     provider.called = None
     return called[0] - start

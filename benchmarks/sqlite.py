@@ -8,6 +8,7 @@ from typing import Final
 from benchmarks.row import Row, seconds_of
 from crash_tests.workloads.sqlite import wal_full
 from powercut.explorer.explore import explore
+from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.verdicts import Exploration
 
 _GOAL: Final = 5_000
@@ -18,7 +19,7 @@ def rows() -> Iterator[Row]:
     found: list[Exploration] = []
 
     def run() -> None:
-        found.append(explore(wal_full.run, wal_full.check, "posix"))
+        found.append(explore(wal_full.run, wal_full.check, "posix", Limits(engine=Engine.BRUTE)))
 
     run()
     seconds = min(seconds_of(run) for _ in range(3))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     )
     from powercut.crashing_disk import CrashingDisk
     from powercut.explorer.explore import explore, explore_models
-    from powercut.explorer.limits import Limits
+    from powercut.explorer.limits import Engine, Limits
     from powercut.explorer.verdicts import Exploration, Failure
     from powercut.fuzz.action import ActionKind, Arguments
     from powercut.fuzz.drivers.hypothesis_choices import HypothesisChoices
@@ -73,6 +73,7 @@ __all__ = [
     "Disk",
     "DiskTarget",
     "Duplicated",
+    "Engine",
     "Exploration",
     "Failure",
     "FalseAlarm",
@@ -135,6 +136,7 @@ _MODULES = {
     "Disk": "sim.disk.disk",
     "DiskTarget": "powercut.fuzz.target",
     "Duplicated": "oracles.violation",
+    "Engine": "powercut.explorer.limits",
     "Exploration": "powercut.explorer.verdicts",
     "Failure": "powercut.explorer.verdicts",
     "FalseAlarm": "oracles.violation",

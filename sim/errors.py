@@ -37,6 +37,15 @@ class PowerOff(BaseException):
     """A call by a process that has ended already; nothing was changed."""
 
 
+class NeedsWholeImage(BaseException):
+    """A boot asked for something that only a whole crash image has.
+
+    The lazy engine raises it, and leaves the exploration to the one that builds images. It is
+    a ``BaseException``, so that ``except Exception`` in the system under test does not swallow
+    it.
+    """
+
+
 class EscapedSimulation(HarnessError):
     """Code in a simulated world used the real clock, randomness, threads, sockets or files.
 

@@ -11,10 +11,13 @@ from errno import EPIPE
 
 import click
 
+from system.commands.activities import activities
 from system.commands.diff import diff
 from system.commands.incomplete import incomplete
 from system.commands.records import records
 from system.commands.replay import replay
+from system.commands.status import schedules, status
+from system.commands.triggers import triggers
 from system.demo.operator import run_demo
 from system.errors import RuntimeRefused, StorageError
 from system.host import real_host, run
@@ -84,7 +87,7 @@ def demo(root: str, jobs: int, framing: str) -> None:
     click.echo(f"done jobs={jobs}")
 
 
-for command in (records, replay, incomplete, diff):
+for command in (records, replay, incomplete, diff, triggers, schedules, activities, status):
     cli.add_command(command)
 
 

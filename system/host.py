@@ -1,4 +1,4 @@
-"""The ports of the runtime on the operating system: files, clocks, random numbers, SQLite.
+"""The ports of the runtime on the operating system: files, clocks, zones, random numbers, SQLite.
 
 This is the only module of ``system`` that imports them.
 """
@@ -15,9 +15,11 @@ import uuid
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, suppress
+from datetime import tzinfo
 from itertools import count
 from posixpath import dirname, join
 from typing import Any, Final, TypeVar, cast
+from zoneinfo import ZoneInfo
 
 import apsw
 
@@ -193,9 +195,24 @@ class RealDatabase:
 
     def open(self, path: str) -> apsw.Connection:
         connection = apsw.Connection(join(self._root, path))
-        for pragma in DATABASE_PRAGMAS:
-            connection.execute(pragma).fetchall()
+        try:
+            for pragma in DATABASE_PRAGMAS:
+                connection.execute(pragma).fetchall()
+        except BaseException:
+            connection.close(True)
+            raise
         return connection
+
+
+class RealZones:
+    """The zones of the operating system, or else those of the package ``tzdata``."""
+
+    def zone(self, name: str) -> tzinfo:
+        try:
+            return ZoneInfo(name)
+        except (ValueError, OSError):
+            # A name such as ".." or "Europe" is no zone either.
+            raise KeyError(name) from None
 
 
 class RealWorkers:
@@ -236,7 +253,12 @@ def reading_host(root: str) -> Host:
     """Return a host with its data below the existing directory ``root``; nothing is changed."""
     absolute = os.path.abspath(root)
     return Host(
-        RealFileSystem(absolute), RealClock(), RealIds(), RealDatabase(absolute), RealWorkers()
+        RealFileSystem(absolute),
+        RealClock(),
+        RealIds(),
+        RealDatabase(absolute),
+        RealWorkers(),
+        RealZones(),
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import tzinfo
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -184,6 +185,14 @@ class Ids(Protocol):
         ...
 
 
+class Zones(Protocol):
+    """The rules of local time."""
+
+    def zone(self, name: str) -> tzinfo:
+        """Return the time zone of an IANA name, such as ``Europe/Berlin``; else ``KeyError``."""
+        ...
+
+
 class Database(Protocol):
     """SQLite on this host's file system."""
 
@@ -232,7 +241,9 @@ class Opening:
     """The data from which a conversation is created or restored.
 
     ``key`` is the session's id: a provider that is asked twice to create for one key may
-    return the same conversation. ``history`` are the completed turns in order, from the log.
+    return the same conversation. ``history`` are the completed turns in order, from the log;
+    where a conversation is restored by its name or its blob, those since the last snapshot of
+    the log.
     """
 
     key: str
@@ -285,12 +296,64 @@ class Provider(Protocol):
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> Conversation:
         """Take up a conversation again; ``ConversationLost`` if it is not known.
 
-        ``blob`` is empty, or what ``suspend`` gave after exactly ``opening.history``.
+        ``blob`` is empty, or what ``suspend`` gave after exactly the turns that are completed.
         """
         ...
 
     async def identities(self) -> Sequence[str]:
         """Return the names of all conversations that the provider keeps for us, sorted."""
+        ...
+
+
+class SideEffectClass(StrEnum):
+    """The harm that a repetition of an execution may do (rule Z19)."""
+
+    READ_ONLY = "READ_ONLY"
+    REVERSIBLE = "REVERSIBLE"
+    IRREVERSIBLE = "IRREVERSIBLE"
+
+
+class EffectRefused(Exception):
+    """The provider of an action has certainly not performed it, and will not.
+
+    Cause: it has refused the request. Cure: none is needed; the activity is FAILED.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that can be done in the outside world.
+
+    ``provider_dedup`` says that its provider performs a repeated key once, for a day at least.
+    ``timeout_ns`` limits one attempt.
+    """
+
+    name: str
+    side_effect: SideEffectClass
+    provider_dedup: bool
+    timeout_ns: int
+
+
+class Performed(NamedTuple):
+    """The outcome of an action: the provider's own name for it, and its result."""
+
+    provider_ref: str | None
+    result: Json
+
+
+class Effects(Protocol):
+    """Performs actions in the outside world."""
+
+    def actions(self) -> Sequence[Action]:
+        """Return the known actions, each name once."""
+        ...
+
+    async def perform(self, action: str, key: str, arguments: JsonObject) -> Performed:
+        """Perform an action and hand its idempotency key to the provider.
+
+        Raises ``EffectRefused`` only if it was certainly not performed. After any other
+        exception, a timeout or a cancellation, it may have been performed.
+        """
         ...
 
 
@@ -303,3 +366,4 @@ class Host:
     ids: Ids
     database: Database
     workers: Workers
+    zones: Zones

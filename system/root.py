@@ -9,17 +9,19 @@ slots that are written in turn, so that one of them is always whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
 from system.errors import BadSeal, NewerFormat, NotARoot, RootInUse, raising_storage_full
-from system.ports import File, FileSystem, Ids, OpenMode
+from system.ports import File, FileSystem, Ids, JsonObject, OpenMode
 from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
 from system.storage.codec import seal, unseal
 from system.storage.transfer import read_all, write_all
 
 FORMAT: Final = 1
+FORMAT_WITH_STATE: Final = 2
+"""That of a root that has a ``state.db``; its marker names the ``root_id`` of both."""
 MARKER: Final = "root.json"
 LOCK: Final = "runtime.lock"
 DATABASE: Final = "state.db"
@@ -31,37 +33,54 @@ _SLOT_BYTES: Final = 512
 class Root:
     """A locked root; ``epoch`` counts its boots, ``swept`` are temporaries that were removed.
 
-    ``names`` is its listing at the time of locking.
+    ``names`` is its listing at the time of locking, ``root_id`` that of its ``state.db``, None
+    if the root has none.
     """
 
     def __init__(
-        self, lock: File, epoch: int, swept: tuple[str, ...], names: Sequence[str]
+        self,
+        lock: File,
+        epoch: int,
+        swept: tuple[str, ...],
+        names: Sequence[str],
+        root_id: str | None,
     ) -> None:
+        self.root_id = root_id
         self.epoch = epoch
         self.swept = swept
         self.names = names
         self._lock = lock
 
     @classmethod
-    def open(cls, files: FileSystem, ids: Ids) -> Root:
+    def open(
+        cls,
+        files: FileSystem,
+        ids: Ids,
+        open_database: Callable[[str | None, Sequence[str]], None] | None = None,
+    ) -> Root:
         """Lock the root and begin a new boot epoch, durably; an empty directory becomes a root.
+
+        ``open_database`` is called with the lock held, before anything of the root is changed,
+        with the ``root_id`` and the names in the directory. What it raises is raised.
 
         Raises ``NotARoot``, ``NewerFormat``, ``RootInUse``, ``StorageFull`` or ``OSError``;
         what cannot be served is refused before anything of it is touched.
         """
         names = files.listdir("")
+        root_id: str | None = None
         if MARKER not in names:
             strange = [name for name in names if not _UNFINISHED.fullmatch(name)]
             if strange:
                 raise NotARoot("the directory", f"it holds {strange[0]!r} and no {MARKER}")
         else:
-            check_served(names)
-            _check_marker(files)
-        lock = _locked(files, names)
+            root_id = root_id_of(files)
+        lock = take_lock(files, names)
         try:
             with raising_storage_full(LOCK):
                 # Listed again: the holder of the lock until now may have created and removed files.
                 locked_names = files.listdir("")
+                if open_database is not None:
+                    open_database(root_id, locked_names)
                 swept = sweep_temporaries(files, "", names=locked_names)
                 if MARKER not in names:
                     marker = seal({"format": FORMAT, "made_by": "powercut"}) + b"\n"
@@ -72,20 +91,26 @@ class Root:
         except BaseException:
             lock.close()
             raise
-        return cls(lock, epoch, tuple(swept), locked_names)
+        return cls(lock, epoch, tuple(swept), locked_names, root_id)
+
+    def adopt(self, files: FileSystem, ids: Ids, root_id: str) -> None:
+        """Write durably that the root has a ``state.db``, which is durable itself."""
+        members: JsonObject = {
+            "format": FORMAT_WITH_STATE, "made_by": "powercut", "root_id": root_id,
+        }  # fmt: skip
+        write_atomic(files, MARKER, seal(members) + b"\n", ids)
+        self.root_id = root_id
 
     def close(self) -> None:
         """Let another runtime have the root."""
         self._lock.close()
 
 
-def check_served(names: Sequence[str]) -> None:
-    """Raise ``NewerFormat`` for a root of these names whose ``state.db`` schedules work."""
-    if DATABASE in names:
-        raise NewerFormat(DATABASE, "it schedules work that this version cannot do")
+def root_id_of(files: FileSystem) -> str | None:
+    """Check the marker; return the id in it, None for a root that has no ``state.db``.
 
-
-def _check_marker(files: FileSystem) -> None:
+    Raises ``NotARoot`` or ``NewerFormat``.
+    """
     try:
         members = unseal(read_whole(files, MARKER).rstrip(b"\n"))
     except BadSeal as bad:
@@ -93,11 +118,18 @@ def _check_marker(files: FileSystem) -> None:
     found = members.get("format")
     if not isinstance(found, int):
         raise NotARoot(MARKER, "it names no format")
-    if found > FORMAT:
-        raise NewerFormat(MARKER, f"it has format={found}, known is format={FORMAT}")
+    if found > FORMAT_WITH_STATE:
+        raise NewerFormat(MARKER, f"it has format={found}, known is format={FORMAT_WITH_STATE}")
+    if found < FORMAT_WITH_STATE:
+        return None
+    root_id = members.get("root_id")
+    if not isinstance(root_id, str):
+        raise NotARoot(MARKER, "it names no root_id")
+    return root_id
 
 
-def _locked(files: FileSystem, names: Sequence[str]) -> File:
+def take_lock(files: FileSystem, names: Sequence[str]) -> File:
+    """Return the lock of a root with these names, held until it is closed; or ``RootInUse``."""
     if LOCK not in names:
         # Another process may be faster; the lock below decides.
         with suppress(FileExistsError):

@@ -23,7 +23,7 @@ from system.agents import event
 from system.agents.agent import Agent
 from system.agents.agent_log import terminated
 from system.agents.creation import Event
-from system.agents.dispatcher import Dispatcher
+from system.agents.dispatcher import SNAPSHOT_LINES, Dispatcher
 from system.agents.history import OPERATOR
 from system.agents.message import USER, Message, MessageKind, check_payload
 from system.agents.multiplexer import Multiplexer
@@ -32,6 +32,7 @@ from system.agents.root_creation import RootCreation, check_texts
 from system.agents.turn_recorder import RecordingOptions
 from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
+from system.collector import CollectionOptions, Collector
 from system.errors import (
     AgentStopped,
     Closed,
@@ -44,6 +45,7 @@ from system.operator_calls import OperatorCalls, uncancellable
 from system.ports import Host, Json, Provider
 from system.providers.bounded import bounded
 from system.recording.wal_store import WalExecutionStore
+from system.recovery.lock_root import create_database
 from system.recovery.recovery import recover
 from system.recovery.root_recovery import RootRecovery
 from system.sessions.session_store import SessionStore
@@ -67,7 +69,9 @@ class Options:
 
     ``turn_timeout_ns`` bounds the answer of a provider in one turn, ``provider_timeout_ns``
     each other call of a provider, both in nanoseconds. ``recording`` is None if executions
-    are not recorded.
+    are not recorded. A log of more than ``snapshot_lines`` lines behind its last snapshot
+    begins a new segment. ``collection`` says when agents that have ended are collected, None
+    that they are kept.
     """
 
     slots: int = 8
@@ -76,6 +80,8 @@ class Options:
     turn_timeout_ns: int = 600 * SECOND_NS
     provider_timeout_ns: int = 60 * SECOND_NS
     recording: RecordingOptions | None = _RECORDED
+    snapshot_lines: int = SNAPSHOT_LINES
+    collection: CollectionOptions | None = None
 
 
 _DEFAULTS: Final = Options()
@@ -87,7 +93,13 @@ class Runtime:
     ``report`` is that of recovery; ``calls`` are the operator's calls that are under way.
     """
 
-    def __init__(self, recovery: RootRecovery, turns: Turns, resume: Resume) -> None:
+    def __init__(
+        self,
+        recovery: RootRecovery,
+        turns: Turns,
+        resume: Resume,
+        collection: CollectionOptions | None = None,
+    ) -> None:
         self.report = recovery.report
         self.calls = OperatorCalls()
         self._host = recovery.host
@@ -97,6 +109,12 @@ class Runtime:
         self._creation = RootCreation(recovery.orchestrator, self.calls)
         self._turns = turns
         self._resume = resume
+        self._collector: Collector | None = None
+        if collection is not None:
+            self._collector = Collector(
+                recovery.dispatcher, collection,
+                lambda: create_database(recovery.host, recovery.root), recovery.report,
+            )  # fmt: skip
 
     @classmethod
     async def recover(
@@ -109,11 +127,11 @@ class Runtime:
         patient = bounded(providers, host.clock, options.provider_timeout_ns)
         multiplexer = Multiplexer(patient, options.slots)
         orchestrator = Orchestrator(host, SessionStore(host), multiplexer, options.framing)
-        dispatcher = Dispatcher(orchestrator)
+        dispatcher = Dispatcher(orchestrator, options.snapshot_lines)
         recording = options.recording
         recovery = await recover(dispatcher, is_recording=recording is not None)
         turns = Turns(dispatcher, options.turn_timeout_ns, recording or _RECORDED)
-        return cls(recovery, turns, options.resume)
+        return cls(recovery, turns, options.resume, options.collection)
 
     @classmethod
     async def open(
@@ -145,6 +163,9 @@ class Runtime:
                 self._dispatcher.remind(agent, reminder_id)
             if resume is Resume.ALL or (resume is Resume.ROOTS and node.parent_id is None):
                 orchestrator.wake(agent)
+        if self._collector is not None:
+            orchestrator.on_end = self._collector.arm
+            self._collector.arm()
 
     # -- the operator --------------------------------------------------------------------
 
@@ -197,8 +218,9 @@ class Runtime:
             self._living(agent_id)
             if children := orchestrator.tree.dependants(agent_id):
                 raise HasChildren(orchestrator.tree.names[agent_id], ", ".join(children))
-            pending = agent.history.pending
-            await agent.log.commit(lambda: [terminated(agent_id, OPERATOR, list(pending))])
+            await agent.log.commit(
+                lambda: [terminated(agent_id, OPERATOR, list(agent.history.pending))]
+            )
             orchestrator.tree.end(agent_id)
         await self._dispatcher.finish(agent)
 
@@ -257,7 +279,14 @@ class Runtime:
         orchestrator = self._open()
         orchestrator.closing = True
         orchestrator.stop_waiting()
-        while tasks := [*orchestrator.at_work(), *self.calls.others()]:
+        collector = self._collector
+        if collector is not None:
+            collector.stop()
+        while tasks := [
+            *orchestrator.at_work(),
+            *self.calls.others(),
+            *(collector.tasks() if collector is not None else ()),
+        ]:
             await wait(tasks)
         refused: list[OSError | StorageError] = []
         try:
@@ -271,6 +300,8 @@ class Runtime:
         finally:
             for agent in orchestrator.agents.values():
                 agent.log.close()
+            if orchestrator.state is not None:
+                orchestrator.state.close()
             self._root.close()
         if refused:
             raise refused[0]

@@ -58,8 +58,9 @@ agent_ends_during_its_turn = Mutant(
                 self._living(agent_id)
                 if children := orchestrator.tree.dependants(agent_id):
                     raise HasChildren(orchestrator.tree.names[agent_id], ", ".join(children))
-                pending = agent.history.pending
-                await agent.log.commit(lambda: [terminated(agent_id, OPERATOR, list(pending))])
+                await agent.log.commit(
+                    lambda: [terminated(agent_id, OPERATOR, list(agent.history.pending))]
+                )
                 orchestrator.tree.end(agent_id)
             """,
             """

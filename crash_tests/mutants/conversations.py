@@ -15,7 +15,7 @@ stale_blob_is_trusted = Mutant(
     (
         SourcePatch(
             "system.agents.multiplexer",
-            'blob = state.blob if state.turns == len(opening.history) else b""',
+            'blob = state.blob if state.turns == agent.history.turn_count else b""',
             "blob = state.blob",
         ),
     ),
@@ -72,9 +72,9 @@ slot_is_freed_before_its_record = Mutant(
     (
         SourcePatch(
             "system.agents.multiplexer",
-            "state = ProviderState(identity, len(agent.history.turns), blob).encoded()",
+            "state = ProviderState(identity, agent.history.turn_count, blob).encoded()",
             """
-            state = ProviderState(identity, len(agent.history.turns), blob).encoded()
+            state = ProviderState(identity, agent.history.turn_count, blob).encoded()
             del self._open[agent.session_id]
             """,
         ),

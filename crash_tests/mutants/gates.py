@@ -154,10 +154,10 @@ turn_is_applied_before_its_line = Mutant(
             "system.agents.agent_log",
             """
             lines = await self._write([(event.TURN_COMPLETE, turn.data())])
-            history.apply_turn(turn, lines[0].ts)
+            history.apply_turn(turn, lines[0].seq, lines[0].ts)
             """,
             """
-            history.apply_turn(turn, history.last_ts)
+            history.apply_turn(turn, history.seq + 1, history.last_ts)
             await self._write([(event.TURN_COMPLETE, turn.data())])
             """,
         ),

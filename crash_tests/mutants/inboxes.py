@@ -11,6 +11,7 @@ from oracles.runtime.violations import (
     LostMessage,
     LostNotice,
     LostSpawn,
+    PrematureWatermark,
     PresentedMismatch,
     UnfinishedTermination,
     UnreturnedMessages,
@@ -35,6 +36,27 @@ repeated_message_is_appended = Mutant(
                 await self._append([(event.MESSAGE_ENQUEUED, message.data())])
             """,
             "await self._append([(event.MESSAGE_ENQUEUED, message.data())])",
+        ),
+    ),
+)
+
+watermark_is_ahead = Mutant(
+    "a turn says that the promises of the turn before are kept before their lines are written",
+    "runtime",
+    (PrematureWatermark,),
+    (
+        SourcePatch(
+            "system.agents.dispatcher",
+            """
+            await self.dispatch()
+            self.pass_kept(agent)
+            for reminder in turn.reminders:
+            """,
+            """
+            agent.log.dispatched = agent.history.seq
+            await self.dispatch()
+            for reminder in turn.reminders:
+            """,
         ),
     ),
 )
@@ -314,7 +336,7 @@ end_is_not_finished = Mutant(
         SourcePatch(
             "system.recovery.dispatch_promises",
             "if history.ended and not history.termination_logged:",
-            "if history.ended and not history.turns and not history.termination_logged:",
+            "if history.ended and not history.turn_count and not history.termination_logged:",
         ),
     ),
 )

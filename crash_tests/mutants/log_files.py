@@ -94,11 +94,11 @@ refused_append_is_counted = Mutant(
             """
             self._stopped = None
             self.last_seq += len(lines)
-            return lines
+            self._size_bytes += len(encoded)
             """,
             """
             self._stopped = None
-            return lines
+            self._size_bytes += len(encoded)
             """,
         ),
         SourcePatch(

@@ -129,7 +129,7 @@ log_temporaries_are_not_swept = Mutant(
     (
         SourcePatch(
             "system.storage.log_recovery",
-            "swept = sweep_temporaries(files, directory, name, names)",
+            'swept = sweep_temporaries(files, directory, name.removesuffix(".jsonl"), names)',
             'swept = sweep_temporaries(files, directory, "session.json", names)',
         ),
     ),
@@ -167,11 +167,13 @@ quarantine_follows_the_repair = Mutant(
             "system.storage.log_recovery",
             """
             damaged = self._put_aside(content, found)
-            repair = self._rewrite if found.has_damaged_middle else self._make_whole
+            is_rewritten = found.has_damaged_middle or self.text.before
+            repair = self._rewrite if is_rewritten else self._make_whole
             size_bytes = repair(content, found, entry.encoded)
             """,
             """
-            repair = self._rewrite if found.has_damaged_middle else self._make_whole
+            is_rewritten = found.has_damaged_middle or self.text.before
+            repair = self._rewrite if is_rewritten else self._make_whole
             size_bytes = repair(content, found, entry.encoded)
             damaged = self._put_aside(content, found)
             """,

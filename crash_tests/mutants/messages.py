@@ -90,13 +90,13 @@ bootstrap_is_volatile = Mutant(
             "system.agents.dispatcher",
             """
             else:
-                await self.orchestrator.wake_or_park(agent)
+                if agent.agent_id == USER:
             """,
             """
             else:
                 if agent.log.queue:
                     self._retry_later(agent)
-                await self.orchestrator.wake_or_park(agent)
+                if agent.agent_id == USER:
             """,
         ),
         SourcePatch(

@@ -87,7 +87,7 @@ swept_files_of_the_root_are_not_reported = Mutant(
     patches=(
         SourcePatch(
             "system.recovery.lock_root",
-            "recovery.report.swept += recovery.root.swept",
+            "recovery.report.swept += root.swept",
             "",
         ),
     ),

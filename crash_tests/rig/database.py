@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import apsw
 from apsw import Connection
 
 from sim.disk.calls.process import Process
 from sim.sqlite.connection import abandon, connect
 from system.ports import DATABASE_PRAGMAS
+
+PAGE_BYTES: Final = 1_024
+"""Two sectors: a page can be torn, and a crash point has few survivor sets."""
 
 
 class SimulatedDatabase:
@@ -22,8 +28,12 @@ class SimulatedDatabase:
         """Open or create a database, and run ``DATABASE_PRAGMAS`` in their order."""
         connection = connect(self._process, path if path.startswith("/") else f"/{path}")
         self._connections.append(connection)
-        for pragma in DATABASE_PRAGMAS:
-            connection.execute(pragma).fetchall()
+        try:
+            for pragma in (f"PRAGMA page_size={PAGE_BYTES}", *DATABASE_PRAGMAS):
+                connection.execute(pragma).fetchall()
+        except apsw.Error:
+            connection.close(True)
+            raise
         return connection
 
     def abandon(self) -> None:

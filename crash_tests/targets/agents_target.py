@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
 from crash_tests.targets.system_target import SystemTarget
+from powercut.fuzz.action import Json
 from sim.choices import Choices, Diverged, PlainChoices, SeededChoices
 from sim.world import World
 from system.agents.view import AgentView
@@ -51,6 +52,12 @@ class AgentsTarget(SystemTarget):
         result = self._world.loop.run_until_complete(work)
         self._raise_failures()
         return result
+
+    async def _pass(self, steps: Json) -> None:
+        """Let the loop take so many steps."""
+        assert isinstance(steps, int)
+        for _ in range(steps):
+            await self._world.clock.sleep(0)
 
     def _raise_failures(self) -> None:
         """Raise the first exception of a task that is not awaited."""

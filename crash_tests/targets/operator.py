@@ -113,7 +113,7 @@ class Operator:
     def suspend(self, runtime: Runtime, agent_id: str) -> OperatorCall:
         """Suspend an agent's conversation, which changes nothing but its record."""
         agents = runtime.view().agents
-        turns = next(len(agent.turns) for agent in agents if agent.agent_id == agent_id)
+        turns = next(agent.turns for agent in agents if agent.agent_id == agent_id)
         return OperatorCall(
             lambda: runtime.suspend(agent_id), lambda _: None, lambda: None,
             check_record=lambda read, _: self._records.suspended(read(), agent_id, turns),

@@ -1,6 +1,7 @@
 """The target of the whole runtime, with its executions recorded.
 
-The oracle is that of the runtime: recording must change nothing that it sees.
+The oracle of the runtime must see no difference; after each recovery the records are compared
+with the logs as well.
 """
 
 from __future__ import annotations

@@ -30,9 +30,8 @@ from powercut.fuzz.sample_texts import text
 from sim.choices import Choices
 from sim.world import World
 from system.errors import NotPlainJson, StorageError
-from system.ports import Host
+from system.ports import Host, SideEffectClass
 from system.recording.errors import BarrierFailed, EventLost, RecordCorruptedError
-from system.recording.header import SideEffectClass
 from system.recording.wal_recording import WalRecording
 from system.recording.wal_store import WalExecutionRecorder, WalExecutionStore
 

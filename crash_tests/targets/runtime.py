@@ -37,6 +37,7 @@ from oracles.marks import (
     STOPPED_BY_SYNC,
     TORN_TAIL_TRUNCATED,
 )
+from oracles.recording.turn_records import check_turn_records
 from oracles.runtime.marks import (
     CALL_GIVEN_UP,
     NESTED_CRASH_WITH_AGENTS,
@@ -53,7 +54,7 @@ from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
 from oracles.violation import FalseAlarm, Starved, UnreadableAfterCrash, Violation
-from powercut.fuzz.action import ActionKind, Arguments, Json
+from powercut.fuzz.action import ActionKind, Arguments
 from powercut.fuzz.fault_families import DAMAGE, damage_of
 from powercut.fuzz.run_log import failure_of
 from sim.choices import Choices, PlainChoices
@@ -93,12 +94,9 @@ class RuntimeTarget(AgentsTarget):
     turn_steps = 1200
 
     def __init__(
-        self,
-        tag: str,
-        framing: Framing = Framing.FRAMED,
-        recover: Any = Runtime.recover,
+        self, tag: str, framing: Framing = Framing.FRAMED, recover: Any = Runtime.recover,
         recording: RecordingOptions | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         self.tag = tag
         turns = ShadowTurns()
@@ -148,7 +146,7 @@ class RuntimeTarget(AgentsTarget):
         self._found = self._shadow.read(self._files())
         if damage_of(self.fault_plan):
             self._shadow.records.forget()
-        self._shadow.records.check(self._found)
+        self._shadow.check_found(self._found)
         self._boots += 1
         self._shadow.epoch.boot()
         self.providers.boot(self._slots)
@@ -182,6 +180,8 @@ class RuntimeTarget(AgentsTarget):
         check_report(self._runtime.report)
         if not self.fault_plan:
             self._shadow.check_report(self._runtime.report, self._found, snapshot)
+            if self._recording is not None:
+                check_turn_records(snapshot.files, snapshot.excused)
         self._shadow.check_view(self._runtime.view(), snapshot, idle=True)
         self._call(self._start())
 
@@ -306,11 +306,6 @@ class RuntimeTarget(AgentsTarget):
             self._raise_failures()
         self._shadow.observe(self._runtime.view())
         return "ran"
-
-    async def _pass(self, steps: Json) -> None:
-        assert isinstance(steps, int)
-        for _ in range(steps):
-            await self._world.clock.sleep(0)
 
     def _advance(self, arguments: Arguments) -> str:
         seconds, back = arguments["seconds"], arguments["back"]

@@ -9,6 +9,7 @@ from crash_tests.workloads.host import host_of
 from crash_tests.workloads.workload import Run, Workload
 from oracles.history import History, Known
 from oracles.shadow_log import ShadowLog
+from oracles.violation import LostAck
 from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
 from sim.disk.calls.process import Process
@@ -54,6 +55,34 @@ def _append_group(framing: Framing) -> Run:
     return append_group
 
 
+def _segments(process: Process, ack: History) -> None:
+    """Append a line, an unsynced one and a snapshot, then a line in the new segment."""
+    log = EventLog.open(host_of(process), _PATH, _SESSION)
+    for text in _GROUP:
+        ack.attempt(text)
+    log.append_all(_events(_GROUP[:1]))
+    ack(_GROUP[0])
+    log.append_unsynced(_events(_GROUP[1:2]))
+    log.begin_segment({"text": "snapshot"})
+    ack(_GROUP[1])
+    log.append_all(_events(_GROUP[2:]))
+    ack(_GROUP[2])
+    log.close()
+
+
+def _check_segments(process: Process, known: Known) -> None:
+    shadow: ShadowLog[object] = ShadowLog()
+    shadow.begin(*known.acknowledged)
+    shadow.acknowledge()
+    shadow.begin(*known.in_flight)
+    log = EventLog.open(host_of(process), _PATH, _SESSION)
+    lines = [*log.earlier_lines(), *log.lines()]
+    numbers = [line.seq for line in lines]
+    if numbers != list(range(1, len(lines) + 1)) or log.report.has_fallen_back:
+        raise LostAck("a segment is not whole", numbers=numbers, report=log.report)
+    shadow.settle([line.data["text"] for line in lines if line.event == _EVENT])
+
+
 def _check(framing: Framing) -> Check:
     def check(process: Process, known: Known) -> None:
         shadow: ShadowLog[object] = ShadowLog()
@@ -89,3 +118,8 @@ framed = _appends(Framing.FRAMED)
 pending = _appends(Framing.PENDING)
 group_framed = _group(Framing.FRAMED)
 group_pending = _group(Framing.PENDING)
+segments = Workload(
+    "begin a new segment of the event log with a snapshot, then recover",
+    _segments,
+    _check_segments,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crash_tests.rig.database import SimulatedDatabase
-from crash_tests.rig.host import simulated_files
+from crash_tests.rig.host import SimulatedZones, simulated_files
 from sim.choices import PlainChoices
 from sim.disk.calls.process import Process
 from sim.loop.clock import SimulatedClock
@@ -23,4 +23,5 @@ def host_of(process: Process, clock: SimulatedClock | None = None) -> Host:
         ids=SimulatedIds(PlainChoices()),
         database=SimulatedDatabase(process),
         workers=SimulatedWorkers(),
+        zones=SimulatedZones(),
     )

@@ -7,7 +7,13 @@ that no effect arrives twice.
 
 from __future__ import annotations
 
-from oracles.runtime.log_records import SENT_KINDS, MessageRecord
+from oracles.runtime.log_records import (
+    SENT_KINDS,
+    ControlRecord,
+    MessageRecord,
+    SpawnRecord,
+    TurnRecord,
+)
 from oracles.runtime.message_laws import gets_error
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
@@ -20,6 +26,7 @@ from oracles.runtime.violations import (
     LostMessage,
     LostNotice,
     LostSpawn,
+    PrematureWatermark,
     UnreportedTurnLoss,
 )
 from oracles.violation import Reordered
@@ -40,6 +47,44 @@ def check_delivered(snapshot: RootSnapshot) -> None:
             if gets_error(original, state):
                 _check_error(snapshot, original)
     _check_control_order(snapshot)
+
+
+def check_watermarks(snapshot: RootSnapshot, checked: dict[str, int]) -> None:
+    """Require that the promises below each watermark are kept; applies at any time.
+
+    ``checked`` has the watermark of each log up to which that was found before, and is updated.
+    """
+    for state in snapshot.judged:
+        before = checked.get(state.path, 0)
+        if state.dispatched <= before:
+            continue
+        for turn in reversed(state.turns.values()):
+            if turn.seq <= before:
+                break
+            if turn.seq <= state.dispatched:
+                _check_kept(snapshot, state, turn)
+        checked[state.path] = state.dispatched
+
+
+def _check_kept(snapshot: RootSnapshot, state: SessionState, turn: TurnRecord) -> None:
+    promises: list[tuple[str, str, MessageRecord | SpawnRecord | ControlRecord]] = [
+        *((message.recipient, message.message_id, message) for message in turn.outbox),
+        *((spawn.agent_id, spawn.bootstrap_id, spawn) for spawn in turn.spawned),
+        *((control.target, control.control_id, control) for control in turn.controls),
+    ]
+    for owner, key, promise in promises:
+        target = snapshot.state_of(owner)
+        if target is None and snapshot.excused:
+            continue
+        if target is not None:
+            if target.session_id in snapshot.excused or target.ended:
+                continue
+            if key in target.enqueued or key in target.applied_controls:
+                continue
+        raise PrematureWatermark(
+            "a turn says that a promise of an earlier line is kept, and it is not",
+            path=state.path, dispatched=state.dispatched, seq=turn.seq, promise=promise,
+        )  # fmt: skip
 
 
 def check_lost_turns(snapshot: RootSnapshot) -> None:

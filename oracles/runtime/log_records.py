@@ -89,7 +89,8 @@ class StartRecord(NamedTuple):
 class TurnRecord(NamedTuple):
     """A ``turn.complete`` line; ``start`` is None if the log lacks its ``turn.start``.
 
-    ``number`` is the number of turns committed before it.
+    ``number`` is the number of turns committed before it. All promises of the lines up to
+    ``dispatched`` were kept before this line was written.
     """
 
     turn_id: str
@@ -109,6 +110,7 @@ class TurnRecord(NamedTuple):
     metadata: Mapping[str, Any]
     returned: tuple[str, ...]
     permitted: bool
+    dispatched: int
 
 
 def agent_of(data: Mapping[str, Any]) -> AgentRecord:
@@ -159,4 +161,5 @@ def turn_of(
         metadata=get("metadata", {}),
         returned=tuple(get("returned", ())),
         permitted=get("permitted", False),
+        dispatched=get("dispatched", 0),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -52,6 +53,22 @@ RUNTIME_MARKS: Final = (
 )
 """The marks of a campaign of the whole runtime; a short one may miss the rare ones."""
 
+SNAPSHOT_TAKEN: Final = "a log began a new segment with a snapshot"
+SNAPSHOT_UNFINISHED: Final = "a crash left a new segment under its temporary name"
+SNAPSHOT_ALONE: Final = "a crash left a segment with nothing but its snapshot"
+SEVERAL_SNAPSHOTS: Final = "a log began a second new segment"
+
+SNAPSHOT_MARKS: Final = (SNAPSHOT_TAKEN, SNAPSHOT_UNFINISHED, SNAPSHOT_ALONE, SEVERAL_SNAPSHOTS)
+"""The marks of a campaign whose logs begin new segments."""
+
+COLLECTED: Final = "an agent that had ended was collected"
+COLLECTION_FINISHED: Final = "recovery removed the directory of a collected agent"
+COLLECTION_LOST: Final = "a crash left an archive of an agent that was not collected"
+
+COLLECTION_MARKS: Final = (COLLECTED, COLLECTION_FINISHED, COLLECTION_LOST)
+"""The marks of a campaign in which agents are collected."""
+
+_SEGMENT_TEMPORARY: Final = re.compile(r".*/events\.[0-9]+\.jsonl\.tmp\.[0-9a-f]{8}")
 _ENQUEUED_BY_RECOVERY: Final = {
     "error": BOUNCED,
     "notice": NOTICE_REDONE,
@@ -67,6 +84,7 @@ def marks_of_recovery(image: RootSnapshot, recovered: RootSnapshot) -> tuple[str
 
 
 def _recovery(image: RootSnapshot, recovered: RootSnapshot) -> Iterator[str]:
+    yield from _segments_and_archives(image, recovered)
     for after in recovered.agents.values():
         before = image.agents.get(after.agent_id)
         if before is None:
@@ -85,12 +103,37 @@ def _recovery(image: RootSnapshot, recovered: RootSnapshot) -> Iterator[str]:
         yield OUTBOX_REDONE
 
 
+def _segments_and_archives(image: RootSnapshot, recovered: RootSnapshot) -> Iterator[str]:
+    """Yield the marks of segments and of collection."""
+    if any(map(_SEGMENT_TEMPORARY.fullmatch, image.files)):
+        yield SNAPSHOT_UNFINISHED
+    for state in (image.user, *image.agents.values()):
+        if state.segment_seq == len(state.log.lines) > 1:
+            yield SNAPSHOT_ALONE
+    if recovered.collected - image.collected:
+        yield COLLECTION_FINISHED
+    if any(f"archive/{session_id}.jsonl" in image.files for session_id in _present(recovered)):
+        yield COLLECTION_LOST
+
+
+def _present(snapshot: RootSnapshot) -> list[str]:
+    """Return the sessions that are not only in the archive."""
+    return [each for each in snapshot.sessions if each not in snapshot.collected]
+
+
 def marks_of_run(snapshot: RootSnapshot) -> tuple[str, ...]:
     """Return the marks that the logs at the end of a run show."""
     return tuple(dict.fromkeys(_run(snapshot)))
 
 
 def _run(snapshot: RootSnapshot) -> Iterator[str]:
+    if snapshot.collected:
+        yield COLLECTED
+    for state in (snapshot.user, *snapshot.agents.values()):
+        if state.segment_seq > 1:
+            yield SNAPSHOT_TAKEN
+        if state.path.replace(".jsonl", ".2.jsonl") in snapshot.files:
+            yield SEVERAL_SNAPSHOTS
     for state in snapshot.agents.values():
         if any(count > 1 for count in state.presentations.values()):
             yield REDELIVERED

@@ -78,7 +78,7 @@ def check_report(report: ReportLike, found: RootSnapshot, recovered: RootSnapsho
     """Compare a report with the snapshots before and after the recovery."""
     agents, sessions = recovered.agents, recovered.sessions.keys() | found.sessions.keys()
     living = [state for state in agents.values() if not state.ended]
-    _require("sessions", len(agents), report.sessions)
+    _require("sessions", len(agents) - len(recovered.collected), report.sessions)
     _require("living", len(living), report.living)
     _require("undispatched", 0, report.undispatched)
     _require_all("swept", _temporaries(found), report.swept)
@@ -96,7 +96,10 @@ def check_report(report: ReportLike, found: RootSnapshot, recovered: RootSnapsho
     cut = sum(_cut(found, state) for state in recovered.judged_logs)
     if cut > report.torn_bytes and not report.damaged:
         _require("torn_bytes", cut, report.torn_bytes)
-    lines = sum(len(state.log.lines) for state in recovered.judged_logs)
+    lines = sum(
+        len(state.log.lines) - _before(found, state).segment_seq + 1
+        for state in recovered.kept_logs
+    )
     if report.lines > lines and not report.orphans:
         _require("lines", lines, report.lines)
     _check_notices(found, recovered)
@@ -104,7 +107,7 @@ def check_report(report: ReportLike, found: RootSnapshot, recovered: RootSnapsho
 
 def check_second_report(report: ReportLike, recovered: RootSnapshot) -> None:
     """Require that a second recovery in a row has found nothing to do."""
-    lines = sum(len(state.log.lines) for state in recovered.judged_logs)
+    lines = sum(len(state.log.lines) - state.segment_seq + 1 for state in recovered.kept_logs)
     _require("lines", lines, report.lines)
     _require("torn_bytes", 0, report.torn_bytes)
     _require("redone", 0, report.redone)
@@ -175,7 +178,7 @@ def _before(found: RootSnapshot, state: SessionState) -> SessionState:
 
 def _cut(found: RootSnapshot, state: SessionState) -> int:
     """Return the number of bytes at the end of a log that its recovery has removed, at least."""
-    before, kept = found.files.get(state.path, b""), 0
+    before, kept = found.raw_log(state.path) or b"", 0
     for line in state.log.lines:
         if not before.startswith(line.raw, kept):
             break

@@ -19,13 +19,18 @@ from oracles.runtime.session_state import SessionState
 USER_LOG: Final = "user/events.jsonl"
 _SESSION_PATH: Final = re.compile(r"agents/([^/]+)/(.*)")
 _READ: Final = re.compile(
-    r"(?:root\.json|runtime\.lock"
-    r"|(?:user|agents/[0-9a-f]{32})/events\.(?:jsonl|pending)"
+    r"(?:root\.json|runtime\.lock|state\.db(?:-wal|-journal)?|archive/[0-9a-f]{32}\.jsonl"
+    r"|(?:user|agents/[0-9a-f]{32})/events(?:\.[1-9][0-9]*)?\.jsonl"
+    r"|(?:user|agents/[0-9a-f]{32})/events\.pending"
     r"|agents/[0-9a-f]{32}/session\.json"
     r"|checkpoint|(?:records|snapshots)/exec-[0-9a-f]{16}\.json|wal/(?:\d{8}\.wal|current)"
     r")(?:\.quarantine\.[1-9][0-9]*)?"
 )
-_DIRECTORY: Final = re.compile(r"(?:user|agents|agents/[0-9a-f]{32}|records|snapshots|wal)/")
+_DIRECTORY: Final = re.compile(
+    r"(?:user|archive|agents|agents/[0-9a-f]{32}|records|snapshots|wal)/"
+)
+_ARCHIVE: Final = re.compile(r"archive/([0-9a-f]{32})\.jsonl")
+_SEGMENT: Final = re.compile(r"(.+/events)\.([1-9][0-9]*)(\.jsonl)")
 _MOST_CACHED_STATES: Final = 16
 _MOST_CACHED_RECORDS: Final = 64
 
@@ -56,6 +61,13 @@ def _session_in(path: str) -> str:
     return found[1] if found else ""
 
 
+@lru_cache(maxsize=256)
+def _segment_in(path: str) -> tuple[str, int] | None:
+    """Return the path of the log of which a path is a later segment, and its number."""
+    found = _SEGMENT.fullmatch(path)
+    return (found[1] + found[3], int(found[2])) if found else None
+
+
 class SessionSnapshot(NamedTuple):
     """One directory under ``agents``; ``record`` is the object in its ``session.json``.
 
@@ -72,8 +84,9 @@ class RootSnapshot(NamedTuple):
     """The contents of a root; ``files`` are by path relative to it.
 
     ``sessions`` are by session id, sorted, and ``agents`` by agent id. ``duplicates`` are
-    sessions whose agent id an earlier session has. ``excused`` are the ids of damaged sessions,
-    to which no law applies.
+    sessions whose agent id an earlier session has. ``collected`` are the sessions of which only
+    the archive is left, and ``contradicted`` those whose files differ from it. ``excused`` are
+    the ids of damaged sessions, to which no law applies.
     """
 
     files: Mapping[str, bytes]
@@ -81,6 +94,8 @@ class RootSnapshot(NamedTuple):
     sessions: Mapping[str, SessionSnapshot]
     agents: Mapping[str, SessionState]
     duplicates: tuple[str, ...]
+    collected: frozenset[str] = frozenset()
+    contradicted: tuple[str, ...] = ()
     excused: Collection[str] = ()
 
     @classmethod
@@ -103,6 +118,11 @@ class RootSnapshot(NamedTuple):
         logs = (self.user, *self.agents.values())
         return (state for state in logs if state.session_id not in self.excused)
 
+    @property
+    def kept_logs(self) -> Iterator[SessionState]:
+        """The judged logs that are not only in the archive; a boot reads them."""
+        return (state for state in self.judged_logs if state.session_id not in self.collected)
+
     def state_of(self, owner: str) -> SessionState | None:
         """Return the state of an agent id or of USER, or None if there is none."""
         return self.user if owner == USER else self.agents.get(owner)
@@ -111,6 +131,15 @@ class RootSnapshot(NamedTuple):
         """Return the session id of an agent, or an empty text."""
         state = self.agents.get(agent_id)
         return state.session_id if state else ""
+
+    def raw_log(self, path: str) -> bytes | None:
+        """Return the bytes of all segments of a log, or None if there is none."""
+        session_id = path.split("/")[-2]
+        if path == USER_LOG:
+            return self.user.log.raw if path in self.files else None
+        session = self.sessions.get(session_id)
+        is_there = path in self.files or session_id in self.collected
+        return session.state.log.raw if session is not None and is_there else None
 
     @property
     def active_reminders(self) -> frozenset[str]:
@@ -140,23 +169,32 @@ class SnapshotReader:
 
     def read(self, files: Mapping[str, bytes]) -> RootSnapshot:
         """Return a snapshot of these files; a path that ends with a slash is an empty directory."""
-        ids = set(map(_session_in, files))
-        ids.discard("")
-        user = self._state(USER_LOG, files)
+        present = set(map(_session_in, files)) - {""}
+        logs, contradicted = _with_archives(_joined(files))
+        archived = {found[1] for path in files if (found := _ARCHIVE.fullmatch(path))}
+        ids = present | archived
+        user = self._state(USER_LOG, logs)
         states = {USER_LOG: user}
         sessions: dict[str, SessionSnapshot] = {}
         agents: dict[str, SessionState] = {}
         duplicates: list[str] = []
         for session_id in sorted(ids):
             path = log_path(session_id)
-            states[path] = state = self._state(path, files)
-            sessions[session_id] = self._session(session_id, state, files)
+            states[path] = state = self._state(path, logs)
+            sessions[session_id] = (
+                self._session(session_id, state, files)
+                if session_id in present
+                else SessionSnapshot(session_id, state, _archived_record(session_id), "")
+            )
             if state.agent_id in agents:
                 duplicates.append(session_id)
             elif state.agent_id:
                 agents[state.agent_id] = state
         self._states = states
-        return RootSnapshot(files, user, sessions, agents, tuple(duplicates))
+        collected = frozenset(archived - present)
+        return RootSnapshot(
+            files, user, sessions, agents, tuple(duplicates), collected, contradicted
+        )
 
     def _session(
         self, session_id: str, state: SessionState, files: Mapping[str, bytes]
@@ -188,6 +226,42 @@ class SnapshotReader:
                 self._records.clear()
             record = self._records[raw] = unsealed(raw.removesuffix(b"\n"))
         return record
+
+
+def _joined(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Return the files, with the segments of each log in its first one."""
+    segments = [(*segment, path) for path in files if (segment := _segment_in(path))]
+    if not segments:
+        return files
+    joined = dict(files)
+    for log, _, path in sorted(segments):
+        joined[log] = joined.get(log, b"") + files[path]
+    return joined
+
+
+def _with_archives(
+    logs: Mapping[str, bytes],
+) -> tuple[Mapping[str, bytes], tuple[str, ...]]:
+    """Return the logs, each with its archive as one; and the sessions where the two differ.
+
+    Either may be a part of the other: a crash interrupts the copy, or the removal.
+    """
+    archives = [(found[1], path) for path in logs if (found := _ARCHIVE.fullmatch(path))]
+    if not archives:
+        return logs, ()
+    joined, contradicted = dict(logs), list[str]()
+    for session_id, path in sorted(archives):
+        kept, archive = logs.get(log_path(session_id), b""), logs[path]
+        if archive.startswith(kept):
+            joined[log_path(session_id)] = archive
+        elif not kept.startswith(archive):
+            contradicted.append(session_id)
+    return joined, tuple(contradicted)
+
+
+def _archived_record(session_id: str) -> Mapping[str, Any]:
+    """Return the record of a collected session."""
+    return {"session_id": session_id, "state": "TERMINATED"}
 
 
 def _read(path: str, raw: bytes, before: SessionState | None) -> SessionState:

@@ -29,6 +29,7 @@ from oracles.runtime.log_records import (
     message_of,
     turn_of,
 )
+from oracles.runtime.snapshot_laws import check_snapshot, given_up_turns
 from oracles.runtime.violations import (
     DuplicateCompletion,
     DuplicateDelivery,
@@ -65,6 +66,9 @@ class SessionState:
 
     ``sent`` maps the messages of all outboxes to the order in which they were sent, as pairs
     of turn and place; ``bootstraps`` maps the bootstrap messages of children to their spawns.
+    ``dispatched`` is the number of the last line of which a later one says that the promises
+    of all lines up to it are kept. ``segment_seq`` is the number of the first line of the
+    newest segment.
     """
 
     def __init__(self, path: str, log: ParsedLog) -> None:
@@ -82,6 +86,9 @@ class SessionState:
         self.starts: dict[str, StartRecord] = {}
         self.open_starts: dict[str, StartRecord] = {}
         self.turns: dict[str, TurnRecord] = {}
+        self.dispatched = 0
+        self.segment_seq = 1
+        self.forgotten_children: set[str] = set()
         self.failed: set[str] = set()
         self.delivered: dict[str, str] = {}
         self.dead: dict[str, str] = {}
@@ -177,6 +184,18 @@ class SessionState:
     def _require_alive(self, event: str) -> None:
         if self.ended:
             raise WriteAfterEnd(f"{event} after the agent has ended", ended=self.ended)
+
+    def log_snapshot(self, line: LogLine) -> None:
+        self._require_alive("a snapshot was taken")
+        if line.durable != line.seq - 1:
+            raise InvalidState("a segment began before the one before it was durable")
+        self.forgotten_children = check_snapshot(self, line.data)
+        for start in given_up_turns(self, line.data):
+            del self.open_starts[start.turn_id]
+            self.failed.add(start.turn_id)
+        for key in self.pending:
+            self.presentations[key] = line.data["presentations"].get(key, 0)
+        self.segment_seq = line.seq
 
     # --- messages
 
@@ -275,6 +294,7 @@ class SessionState:
                 "a turn consumed other messages than it was started with",
                 started_with=start.presented, consumed=turn.presented,
             )  # fmt: skip
+        self._pass(turn.dispatched, line.seq)
         self._require_oldest(turn.presented)
         for key in turn.presented:
             self.delivered[key] = turn_id
@@ -289,6 +309,18 @@ class SessionState:
             raise UnreturnedMessages(
                 "a turn that does not end its agent returned messages", returned=turn.returned
             )
+
+    def turn_dispatched(self, line: LogLine) -> None:
+        self._pass(line.data["dispatched"], line.seq)
+
+    def _pass(self, dispatched: int, seq: int) -> None:
+        """Move the watermark, which is left out where it is 0."""
+        if dispatched and not self.dispatched <= dispatched < seq:
+            raise InvalidState(
+                "the watermark of a turn goes back, or is not below its line",
+                before=self.dispatched, dispatched=dispatched, seq=seq,
+            )  # fmt: skip
+        self.dispatched = max(self.dispatched, dispatched)
 
     def _require_oldest(self, presented: tuple[str, ...]) -> None:
         """Require that these are the oldest pending messages, in their order."""
@@ -352,12 +384,14 @@ _HANDLERS: Final = {
     "session.created": SessionState.session_created,
     "agent.created": SessionState.agent_created,
     "agent.terminated": SessionState.terminated,
+    "log.snapshot": SessionState.log_snapshot,
     "message.enqueued": SessionState.message_enqueued,
     "message.delivered": SessionState.message_delivered,
     "message.dead": SessionState.message_dead,
     "turn.start": SessionState.turn_start,
     "turn.failed": SessionState.turn_failed,
     "turn.complete": SessionState.turn_complete,
+    "turn.dispatched": SessionState.turn_dispatched,
     "tool.gate": SessionState.control,
     "tool.ungate": SessionState.control,
     "tool.permit_turn": SessionState.control,

@@ -12,7 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from oracles.runtime.delivery_laws import check_delivered, check_lost_turns
+from oracles.runtime.delivery_laws import (
+    check_delivered,
+    check_lost_turns,
+    check_watermarks,
+)
 from oracles.runtime.log_reader import read_log
 from oracles.runtime.log_records import USER
 from oracles.runtime.message_laws import check_messages, check_recipients
@@ -59,7 +63,8 @@ class ShadowRuntime:
         self._reader = reader or SnapshotReader()
         self._durable: dict[str, bytes] = {}
         self._settled_seq: dict[str, int] = {}
-        self._shown_turns: dict[str, tuple[str, ...]] = {}
+        self._watermarks: dict[str, int] = {}
+        self._shown_turns: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._shown_messages: dict[str, str] = {}
         self._shown_ends: set[str] = set()
         self._excused: set[str] = set()
@@ -80,14 +85,13 @@ class ShadowRuntime:
     def observe(self, view: RuntimeViewLike) -> None:
         """Record that the running system showed this view: its contents must be durable."""
         for agent in view.agents:
-            turns = tuple(agent.turns)
-            known = self._shown_turns.get(agent.agent_id, ())
-            if turns[: len(known)] != known:
+            known, _ = self._shown_turns.get(agent.agent_id, (0, ()))
+            if agent.turns < known:
                 raise LostAck(
                     "the view no longer shows a turn that it showed before",
-                    agent_id=agent.agent_id, before=known, after=turns,
+                    agent_id=agent.agent_id, before=known, after=agent.turns,
                 )  # fmt: skip
-            self._shown_turns[agent.agent_id] = turns
+            self._shown_turns[agent.agent_id] = agent.turns, tuple(agent.last_turns)
             self._shown_messages.update(dict.fromkeys(agent.pending, agent.agent_id))
             if not agent.alive:
                 self._shown_ends.add(agent.agent_id)
@@ -114,6 +118,7 @@ class ShadowRuntime:
         self._check_shown(snapshot)
         check_recipients(snapshot)
         check_messages(snapshot)
+        check_watermarks(snapshot, self._watermarks)
         check_children(snapshot)
         check_controls(snapshot)
         self.operator.check(snapshot)
@@ -128,6 +133,14 @@ class ShadowRuntime:
             return
         for state in snapshot.judged:
             self.turns.check(snapshot, state)
+
+    def check_found(self, snapshot: RootSnapshot) -> None:
+        """Check the disk that a crash has left, before its recovery.
+
+        What a log says of other logs was durable in them first.
+        """
+        self.records.check(snapshot)
+        check_watermarks(snapshot.excusing(self._excused), {})
 
     def settle(
         self, snapshot: RootSnapshot, now_ns: int | None = None, unrecovered: Collection[str] = ()
@@ -204,22 +217,23 @@ class ShadowRuntime:
     def _check_durable(self, snapshot: RootSnapshot) -> None:
         """Require that each log begins with its durable bytes."""
         for path, durable in self._durable.items():
-            if not snapshot.files.get(path, b"").startswith(durable):
+            raw = snapshot.raw_log(path)
+            if not (raw or b"").startswith(durable):
                 if path.split("/")[-2] in self._excused:
                     continue
-                raise _lost_bytes(path, durable, snapshot.files.get(path))
+                raise _lost_bytes(path, durable, raw)
 
     def _check_shown(self, snapshot: RootSnapshot) -> None:
-        for agent_id, turns in self._shown_turns.items():
+        for agent_id, (count, last) in self._shown_turns.items():
             state = snapshot.agents.get(agent_id)
             if self._is_excused(state, agent_id):
                 continue
             if state is None:
                 raise LostAck("an agent that a view showed is lost", agent_id=agent_id)
-            if tuple(state.turns)[: len(turns)] != turns:
+            if tuple(state.turns)[:count][-len(last) or count :] != last:
                 raise LostAck(
                     "turns that a view showed are lost",
-                    path=state.path, shown=turns, log=list(state.turns),
+                    path=state.path, shown=last, count=count, log=list(state.turns),
                 )  # fmt: skip
             if agent_id in self._shown_ends and not state.ended:
                 raise LostAck("an end that a view showed is lost", path=state.path)

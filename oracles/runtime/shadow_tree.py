@@ -126,7 +126,7 @@ class ShadowTree:
                 raise OutOfSync("the view shows a stopped or gated agent", agent=agent)
         self._compare("view", {
             agent.agent_id: TreeNode(
-                agent.name, agent.parent_id, agent.alive, len(agent.turns), tuple(agent.pending)
+                agent.name, agent.parent_id, agent.alive, agent.turns, tuple(agent.pending)
             )
             for agent in view.agents
         })  # fmt: skip

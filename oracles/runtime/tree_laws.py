@@ -10,13 +10,24 @@ from oracles.runtime.log_records import AgentRecord
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
 from oracles.runtime.violations import BrokenTree, DuplicateName, ForbiddenControl
-from oracles.violation import Duplicated, Phantom, TornRecord
+from oracles.violation import Duplicated, Phantom, Resurrected, TornRecord
 
 
 def check_tree(snapshot: RootSnapshot) -> None:
     """Require unique ids, unique names of living agents, and parents that exist and live."""
     if snapshot.duplicates:
         raise Duplicated("two sessions have the same agent id", sessions=snapshot.duplicates)
+    if snapshot.contradicted:
+        raise Resurrected(
+            "a session that was archived has other lines again", sessions=snapshot.contradicted
+        )
+    for state in snapshot.judged:
+        for session_id in sorted(state.forgotten_children - set(snapshot.excused)):
+            if session_id not in snapshot.collected:
+                raise BrokenTree(
+                    "a snapshot has forgotten a child that was not collected", path=state.path,
+                    session_id=session_id,
+                )  # fmt: skip
     names: dict[str, SessionState] = {}
     for state in snapshot.agents.values():
         agent = _agent(state)

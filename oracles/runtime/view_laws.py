@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from oracles.runtime.delivery_laws import check_delivered, check_reminders
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
+from oracles.runtime.snapshot_laws import LAST_TURNS
 from oracles.violation import OutOfSync, Phantom, Starved
 
 
@@ -36,7 +37,9 @@ class AgentViewLike(Protocol):
     @property
     def alive(self) -> bool: ...
     @property
-    def turns(self) -> Sequence[str]: ...
+    def turns(self) -> int: ...
+    @property
+    def last_turns(self) -> Sequence[str]: ...
     @property
     def pending(self) -> Sequence[str]: ...
     @property
@@ -67,10 +70,12 @@ def check_view(view: RuntimeViewLike, snapshot: RootSnapshot) -> None:
         if state is None:
             raise Phantom("the view shows an agent that no log contains", agent=agent)
         turns = tuple(state.turns)
-        if tuple(agent.turns) != turns[: len(agent.turns)]:
+        if tuple(agent.last_turns) != turns[: agent.turns][-LAST_TURNS:] or agent.turns > len(
+            turns
+        ):
             raise OutOfSync(
                 "the view shows turns that the log of the agent lacks",
-                path=state.path, log=turns, view=tuple(agent.turns),
+                path=state.path, log=turns, count=agent.turns, view=tuple(agent.last_turns),
             )  # fmt: skip
         for key in agent.pending:
             if key not in state.enqueued:
@@ -134,13 +139,13 @@ def _check_agent(agent: AgentViewLike, snapshot: RootSnapshot, state: SessionSta
         "name": state.agent.name,
         "parent_id": parent.state.agent_id if parent else None,
         "alive": not state.ended,
-        "turns": list(state.turns),
+        "turns": len(state.turns),
         "pending": list(state.pending),
         "metadata": state.metadata,
         **({} if state.ended else {"gated": state.gate.closed}),
     }
     actual = {name: getattr(agent, name) for name in expected}
-    actual |= {"turns": list(agent.turns), "pending": list(agent.pending)}
+    actual["pending"] = list(agent.pending)
     if actual != expected:
         wrong = [name for name, value in actual.items() if value != expected[name]]
         raise OutOfSync(

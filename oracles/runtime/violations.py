@@ -29,6 +29,14 @@ class LostMessage(Violation):
     """A message of a committed turn neither arrived nor was answered by an error."""
 
 
+class PrematureWatermark(Violation):
+    """A turn says that promises are kept, and the log that they concern lacks their lines."""
+
+
+class WrongSnapshot(Violation):
+    """A snapshot in a log differs from the lines before it."""
+
+
 class LostSpawn(Violation):
     """A child of a committed turn does not exist, or lacks its bootstrap message."""
 

@@ -18,7 +18,7 @@ from powercut.cli.pace import Pace
 from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
 from powercut.explorer.diagnosis import Diagnosis, diagnose
 from powercut.explorer.explore import judged
-from powercut.explorer.limits import Limits
+from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
 from powercut.fuzz.campaign.workers import cores
 from powercut.fuzz.memory import settled
@@ -48,6 +48,7 @@ class Given(TypedDict):
     check: str | None
     model: str | None
     states: int
+    engine: str | None
     root: str
     seed: str | None
     timeout: float | None
@@ -80,6 +81,13 @@ class Given(TypedDict):
     show_default=True,
     help="Build all states of a crash point up to this number, and samples beyond; a workload "
     "may have a lower limit.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice([each.value for each in Engine]),
+    metavar="ENGINE",
+    help="brute builds states, and samples where they are too many; lazy decides only what the "
+    "check reads; auto tries brute first.  [default: auto, or that of the workload]",
 )
 @click.option(
     "--root",
@@ -188,7 +196,8 @@ def _explore(
     console.print(f"{workload.tag}: {workload.about}".removesuffix(": "), soft_wrap=True)
     most = min(given["states"], workload.limits.states_per_point)
     timeout = given["timeout"] or workload.limits.timeout
-    limits = replace(workload.limits, states_per_point=most, timeout=timeout)
+    engine = Engine(given["engine"] or workload.limits.engine)
+    limits = replace(workload.limits, states_per_point=most, timeout=timeout, engine=engine)
     pace = Pace(console, workload.tag, given["seconds"], [model.name for model in models])
     try:
         # The interposer changes objects that ``settled`` would hide from it.

@@ -11,8 +11,10 @@ from oracles.old_or_new import OldOrNew, paths_of
 from oracles.violation import Violation
 from powercut.explorer.check_violation import violation_of
 from powercut.explorer.forks import in_forks
-from powercut.explorer.journals import CrashImage, Journals, Key
-from powercut.explorer.limits import Limits
+from powercut.explorer.journals import MOST_SECTORS, CrashImage, Journals, Key
+from powercut.explorer.large_writes import fitting
+from powercut.explorer.lazy.lazy_explorer import LazyExplorer
+from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.calls.process import Process
@@ -53,10 +55,33 @@ class Judge:
         self._processes = processes
         self._check = check
         self._results: dict[Key, Violation | None] = {}
+        self._lazy: LazyExplorer | None = None
 
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         """Check every crash of a recorded workload under ``model``."""
+        engine = self.limits.engine
+        if engine == Engine.LAZY:
+            return self._lazily(workload, model) or self._built(workload, model)
+        found = self._built(workload, model)
+        if engine == Engine.BRUTE or found.exhaustive or found.stopped or not found.safe:
+            return found
+        return self._lazily(workload, model) or found
+
+    def _built(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         return _Explorer(self, workload, model).run()
+
+    def _lazily(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration | None:
+        """Return the verdict of the lazy engine, None if it has none."""
+        if fitting(model, workload.journal, MOST_SECTORS) != model:
+            return None
+        if self._lazy is None:
+            history = workload.history
+
+            def check(disk: Disk, entries: int) -> Violation | None:
+                return self.violation(disk, history.known(entries))
+
+            self._lazy = LazyExplorer(check, self.limits.nested, self.tick)
+        return self._lazy.explore(Exploration(model, workload, self))
 
     def once(
         self, crashed: CrashImage, history: History, model: PersistenceModel

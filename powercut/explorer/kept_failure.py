@@ -7,9 +7,7 @@ The first line is an object of JSON with ``format``, ``version`` and the fields 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +18,7 @@ from faults.crash_point import CrashPoint
 from oracles.history import History, HistoryEntry
 from powercut.explorer.plain_value import decoded, encoded
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.fuzz.reproducer import write_durably
 from powercut.place import Place
 from sim.disk.crash.journal_file import decode_journal, encode_journal
 from sim.disk.disk import Disk
@@ -66,19 +65,11 @@ def save_failure(kept: KeptFailure, folder: Path) -> Path:
     are not plain.
     """
     path = folder / f"{kept.fingerprint}{SUFFIX}"
-    temporary = folder / f"{path.name}.tmp"
     data = json.dumps(_header(kept)).encode("ascii") + b"\n"
     data += encode_journal(kept.recorded.journal)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        write_durably(path, data)
     except OSError as refused:
-        with suppress(OSError):
-            temporary.unlink()
         raise HarnessError(f"cannot write the failure {path}: {refused.strerror}") from None
     return path
 

@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+from sim.errors import HarnessError
+
+
+class Engine(StrEnum):
+    """The way in which the states of a crash point are decided."""
+
+    BRUTE = "brute"
+    """Each state is built; where there are too many, a sample."""
+    LAZY = "lazy"
+    """None is built: the check decides as much of the disk as it reads. Where that is impossible,
+    as ``BRUTE``."""
+    AUTO = "auto"
+    """As ``BRUTE``; as ``LAZY`` where that would be a sample without a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +32,8 @@ class Limits:
 
     Beyond some millions of pieces that were applied, crash points with many unsynced pieces are
     thinned, and beyond 2 MiB of unsynced data in one file, writes are lost as a whole.
+
+    ``engine`` decides whether states are built (``Engine``).
     """
 
     states_per_point: int = 4096
@@ -24,3 +41,10 @@ class Limits:
     seed: int = 0
     nested: int = 0
     timeout: float = 20.0
+    engine: Engine = Engine.AUTO
+
+    def __post_init__(self) -> None:
+        """Refuse an engine that does not exist; ``HarnessError`` lists those that do."""
+        if self.engine not in set(Engine):
+            known = ", ".join(Engine)
+            raise HarnessError(f"unknown engine {self.engine!r}; known are {known}")

@@ -200,11 +200,10 @@ def interposed_check(
                         check(process, known)
             except BaseException as error:
                 failure = _plain(error)
-            return pickle.dumps((disk.journal.operations, failure))
+            return pickle.dumps((disk.report(), failure))
 
-        found = pickle.loads(run_apart(run, seconds, "the check"))
-        operations, failure = found
-        process.disk.repeat(operations)
+        report, failure = pickle.loads(run_apart(run, seconds, "the check"))
+        process.disk.accept(report)
         if failure is not None:
             _raise(*failure)
 

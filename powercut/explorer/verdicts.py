@@ -14,6 +14,14 @@ from sim.disk.disk import Disk
 
 KEPT_FAILURES: Final = 4096
 
+_BY_TEARS: Final = {
+    0: "exhaustive, no torn sector",
+    1: "exhaustive, at most 1 torn sector",
+    None: "exhaustive",
+}
+HOWS: Final = ("stopped", "sampled", *_BY_TEARS.values())
+"""How complete an exploration can be, the least first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -73,6 +81,11 @@ class Exploration:
     the first 4,096 of these, the simplest first. ``exhaustive`` is true if no state that the
     model allows was left out, ``stopped`` if the exploration ended early. ``checker`` is the
     one that has checked them.
+
+    The lazy engine builds no states. ``states`` is then the number of executions of the check
+    that decide all of them, and ``decided`` the number of survivor sets at the power cuts of the
+    workload, added up, 0 for the other engine. ``most_torn`` is the largest number of torn pieces
+    in one of them, None if it was not bounded.
     """
 
     model: PersistenceModel
@@ -84,6 +97,12 @@ class Exploration:
     exhaustive: bool = True
     stopped: bool = False
     failures: list[Failure] = field(default_factory=list)
+    decided: int = 0
+    most_torn: int | None = None
+
+    def empty(self) -> Exploration:
+        """Return a verdict on the same workload and model, of which nothing is explored."""
+        return Exploration(self.model, self.workload, self.checker)
 
     @property
     def operations(self) -> int:
@@ -101,10 +120,20 @@ class Exploration:
 
     @property
     def how(self) -> str:
-        """Whether all states were checked: exhaustive, sampled, or stopped."""
+        """Whether all states were checked: exhaustive, sampled, or stopped.
+
+        An exhaustive exploration may leave out states with torn sectors, and says so.
+        """
         if self.stopped:
             return "stopped"
+        if self.is_lazy:
+            return _BY_TEARS[self.most_torn]
         return "exhaustive" if self.exhaustive else "sampled"
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the lazy engine has explored it, which builds no states."""
+        return self.decided > 0
 
     def __repr__(self) -> str:
         return f"<Exploration {self}>"

@@ -156,20 +156,33 @@ def write_reproducer(
     written.
     """
     path = folder / f"{reproducer.fingerprint}.json"
-    temporary = folder / f"{reproducer.fingerprint}.json.tmp"
     text = json.dumps({**reproducer.plain(), **more}, indent=1) + "\n"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="ascii") as file:
-            file.write(text)
+        write_durably(path, text.encode("ascii"))
+    except OSError as refused:
+        raise HarnessError(f"cannot write the reproducer {path}: {refused.strerror}") from None
+    return path
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Create or replace a file so that it survives a power cut; a failure leaves the old one."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except OSError as refused:
+    except OSError:
         with suppress(OSError):
             temporary.unlink()
-        raise HarnessError(f"cannot write the reproducer {path}: {refused.strerror}") from None
-    return path
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def read_reproducer(path: Path) -> Reproducer:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from math import log2
+from typing import Final, TypeAlias
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from powercut.explorer.diagnosis import Diagnosis
-from powercut.explorer.verdicts import Exploration, Failure
+from powercut.explorer.verdicts import HOWS, Exploration, Failure
 from powercut.fuzz.action import Json
 from powercut.report.findings import listed
 
@@ -18,25 +19,41 @@ Verdicts: TypeAlias = Mapping[str, Exploration]
 """One exploration for each persistence model, by its name."""
 
 
+_LARGE: Final = 1 << 20
+
+
 def exploration_table(diagnosis: Diagnosis) -> Table:
     """Return a table with one row for each model."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column("model", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
+    is_lazy = any(found.is_lazy for found in diagnosis.explorations.values())
     table.add_column("states", justify="right", no_wrap=True)
+    if is_lazy:
+        table.add_column("executions", justify="right", no_wrap=True)
+        table.add_column("survivor sets", justify="right", no_wrap=True)
     table.add_column("unsafe", justify="right", no_wrap=True)
     table.add_column("how", no_wrap=True)
     table.add_column("violations")
     for name, found in diagnosis.explorations.items():
+        executions = (f"{found.states:,}", _count(found.decided)) if is_lazy else ()
         table.add_row(
             name,
             _verdict(found),
-            f"{found.states:,}",
+            "" if found.is_lazy else f"{found.states:,}",
+            *executions,
             f"{found.failed:,}",
             found.how,
             ", ".join(_properties(diagnosis, name)),
         )
     return table
+
+
+def _count(survivor_sets: int) -> str:
+    """Return a number of survivor sets, a large one as a power of two; empty for 0."""
+    if survivor_sets < _LARGE:
+        return f"{survivor_sets:,}" if survivor_sets else ""
+    return f"2^{log2(survivor_sets):.1f}"
 
 
 def _verdict(found: Exploration) -> Text:
@@ -78,7 +95,10 @@ def _together(several: Sequence[Exploration]) -> dict[str, Json]:
     return {
         "safe": not failures,
         "states": sum(found.states for found in several),
+        "executions": sum(found.states for found in several),
+        "survivor_sets": sum(found.decided for found in several) or None,
         "exhaustive": all(found.exhaustive for found in several),
+        "how": min((found.how for found in several), key=HOWS.index),
         "stopped": any(found.stopped for found in several),
         "first_failure": _plain_failure(failures[0]) if failures else None,
     }

@@ -54,7 +54,7 @@ class Disk:
 
     ``image`` is the disk at boot and is never changed. ``model`` is the persistence model of
     power cuts. ``now_ns`` returns the time of day in nanoseconds; by default it advances by
-    one microsecond at each call.
+    one microsecond at each call. ``cache`` is the page cache, by default that of the image.
 
     ``interposer`` and ``descriptor_interposer`` may be set at any time; None observes and
     changes nothing. ``sync_errors`` counts for each inode the barriers that failed.
@@ -65,11 +65,12 @@ class Disk:
         image: Image | None = None,
         model: PersistenceModel = POSIX,
         now_ns: Callable[[], int] | None = None,
+        cache: InodeTable | None = None,
     ) -> None:
         self.image = image if image is not None else Image.empty()
         self.model = model
         self.now_ns = now_ns or count(EPOCH_NS, TICK_NS).__next__
-        self.cache = InodeTable(self.image.cached)
+        self.cache = InodeTable(self.image.cached) if cache is None else cache
         self.journal = Journal(self.image)
         self._record: Callable[[Operation], None] = self.journal.operations.append
         self.next_inode = self.image.next_inode
@@ -253,6 +254,17 @@ class Disk:
     def _report(self, number: int, path: str) -> None:
         self.sync_errors[number] = self.sync_errors.get(number, 0) + 1
         raise os_error(errno.EIO, path)
+
+    # -- what happened in another process ---------------------------------------------------
+
+    def report(self) -> object:
+        """Return the operations done on this disk, as a value that can be pickled."""
+        return self.journal.operations
+
+    def accept(self, report: object) -> None:
+        """Do what another process did to its copy of this disk, and reported."""
+        assert isinstance(report, list), report
+        self.repeat(report)
 
     # -- images and journals -------------------------------------------------------------
 

@@ -256,7 +256,7 @@ class _SeedVFS(apsw.VFS):
 
 
 def _seed_of(disk: Disk, database: Inode | None, seed: int) -> bytes:
-    page = database.blocks.get(0, b"") if database is not None else b""
+    page = database.first_block() if database is not None else b""
     state = xxh3_128_digest(b"%d:%d:%d:" % (seed, disk.now_ns(), disk.operations) + page)
     return (state * 3)[:_SEED_BYTES]
 

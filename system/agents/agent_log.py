@@ -16,9 +16,10 @@ from system.agents import event
 from system.agents.creation import Creation, Event
 from system.agents.history import COMPLETED, History
 from system.agents.message import Message, MessageKind
+from system.agents.session_facts import exchanges_in
 from system.agents.turn_complete import TurnComplete, TurnDraft
 from system.errors import AgentStopped, LogStopped, StorageError, UnknownAgent
-from system.ports import Host, Json, JsonObject
+from system.ports import Exchange, Host, Json, JsonObject
 from system.sessions.session import SessionRecord, SessionState
 from system.sessions.session_store import SessionStore
 from system.storage.event_log import EventLog
@@ -39,7 +40,9 @@ class AgentLog:
 
     ``log`` is None until the agent is created, ``record`` while there is no session record.
     ``creation`` is set until the first lines are durable, ``queue`` holds lines by key.
-    ``stopped`` says why nothing is written until the next boot, or is empty. A
+    ``dispatched`` is the number of the last line of which all promises, and those of the lines
+    before it, are known to be kept. ``stopped`` says why nothing is written until the next
+    boot, or is empty. A
     ``foreign_record`` is of a newer version and is never replaced. ``lock`` is held during an
     append.
     """
@@ -59,6 +62,7 @@ class AgentLog:
         self.record: SessionRecord | None = None
         self.creation: Creation | None = None
         self.queue: dict[str, QueuedLine] = {}
+        self.dispatched = 0
         self.stopped = ""
         self.foreign_record = False
         self.lock: Final = Lock()
@@ -120,10 +124,11 @@ class AgentLog:
             history = self.history
             permitted = history.open_turns[turn_id].permitted
             turn = draft.complete(
-                turn_id, response, provider, identity, list(history.pending), permitted=permitted
-            )
+                turn_id, response, provider, identity, list(history.pending),
+                permitted=permitted, dispatched=self.dispatched,
+            )  # fmt: skip
             lines = await self._write([(event.TURN_COMPLETE, turn.data())])
-            history.apply_turn(turn, lines[0].ts)
+            history.apply_turn(turn, lines[0].seq, lines[0].ts)
             following: list[Event] = [
                 (event.MESSAGE_DELIVERED, {"message_id": message_id})
                 for message_id in turn.presented
@@ -133,6 +138,7 @@ class AgentLog:
             with suppress(OSError, StorageError):
                 # They repeat parts of the turn, which is applied already.
                 self._write_unsynced(following)
+                history.termination_logged = turn.terminate
             return turn
 
     async def begin_turn(
@@ -248,6 +254,37 @@ class AgentLog:
 
     def _open_log(self) -> EventLog:
         return EventLog.open(self._host, self._path, self._session_id, self._framing)
+
+    # -- segments ------------------------------------------------------------------------
+
+    def is_snapshot_due(self, most_lines: int) -> bool:
+        """Whether more than ``most_lines`` lines follow the last snapshot."""
+        return self.log is not None and not self.stopped and self.log.is_snapshot_due(most_lines)
+
+    async def begin_segment(self, make: Callable[[], JsonObject]) -> None:
+        """Begin a new segment with the snapshot that ``make``, called with the lock held, returns.
+
+        Raises what ``EventLog.begin_segment`` raises, and ``AgentStopped``.
+        """
+        async with self.lock:
+            log, data = self._open(), make()
+            try:
+                line = await self._host.workers.run(lambda: log.begin_segment(data))
+            except LogStopped as stopped:
+                self.stop(stopped.reason)
+                raise
+            self.history.apply([line])
+
+    async def conversation(self) -> list[Exchange]:
+        """Return all completed turns; those before the last snapshot are read from the disk.
+
+        Raises ``StorageError`` or ``OSError``.
+        """
+        log, exchanges = self.log, self.history.exchanges
+        if log is None or len(exchanges) == self.history.turn_count:
+            return exchanges
+        earlier = await self._host.workers.run(lambda: list(exchanges_in(log.earlier_lines())))
+        return [*earlier, *exchanges]
 
     # -- the record ----------------------------------------------------------------------
 

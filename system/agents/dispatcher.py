@@ -10,6 +10,7 @@ from __future__ import annotations
 from asyncio import gather
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
 from system.agents import event
 from system.agents.agent import Agent
@@ -18,18 +19,22 @@ from system.agents.creation import new_creation
 from system.agents.message import UNANSWERED, USER, Message, MessageKind, error_about
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS, Orchestrator
 from system.agents.outbox import Control, Outbox, Spawn
+from system.agents.snapshots import Snapshots
 from system.agents.tree import Node
 from system.agents.turn_complete import TurnComplete
 from system.errors import RuntimeRefused, StorageError, UnknownAgent
 from system.ports import Json, JsonObject
 from system.sessions.session import SessionState
 
+SNAPSHOT_LINES: Final = 512
+
 
 class Dispatcher:
     """Queues the lines that promises demand, then writes them: ``enqueue_…``, ``dispatch``."""
 
-    def __init__(self, orchestrator: Orchestrator) -> None:
+    def __init__(self, orchestrator: Orchestrator, snapshot_lines: int = SNAPSHOT_LINES) -> None:
         self.orchestrator = orchestrator
+        self.snapshots = Snapshots(orchestrator, snapshot_lines)
         self.agents = orchestrator.agents
         # Agents in whose queues something was put since the last dispatch.
         self._due: dict[str, Agent] = {}
@@ -39,6 +44,7 @@ class Dispatcher:
         self.enqueue_outbox(agent, turn.outbox)
         self.enqueue_notices(agent, [added.subscription_id for added in turn.subscribed])
         await self.dispatch()
+        self.pass_kept(agent)
         for reminder in turn.reminders:
             self.remind(agent, reminder.reminder_id)
         if turn.cancelled:
@@ -58,6 +64,8 @@ class Dispatcher:
         with suppress(OSError, StorageError):
             # If the disk refuses it now, the next boot does it.
             await self.retire(agent)
+        if self.orchestrator.on_end is not None:
+            self.orchestrator.on_end()
 
     async def retire(self, agent: Agent) -> None:
         """Close conversation and log of an agent that has ended; its record says TERMINATED.
@@ -85,6 +93,58 @@ class Dispatcher:
         self.enqueue(agent, message)
         await self.dispatch()
 
+    # -- the promises that are kept ------------------------------------------------------
+
+    def pass_kept(self, agent: Agent) -> None:
+        """Move the agent's ``dispatched`` behind the lines whose promises other logs have."""
+        history = agent.history
+        history.drop_kept_promises()
+        unkept = [seq for seq, turn in history.promises.items() if not self._is_kept(turn.outbox)]
+        unkept += [
+            lost.seq for lost in history.unreachable.values() if not self._is_answered(lost.message)
+        ]
+        agent.log.dispatched = min(unkept) - 1 if unkept else history.seq
+
+    def _is_kept(self, outbox: Outbox) -> bool:
+        """Whether the logs of others have all lines that an outbox demands."""
+        return (
+            not outbox.foreign
+            and all(self._has_arrived(message) for message in outbox.messages)
+            and all(self._is_created(spawn) for spawn in outbox.spawned)
+            and all(self._is_applied(control) for control in outbox.controls)
+        )
+
+    def _has_arrived(self, message: Message) -> bool:
+        target = self.agents.get(message.recipient)
+        if target is None:
+            return self.orchestrator.is_collected(message.recipient) and self._is_answered(message)
+        if message.message_id in target.history.enqueued:
+            return True
+        return bool(target.history.ended) and self._is_answered(message)
+
+    def _is_answered(self, message: Message) -> bool:
+        """Whether the sender has the error about a message, or gets none."""
+        if message.kind in UNANSWERED:
+            return True
+        sender = self.agents.get(message.sender)
+        if sender is None:
+            return False
+        return (
+            bool(sender.history.ended) or f"{message.message_id}.error" in sender.history.enqueued
+        )
+
+    def _is_created(self, spawn: Spawn) -> bool:
+        child = self.agents.get(spawn.agent_id)
+        if child is None:
+            return self.orchestrator.is_collected(spawn.agent_id)
+        return bool(child.history.ended) or spawn.bootstrap_id in child.history.enqueued
+
+    def _is_applied(self, control: Control) -> bool:
+        target = self.agents.get(control.target)
+        if target is None:
+            return self.orchestrator.is_collected(control.target)
+        return bool(target.history.ended) or control.control_id in target.history.controls
+
     # -- queueing ------------------------------------------------------------------------
 
     def enqueue(self, agent: Agent, line: QueuedLine | Message) -> None:
@@ -102,10 +162,34 @@ class Dispatcher:
         for message in outbox.messages:
             self._enqueue_message(message)
 
+    def redo_outbox(self, agent: Agent, outbox: Outbox, seq: int) -> None:
+        """Queue the lines that the turn in line ``seq`` promises, and that are missing.
+
+        Those of a line up to ``dispatched`` were all written once. So nothing is created again,
+        and only lines that damage has taken from a log that is still there are queued.
+        """
+        here, is_kept = agent.session_id, seq <= agent.history.dispatched
+        missing = Outbox(
+            tuple([each for each in outbox.messages if self._misses(each.recipient, here, seq)]),
+            tuple([each for each in outbox.spawned if self._misses(each.agent_id, here, seq)]),
+            tuple([each for each in outbox.controls if self._misses(each.target, here, seq)]),
+        )
+        self.enqueue_outbox(agent, missing if is_kept else outbox)
+
+    def _misses(self, agent_id: str, session_id: str, seq: int) -> bool:
+        """Whether an agent lives, and may have lost what line ``seq`` of a session demands."""
+        agent = self.agents.get(agent_id)
+        return (
+            agent is not None
+            and agent.alive
+            and agent.history.dispatched_of.get(session_id, 0) < seq
+        )
+
     def enqueue_errors(self, agent: Agent) -> None:
         """Queue an error for the sender of each message that ``agent`` will never read."""
-        for message, reason in agent.history.unreachable.values():
-            self._enqueue_error(message, reason)
+        for message, reason, seq in agent.history.unreachable.values():
+            if self._misses(message.sender, agent.session_id, seq):
+                self._enqueue_error(message, reason)
 
     def enqueue_notices(self, subscriber: Agent, subscription_ids: Sequence[str]) -> None:
         """Queue the notices of those subscriptions whose target has ended."""
@@ -127,8 +211,12 @@ class Dispatcher:
 
     def _enqueue_message(self, message: Message) -> None:
         recipient = self.agents.get(message.recipient)
-        # Without a recipient, it is not served in this lifetime; a later one dispatches this.
-        if recipient is None or message.message_id in recipient.history.enqueued:
+        if recipient is None:
+            # If it is not served in this lifetime, a later one dispatches this.
+            if self.orchestrator.is_collected(message.recipient):
+                self._enqueue_error(message, "the recipient has ended")
+            return
+        if message.message_id in recipient.history.enqueued:
             return
         if recipient.history.ended:
             self._enqueue_error(message, "the recipient has ended")
@@ -152,11 +240,11 @@ class Dispatcher:
         orchestrator = self.orchestrator
         child = self.agents.get(spawn.agent_id)
         if child is None:
-            if spawn.session_id in orchestrator.lost:
-                return
-            if spawn.session_id in orchestrator.unserved:
-                if spawn.agent_id not in parent.history.completed_children:
-                    orchestrator.tree.hide(parent.agent_id, spawn.name)
+            if (
+                orchestrator.is_collected(spawn.agent_id)
+                or spawn.session_id in orchestrator.lost
+                or spawn.session_id in orchestrator.unserved
+            ):
                 return
             child = self._new_child(parent, spawn)
         if child.history.ended:
@@ -205,6 +293,9 @@ class Dispatcher:
             # It is stopped: the next boot dispatches the promise.
             return
         else:
+            if agent.agent_id == USER:
+                # It takes no turns, between which the others do this.
+                await self.snapshots.take_if_due(agent)
             await self.orchestrator.wake_or_park(agent)
 
     async def _bounce(self, agent: Agent) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from system.storage import segments
+
 SESSION_CREATED: Final = "session.created"
 SESSION_RESTORED: Final = "session.restored"
 AGENT_CREATED: Final = "agent.created"
 AGENT_TERMINATED: Final = "agent.terminated"
 TURN_START: Final = "turn.start"
 TURN_COMPLETE: Final = "turn.complete"
+TURN_DISPATCHED: Final = "turn.dispatched"
 TURN_FAILED: Final = "turn.failed"
+LOG_SNAPSHOT: Final = segments.SNAPSHOT
 MESSAGE_ENQUEUED: Final = "message.enqueued"
 MESSAGE_DELIVERED: Final = "message.delivered"
 MESSAGE_DEAD: Final = "message.dead"

@@ -6,79 +6,59 @@ found, so both reach the same state. Nothing here does input or output.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from system.agents import event
-from system.agents.message import UNANSWERED, Message, MessageKind
-from system.agents.outbox import strings
+from system.agents.message import UNANSWERED, USER, Message, MessageKind
+from system.agents.outbox import NO_PROMISES, Spawn, objects, strings
+from system.agents.session_facts import (
+    AgentFacts,
+    OpenTurn,
+    RecordedTurn,
+    SessionFacts,
+    Unreachable,
+    optional_text,
+)
 from system.agents.turn_complete import Reminder, TurnComplete
-from system.ports import Exchange, JsonObject
+from system.ports import Exchange, Json, JsonObject
 from system.storage.line import Line
 
+SNAPSHOT_FORMAT: Final = 1
+LAST_TURNS: Final = 16
+"""So many ids of committed turns are kept; of the others only the count."""
 OPERATOR: Final = "operator"
 COMPLETED: Final = "completed"
-
-
-class AgentFacts(NamedTuple):
-    """The data of ``agent.created``; ``parent_session_id`` is None for a root."""
-
-    agent_id: str
-    name: str
-    parent_session_id: str | None
-    instructions: str
-    request_id: str | None
-
-
-class SessionFacts(NamedTuple):
-    """The data of ``session.created``, without the identity."""
-
-    provider: str
-    model: str
-    system_prompt: str
-
-
-@dataclass(slots=True)
-class OpenTurn:
-    """A turn that has begun; if ``permitted`` it uses up a permit, because the gate is closed."""
-
-    prompt: str
-    presented: Sequence[str]
-    permitted: bool
-    execution_id: str | None = None
-    ts: str = ""
-
-
-class RecordedTurn(NamedTuple):
-    """A committed turn whose execution is recorded, with the times of its two lines."""
-
-    execution_id: str
-    prompt: str
-    turn: TurnComplete
-    begun_ts: str
-    ts: str
 
 
 class History:
     """The state of one session.
 
-    ``enqueued`` are the ids of all messages that the session ever received; ``pending`` are
-    those to be presented, in order, ``presentations`` how often each was. ``senders`` are the
-    agents that have sent it anything but a reply of the runtime. ``open_turns`` have a
-    ``turn.start`` and no end. ``completed`` are the turns read from the log, whose promises
-    recovery dispatches; ``completed_children`` are the agents whose response has arrived.
-    ``ended`` is empty while the agent lives. ``unreachable`` are messages that will never be
-    presented, with the reason; their senders get an error. ``ignored`` counts lines of unknown
-    events; ``last_ts`` is the time of the last line.
+    ``enqueued`` are the ids of messages that the session received, those of the operator
+    (``from_user``) among them; a snapshot forgets ids that no line can demand any more.
+    ``pending`` are the messages to be presented, in order, ``presentations`` how often each
+    was. ``senders`` are the agents that have sent it anything but a reply of the runtime,
+    ``sources`` those of which it has lines since the last snapshot, and ``dispatched_of`` says
+    for each session up to which of its lines everything has arrived here. ``open_turns`` have a
+    ``turn.start`` and no end. ``exchanges`` are those since the last snapshot. ``seq`` is the
+    number of the last line, and ``dispatched`` that of the last one whose promises the log
+    itself says to be kept. ``promises`` are turns with promises by the number of their line,
+    and ``unreachable`` messages whose senders get an error; both lose those that are kept in
+    ``drop_kept_promises``. ``children`` are all promised children by session id;
+    ``completed_children`` are the agents whose response has arrived. ``ended`` is empty while
+    the agent lives. ``ignored`` counts lines of unknown events; ``last_ts`` is the time of the
+    last line.
     """
 
     __slots__ = (
-        "agent", "completed", "completed_children", "controls", "ended", "enqueued",
-        "exchanges", "gated", "identity", "ignored", "last_ts", "metadata", "open_turns",
-        "pending", "permits", "presentations", "recorded", "reminders", "retry_of", "senders",
-        "session", "subscriptions", "termination_logged", "turns", "unreachable",
+        "agent", "children", "completed_children", "controls", "dispatched", "dispatched_of",
+        "ended", "enqueued", "exchanges", "from_user", "gated", "identity", "ignored", "last_ts",
+        "last_turns", "metadata", "open_turns",
+        "pending", "permits", "presentations", "promises", "recorded", "reminders", "retry_of",
+        "senders", "seq", "session", "sources", "subscriptions", "termination_logged", "turn_count",
+        "unreachable",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -86,13 +66,20 @@ class History:
         self.agent: AgentFacts | None = None
         self.identity = ""
         self.enqueued: set[str] = set()
+        self.from_user: set[str] = set()
         self.senders: set[str] = set()
+        self.sources: set[str] = set()
+        self.dispatched_of: dict[str, int] = {}
         self.pending: dict[str, Message] = {}
         self.presentations: dict[str, int] = {}
         self.open_turns: dict[str, OpenTurn] = {}
-        self.turns: list[str] = []
+        self.turn_count = 0
+        self.last_turns: deque[str] = deque(maxlen=LAST_TURNS)
         self.exchanges: list[Exchange] = []
-        self.completed: list[TurnComplete] = []
+        self.seq = 0
+        self.dispatched = 0
+        self.promises: dict[int, TurnComplete] = {}
+        self.children: dict[str, Spawn] = {}
         self.recorded: list[RecordedTurn] = []
         self.retry_of: str | None = None
         self.completed_children: set[str] = set()
@@ -104,7 +91,7 @@ class History:
         self.permits = 0
         self.ended = ""
         self.termination_logged = False
-        self.unreachable: dict[str, tuple[Message, str]] = {}
+        self.unreachable: dict[str, Unreachable] = {}
         self.ignored = 0
         self.last_ts = ""
 
@@ -118,20 +105,22 @@ class History:
     def apply(self, lines: Iterable[Line]) -> None:
         """Apply the next lines; raise ``KeyError`` or ``ValueError`` for foreign data."""
         apply = self._APPLY
-        for _, self.last_ts, _, event_name, data, _ in lines:
+        for self.seq, self.last_ts, _, event_name, data, _ in lines:
             if event_name in apply:
                 apply[event_name](self, data)
             else:
                 self.ignored += 1
 
-    def apply_turn(self, turn: TurnComplete, ts: str) -> None:
-        """Apply a turn of this lifetime, which was committed at ``ts``.
-
-        Its promises are dispatched by the caller, so ``completed`` does not keep it.
-        """
+    def apply_turn(self, turn: TurnComplete, seq: int, ts: str) -> None:
+        """Apply a turn that was committed in line ``seq`` at ``ts``."""
         begun = self.open_turns.pop(turn.turn_id, None)
-        self.last_ts, self.retry_of = ts, None
-        self.turns.append(turn.turn_id)
+        self.seq, self.last_ts, self.retry_of = seq, ts, None
+        self.dispatched = max(self.dispatched, turn.dispatched)
+        if turn.outbox != NO_PROMISES:
+            self.promises[seq] = turn
+            self.children.update((spawn.session_id, spawn) for spawn in turn.outbox.spawned)
+        self.turn_count += 1
+        self.last_turns.append(turn.turn_id)
         self.exchanges.append(Exchange(begun.prompt if begun else "", turn.response))
         for message_id in turn.presented:
             self._settle(message_id)
@@ -160,6 +149,13 @@ class History:
         for message_id in presented:
             self.presentations[message_id] = self.presentations.get(message_id, 0) + 1
 
+    def drop_kept_promises(self) -> None:
+        """Forget the promises of the lines up to ``dispatched``."""
+        for seq in [seq for seq in self.promises if seq <= self.dispatched]:
+            del self.promises[seq]
+        for key in [key for key, lost in self.unreachable.items() if lost.seq <= self.dispatched]:
+            del self.unreachable[key]
+
     def knows(self, key: str) -> bool:
         """Whether the line of this id (a message's, or a control's) is in the log."""
         return key in self.enqueued or key in self.controls
@@ -176,26 +172,107 @@ class History:
             if message_id in self.presentations:
                 self.presentations[message_id] -= 1
 
+    # -- snapshots -----------------------------------------------------------------------
+
+    def snapshot(
+        self, ids: Iterable[str], controls: Iterable[str], dispatched_of: Mapping[str, int]
+    ) -> JsonObject:
+        """Return the data of ``log.snapshot``: this state without the exchanges.
+
+        ``ids`` and ``controls`` are those of lines that may be demanded again. A line that
+        another session demands in one of its own up to the number in ``dispatched_of`` is here
+        already, whether its id is kept or not.
+        """
+        assert not self.ended, "an agent that has ended writes no segment"
+        due = [key for key in self.subscriptions if f"{key}.notice" not in self.enqueued]
+        return {
+            "format": SNAPSHOT_FORMAT,
+            "session": None if self.session is None else dict(self.session._asdict()),
+            "agent": None if self.agent is None else dict(self.agent._asdict()),
+            "identity": self.identity,
+            "turn_count": self.turn_count,
+            "last_turns": list[Json](self.last_turns),
+            "pending": [message.data() for message in self.pending.values()],
+            "presentations": dict[str, Json](self.presentations),
+            "open_turns": [turn.data(turn_id) for turn_id, turn in self.open_turns.items()],
+            "retry_of": self.retry_of,
+            "subscriptions": {key: self.subscriptions[key] for key in due},
+            "reminders": [dict(reminder._asdict()) for reminder in self.reminders.values()],
+            "metadata": self.metadata,
+            "gated": self.gated,
+            "permits": self.permits,
+            "children": [spawn.data() for spawn in self.children.values()],
+            "completed_children": list[Json](sorted(self.completed_children)),
+            "promises": [{"seq": seq, "turn": turn.data()} for seq, turn in self.promises.items()],
+            "unreachable": [lost.data() for lost in self.unreachable.values()],
+            "dispatched": self.dispatched,
+            "dispatched_of": dict[str, Json](sorted(dispatched_of.items())),
+            "senders": list[Json](sorted(self.senders)),
+            "from_user": list[Json](sorted(self.from_user)),
+            "ids": list[Json](sorted(ids)),
+            "controls": list[Json](sorted(controls)),
+        }
+
+    def _snapshot(self, data: JsonObject) -> None:
+        """Take the state of a snapshot instead of this one."""
+        if int(str(data["format"])) > SNAPSHOT_FORMAT:
+            raise ValueError(f"format={data['format']}, known is format={SNAPSHOT_FORMAT}")
+        session, agent, presentations, subscriptions, self.metadata = objects(
+            [
+                data[name] or {}
+                for name in ("session", "agent", "presentations", "subscriptions", "metadata")
+            ]
+        )
+        self.session = SessionFacts.from_data(session) if session else None
+        self.agent = AgentFacts.from_data(agent) if agent else None
+        self.identity = str(data["identity"])
+        self.turn_count = int(str(data["turn_count"]))
+        self.last_turns = deque(strings(data["last_turns"]), LAST_TURNS)
+        self.exchanges.clear()
+        pending = [Message.from_data(message) for message in objects(data["pending"])]
+        self.pending = {message.message_id: message for message in pending}
+        self.presentations = {key: int(str(count)) for key, count in presentations.items()}
+        self.open_turns = {
+            str(turn["turn_id"]): OpenTurn.from_data(turn) for turn in objects(data["open_turns"])
+        }
+        self.retry_of = optional_text(data["retry_of"])
+        self.subscriptions = {key: str(target) for key, target in subscriptions.items()}
+        reminders = [Reminder.from_data(reminder) for reminder in objects(data["reminders"])]
+        self.reminders = {reminder.reminder_id: reminder for reminder in reminders}
+        self.gated, self.permits = bool(data["gated"]), int(str(data["permits"]))
+        self._take_promises(data)
+
+    def _take_promises(self, data: JsonObject) -> None:
+        """Take the promises of a snapshot, and the ids of those of others."""
+        children = [Spawn.from_data(spawn) for spawn in objects(data["children"])]
+        self.children = {spawn.session_id: spawn for spawn in children}
+        self.completed_children = set(strings(data["completed_children"]))
+        self.promises = {
+            int(str(promise["seq"])): TurnComplete.from_data(*objects([promise["turn"]]))
+            for promise in objects(data["promises"])
+        }
+        unreachable = [Unreachable.from_data(lost) for lost in objects(data["unreachable"])]
+        self.unreachable = {lost.message.message_id: lost for lost in unreachable}
+        (dispatched_of,) = objects([data["dispatched_of"]])
+        self.dispatched_of = {key: int(str(mark)) for key, mark in dispatched_of.items()}
+        self.dispatched = int(str(data["dispatched"]))
+        self.sources.clear()
+        self.senders = set(strings(data["senders"]))
+        self.from_user = set(strings(data["from_user"]))
+        self.enqueued = {*self.from_user, *self.pending, *strings(data["ids"])}
+        self.controls = set(strings(data["controls"]))
+
     # -- one event each ------------------------------------------------------------------
 
     def _session_created(self, data: JsonObject) -> None:
-        self.session = SessionFacts(
-            str(data["provider"]), str(data["model"]), str(data["system_prompt"])
-        )
+        self.session = SessionFacts.from_data(data)
         self.identity = str(data["identity"])
 
     def _session_restored(self, data: JsonObject) -> None:
         self.identity = str(data["identity"])
 
     def _agent_created(self, data: JsonObject) -> None:
-        parent, request_id = data["parent_session_id"], data["request_id"]
-        self.agent = AgentFacts(
-            str(data["agent_id"]),
-            str(data["name"]),
-            None if parent is None else str(parent),
-            str(data["instructions"]),
-            None if request_id is None else str(request_id),
-        )
+        self.agent = AgentFacts.from_data(data)
 
     def _agent_terminated(self, data: JsonObject) -> None:
         self.termination_logged = True
@@ -206,6 +283,9 @@ class History:
         message = Message.from_data(data)
         self.enqueued.add(message.message_id)
         self.pending[message.message_id] = message
+        if message.sender == USER:
+            self.from_user.add(message.message_id)
+        self.sources.add(message.sender)
         if message.kind not in UNANSWERED:
             self.senders.add(message.sender)
         if message.kind is MessageKind.RESPONSE:
@@ -236,28 +316,34 @@ class History:
 
     def _turn_complete(self, data: JsonObject) -> None:
         turn = TurnComplete.from_data(data)
-        self.completed.append(turn)
         begun = self.open_turns.get(turn.turn_id)
         if begun is not None and begun.execution_id is not None:
             self.recorded.append(
                 RecordedTurn(begun.execution_id, begun.prompt, turn, begun.ts, self.last_ts)
             )
-        self.apply_turn(turn, self.last_ts)
+        self.apply_turn(turn, self.seq, self.last_ts)
+
+    def _turn_dispatched(self, data: JsonObject) -> None:
+        self.dispatched = max(self.dispatched, int(str(data["dispatched"])))
 
     def _gate(self, data: JsonObject) -> None:
         self.gated = True
-        self.controls.add(str(data["control_id"]))
+        self._applied(data)
 
     def _ungate(self, data: JsonObject) -> None:
         self.gated = False
         self.permits = 0
         for turn in self.open_turns.values():
             turn.permitted = False
-        self.controls.add(str(data["control_id"]))
+        self._applied(data)
 
     def _permit_turn(self, data: JsonObject) -> None:
         self.permits += 1
+        self._applied(data)
+
+    def _applied(self, data: JsonObject) -> None:
         self.controls.add(str(data["control_id"]))
+        self.sources.add(str(data["by"]))
 
     def _no_effect(self, _data: JsonObject) -> None:
         """Apply a line that is written for readers of the log only."""
@@ -271,7 +357,7 @@ class History:
     def _return(self, message_id: str, reason: str) -> None:
         message = self.pending.get(message_id)
         if message is not None:
-            self.unreachable[message_id] = message, reason
+            self.unreachable[message_id] = Unreachable(message, reason, self.seq)
         self._settle(message_id)
 
     def _end(self, how: str, returned: Sequence[str]) -> None:
@@ -292,12 +378,14 @@ class History:
             event.SESSION_RESTORED: _session_restored,
             event.AGENT_CREATED: _agent_created,
             event.AGENT_TERMINATED: _agent_terminated,
+            event.LOG_SNAPSHOT: _snapshot,
             event.MESSAGE_ENQUEUED: _message_enqueued,
             event.MESSAGE_DELIVERED: _message_delivered,
             event.MESSAGE_DEAD: _message_dead,
             event.TURN_START: _turn_start,
             event.TURN_FAILED: _turn_failed,
             event.TURN_COMPLETE: _turn_complete,
+            event.TURN_DISPATCHED: _turn_dispatched,
             event.GATE: _gate,
             event.UNGATE: _ungate,
             event.PERMIT_TURN: _permit_turn,

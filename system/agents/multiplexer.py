@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from asyncio import Future, get_running_loop
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +21,7 @@ from system.errors import RuntimeRefused, StorageError, UnknownProvider
 from system.ports import (
     Conversation,
     ConversationLost,
+    Exchange,
     Opening,
     Provider,
     ProviderError,
@@ -188,7 +189,7 @@ class Pool:
             with suppress(ProviderError):
                 identity = slot.conversation.identity()
                 blob = await slot.conversation.suspend()
-            state = ProviderState(identity, len(agent.history.turns), blob).encoded()
+            state = ProviderState(identity, agent.history.turn_count, blob).encoded()
             # The slot is given up after the record is durable: else the next boot would not
             # find the blob of this suspension.
             await agent.log.save(SessionState.SUSPENDED, state)
@@ -207,21 +208,22 @@ class Pool:
             await slot.conversation.stop()
 
     async def _opened(self, agent: Agent) -> Conversation:
-        opening = opening_of(agent)
-        state = _state_of(agent)
-        restored = bool(state.identity or opening.history)
-        conversation = await self._restored(opening, state) if restored else None
+        history, state = agent.history, _state_of(agent)
+        restored = bool(state.identity or history.turn_count)
+        conversation = await self._restored(agent, state) if restored else None
         if conversation is None:
-            conversation = await self._provider.create(opening)
+            exchanges = await agent.log.conversation()
+            conversation = await self._provider.create(opening_of(agent, exchanges))
         identity = conversation.identity()
         try:
             # The identity is durable before the first prompt, so that a crash cannot leak it.
-            fresh = identity == state.identity and state.turns == len(opening.history)
+            fresh = identity == state.identity and state.turns == history.turn_count
             kept = state if fresh else ProviderState(identity)
             await agent.log.save(SessionState.ACTIVE, kept.encoded())
-            if restored or identity != agent.history.identity:
+            if restored or identity != history.identity:
+                model = history.session.model if history.session is not None else ""
                 await agent.log.append_unsynced([(event.SESSION_RESTORED, {
-                    "provider": self.name, "model": opening.model, "identity": identity,
+                    "provider": self.name, "model": model, "identity": identity,
                 })])  # fmt: skip
         except BaseException:
             with suppress(ProviderError):
@@ -229,9 +231,14 @@ class Pool:
             raise
         return conversation
 
-    async def _restored(self, opening: Opening, state: ProviderState) -> Conversation | None:
-        blob = state.blob if state.turns == len(opening.history) else b""
+    async def _restored(self, agent: Agent, state: ProviderState) -> Conversation | None:
+        blob = state.blob if state.turns == agent.history.turn_count else b""
+        exchanges = agent.history.exchanges
+        if not (state.identity or blob):
+            # Nothing else of the conversation is kept.
+            exchanges = await agent.log.conversation()
         try:
+            opening = opening_of(agent, exchanges)
             return await self._provider.restore(opening, state.identity, blob)
         except ConversationLost:
             return None
@@ -279,16 +286,11 @@ class Multiplexer:
             raise UnknownProvider(provider_name, ", ".join(sorted(self.pools))) from None
 
 
-def opening_of(agent: Agent) -> Opening:
+def opening_of(agent: Agent, exchanges: Sequence[Exchange]) -> Opening:
     """Return the opening of the agent's conversation, made from its log alone."""
-    history = agent.history
-    assert history.session is not None
-    return Opening(
-        agent.session_id,
-        history.session.model,
-        history.session.system_prompt,
-        tuple(history.exchanges),
-    )
+    session = agent.history.session
+    assert session is not None
+    return Opening(agent.session_id, session.model, session.system_prompt, tuple(exchanges))
 
 
 def _state_of(agent: Agent) -> ProviderState:

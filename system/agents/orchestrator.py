@@ -12,6 +12,8 @@ from system.agents.message import USER
 from system.agents.multiplexer import Multiplexer
 from system.agents.reminders import Reminders
 from system.agents.tree import Tree
+from system.durable.ended import ENDED
+from system.durable.state import StateDatabase
 from system.ports import Host
 from system.recording.wal_recording import WalRecording
 from system.sessions.session_store import SessionStore
@@ -33,6 +35,8 @@ class Orchestrator:
     ``unserved`` are sessions that cannot be read in this lifetime, ``lost`` those of which too
     little is left for any lifetime. ``failures`` are exceptions that no part of the runtime
     expected. ``recording`` is None if executions are not recorded, ``epoch`` that of this boot.
+    ``state`` is None while the root has no database; ``collected`` are agents whose files were
+    removed in this lifetime. ``on_end`` is called when an agent has ended.
     """
 
     def __init__(
@@ -49,6 +53,9 @@ class Orchestrator:
         self.reminders: Final = Reminders(host)
         self.failures: Final[list[BaseException]] = []
         self.recording: WalRecording | None = None
+        self.state: StateDatabase | None = None
+        self.collected: Final[set[str]] = set()
+        self.on_end: Callable[[], None] | None = None
         self.epoch = 0
         self.take_turns: TakeTurns | None = None
         self.closing = False
@@ -72,6 +79,12 @@ class Orchestrator:
         agent = Agent(self.host, store, agent_id, session_id, path, self.framing, history)
         self.agents[agent_id] = agent
         return agent
+
+    def is_collected(self, agent_id: str) -> bool:
+        """Whether an agent has ended and its files are gone; by the database in a recovery."""
+        if agent_id in self.collected or self.state is None or self.take_turns is not None:
+            return agent_id in self.collected
+        return self.state.transact(lambda each: ENDED.read(each, agent_id)) is not None
 
     def log_path(self, session_id: str) -> str:
         """Return the path of a session's log."""

@@ -107,6 +107,9 @@ class Outbox(NamedTuple):
             return cls(spawned=tuple(named), foreign=repr(error))
 
 
+NO_PROMISES: Final = Outbox()
+
+
 def objects(value: Json) -> list[JsonObject]:
     """Return a list of objects in a line; a list that is left out is empty."""
     if not value or not isinstance(value, list):

@@ -12,6 +12,7 @@ from system.agents.multiplexer import Pool
 from system.agents.orchestrator import Orchestrator
 from system.agents.tools import LONGEST_NAME
 from system.agents.tree import Node
+from system.durable.ended import ended_request
 from system.errors import BadName, MayBeThere, NotPlainJson, StorageFull
 from system.operator_calls import OperatorCalls
 from system.ports import Conversation, JsonObject, Opening, ProviderError
@@ -42,6 +43,10 @@ class RootCreation:
             check_texts(request_id=request_id)
         check_payload([name, instructions, model, request_id])
         if request_id is not None:
+            if (state := self._orchestrator.state) is not None:
+                row = await state.run(lambda each: ended_request(each, request_id))
+                if row is not None:
+                    return row.agent_id
             if request_id in self._by_request:
                 return self._by_request[request_id]
             if request_id in self._under_way:

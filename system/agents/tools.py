@@ -148,7 +148,7 @@ class TurnTools:
             "parent": node.parent_id,
             "children": self._children(agent_id),
             "pending": len(history.pending),
-            "turns": len(history.turns),
+            "turns": history.turn_count,
             "gated": history.gated,
             "metadata": dict(history.metadata),
         }

@@ -64,6 +64,13 @@ class Tree:
         if node.parent_id is not None:
             self.nodes[node.parent_id].children.remove(agent_id)
 
+    def remove(self, agent_id: str) -> None:
+        """Remove an agent that has ended, and whose children were removed."""
+        node = self.nodes.pop(agent_id)
+        assert not node.alive
+        assert not node.children
+        del self.names[agent_id]
+
     def hide(self, parent_id: str, name: str) -> None:
         """Record that ``parent_id`` has a child that cannot be read; the name stays in use."""
         self.nodes[parent_id].hidden.append(name)

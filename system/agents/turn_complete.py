@@ -23,6 +23,11 @@ class Reminder(NamedTuple):
     due_ns: int
     payload: Json
 
+    @classmethod
+    def from_data(cls, data: JsonObject) -> Reminder:
+        """Decode a member of a line; raise ``KeyError`` or ``ValueError`` if it is none."""
+        return cls(str(data["reminder_id"]), int(str(data["due_ns"])), data["payload"])
+
 
 class Subscription(NamedTuple):
     """A request for one notice when the agent ``target`` (an id) ends."""
@@ -36,7 +41,9 @@ class TurnComplete:
     """Everything that a committed turn did; the table of lines in ``docs/runtime.md``.
 
     ``identity`` is the provider's name for the conversation; ``returned`` are messages that
-    were pending, and not presented, when the turn ended the agent.
+    were pending, and not presented, when the turn ended the agent. ``dispatched`` is the number
+    of the last line of this log of which all promises, and those of all lines before it, were
+    durable in other logs when the turn was committed.
     """
 
     turn_id: str
@@ -53,6 +60,7 @@ class TurnComplete:
     metadata: JsonObject = field(default_factory=dict)
     returned: Sequence[str] = ()
     permitted: bool = False
+    dispatched: int = 0
 
     def data(self) -> JsonObject:
         """Return the data of the line."""
@@ -77,6 +85,7 @@ class TurnComplete:
             "metadata": self.metadata,
             "returned": list[Json](self.returned),
             "permitted": self.permitted,
+            "dispatched": self.dispatched,
         }
         data.update({name: value for name, value in optional.items() if value})
         return data
@@ -102,14 +111,12 @@ class TurnComplete:
                 for item in objects(data.get("subscribed"))
             ],
             strings(data.get("unsubscribed")),
-            [
-                Reminder(str(item["reminder_id"]), int(str(item["due_ns"])), item["payload"])
-                for item in objects(data.get("reminders"))
-            ],
+            [Reminder.from_data(item) for item in objects(data.get("reminders"))],
             strings(data.get("cancelled")),
             metadata if isinstance(metadata, dict) else {},
             strings(data.get("returned")),
             "permitted" in data,
+            int(str(data.get("dispatched", 0))),
         )
 
 
@@ -133,7 +140,7 @@ class TurnDraft:
 
     def complete(
         self, turn_id: str, response: str, provider: str, identity: str, pending: Sequence[str],
-        *, permitted: bool,
+        *, permitted: bool, dispatched: int,
     ) -> TurnComplete:  # fmt: skip
         """Return the turn; ``pending`` are the ids of the messages that wait when it ends."""
         messages, returned = self.outbox, list[str]()
@@ -144,5 +151,5 @@ class TurnDraft:
         return TurnComplete(
             turn_id, self.presented, response, provider, identity, outbox,
             self.completion is not None, self.subscribed, self.unsubscribed, self.reminders,
-            self.cancelled, self.metadata, returned, permitted,
+            self.cancelled, self.metadata, returned, permitted, dispatched,
         )  # fmt: skip

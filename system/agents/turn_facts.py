@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import FailureCode
-from system.ports import Json, JsonObject
-from system.recording.header import SideEffectClass
+from system.ports import Json, JsonObject, SideEffectClass
 
 SIDE_EFFECTS = SideEffectClass.REVERSIBLE
 """The tools of a turn only collect effects until its line is durable."""

@@ -55,6 +55,7 @@ class Turns:
                     if not agent.runnable:
                         return
                     await self._take_one(agent, pause_ns)
+                    await self._dispatcher.snapshots.take_if_due(agent)
                 await self._checkpoint_if_due()
             except (TurnFailed, ProviderError, OSError, StorageError) as failure:
                 schedule.trouble = str(failure)

@@ -11,8 +11,9 @@ from system.ports import JsonObject
 
 
 class AgentView(NamedTuple):
-    """One agent. ``turns`` are the ids of its committed turns, ``pending`` of its messages.
+    """One agent. ``turns`` counts its committed turns, ``last_turns`` are the ids of the last 16.
 
+    ``pending`` are the ids of its messages.
     ``stopped`` is the reason why its log takes nothing more until the next boot, or empty.
     ``trouble`` is the reason why its last turn failed, or empty; the turn is tried again.
     """
@@ -22,7 +23,8 @@ class AgentView(NamedTuple):
     name: str
     parent_id: str | None
     alive: bool
-    turns: tuple[str, ...]
+    turns: int
+    last_turns: tuple[str, ...]
     pending: tuple[str, ...]
     gated: bool
     permits: int
@@ -60,9 +62,9 @@ def view_of(orchestrator: Orchestrator) -> RuntimeView:
         shown.append(
             AgentView(
                 node.agent_id, node.session_id, node.name, node.parent_id, agent.alive,
-                tuple(history.turns), tuple(history.pending), history.gated, history.permits,
-                dict(history.metadata), agent.log.stopped, agent.schedule.trouble,
-                agent.schedule.turns.task is not None,
+                history.turn_count, tuple(history.last_turns), tuple(history.pending),
+                history.gated, history.permits, dict(history.metadata), agent.log.stopped,
+                agent.schedule.trouble, agent.schedule.turns.task is not None,
             )
         )  # fmt: skip
     user = orchestrator.user

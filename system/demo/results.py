@@ -13,9 +13,8 @@ from system.agents.orchestrator import USER_LOG, USER_SESSION
 from system.demo.jobs import job_of
 from system.ports import FileSystem
 from system.recovery.recovery_text import spans_text
-from system.storage.atomic_file import read_whole
 from system.storage.line import Line
-from system.storage.log_scan import scan
+from system.storage.segments import read_lines
 
 
 def acknowledged_jobs(files: FileSystem) -> set[int]:
@@ -23,7 +22,7 @@ def acknowledged_jobs(files: FileSystem) -> set[int]:
 
     The log must have been recovered and not be written to. Raises ``OSError``.
     """
-    return _acknowledged(scan(read_whole(files, USER_LOG), USER_SESSION, USER_LOG).lines)
+    return _acknowledged(read_lines(files, USER_LOG, USER_SESSION))
 
 
 def _acknowledged(lines: Iterable[Line]) -> set[int]:

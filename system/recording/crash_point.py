@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from system.errors import StorageError
-from system.ports import Json
+from system.ports import Json, SideEffectClass
 from system.recording.event import EventType, ExecutionEvent
-from system.recording.header import Reason, SideEffectClass
+from system.recording.header import Reason
 from system.recording.record import ExecutionRecord
 from system.recording.store import RecordReader
 

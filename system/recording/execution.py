@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from system.ports import Clock
+from system.ports import Clock, SideEffectClass
 from system.recording.deterministic_clock import DeterministicClock
 from system.recording.envelope_hash import hash_of_envelope
 from system.recording.errors import EventLost, RecorderError
 from system.recording.event import EventType, ExecutionEvent
 from system.recording.event_order import order_problem
 from system.recording.frozen_json import FrozenJson
-from system.recording.header import ExecutionHeader, Reason, SideEffectClass
+from system.recording.header import ExecutionHeader, Reason
 from system.recording.invalidation import is_text
 from system.recording.record import ExecutionRecord
 from system.storage.line import timestamp

@@ -21,14 +21,6 @@ class Reason(StrEnum):
     ENVELOPE_INVALID = "envelope_invalid"
 
 
-class SideEffectClass(StrEnum):
-    """The harm that a repetition of an execution may do (rule Z19)."""
-
-    READ_ONLY = "READ_ONLY"
-    REVERSIBLE = "REVERSIBLE"
-    IRREVERSIBLE = "IRREVERSIBLE"
-
-
 @dataclass(frozen=True, slots=True)
 class Invalidation:
     """The invalidation of a record: why, by, and when (ISO 8601 in UTC).

@@ -11,7 +11,13 @@ from system.recording.file_store import is_settled
 from system.recording.wal_format import DIRECTORY
 from system.recording.wal_log import SEGMENT_BYTES, WriteAheadLog
 from system.recording.wal_recording import WalRecording
-from system.recording.wal_recovery import ReadLog, put_bad_bytes_aside, read_log, sweep_recording
+from system.recording.wal_recovery import (
+    ReadLog,
+    make_segments_durable,
+    put_bad_bytes_aside,
+    read_log,
+    sweep_recording,
+)
 
 
 def resume_recording(
@@ -57,6 +63,7 @@ async def open_recording(
     log = read_log(host.files, host.clock, root)
     log.report.swept += swept
     put_bad_bytes_aside(host.files, host.ids, log)
+    make_segments_durable(host.files, log)
     recording = resume_recording(host, log, root, segment_bytes)
     if not recording.waiting:
         # An earlier recovery may have failed between a record and the barrier of its name.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from system.ports import JsonObject
+from system.ports import JsonObject, SideEffectClass
 from system.recording.errors import RecorderError
 from system.recording.event import EventType
-from system.recording.header import SideEffectClass
 from system.recording.record import ExecutionRecord
 from system.recording.recorder import ExecutionRecorder
 

@@ -11,13 +11,12 @@ from contextlib import suppress
 from typing import Protocol
 
 from system.errors import StorageError
-from system.ports import Clock, Ids
+from system.ports import Clock, Ids, SideEffectClass
 from system.recording.errors import RecorderError
 from system.recording.event import EventType, ExecutionEvent
 from system.recording.execution import Execution
 from system.recording.execution_id import is_sampled, new_execution_id
 from system.recording.frozen_json import FrozenJson
-from system.recording.header import SideEffectClass
 from system.recording.memory_store import InMemoryExecutionStore
 from system.recording.record import ExecutionRecord
 

@@ -50,11 +50,14 @@ class WalRecording:
         self.waiting: dict[str, Execution] = {}
         self.being_written: frozenset[str] = frozenset()
         self._snapshots = FileExecutionStore(host, join(root, SNAPSHOTS))
-        self._snapshot_ids: set[str] = set()
+        # The last entry of each execution with a snapshot, as of the last checkpoint.
+        self._snapshot_ends: dict[str, int] = {}
         self._checkpoint_path = join(root, CHECKPOINT)
         self._host = host
         self._is_checkpointing = False
         self._is_closing = False
+        # Executions that recovery has completed: their ends are in no entry.
+        self._unlogged: set[str] = set()
         # Sequence and segment of the checkpoint.
         self._settled, self._segment = log.last, 0
         # After a refused checkpoint, the number of waiting records before the next one.
@@ -64,7 +67,8 @@ class WalRecording:
     def resume(self, executions: dict[str, Execution], snapshot_ids: set[str]) -> None:
         """Let the executions of a recovery, and its old snapshots, wait for a checkpoint."""
         self.waiting.update(executions)
-        self._snapshot_ids |= snapshot_ids
+        self._unlogged |= executions.keys()
+        self._snapshot_ends.update(dict.fromkeys(snapshot_ids, self.log.last))
 
     # -- the backend of recorders ----------------------------------------------------------
 
@@ -140,26 +144,50 @@ class WalRecording:
         # Without a segment to remove, executions under way stay in the log alone.
         frees_log = self._is_closing or log.has_superfluous_segment
         sequence = log.last if frees_log else self._last_before_running()
+        # An execution that ends from here on has entries behind ``sequence``.
+        done, running = list(self.waiting.values()), list(self.running.values())
         # After a failed barrier the records hold what the log may have lost.
         with suppress(BarrierFailed):
             await log.barrier(log.last)
         sequence = max(self._settled, min(sequence, log.durable))
-        done, running = list(self.waiting.values()), list(self.running.values())
         self.being_written = frozenset(execution.execution_id for execution in done)
         for store in (self.files, self._snapshots):
             await workers.run(store.make_directory)
         await self._write(self.files, [execution.record for execution in done])
-        if frees_log:
-            snapshots = [execution.record() for execution in running]
-            await self._write(self._snapshots, [partial(_same, each) for each in snapshots])
-            self._snapshot_ids |= {record.execution_id for record in snapshots}
+        # A loss of events is not in the log.
+        snapshots = [each.record() for each in running if frees_log or each.has_lost_events]
+        await self._write(self._snapshots, [partial(_same, each) for each in snapshots])
+        self._snapshot_ends.update((record.execution_id, sequence) for record in snapshots)
         await self._settle(sequence)
         for execution in done:
-            if self.waiting.get(execution.execution_id) is execution:
-                del self.waiting[execution.execution_id]
-        for execution_id in self._snapshot_ids - self.running.keys() - self.waiting.keys():
-            self._snapshots.remove(execution_id)
-            self._snapshot_ids.discard(execution_id)
+            execution_id = execution.execution_id
+            if self.waiting.get(execution_id) is execution:
+                del self.waiting[execution_id]
+                self._unlogged.discard(execution_id)
+            if execution_id in self._snapshot_ends:
+                self._snapshot_ends[execution_id] = execution.last_entry
+        self._remove_snapshots(sequence)
+
+    def _remove_snapshots(self, sequence: int) -> None:
+        """Remove those of executions whose record is written and whose entries are settled.
+
+        Without its snapshot an entry behind the checkpoint would seem to lack its start.
+        """
+        for execution_id, last_entry in list(self._snapshot_ends.items()):
+            is_written = execution_id not in self.running and execution_id not in self.waiting
+            if is_written and last_entry <= sequence:
+                self._snapshots.remove(execution_id)
+                del self._snapshot_ends[execution_id]
+
+    async def settle_entries(self) -> bool:
+        """Make all entries durable; return whether a log or a record then has every execution.
+
+        Raises ``StorageError`` or ``OSError``.
+        """
+        if self._unlogged:
+            await self.checkpoint()
+        await self.log.barrier(self.log.last)
+        return not self._unlogged
 
     def _last_before_running(self) -> int:
         """Return the number of the last entry before those of all executions under way."""

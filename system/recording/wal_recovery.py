@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from posixpath import join
+from posixpath import dirname, join
 from typing import Final, NamedTuple
 
-from system.ports import Clock, FileKind, FileSystem, Ids
+from system.ports import Clock, FileKind, FileSystem, Ids, OpenMode
 from system.recording.checkpoint import CHECKPOINT, ReadCheckpoint, read_checkpoint
 from system.recording.errors import ForeignRecordFile, RecordCorruptedError
 from system.recording.execution_id import is_execution_id
@@ -93,7 +93,8 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
 def sweep_recording(files: FileSystem, root: str = "") -> list[str]:
     """Remove the temporary files that crashes left; return their paths. Raises ``OSError``.
 
-    Those of records are among the snapshots, so that a boot need not list all records.
+    Those of records are among the snapshots, so that a boot need not list all records. That of
+    the link ``current`` is not among the paths.
     """
     swept = []
     for name in (DIRECTORY, SNAPSHOTS):
@@ -102,7 +103,6 @@ def sweep_recording(files: FileSystem, root: str = "") -> list[str]:
             swept += sweep_temporaries(files, path)
             if NEXT_CURRENT in files.listdir(path):
                 files.unlink(join(path, NEXT_CURRENT))
-                swept.append(join(path, NEXT_CURRENT))
     return swept
 
 
@@ -112,6 +112,23 @@ def put_bad_bytes_aside(files: FileSystem, ids: Ids, log: ReadLog) -> None:
         copy = put_aside(files, path, data, ids)
         damage = Damage(path, span.start, len(data), span.reason, span.tail, copy)
         log.report.damaged.append(damage)
+
+
+def make_segments_durable(files: FileSystem, log: ReadLog) -> None:
+    """Make the segments that were read durable; raises ``OSError``.
+
+    A kill leaves entries in the page cache. The records that are made from them, and the entries
+    that follow them, must not survive a power cut without them.
+    """
+    if not log.segments:
+        return
+    for segment in log.segments:
+        file = files.open(segment.path, OpenMode.WRITE)
+        try:
+            file.fdatasync()
+        finally:
+            file.close()
+    files.sync_dir(dirname(log.segments[0].path))
 
 
 class _Reader:

@@ -103,7 +103,10 @@ class _Scanner:
         for seed in found.seeds:
             self._read(seed, None)
             if self.entries:
-                self.first = self.entries[0].seq
+                is_gap_known = bool(self.gaps) and self.gaps[0].position == 0
+                if self.entries[0].seq > self.first and not is_gap_known:
+                    self.gaps.insert(0, Gap(0, HEADER_BYTES, "numbers are missing"))
+                self.first = min(self.first, self.entries[0].seq)
                 return
         self._open_bad(0, _NO_HEADER)
 
@@ -120,7 +123,7 @@ class _Scanner:
                 reason = self.reason if is_behind_bad_bytes else "numbers are missing"
                 self.gaps.append(Gap(len(self.entries), offset, reason))
                 continues = False
-            self.entries.append(entry._replace(is_continuation=continues))
+            self.entries.append(entry._replace(is_continuation=True) if continues else entry)
             continues = entry.entry_type == EntryType.PART
             offset, last = entry.end, entry.seq
 
@@ -153,12 +156,18 @@ class _Scanner:
         last, proof = self._before(kept), max(proof, here)
         end, reason = (self.bad_from, self.reason) if cut is None else (cut.start, cut.reason)
         size_bytes = len(self.content)
-        torn_bytes = 0 if end is None else size_bytes - end
+        end = size_bytes if end is None else end
         if proof > max(last, settled):
             missing.append((last + 1, proof))
-            if end is not None and torn_bytes:
+            if end < size_bytes:
                 bad.append(BadSpan(end, size_bytes, reason, tail=True))
-                torn_bytes = 0
+                end = size_bytes
+        torn_bytes = size_bytes - end
+        if self.entries and not self.has_header:
+            if self._was_durable(max(settled, later_proof), kept):
+                bad.insert(0, BadSpan(0, HEADER_BYTES, _NO_HEADER, tail=False))
+            else:
+                torn_bytes += HEADER_BYTES
         missing = [(max(first, settled + 1), final) for first, final in missing]
         return ScannedSegment(
             self.path,
@@ -169,9 +178,12 @@ class _Scanner:
             self.first,
         )
 
+    def _was_durable(self, later_proof: int, kept: int) -> bool:
+        """Whether an entry, here or later, was written after a barrier of this segment."""
+        durable = (entry.known_durable for entry in self.entries[:kept])
+        return max([later_proof, *durable]) >= self.first
+
     def _damaged_middles(self, gaps: Sequence[Gap]) -> Iterator[BadSpan]:
-        if self.entries and not self.has_header:
-            yield BadSpan(0, HEADER_BYTES, _NO_HEADER, tail=False)
         for gap in gaps:
             end = self.entries[gap.position].start
             if gap.start < end:

@@ -42,6 +42,8 @@ def _history_of(recovery: RootRecovery, session_id: str, log: EventLog) -> Histo
     report.torn_bytes += found.torn_bytes
     report.damaged += found.damaged
     report.swept += found.swept
+    if found.has_fallen_back:
+        report.fallbacks.append(session_id)
     if found.missing:
         report.missing[session_id] = found.missing
     history = History.from_lines(log.recovered)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from system.agents.agent import Agent
-from system.agents.history import RecordedTurn
+from system.agents.session_facts import RecordedTurn
 from system.agents.turn_facts import SIDE_EFFECTS, TurnFacts, response_of
 from system.errors import StorageError
 from system.ports import Clock, JsonObject

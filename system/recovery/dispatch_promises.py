@@ -23,19 +23,19 @@ async def dispatch_promises(recovery: RootRecovery) -> None:
     recovery.report.redone = count_due(recovery)
     await dispatcher.dispatch()
     for agent in agents:
+        dispatcher.pass_kept(agent)
         await _repair(recovery, agent)
     await complete_records(recovery)
 
 
 def _enqueue_promises(recovery: RootRecovery, agent: Agent) -> None:
-    for turn in agent.history.completed:
+    for seq, turn in agent.history.promises.items():
         if turn.outbox.foreign:
             reason = f"a turn promises what this version does not know: {turn.outbox.foreign}"
             agent.log.stop(reason)
             recovery.report_problem(agent.session_id, Problem.LOG_NEWER, reason)
             break
-        recovery.dispatcher.enqueue_outbox(agent, turn.outbox)
-    agent.history.completed.clear()
+        recovery.dispatcher.redo_outbox(agent, turn.outbox, seq)
 
 
 def count_due(recovery: RootRecovery) -> int:

@@ -1,13 +1,47 @@
-"""Pass 1: lock the root, and begin a new boot epoch."""
+"""Pass 1: lock the root, open ``state.db`` if there is one, begin a new boot epoch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from system.durable.state import StateDatabase, open_state
+from system.ports import Host
 from system.recovery.root_recovery import RootRecovery
-from system.root import Root
+from system.root import DATABASE, Root
 
 
 def lock_root(recovery: RootRecovery) -> None:
-    """Open the root; raises as ``Root.open``."""
-    recovery.root = Root.open(recovery.host.files, recovery.host.ids)
-    recovery.report.epoch = recovery.orchestrator.epoch = recovery.root.epoch
-    recovery.report.swept += recovery.root.swept
+    """Open the root; raises as ``Root.open`` and ``open_state``."""
+    host, orchestrator = recovery.host, recovery.orchestrator
+
+    def open_database(root_id: str | None, names: Sequence[str]) -> None:
+        if root_id is not None or DATABASE in names:
+            orchestrator.state = open_state(host, root_id)
+
+    try:
+        recovery.root = root = Root.open(host.files, host.ids, open_database)
+    except BaseException:
+        if orchestrator.state is not None:
+            orchestrator.state.close()
+        raise
+    if orchestrator.state is not None and root.root_id is None:
+        # A crash came between the database and the marker that names it.
+        _adopt(host, root, orchestrator.state)
+    recovery.report.epoch = orchestrator.epoch = root.epoch
+    recovery.report.swept += root.swept
+
+
+def create_database(host: Host, root: Root) -> StateDatabase:
+    """Create the ``state.db`` of a root that has none; raises as ``open_state``."""
+    state = open_state(host, None)
+    _adopt(host, root, state)
+    return state
+
+
+def _adopt(host: Host, root: Root, state: StateDatabase) -> None:
+    """Let the marker of the root name its database; if that fails, the database is closed."""
+    try:
+        root.adopt(host.files, host.ids, state.root_id)
+    except BaseException:
+        state.close()
+        raise

@@ -8,11 +8,11 @@ from typing import Final, TypeAlias
 
 from system.agents.orchestrator import USER_SESSION
 from system.errors import NewerFormat, StorageError
-from system.recording.wal_recovery import put_bad_bytes_aside, read_log
+from system.recording.wal_recovery import make_segments_durable, put_bad_bytes_aside, read_log
 from system.recovery.root_recovery import RootRecovery
 from system.sessions.session_problem import Problem
 from system.storage.event_log import EventLog
-from system.storage.path import name_of
+from system.storage.segments import segments_in
 
 SESSIONS_A_CALL: Final = 8
 """Logs that one worker settles in a row; with many sessions, several workers share them."""
@@ -49,6 +49,7 @@ def _read_recording(recovery: RootRecovery) -> None:
     host = recovery.host
     recovery.recording_log = log = read_log(host.files, host.clock)
     put_bad_bytes_aside(host.files, host.ids, log)
+    make_segments_durable(host.files, log)
     recovery.report.recording = log.report
 
 
@@ -57,7 +58,7 @@ def _examine(recovery: RootRecovery) -> list[_Examined]:
     orchestrator = recovery.orchestrator
     for session_id, names in recovery.sessions.items():
         path = orchestrator.log_path(session_id)
-        if name_of(path) not in names:
+        if not segments_in(names, path):
             continue
         try:
             settle = EventLog.read(recovery.host, path, session_id, orchestrator.framing, names)

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from system.agents.history import AgentFacts, History
+from system.agents.history import History
 from system.agents.provider_state import ProviderState
+from system.agents.session_facts import AgentFacts
 from system.sessions.session import SessionRecord, SessionState
 from system.storage.log_report import LogReport
 
@@ -44,7 +45,8 @@ class SessionEvidence:
 class SessionIndex:
     """Sessions, senders and parents that all ``histories`` (by session id) mention.
 
-    ``promised`` has the facts of each promised child by session id.
+    ``promised`` has the facts of each promised child by session id, and ``created`` are those
+    whose parent's log says that the promise was kept.
     """
 
     def __init__(self, histories: Mapping[str, History]) -> None:
@@ -53,9 +55,16 @@ class SessionIndex:
                 spawn.agent_id, spawn.name, session_id, spawn.instructions, None
             )
             for session_id, history in histories.items()
-            for turn in history.completed
+            for spawn in history.children.values()
+        }
+        undispatched = {
+            spawn.session_id
+            for history in histories.values()
+            for seq, turn in history.promises.items()
+            if seq > history.dispatched
             for spawn in turn.outbox.spawned
         }
+        self.created = self.promised.keys() - undispatched
         self.senders = {sender for history in histories.values() for sender in history.senders}
         self._parents = {
             history.agent.parent_session_id
@@ -77,8 +86,10 @@ class SessionIndex:
         return Verdict.ORPHAN if promised is None else Verdict.UNCREATED
 
     def _has_acted(self, session_id: str, promised: AgentFacts | None) -> bool:
-        return session_id in self._parents or (
-            promised is not None and promised.agent_id in self.senders
+        return (
+            session_id in self._parents
+            or session_id in self.created
+            or (promised is not None and promised.agent_id in self.senders)
         )
 
 

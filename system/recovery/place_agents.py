@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from system.agents.history import History, SessionFacts
+from system.agents.agent import Agent
+from system.agents.history import History
 from system.agents.message import RUNTIME, USER
 from system.agents.orchestrator import USER_SESSION
+from system.agents.session_facts import SessionFacts
 from system.agents.tree import Node
 from system.recovery.orphans import SessionEvidence, SessionIndex, Verdict, is_damaged
 from system.recovery.parents_first import Placement, parents_first
@@ -20,15 +22,44 @@ def place_agents(recovery: RootRecovery) -> None:
     user.log.log = recovery.logs[USER_SESSION]
     index = SessionIndex({USER_SESSION: user.history, **recovery.histories})
     for session_id in index.promised:
-        if session_id not in recovery.histories and session_id not in orchestrator.unserved:
+        if session_id in recovery.histories or session_id in orchestrator.unserved:
+            continue
+        if not orchestrator.is_collected(index.promised[session_id].agent_id):
             _judge_missing(recovery, session_id, index)
     for session_id, history in list(recovery.histories.items()):
         if history.agent is None:
             _judge(recovery, session_id, history, index)
     for placement in parents_first(recovery.histories):
         _place(recovery, placement)
+    _pass_dispatched(recovery)
+    for agent in recovery.agents():
+        _hide_unserved(recovery, agent)
     if not (orchestrator.unserved or orchestrator.lost):
-        recovery.report.vanished = sorted(index.senders - {RUNTIME, *orchestrator.agents})
+        missing = sorted(index.senders - {RUNTIME, *orchestrator.agents})
+        recovery.report.vanished = [each for each in missing if not orchestrator.is_collected(each)]
+
+
+def _pass_dispatched(recovery: RootRecovery) -> None:
+    """Give each log its marks in the snapshots of others; damage may have taken its end."""
+    agents = {agent.session_id: agent for agent in recovery.agents()}
+    for recipient in recovery.orchestrator.agents.values():
+        for session_id, mark in recipient.history.dispatched_of.items():
+            if (agent := agents.get(session_id)) is None or agent.log.log is None:
+                continue
+            history = agent.history
+            history.dispatched = max(history.dispatched, mark)
+            history.seq = max(history.seq, mark)
+            agent.log.log.skip_to(mark)
+
+
+def _hide_unserved(recovery: RootRecovery, parent: Agent) -> None:
+    """Let an agent have those children that may live, but cannot be read in this lifetime."""
+    orchestrator, history = recovery.orchestrator, parent.history
+    for session_id, spawn in history.children.items():
+        if spawn.agent_id in orchestrator.agents or session_id not in orchestrator.unserved:
+            continue
+        if spawn.agent_id not in history.completed_children:
+            orchestrator.tree.hide(parent.agent_id, spawn.name)
 
 
 def _judge(recovery: RootRecovery, session_id: str, history: History, index: SessionIndex) -> None:

@@ -85,5 +85,7 @@ async def _close(recovery: RootRecovery) -> None:
     for log in {log.path: log for log in (*recovery.logs.values(), *new)}.values():
         with suppress(OSError):
             log.close()
+    if orchestrator.state is not None:
+        orchestrator.state.close()
     with suppress(OSError):
         recovery.root.close()

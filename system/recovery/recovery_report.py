@@ -21,13 +21,15 @@ class RecoveryReport:
     or whose record had to be written anew. ``detached`` are sessions without a parent that
     can be found; they count as roots. ``vanished`` are agents that have sent messages and of
     which no session is left. ``orphans`` are sessions that never became agents and were
-    removed. ``swept`` are temporary files. ``suspended`` are sessions whose record said
-    ACTIVE. ``ended`` are agents whose end was finished. ``redone`` counts the lines that
+    removed. ``swept`` are temporary files. ``fallbacks`` are sessions whose newest snapshot was
+    damaged, so that the segment before it was read. ``suspended`` are sessions whose record
+    said ACTIVE. ``ended`` are agents whose end was finished. ``redone`` counts the lines that
     promises demanded in other logs, and ``undispatched`` those of them that the disk has
     refused so far. ``lost_turns`` are turns that a crash interrupted, by agent. ``leaks`` are
     conversations that a provider keeps for no known session, each as ``provider: identity``.
     ``recording`` is the report of the write-ahead log of executions; ``incomplete`` are
-    executions that had not ended.
+    executions that had not ended. ``collected`` counts the agents whose directories were
+    removed by this boot, and since, and ``archived_bytes`` those of their lines since.
     """
 
     epoch: int = 0
@@ -45,9 +47,12 @@ class RecoveryReport:
     vanished: list[str] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
     swept: list[str] = field(default_factory=list)
+    fallbacks: list[str] = field(default_factory=list)
     suspended: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     lost_turns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     leaks: list[str] = field(default_factory=list)
+    collected: int = 0
+    archived_bytes: int = 0
     recording: WalReport = field(default_factory=WalReport)
     incomplete: list[IncompleteExecution] = field(default_factory=list)

@@ -38,6 +38,7 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         ("bytes of unfinished lines, cut off", report.torn_bytes),
         ("sessions that never became agents, removed", len(report.orphans)),
         ("temporary files, removed", len(report.swept)),
+        ("directories of agents whose end is recorded, removed", report.collected),
         ("executions that had not ended", len(report.incomplete)),
         ("bytes of unfinished entries of the recording, cut off", report.recording.torn_bytes),
     )
@@ -51,6 +52,8 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         )
     for line in (*_missing(report), *map(_problem, report.problems)):
         yield f"  {line}"
+    for session_id in report.fallbacks:
+        yield f"  {_log_of(session_id)}: its newest snapshot was damaged; the one before was read"
     for session_id in report.detached:
         yield f"  session {session_id}: its parent cannot be found; it counts as a root"
     for line in (*_vanished(report), *_leaks(report), *_recording(report)):
@@ -73,8 +76,11 @@ def spans_text(spans: Iterable[tuple[int, int]]) -> str:
 
 def _missing(report: RecoveryReport) -> Iterator[str]:
     for session_id, gaps in sorted(report.missing.items()):
-        whose = "the log of USER" if session_id == USER_SESSION else f"session {session_id}"
-        yield f"{whose}: lines are missing: {spans_text(gaps)}"
+        yield f"{_log_of(session_id)}: lines are missing: {spans_text(gaps)}"
+
+
+def _log_of(session_id: str) -> str:
+    return "the log of USER" if session_id == USER_SESSION else f"session {session_id}"
 
 
 def _problem(found: SessionProblem) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from system.durable.ended import ended_session
 from system.recording.wal_recovery import sweep_recording
 from system.recovery.root_recovery import RootRecovery
 
@@ -13,5 +16,26 @@ def sweep_sessions(recovery: RootRecovery) -> None:
     recovery.report.swept += sweep.swept
     recovery.report.orphans += sweep.removed
     recovery.report.problems += sweep.problems
+    _remove_collected(recovery, sweep.removed)
     if recovery.is_recording:
         recovery.report.swept += sweep_recording(recovery.host.files)
+
+
+def _remove_collected(recovery: RootRecovery, emptied: Sequence[str]) -> None:
+    """Remove the directories of sessions that have a row among the ended ones.
+
+    Those of ``emptied`` sessions were removed already; they are no orphans.
+    """
+    state = recovery.orchestrator.state
+    if state is None:
+        return
+    ids = [*recovery.sessions, *emptied]
+    rows = state.transact(lambda each: [ended_session(each, session_id) for session_id in ids])
+    collected = [session_id for session_id, row in zip(ids, rows, strict=True) if row is not None]
+    if garbage := [session_id for session_id in collected if session_id in recovery.sessions]:
+        recovery.store.remove_all(garbage)
+    recovery.report.collected += len(collected)
+    for session_id in garbage:
+        del recovery.sessions[session_id]
+    orphans = recovery.report.orphans
+    recovery.report.orphans = [each for each in orphans if each not in collected]

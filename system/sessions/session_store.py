@@ -7,6 +7,7 @@ read never stops the others: it is put aside and reported.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from posixpath import join
 from typing import Final, NamedTuple
 
@@ -125,11 +126,16 @@ class SessionStore:
         return result
 
     def remove(self, session_id: str) -> None:
-        """Remove everything of a session that never became an agent, durably; or ``OSError``."""
-        directory = self.directory_of(session_id)
-        for name in self._files.listdir(directory):
-            self._files.unlink(f"{directory}/{name}")
-        self._files.rmdir(directory)
+        """Remove everything of a session, durably; or ``OSError``."""
+        self.remove_all([session_id])
+
+    def remove_all(self, session_ids: Sequence[str]) -> None:
+        """Remove everything of sessions with one barrier; or ``OSError``."""
+        for session_id in session_ids:
+            directory = self.directory_of(session_id)
+            for name in self._files.listdir(directory):
+                self._files.unlink(f"{directory}/{name}")
+            self._files.rmdir(directory)
         self._files.sync_dir(self.directory)
 
     def _swept(self, session_id: str, result: Sweep) -> list[str]:

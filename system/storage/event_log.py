@@ -11,43 +11,59 @@ later line without an earlier one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
-from system.errors import BadSeal, LogDamaged, LogStopped, raise_if_full
-from system.ports import Clock, Host, JsonObject
+from system.errors import BadSeal, LogDamaged, LogStopped, raise_if_full, raising_storage_full
+from system.ports import Host, JsonObject
+from system.storage.atomic_file import replace_file
 from system.storage.framing import Framing, LineWriter, pending_path
-from system.storage.line import Line, decode_line, encode_lines
+from system.storage.line import Line, decode_line, encode_line, encode_lines
 from system.storage.log_file import LogFile
 from system.storage.log_recovery import ExaminedLog, RecoveredLog
+from system.storage.path import parent_of
 from system.storage.pending_writer import PendingWriter
+from system.storage.segments import SNAPSHOT, read_lines, segment_path
+
+TAIL_BYTES_PER_SNAPSHOT_BYTE: Final = 4
+"""A snapshot is taken when the lines behind the last one are so many times as long."""
 
 
 class EventLog:
     """An open log. ``report`` is recovery's report; ``last_seq`` counts the lines.
 
-    ``recovered`` holds the lines at the time of opening, all of them durable. The caller sets
-    it to ``()`` after use, to free the memory.
+    ``recovered`` holds the lines of the newest segment at the time of opening, all of them
+    durable. The caller sets it to ``()`` after use, to free the memory. ``path`` is that of the
+    first segment, ``number`` that of the newest one.
 
     Calls may come from any thread, but not at the same time.
     """
 
     def __init__(
-        self,
-        clock: Clock,
-        session_id: str,
-        recovered: RecoveredLog,
-        file: LogFile,
-        writer: LineWriter,
+        self, host: Host, path: str, session_id: str, framing: Framing, recovered: RecoveredLog
     ) -> None:
-        self.path = file.path
+        self.path = path
         self.session_id = session_id
         self.report = recovered.report
         self.recovered = recovered.lines
         self.last_seq = recovered.last_seq
+        self.number = recovered.number
         self._durable_seq = recovered.last_seq
-        self._clock = clock
-        self._file = file
-        self._writer = writer
+        self._host = host
+        self._framing = framing
         self._stopped: str | None = None
+        first = recovered.lines[0] if recovered.lines else None
+        snapshot = first if first is not None and first.event == SNAPSHOT else None
+        self._first_seq = snapshot.seq if snapshot else self.last_seq - len(recovered.lines)
+        self._snapshot_bytes = len(encode_line(snapshot, path)) if snapshot else 0
+        self._size_bytes = recovered.size_bytes
+        self._file, self._writer = self._writers()
+
+    def _writers(self) -> tuple[LogFile, LineWriter]:
+        files = self._host.files
+        file = LogFile(files, segment_path(self.path, self.number), self._size_bytes)
+        if self._framing is Framing.PENDING:
+            return file, PendingWriter(files, file, pending_path(self.path))
+        return file, file
 
     @classmethod
     def open(
@@ -79,12 +95,7 @@ class EventLog:
         examined = ExaminedLog.read(host.files, host.ids, path, session_id, pending, names)
 
         def settled() -> EventLog:
-            recovered = examined.settle()
-            file = LogFile(host.files, path, recovered.size_bytes)
-            writer: LineWriter = file
-            if framing is Framing.PENDING:
-                writer = PendingWriter(host.files, file, pending)
-            return cls(host.clock, session_id, recovered, file, writer)
+            return cls(host, path, session_id, framing, examined.settle())
 
         return settled
 
@@ -120,7 +131,7 @@ class EventLog:
             raise LogStopped(self.path, self._stopped)
         durable_seq, last_seq = self._durable_seq, self.last_seq
         lines, encoded = encode_lines(
-            self.path, self.session_id, self._clock.wall_ns(), last_seq, durable_seq, events
+            self.path, self.session_id, self._host.clock.wall_ns(), last_seq, durable_seq, events
         )
         # The reason for any exception that leaves this method from here on.
         self._stopped = "an append was interrupted"
@@ -135,10 +146,58 @@ class EventLog:
             raise
         self._stopped = None
         self.last_seq += len(lines)
+        self._size_bytes += len(encoded)
         return lines
 
+    def is_snapshot_due(self, most_lines: int) -> bool:
+        """Whether more lines follow the last snapshot, and four times as many bytes."""
+        tail_bytes = self._size_bytes - self._snapshot_bytes
+        return (
+            self.last_seq - self._first_seq > most_lines
+            and tail_bytes > TAIL_BYTES_PER_SNAPSHOT_BYTE * self._snapshot_bytes
+        )
+
+    def begin_segment(self, data: JsonObject) -> Line:
+        """Begin a new segment with a snapshot of all lines so far; durable on return.
+
+        The segment before it is durable, and complete, first. Raises ``NotPlainJson``,
+        ``LineTooLarge``, ``StorageFull`` or ``OSError`` with the log as it was, and
+        ``LogStopped``.
+        """
+        self.park()
+        files, path = self._host.files, segment_path(self.path, self.number + 1)
+        lines, encoded = encode_lines(
+            path, self.session_id, self._host.clock.wall_ns(), self.last_seq, self.last_seq,
+            [(SNAPSHOT, data)],
+        )  # fmt: skip
+        with raising_storage_full(path):
+            replace_file(files, path, encoded, self._host.ids)
+        # The next boot reads the new segment if it finds it, so this one takes nothing more.
+        self._stopped = "the beginning of a segment was interrupted"
+        try:
+            files.sync_dir(parent_of(path))
+        except OSError as error:
+            self._stopped = f"the barrier of a new segment failed ({error})"
+            raise LogStopped(path, self._stopped) from error
+        self._stopped = None
+        self.number += 1
+        self.last_seq += 1
+        self._durable_seq = self._first_seq = self.last_seq
+        self._snapshot_bytes = self._size_bytes = len(encoded)
+        self._file, self._writer = self._writers()
+        return lines[0]
+
+    def skip_to(self, seq: int) -> None:
+        """Number the next line behind ``seq``, if another log proves that this one was durable."""
+        self.last_seq = max(self.last_seq, seq)
+        self._durable_seq = max(self._durable_seq, seq)
+
+    def earlier_lines(self) -> Iterator[Line]:
+        """Yield the lines of the segments before the newest one; raises ``OSError``."""
+        return read_lines(self._host.files, self.path, self.session_id, self.number)
+
     def lines(self) -> Iterator[Line]:
-        """Yield every line in order, read from the disk.
+        """Yield every line of the newest segment in order, read from the disk.
 
         After a failed barrier only the durable lines are read, because the kernel may have
         dropped the others. Raises ``LogDamaged`` when the file has changed, and ``OSError``.

@@ -7,7 +7,8 @@ The order of the steps makes a crash inside recovery safe, and a second recovery
 3. read and classify every byte (``log_scan.py``) and the pending entry (``pending_entry.py``);
 4. save damaged bytes in quarantine, durably, before anything is removed;
 5. repair. After damage in the middle, the good lines are written to a new file that
-   replaces the old one. Otherwise the end is cut, completed and synced in place;
+   replaces the old one. So they are, behind those of the segment before, after damage to the
+   first line of a segment. Otherwise the end is cut, completed and synced in place;
 6. only then remove the pending entry.
 
 Bytes that a killed process wrote are readable but need not be durable, and after a failed
@@ -26,7 +27,7 @@ from typing import NamedTuple
 
 from system.errors import raising_storage_full
 from system.ports import FileSystem, Ids, OpenMode
-from system.storage.atomic_file import read_whole, sweep_temporaries, write_atomic
+from system.storage.atomic_file import sweep_temporaries, write_atomic
 from system.storage.durable_directory import make_durable_directory
 from system.storage.line import Line
 from system.storage.log_report import Damage, LogReport, PendingVerdict
@@ -34,17 +35,20 @@ from system.storage.log_scan import Scan, scan
 from system.storage.path import name_of, parent_of
 from system.storage.pending_entry import NO_ENTRY, PendingEntry, read_pending_entry
 from system.storage.quarantine import move_aside, put_aside
+from system.storage.segments import SegmentText, read_newest, segment_path, segments_in
 from system.storage.transfer import write_all
 
 
 class RecoveredLog(NamedTuple):
     """A log that is whole and durable, and its report.
 
-    ``last_seq`` is that of the last line, or 0.
+    ``last_seq`` is that of the last line, or 0. ``number`` and ``size_bytes`` are those of the
+    newest segment.
     """
 
     lines: tuple[Line, ...]
     last_seq: int
+    number: int
     size_bytes: int
     report: LogReport
 
@@ -61,7 +65,7 @@ class ExaminedLog:
         files: FileSystem,
         ids: Ids,
         path: str,
-        content: bytes,
+        text: SegmentText,
         found: Scan,
         entry: PendingEntry,
         pending_path: str,
@@ -69,8 +73,8 @@ class ExaminedLog:
     ) -> None:
         self.files = files
         self.ids = ids
-        self.path = path
-        self.content = content
+        self.path = segment_path(path, text.number)
+        self.text = text
         self.found = found
         self.entry = entry
         self.pending_path = pending_path
@@ -98,19 +102,21 @@ class ExaminedLog:
             swept = []
             if names is None:
                 names = _names_in(files, directory)
-                swept = sweep_temporaries(files, directory, name, names)
-            if name not in names:
+                swept = sweep_temporaries(files, directory, name.removesuffix(".jsonl"), names)
+            numbers = segments_in(names, path)
+            if not numbers:
                 make_durable_directory(files, directory)
                 files.open(path, OpenMode.CREATE).close()
-            content = read_whole(files, path)
-            found = scan(content, session_id, path)
+                numbers = [0]
+            text = read_newest(files, path, session_id, numbers)
+            found = scan(text.content, session_id, path, text.last_seq)
             entry = NO_ENTRY
             if name_of(pending_path) in names:
                 entry = read_pending_entry(files, pending_path, session_id, found.last_seq)
                 if entry.verdict is PendingVerdict.REPLAYED:
                     # The end of the log is a part of this very entry.
                     found = found.with_tail_explained()
-            return cls(files, ids, path, content, found, entry, pending_path, swept)
+            return cls(files, ids, path, text, found, entry, pending_path, swept)
 
     def settle(self) -> RecoveredLog:
         """Save damaged bytes, repair the log and make it durable; raises as ``read``."""
@@ -118,9 +124,10 @@ class ExaminedLog:
             return self._settled()
 
     def _settled(self) -> RecoveredLog:
-        content, found, entry = self.content, self.found, self.entry
+        content, found, entry = self.text.content, self.found, self.entry
         damaged = self._put_aside(content, found)
-        repair = self._rewrite if found.has_damaged_middle else self._make_whole
+        is_rewritten = found.has_damaged_middle or self.text.before
+        repair = self._rewrite if is_rewritten else self._make_whole
         size_bytes = repair(content, found, entry.encoded)
         damaged += self._dismiss(entry, found.last_seq)
         lines = found.lines + entry.lines
@@ -132,16 +139,27 @@ class ExaminedLog:
             missing=found.missing + entry.missing,
             pending=entry.verdict,
             swept=tuple(self.swept),
+            has_fallen_back=bool(self.text.before),
         )
-        return RecoveredLog(lines, found.last_seq + len(entry.lines), size_bytes, report)
+        last_seq = found.last_seq + len(entry.lines)
+        return RecoveredLog(lines, last_seq, self.text.number, size_bytes, report)
 
     def _put_aside(self, content: bytes, found: Scan) -> tuple[Damage, ...]:
         damaged = []
         for bad in found.bad:
             data = content[bad.start : bad.end]
-            copy = put_aside(self.files, self.path, data, self.ids)
-            damaged.append(Damage(self.path, bad.start, len(data), bad.reason, bad.tail, copy))
+            path, offset = self._place_of(bad.start)
+            copy = put_aside(self.files, path, data, self.ids)
+            damaged.append(Damage(path, offset, len(data), bad.reason, bad.tail, copy))
         return tuple(damaged)
+
+    def _place_of(self, offset: int) -> tuple[str, int]:
+        """Return the path of the segment that has a byte of the content, and the offset in it."""
+        for size_bytes, path in self.text.before:
+            if offset < size_bytes:
+                return path, offset
+            offset -= size_bytes
+        return self.path, offset
 
     def _rewrite(self, content: bytes, found: Scan, replay: bytes) -> int:
         lines = [content[start:end] for start, end in found.good]

@@ -40,7 +40,8 @@ class LogReport(NamedTuple):
     ``lines`` counts them. ``torn_bytes`` were cut off the end: the beginning of a line that
     was never acknowledged. ``missing`` has the first and last sequence number of each gap of
     lines that were written once; a gap is reported at every opening. ``swept`` are the
-    temporary files that were removed.
+    temporary files that were removed. ``has_fallen_back`` says that the newest snapshot was
+    damaged, so that the segment before it was read.
     """
 
     path: str
@@ -50,6 +51,7 @@ class LogReport(NamedTuple):
     missing: tuple[tuple[int, int], ...] = ()
     pending: PendingVerdict = PendingVerdict.ABSENT
     swept: tuple[str, ...] = ()
+    has_fallen_back: bool = False
 
     @property
     def lost_nothing(self) -> bool:

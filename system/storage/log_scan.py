@@ -77,14 +77,15 @@ class Scan(NamedTuple):
 
 
 class _Scanner:
-    def __init__(self, content: bytes, session_id: str, path: str) -> None:
+    def __init__(self, content: bytes, session_id: str, path: str, last_seq: int) -> None:
         self.content = content
         self.session_id = session_id
         self.path = path
         self.lines: list[Line] = []
         self.good: list[tuple[int, int]] = []
         self.gaps: list[Gap] = []
-        self.last_seq = 0
+        self.seq_before = last_seq
+        self.last_seq = last_seq
         self.bad_from: int | None = None
         self.reason = ""
 
@@ -190,7 +191,7 @@ class _Judge:
             self.missing.append((first, last))
 
     def _seq_before(self, position: int) -> int:
-        return self.scanner.lines[position - 1].seq if position else 0
+        return self.scanner.lines[position - 1].seq if position else self.scanner.seq_before
 
     def _first_unproven(self) -> int:
         """Return the index behind all lines that two barriers in a row have covered."""
@@ -209,8 +210,11 @@ def _is_torn(tail: bytes) -> bool:
     return len(tail) < SHORTEST_BYTES or (tail.startswith(FIRST_BYTES) and is_text(tail))
 
 
-def scan(content: bytes, session_id: str, path: str) -> Scan:
-    """Classify every byte of a log; raises only ``NewerFormat``, which names ``path``."""
-    scanner = _Scanner(content, session_id, path)
+def scan(content: bytes, session_id: str, path: str, last_seq: int = 0) -> Scan:
+    """Classify every byte of a log; raises only ``NewerFormat``, which names ``path``.
+
+    ``last_seq`` is the number of the line before the first one.
+    """
+    scanner = _Scanner(content, session_id, path, last_seq)
     scanner.run()
     return _Judge(scanner).verdict()

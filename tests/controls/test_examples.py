@@ -10,11 +10,11 @@ import pytest
 
 from faults.crash_point import CrashKind
 from powercut.explorer.explore import explore, explore_models
-from powercut.explorer.limits import Limits
+from powercut.explorer.limits import Engine, Limits
 from sim.disk.crash.persistence import MODELS
 from tests.meta.source_tree import ROOT
 
-FEW = Limits(states_per_point=8, samples=4)
+FEW = Limits(states_per_point=8, samples=4, engine=Engine.BRUTE)
 MOST_LINES = 20
 KILL, POWER_CUT = CrashKind.KILL, CrashKind.POWER_CUT
 
@@ -23,6 +23,7 @@ UNSAFE = [
     ("dumb_database", "update", KILL, "only [] are left"),
     ("shelf", "remember", KILL, "only [] are left"),
     ("mail_folder", "read_one", POWER_CUT, "2 messages"),
+    ("rotating_log", "rotate", POWER_CUT, "are left"),
     ("sqlite_commits", "journal_off", KILL, "malformed"),
     ("sqlite_commits", "delete_full", POWER_CUT, "are left"),
     ("sqlite_commits", "wal_normal", POWER_CUT, "are left"),
@@ -30,6 +31,7 @@ UNSAFE = [
 SAFE = [
     ("settings_file", "save_durably"),
     ("atomic_writes", "save"),
+    ("rotating_log", "rotate_durably"),
     ("sqlite_commits", "wal_full"),
     ("sqlite_commits", "delete_extra"),
     ("sqlite_commits", "truncate_full"),

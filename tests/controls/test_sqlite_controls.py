@@ -20,7 +20,7 @@ from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
 from powercut.explorer.explore import explore
 from powercut.explorer.judge import Check
-from powercut.explorer.limits import Limits
+from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import Workload
 from powercut.explorer.verdicts import Exploration
 from sim.disk.calls.process import Process
@@ -29,9 +29,9 @@ from sim.sqlite.connection import abandon, connect
 from sim.sqlite.device import device_of
 
 ROWS = 2
-LIMITS = Limits(states_per_point=128, samples=32)
+LIMITS = Limits(states_per_point=128, samples=32, engine=Engine.BRUTE)
 # Enough to find the failure of a setting that is known to be unsafe.
-FEW = Limits(states_per_point=16, samples=8)
+FEW = Limits(states_per_point=16, samples=8, engine=Engine.BRUTE)
 NORMAL, EXCLUSIVE = "normal", "exclusive"
 
 
@@ -145,7 +145,7 @@ def test_a_proven_setting_loses_nothing_and_damages_nothing(settings: Settings, 
     "settings", [Settings("wal", "full"), Settings("delete", "extra", NORMAL)], ids=str
 )
 def test_a_proven_setting_survives_crashes_in_its_recovery(settings: Settings, model: str) -> None:
-    limits = Limits(states_per_point=12, samples=2, nested=1)
+    limits = Limits(states_per_point=12, samples=2, nested=1, engine=Engine.BRUTE)
     exploration = explored(settings, model, limits=limits)
     assert exploration.failures == []
 
@@ -226,7 +226,7 @@ def both_have_the_same(process: Process, known: Known) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_transaction_over_two_databases_is_in_both_or_in_none(model: str) -> None:
-    limits = Limits(states_per_point=32, samples=8)
+    limits = Limits(states_per_point=32, samples=8, engine=Engine.BRUTE)
     assert explore(two_databases, both_have_the_same, model, limits).failures == []
 
 
@@ -266,7 +266,7 @@ SPILLED_ROWS = 8
 def test_a_transaction_that_spills_the_cache_is_whole_or_missing(
     settings: Settings, model: str
 ) -> None:
-    limits = Limits(states_per_point=32, samples=8)
+    limits = Limits(states_per_point=32, samples=8, engine=Engine.BRUTE)
     assert explore(spilled(settings), nothing_is_lost, model, limits).failures == []
 
 

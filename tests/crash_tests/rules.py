@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crash_tests.targets.atomic_file import atomic_file
+from crash_tests.targets.durable import durable
 from crash_tests.targets.event_log import framed, pending
 from crash_tests.targets.lifecycle import lifecycle
 from crash_tests.targets.recording import recording
@@ -60,6 +61,14 @@ class RecordingRules(TargetRules):
     @staticmethod
     def make_target() -> AnyTarget:
         return recording()
+
+
+class DurableRules(TargetRules):
+    campaign = Campaign()
+
+    @staticmethod
+    def make_target() -> AnyTarget:
+        return durable()
 
 
 class RuntimeRules(TargetRules):

@@ -27,9 +27,12 @@ LEFT_OUT = {
     "event-log-pending": (),
     "session-store": ("clock", "delayed-barrier-error", "bit-rot", "misdirected-write"),
     "recording": (),
+    "durable": ("delayed-barrier-error", "bit-rot", "misdirected-write", "clock"),
     "runtime": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
     "runtime-pending": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
     "runtime-recorded": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
+    "runtime-segments": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
+    "runtime-collected": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
 }
 DRAWS = 400
 MOST_RUNS = 40

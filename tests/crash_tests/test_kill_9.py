@@ -3,7 +3,7 @@
 There are two roots with 25 kills each, so that two cores can share the work. A seed determines
 the moments of the kills: a number of new output lines and a small delay; some moments are inside
 a recovery. After each kill the oracle of the runtime checks the files against the output; after
-some of them this process recovers the root as well.
+some of them this process recovers the root as well, and the records are compared with the logs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from random import Random
 
 import pytest
 
+from oracles.recording.turn_records import check_turn_records
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_runtime import check_idempotent
 from system.agents.view import RuntimeView
@@ -73,6 +74,8 @@ def test_a_demo_that_is_killed_again_and_again_does_every_job_exactly_once(
             run(_recover(root))
             ledger.settle()
             first = files_of(root)
+            records = check_turn_records(first)
+            assert records >= len(ledger.lines) // 4
             run(_recover(root))
             check_idempotent(first, files_of(root))
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from oracles.marks import TORN
-from oracles.runtime.marks import RARE_MARKS
+from oracles.runtime.marks import (
+    COLLECTION_FINISHED,
+    RARE_MARKS,
+    RUNTIME_MARKS,
+    SNAPSHOT_UNFINISHED,
+)
 from powercut.fuzz.campaign.campaign import Plan
 from sim.disk.crash.persistence import POSIX, SCC, PersistenceModel
 from tests.registry import REGISTRY
@@ -17,14 +22,26 @@ MOST_RUNS = {
     "event-log-pending": 250,
     "session-store": 100,
     "recording": 300,
+    "durable": 300,
     "runtime": 500,
     "runtime-pending": 100,
     "runtime-recorded": 100,
+    "runtime-segments": 100,
+    "runtime-collected": 100,
 }
 """Each campaign ends as soon as every mark is reached."""
 
-ELSEWHERE = {"runtime-pending": RARE_MARKS, "runtime-recorded": RARE_MARKS}
-"""Marks that depend neither on the framing nor on recording; ``runtime`` reaches them."""
+ELSEWHERE = {
+    "runtime-pending": RARE_MARKS,
+    "runtime-recorded": RARE_MARKS,
+    "runtime-segments": (*RUNTIME_MARKS, SNAPSHOT_UNFINISHED),
+    "runtime-collected": (*RUNTIME_MARKS, COLLECTION_FINISHED),
+}
+"""Marks that depend neither on framing, recording nor segments: ``runtime`` reaches them.
+
+The workload ``event-log-segments`` is crashed at every operation; tests of the collector interrupt
+the removal of files.
+"""
 
 
 def never_reached(tag: str, model: PersistenceModel = POSIX) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from oracles.history import Known
 from powercut.explorer.explore import explore
 from powercut.explorer.judge import Check
-from powercut.explorer.limits import Limits
+from powercut.explorer.limits import Engine, Limits
 from powercut.fuzz.source_patch import SourcePatch, patched
 from powercut.reference import load
 from sim.disk.calls.modules import FcntlModule, OsModule
@@ -23,7 +23,7 @@ from system.host import RealFileSystem
 from system.ports import OpenMode
 from tests.registry import REGISTRY
 
-SMALL = Limits(states_per_point=4, samples=2)
+SMALL = Limits(states_per_point=4, samples=2, engine=Engine.BRUTE)
 BARRIERS = {
     "fsync": "self._calls.fsync(self._descriptor)",
     "fdatasync": "self._calls.fdatasync(self._descriptor)",

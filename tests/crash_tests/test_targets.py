@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.crash_tests.rules import (
     AtomicFileRules,
+    DurableRules,
     FramedLogRules,
     LifecycleRules,
     PendingLogRules,
@@ -41,6 +42,10 @@ class RecordingLeaf(RecordingRules):
     """Recorder, write-ahead log and record store."""
 
 
+class DurableLeaf(DurableRules):
+    """Triggers, schedules, tasks and activities in one database."""
+
+
 class RuntimeLeaf(RuntimeRules):
     """The whole runtime under the model ``posix``."""
 
@@ -67,6 +72,7 @@ TestPendingLog = PendingLogLeaf.TestCase
 TestSessionStore = SessionStoreLeaf.TestCase
 TestLifecycle = LifecycleLeaf.TestCase
 TestRecording = RecordingLeaf.TestCase
+TestDurable = DurableLeaf.TestCase
 TestRuntime = RuntimeLeaf.TestCase
 TestRuntimeOnExt4 = RuntimeOnExt4Leaf.TestCase
 TestRuntimeOnXfs = RuntimeOnXfsLeaf.TestCase

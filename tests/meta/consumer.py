@@ -29,6 +29,7 @@ from powercut import (
     Disk,
     DiskTarget,
     Duplicated,
+    Engine,
     Exploration,
     Failure,
     FalseAlarm,
@@ -116,7 +117,7 @@ class Note(DiskTarget):
 
 
 def use_explorer() -> None:
-    found: Exploration = explore(save, model="posix", limits=Limits(samples=8))
+    found: Exploration = explore(save, model="posix", limits=Limits(samples=8, engine=Engine.AUTO))
     failure: Failure = found.failures[0]
     point: CrashPoint = failure.crashes[0]
     assert isinstance(failure.violation, Violation)

@@ -97,6 +97,16 @@ class Inode:
     def is_symlink(self) -> bool:
         return stat.S_ISLNK(self.mode)
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether it has a name."""
+        return bool(self.links)
+
+    @property
+    def st_ino(self) -> int:
+        """The number that ``stat`` shows."""
+        return self.number
+
     def copy(self) -> Inode:
         """Return an independent copy."""
         copy = Inode()
@@ -183,6 +193,14 @@ class Inode:
         if size < self.size:
             self.cut(size)
         self.size = size
+
+    def change_links(self, by: int) -> None:
+        """Count names that it got, or lost if ``by`` is negative."""
+        self.links += by
+
+    def first_block(self) -> bytes:
+        """Return the first 4,096 bytes, as far as they are stored."""
+        return self.blocks.get(0, b"")
 
     def set_attributes(self, mode: int, uid: int, gid: int, atime_ns: int, mtime_ns: int) -> None:
         """Set permission bits, owner, and times in nanoseconds."""

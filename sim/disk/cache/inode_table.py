@@ -55,9 +55,10 @@ class InodeTable:
                 found.content_key = None  # a key that is never read need not be kept right
         return found
 
-    def add(self, inode: Inode) -> None:
-        """Add a new inode, which the table owns from now on."""
+    def add(self, inode: Inode) -> Inode:
+        """Add a new inode, and return it as the table has it, which owns it from now on."""
         self.changed[inode.number] = inode
+        return inode
 
     # The holder of a name and the inode that it means must both be the table's own.
 
@@ -71,15 +72,15 @@ class InodeTable:
         if replaced is not None:
             self._lose_name(holder, name, replaced)
         if inode.mode & FORMAT == REGULAR:
-            inode.links += 1
+            inode.change_links(1)
             return replaced
         self._clear_path_caches()
         if inode.is_directory:
             inode.links = 2 + self._subdirectories(inode)
             inode.parent = holder.number
-            holder.links += 1
+            holder.change_links(1)
         else:
-            inode.links += 1
+            inode.change_links(1)
         return replaced
 
     def detach(self, holder: Inode, name: str, inode: Inode) -> None:
@@ -102,15 +103,15 @@ class InodeTable:
         """Count off the name of ``inode`` that is no longer among the entries of ``holder``."""
         if holder.content_key is not None:
             holder.content_key -= entry_key(name, inode.number)
-        if not (inode.parent or inode.link_text):
-            inode.links -= 1
+        if inode.mode & FORMAT == REGULAR:
+            inode.change_links(-1)
             return
         self._clear_path_caches()
         if inode.is_directory:
             inode.links = 0
-            holder.links -= 1
+            holder.change_links(-1)
         else:
-            inode.links -= 1
+            inode.change_links(-1)
 
     def links_left(self, number: int) -> int:
         """Return how many names inode ``number`` keeps when it loses one; 0 for a directory."""

@@ -36,8 +36,7 @@ class Create(NamedTuple):
 
     def apply(self, table: InodeTable) -> None:
         _, number, mode, uid, gid, link_text, directory, name, now_ns = self
-        inode = Inode.new(number, mode, uid, gid, link_text, now_ns)
-        table.add(inode)
+        inode = table.add(Inode.new(number, mode, uid, gid, link_text, now_ns))
         if name:
             holder = table.own(directory)
             table.attach(holder, name, inode)

@@ -103,7 +103,7 @@ class DirectoryCalls(StatCalls):
         number = self._working_directory
         while number != ROOT:
             directory = self._inode(number)
-            if not directory.links:
+            if not directory.is_linked:
                 raise os_error(errno.ENOENT)
             parent = self._inode(directory.parent)
             names += [name for name, entry in parent.entries.items() if entry == number]

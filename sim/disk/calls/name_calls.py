@@ -199,7 +199,7 @@ class NameCalls(ProcessState):
         directory = self._parent(name, dir_fd, path, path2)
         if name.last in DOTS or self._entry(directory, name.last, path, path2) is not None:
             raise os_error(errno.EEXIST, path, path2)
-        if not directory.links or (name.slash and not is_directory):
+        if not directory.is_linked or (name.slash and not is_directory):
             raise os_error(errno.ENOENT, path, path2)
         return directory
 
@@ -258,7 +258,7 @@ class NameCalls(ProcessState):
         self._check_may_delete(directory, inode, src, dst, is_directory=is_directory)
         if replaced is not None:
             self._check_may_delete(to_directory, replaced, src, dst, is_directory=is_directory)
-        elif not to_directory.links:
+        elif not to_directory.is_linked:
             raise os_error(errno.ENOENT, src, dst)
         else:
             self._check_may_change(to_directory, src, dst)

@@ -49,7 +49,7 @@ class OpenCall(ProcessState):
         found = self._to_open(name, dir_fd, decoded, path)
         if found.inode is not None:
             return self._open_found(found, found.inode, name.text, decoded, path)
-        if not found.directory.links:
+        if not found.directory.is_linked:
             raise os_error(errno.ENOENT, path)
         self._check_may_change(found.directory, path)
         return self._open_new(found.directory, found.name, name.text, decoded, mode)

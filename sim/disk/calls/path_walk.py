@@ -91,7 +91,7 @@ class Walk:
             return directory
         if name == "..":
             return self._inode(directory.parent)
-        if is_too_long(name) and directory.links:
+        if is_too_long(name) and directory.is_linked:
             raise self._failed(errno.ENAMETOOLONG)
         number = directory.entries.get(name)
         return None if number is None else self._inode(number)

@@ -35,7 +35,7 @@ class Identity(NamedTuple):
         The rule is path_resolution(7): the first class that matches decides alone.
         """
         if not self.uid:
-            executable = stat.S_ISDIR(inode.mode) or bool(inode.mode & _ANY_EXECUTE)
+            executable = inode.is_directory or bool(inode.mode & _ANY_EXECUTE)
             return not wanted & EXECUTE or executable
         granted = inode.mode
         if self.uid == inode.uid:

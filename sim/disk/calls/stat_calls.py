@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, cast, overload
 
 from sim.disk.cache.inode import BLOCK_BYTES, SECTOR_BYTES, Inode
+from sim.disk.cache.lazy_inode import LazyInode
 from sim.disk.calls.arguments import (
     c_int,
     configuration_name,
@@ -134,8 +136,14 @@ def stat_result(inode: Inode) -> os.stat_result:
     """Return the attributes of ``inode`` as ``stat`` does.
 
     ``st_blocks`` counts the blocks that were written, in units of 512 bytes; a directory
-    is one block long.
+    is one block long. The attributes of a ``LazyInode`` are asked for when they are read.
     """
+    if isinstance(inode, LazyInode):
+        return cast("os.stat_result", LazyStat(inode.copy()))
+    return _whole_result(inode)
+
+
+def _whole_result(inode: Inode) -> os.stat_result:
     is_directory = inode.is_directory
     accessed, accessed_ns = divmod(inode.atime_ns, _SECOND_NS)
     modified, modified_ns = divmod(inode.mtime_ns, _SECOND_NS)
@@ -143,7 +151,7 @@ def stat_result(inode: Inode) -> os.stat_result:
     return os.stat_result(
         (
             inode.mode,
-            inode.number,
+            inode.st_ino,
             DEVICE,
             inode.links,
             inode.uid,
@@ -164,6 +172,57 @@ def stat_result(inode: Inode) -> os.stat_result:
             0,
         )
     )
+
+
+_LAZY_FIELDS: Final[dict[str, Callable[[LazyInode], int]]] = {
+    "st_mode": lambda inode: inode.mode,
+    "st_ino": lambda inode: inode.st_ino,
+    "st_dev": lambda _: DEVICE,
+    "st_nlink": lambda inode: inode.links,
+    "st_uid": lambda inode: inode.uid,
+    "st_gid": lambda inode: inode.gid,
+    "st_size": lambda inode: BLOCK_BYTES if inode.is_directory else inode.size,
+    "st_atime_ns": lambda inode: inode.atime_ns,
+    "st_mtime_ns": lambda inode: inode.mtime_ns,
+    "st_ctime_ns": lambda inode: inode.ctime_ns,
+    "st_blksize": lambda _: BLOCK_BYTES,
+}
+_SEQUENCE: Final = tuple(_LAZY_FIELDS)[:7]
+
+
+class LazyStat(Sequence[float]):
+    """``os.stat_result`` of a ``LazyInode``, each field read when the program reads it."""
+
+    __slots__ = ("_inode",)
+
+    def __init__(self, inode: LazyInode) -> None:
+        self._inode = inode
+
+    def __getattr__(self, name: str) -> object:
+        field = _LAZY_FIELDS.get(name)
+        inode = self._inode
+        return getattr(_whole_result(inode), name) if field is None else field(inode)
+
+    @overload
+    def __getitem__(self, index: int) -> float: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[float, ...]: ...
+    def __getitem__(self, index: int | slice) -> float | tuple[float, ...]:
+        if isinstance(index, int) and 0 <= index < len(_SEQUENCE):
+            return cast("float", getattr(self, _SEQUENCE[index]))
+        return tuple(_whole_result(self._inode))[index]
+
+    def __len__(self) -> int:
+        return len(_whole_result(self._inode))
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, tuple | LazyStat) else False
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(_whole_result(self._inode))
 
 
 def _file_system() -> os.statvfs_result:

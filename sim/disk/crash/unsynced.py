@@ -61,7 +61,11 @@ class Unsynced:
         # that file, and then their pieces are never needed.
         self._uncut: list[tuple[Write | Resize | Allocate, int]] = []
         self._notes = Notes()
-        for each in unsynced:
+        self._read_carried(unsynced)
+
+    def _read_carried(self, carried: Iterable[MicroOperation | Note]) -> None:
+        """Take over the pieces and notes of the lifetime before."""
+        for each in carried:
             if isinstance(each, Note):
                 self._notes.add(each)
             else:
@@ -174,7 +178,7 @@ class Unsynced:
     def _sync(self, sync: Sync) -> None:
         if self._uncut and self._is_alone(sync.inode):
             for operation, number in self._uncut:
-                uncut(operation, number).apply(self.table)
+                self._make_durable(uncut(operation, number))
             self._uncut.clear()
             self._notes.settle(sync, {sync.inode}, self.table)
             return
@@ -188,12 +192,16 @@ class Unsynced:
         for micro in applied:
             if sync.inode and self.model.coverage is Coverage.NEEDS:
                 self._note_tail(micro, tails)
-            micro.apply(self.table)
+            self._make_durable(micro)
         rewritten = {micro.number for micro in applied if _is_rewriting(micro)}
         self._notes.settle(sync, rewritten, self.table)
         for note in (*notes, *(tail for tail in tails.values() if tail.data)):
             self._notes.add(note)
         self._keep(left)
+
+    def _make_durable(self, micro: MicroOperation) -> None:
+        """Put a piece on the platter."""
+        micro.apply(self.table)
 
     def _note_tail(self, micro: MicroOperation, tails: dict[int, OldTail]) -> None:
         """Note the bytes that a truncation is to drop from the last block that it keeps."""

@@ -86,7 +86,10 @@ def test_without_a_workload_the_sound_workloads_run() -> None:
         "scc": {
             "safe": True,
             "states": sum(states),
+            "executions": sum(states),
+            "survivor_sets": None,
             "exhaustive": True,
+            "how": "exhaustive",
             "stopped": False,
             "first_failure": None,
         }
@@ -113,7 +116,8 @@ def test_json_has_the_verdict_of_each_model() -> None:
     assert (found["schema"], found["verdict"]) == (1, "violation")
     assert list(found["models"]) == list(MODELS)
     assert found["models"]["scc"] == {
-        "safe": True, "states": 18, "exhaustive": True, "stopped": False, "first_failure": None,
+        "safe": True, "states": 18, "executions": 18, "survivor_sets": None, "exhaustive": True,
+        "how": "exhaustive", "stopped": False, "first_failure": None,
     }  # fmt: skip
     assert found["models"]["xfs"]["first_failure"] == {
         "property": "TornRecord",
@@ -129,8 +133,19 @@ def test_json_has_the_verdict_of_each_model() -> None:
 
 def test_beyond_the_limit_of_states_the_verdict_is_sampled() -> None:
     found = json_of(powercut("explore", "directories", "--model", "posix", *QUICK,
-                             "--json", "-"))  # fmt: skip
+                             "--engine", "brute", "--json", "-"))  # fmt: skip
     assert found["models"]["posix"]["exhaustive"] is False
+    assert found["models"]["posix"]["how"] == "sampled"
+
+
+@pytest.mark.parametrize("engine", ["lazy", "auto"])
+def test_beyond_the_limit_of_states_every_survivor_set_is_decided(engine: str) -> None:
+    arguments = ("explore", "directories", "--model", "posix", *QUICK, "--engine", engine)
+    found = json_of(powercut(*arguments, "--json", "-"))["models"]["posix"]
+    assert (found["safe"], found["exhaustive"], found["how"]) == (True, True, "exhaustive")
+    assert found["executions"] < found["survivor_sets"]
+    shown = f" posix +safe +{found['executions']} +{found['survivor_sets']:,} +0 +exhaustive"
+    assert re.search(shown, powercut(*arguments).stdout)
 
 
 def test_unregistered_workload_is_found_in_the_current_directory(store: str) -> None:
@@ -201,3 +216,11 @@ def test_a_workload_is_stopped_when_its_time_is_over() -> None:
     assert result.stdout.splitlines()[-2] == "stopped before a failure on posix"
     found = json_of(powercut(*arguments, "--json", "-"))
     assert found["models"]["posix"]["exhaustive"] is False
+
+
+def test_a_check_with_state_is_a_usage_mistake() -> None:
+    check = "tests.unit.explorer.stateful_check:reads_another_file_each_time"
+    lazy = ("--model", "posix", "--engine", "lazy", "--check", check)
+    result = powercut("explore", "directories", *lazy)
+    assert result.exit_code == ExitCode.USAGE
+    assert "the check is not deterministic: after the same" in result.stderr

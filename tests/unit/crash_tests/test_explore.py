@@ -11,7 +11,7 @@ from tests.meta.source_tree import ROOT
 from tests.registry import REGISTRY
 from tests.unit.cli.command_line import json_of, powercut
 
-QUICK = ("--states", "64")
+QUICK = ("--states", "64", "--engine", "brute")
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,8 @@ def test_without_a_workload_the_sound_workloads_run() -> None:
     states = [target["scc"]["states"] for target in found["targets"].values()]
     assert found["models"] == {
         "scc": {
-            "safe": True, "states": sum(states), "exhaustive": True, "stopped": False,
+            "safe": True, "states": sum(states), "executions": sum(states),
+            "survivor_sets": None, "exhaustive": True, "how": "exhaustive", "stopped": False,
             "first_failure": None,
         }
     }  # fmt: skip
@@ -52,3 +53,11 @@ def test_beyond_the_limit_of_states_the_verdict_is_sampled() -> None:
     found = json_of(powercut("explore", "event-log-pending", "--model", "posix", *QUICK,
                              "--json", "-"))  # fmt: skip
     assert found["models"]["posix"]["exhaustive"] is False
+
+
+def test_every_survivor_set_of_sqlite_is_decided() -> None:
+    found = json_of(powercut("explore", "sqlite-delete-extra", "--model", "posix",
+                             "--engine", "lazy", "--json", "-"))["models"]["posix"]  # fmt: skip
+    assert (found["safe"], found["how"]) == (True, "exhaustive")
+    assert found["executions"] < 200
+    assert found["survivor_sets"] > 1 << 37

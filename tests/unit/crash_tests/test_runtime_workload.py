@@ -10,14 +10,14 @@ from crash_tests.workloads.runtime import runtime, runtime_pending
 from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
 from powercut.explorer.explore import explore
-from powercut.explorer.limits import Limits
+from powercut.explorer.limits import Engine, Limits
 from powercut.fuzz.memory import settled
 from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import MODELS
 from sim.disk.disk import Disk
 
-SMALL = Limits(states_per_point=4, samples=2)
+SMALL = Limits(states_per_point=4, samples=2, engine=Engine.BRUTE)
 
 workloads = pytest.mark.parametrize(
     "workload", [runtime, runtime_pending], ids=["runtime", "runtime-pending"]
@@ -118,6 +118,7 @@ def test_a_lifetime_leaves_nothing_for_the_garbage_collector(workload: Workload)
             gc.enable()
 
     with settled():
-        explore(workload.run, check, "ext4-ordered", Limits(states_per_point=1, samples=1))
+        limits = Limits(states_per_point=1, samples=1, engine=Engine.BRUTE)
+        explore(workload.run, check, "ext4-ordered", limits)
     assert len(left) > 100
     assert not any(left)

@@ -16,7 +16,7 @@ from oracles.history import History, Known
 from oracles.violation import LostAck, UnreadableAfterCrash, Violation
 from powercut.explorer.explore import explore, explore_models
 from powercut.explorer.journals import Journals
-from powercut.explorer.limits import Limits
+from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.verdicts import Exploration
 from sim.disk.cache.operation import Operation, SyncFailure
 from sim.disk.calls.process import Process
@@ -305,14 +305,16 @@ def _many_unsynced(disk: Process, ack: History) -> None:
 
 
 def test_too_many_states_are_sampled_and_the_verdict_shows_it() -> None:
-    result = explore(_many_unsynced, _accept, "posix", Limits(states_per_point=50))
+    limits = Limits(states_per_point=50, engine=Engine.BRUTE)
+    result = explore(_many_unsynced, _accept, "posix", limits)
     assert not result.exhaustive
     assert str(result) == f"posix: safe of {result.states} states, sampled"
 
 
 def test_sampling_is_the_same_every_time() -> None:
     def run() -> tuple[int, int]:
-        result = explore(_many_unsynced, _accept, "posix", Limits(states_per_point=50, seed=7))
+        limits = Limits(states_per_point=50, seed=7, engine=Engine.BRUTE)
+        result = explore(_many_unsynced, _accept, "posix", limits)
         return result.states, result.built
 
     assert run() == run()

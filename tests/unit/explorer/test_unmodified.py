@@ -16,7 +16,8 @@ import pytest
 from oracles.history import History, Known
 from oracles.violation import LostAck, UnreadableAfterCrash, Violation
 from powercut.explorer.explore import explore, explore_models
-from powercut.explorer.limits import Limits
+from powercut.explorer.limits import Engine, Limits
+from powercut.fuzz.reproducer import write_durably
 from powercut.interpose.router import ROUTER
 from powercut.interpose.seed import image_of
 from sim.disk.calls.process import Process
@@ -59,6 +60,19 @@ def test_a_correct_program_is_safe_under_every_model() -> None:
     assert {name: found.safe for name, found in verdicts.items()} == dict.fromkeys(MODELS, True)
     assert all(found.exhaustive for found in verdicts.values())
     assert ROUTER.lifetime is None
+
+
+def kept_findings(ack: History) -> None:
+    for data in (b"finding 1", b"finding 2"):
+        ack.attempt({"finding": data})
+        write_durably(Path("finding"), data)
+        ack({"finding": data})
+
+
+def test_powercut_keeps_its_own_findings_durably() -> None:
+    verdicts = explore_models(kept_findings)
+    assert {name: found.safe for name, found in verdicts.items()} == dict.fromkeys(MODELS, True)
+    assert all(found.exhaustive for found in verdicts.values())
 
 
 def test_a_lost_rename_is_found_with_its_line() -> None:
@@ -224,7 +238,7 @@ def test_threads_write_to_one_disk() -> None:
         sync_directory()
         ack({f"f{n}": b"x" for n in range(3)})
 
-    check_nothing_lost = Limits(states_per_point=64, samples=16)
+    check_nothing_lost = Limits(states_per_point=64, samples=16, engine=Engine.BRUTE)
     found = explore(workload, lambda known: None, "scc", check_nothing_lost)
     assert found.operations == 13
 

@@ -14,13 +14,11 @@ from sim.disk.crash.persistence import POSIX
 from tests.unit.fuzz.broken import BootCounter
 from tests.unit.fuzz.project import PROJECT
 from tests.unit.fuzz.saved_file import SavedFileTarget, save, saved_file
-
-SEEDS = range(300)
-
-
-def swarms(steps: int = 30) -> list[Swarm]:
-    run = TargetRun(saved_file)
-    return [draw_swarm(SeededChoices(seed), run, steps) for seed in SEEDS]
+from tests.unit.fuzz.target_laws import (
+    check_kinds_left_out,
+    check_kinds_of_crash,
+    check_possible_actions,
+)
 
 
 def test_swarm_is_plain_data_on_one_line() -> None:
@@ -29,21 +27,11 @@ def test_swarm_is_plain_data_on_one_line() -> None:
 
 
 def test_every_kind_is_left_out_of_some_runs_except_the_simplest() -> None:
-    run = TargetRun(saved_file)
-    out = Counter(
-        name for swarm in swarms() for name, weight in swarm.weights.items() if not weight
-    )
-    first, *others = (kind.name for kind in run.kinds)
-    assert first not in out
-    assert all(10 < out[name] < 200 for name in others)
+    check_kinds_left_out(saved_file)
 
 
 def test_some_runs_only_kill_some_only_cut_power_and_some_do_not_crash() -> None:
-    found = Counter(str(swarm.answers.get("kind")) for swarm in swarms())
-    assert found["(0,)"] > 5
-    assert found["(1, 2, 3)"] > 20
-    assert found["None"] > 100
-    assert any(not swarm.weights["crash_and_recover"] for swarm in swarms())
+    check_kinds_of_crash(saved_file)
 
 
 def test_runs_are_mostly_of_the_usual_length_sometimes_short_rarely_long() -> None:
@@ -55,10 +43,7 @@ def test_runs_are_mostly_of_the_usual_length_sometimes_short_rarely_long() -> No
 
 @pytest.mark.parametrize("tag", PROJECT.config.targets)
 def test_no_swarm_leaves_a_target_without_a_possible_action(tag: str) -> None:
-    for seed in range(12):
-        run = SeededRun(PROJECT.target(tag).make_target, POSIX, seed, 12, swarm=True).run()
-        assert run.failure is None
-        assert len(run.log.steps) == 12
+    check_possible_actions(PROJECT.target(tag).make_target)
 
 
 def perform(run: TargetRun, choices: SwarmChoices, steps: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 
 import pytest
@@ -28,6 +27,7 @@ from tests.unit.fuzz.broken import (
     unsynced,
 )
 from tests.unit.fuzz.project import PROJECT
+from tests.unit.fuzz.target_laws import check_actions_are_json
 
 WRITE: dict[str, Json] = {"name": "write", "arguments": {"text": "Megan"}}
 
@@ -53,14 +53,9 @@ def seeded(make_target: MakeTarget, seed: int, model: PersistenceModel = POSIX) 
     return SeededRun(make_target, model, seed, 30).run()
 
 
-def test_every_proposed_action_is_plain_json_data() -> None:
-    choices = SeededChoices(1)
-    for target in PROJECT.all_targets():
-        run = TargetRun(target.make_target)
-        for _ in range(30):
-            action = run.propose(choices)
-            assert Action.of_plain(json.loads(json.dumps(action.plain()))) == action
-            run.perform(action, choices)
+@pytest.mark.parametrize("tag", PROJECT.config.targets)
+def test_every_proposed_action_is_plain_json_data(tag: str) -> None:
+    check_actions_are_json(PROJECT.target(tag).make_target)
 
 
 def test_the_plainest_run_crashes_nothing_and_draws_no_fault() -> None:

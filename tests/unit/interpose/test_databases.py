@@ -15,12 +15,12 @@ import pytest
 
 from oracles.history import History, Known
 from powercut.explorer.explore import explore
-from powercut.explorer.limits import Limits
+from powercut.explorer.limits import Engine, Limits
 from powercut.interpose.interposed import interposed
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 
-FEW = Limits(states_per_point=16, samples=8)
+FEW = Limits(states_per_point=16, samples=8, engine=Engine.BRUTE)
 
 
 @pytest.fixture

@@ -252,7 +252,9 @@ async def interrupted(root: Path, retry_of: str | None = None) -> str:
     recorder = WalExecutionRecorder(host, recording)
     execution_id = recorder.start(ENVELOPE)
     decision: Json = {"agent": "a", "retryOf": retry_of}
-    record_events(recorder, [EVENTS[0], (EVENTS[1][0], decision), EVENTS[2]])
+    record_events(recorder, [EVENTS[0], (EVENTS[1][0], decision)])
+    await recorder.barrier()
+    record_events(recorder, EVENTS[2:3])
     return execution_id
 
 

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 import system.errors
 import system.recording.errors
-from system.ports import Json
+from system.ports import Json, SideEffectClass
 from system.recording.crash_point import Action, analyze_crash_point
 from system.recording.event import EventType
 from system.recording.event_order import order_problem
-from system.recording.header import HEADER_MEMBERS, Reason, SideEffectClass
+from system.recording.header import HEADER_MEMBERS, Reason
 from system.recording.record_members import RECORD_MEMBERS
 from system.recording.status import ExecutionStatus
 from system.recording.wal_format import EntryType
+from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT
 from tests.unit.recording.test_crash_point import after
 
 PAGE = (ROOT / "docs" / "recording.md").read_text("utf-8")
 
-
-def table(first_cell: str) -> Iterator[list[str]]:
-    """Yield the rows of the table whose header begins with this cell."""
-    rows = PAGE.partition(f"\n| {first_cell} |")[2].splitlines()[2:]
-    for row in rows:
-        if not row.startswith("|"):
-            return
-        yield [cell.strip() for cell in row.strip("|").split("|")]
-
-
-def quoted(text: str) -> list[str]:
-    return re.findall(r"`([^`]+)`", text)
+table = partial(table_rows, PAGE)
 
 
 def test_the_members_of_a_record() -> None:

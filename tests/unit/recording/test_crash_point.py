@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from system.ports import Json
+from system.ports import Json, SideEffectClass
 from system.recording.crash_point import analyze_crash_point, detect_incomplete
 from system.recording.event import EventType
 from system.recording.frozen_json import FrozenJson
-from system.recording.header import SideEffectClass
 from system.recording.record import ExecutionRecord
 from system.recording.recorder import InMemoryExecutionRecorder
 from tests.unit.recording.executions import ENVELOPE, EVENTS, finished, memory, record_events, run

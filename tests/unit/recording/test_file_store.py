@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from system.ports import SideEffectClass
 from system.recording.errors import ForeignRecordFile, RecordNotFoundError
 from system.recording.execution import Execution
 from system.recording.file_store import FileExecutionStore, is_settled
 from system.recording.frozen_json import FrozenJson
-from system.recording.header import SideEffectClass
 from system.recording.record_file import encode_record
 from tests.unit.recording.executions import RESPONSE, CountingClock, finished
 from tests.unit.recording.recording_bench import Bench

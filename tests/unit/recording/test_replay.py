@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from system.errors import NotPlainJson
-from system.ports import JsonObject
+from system.ports import JsonObject, SideEffectClass
 from system.recording.envelope_hash import hash_text
 from system.recording.errors import (
     NotReplayableError,
@@ -17,7 +17,7 @@ from system.recording.errors import (
     RecordNotFoundError,
     ReplayHashMismatchError,
 )
-from system.recording.header import Reason, SideEffectClass
+from system.recording.header import Reason
 from system.recording.integrity import verify_record_integrity
 from system.recording.memory_store import InMemoryExecutionStore
 from system.recording.re_execute import re_execute

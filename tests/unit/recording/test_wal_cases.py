@@ -34,13 +34,12 @@ import pytest
 
 from system.errors import StorageError
 from system.host import real_host
-from system.ports import JsonObject
+from system.ports import JsonObject, SideEffectClass
 from system.recording.checkpoint import read_checkpoint
 from system.recording.errors import RecordCorruptedError
 from system.recording.event import EventType
 from system.recording.execution import Execution
 from system.recording.frozen_json import FrozenJson
-from system.recording.header import SideEffectClass
 from system.recording.invalidation import invalidated
 from system.recording.open_recording import open_recording
 from system.recording.record_file import encode_record

@@ -156,6 +156,70 @@ def test_an_execution_goes_on_from_its_snapshot_after_a_crash(bench: Bench) -> N
     run(work())
 
 
+def test_a_recovery_makes_the_log_durable_before_its_records(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        bench.started(2)
+        calls = bench.here.files.calls
+        calls.clear()
+        await bench.open()
+        record = next(number for number, call in enumerate(calls) if ".json" in call)
+        assert calls.index(f"fdatasync wal/{SEGMENT}") < calls.index("sync_dir wal") < record
+
+    run(work())
+
+
+def test_a_checkpoint_makes_the_loss_of_an_event_durable(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorder, running = bench.started(1)
+        bench.here.files.fail("append", SEGMENT, errno.ENOSPC)
+        with pytest.raises(StorageFull):
+            record_events(recorder, EVENTS[1:2])
+        bench.here.files.faults.clear()
+        assert not bench.recording.log.has_superfluous_segment
+        await bench.recording.checkpoint()
+        await bench.open()
+        header = bench.store.load(running).header
+        assert header.replayable_reason == Reason.RECORDING_FAILURE
+
+    run(work())
+
+
+def test_a_snapshot_stays_while_the_log_has_entries_behind_it(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=800)
+        _, running = bench.started(3)
+        recorder, ended = bench.started(3)
+        await bench.recording.checkpoint()
+        assert bench.names("snapshots") == [f"{each}.json" for each in sorted((running, ended))]
+        recorder.complete(FAILURE)
+        assert not bench.recording.log.has_superfluous_segment
+        await bench.recording.checkpoint()
+        assert f"{ended}.json" in bench.names("records")
+        await bench.open()
+        assert bench.log.report.corrupted == []
+        assert bench.names("snapshots") == []
+
+    run(work())
+
+
+def test_an_execution_may_end_during_a_checkpoint(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=800)
+        recorder, ended = bench.started(3)
+        checkpoint = asyncio.create_task(bench.recording.checkpoint())
+        await asyncio.sleep(0)
+        assert not checkpoint.done()
+        recorder.complete(FAILURE)
+        await checkpoint
+        await bench.open()
+        assert bench.log.report.corrupted == []
+        assert bench.store.load(ended).final_response == FAILURE
+
+    run(work())
+
+
 def test_nothing_is_written_where_nothing_was_recorded(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()

@@ -10,6 +10,7 @@ import os
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 
+from system.host import RealZones
 from system.ports import Clock, Database, File, FileKind, FileSystem, Host, Ids, OpenMode, Workers
 
 
@@ -197,7 +198,9 @@ class FaultyHost:
         faulty, ids = FaultyFiles(files), CountingIds()
         clock: Clock = StandingClock()
         given: Ids = ids
-        return cls(directory, Host(faulty, clock, given, database, workers), faulty, ids)
+        return cls(
+            directory, Host(faulty, clock, given, database, workers, RealZones()), faulty, ids
+        )
 
     def path(self, path: str) -> str:
         return os.path.join(self.directory, path)

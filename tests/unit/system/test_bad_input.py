@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from system.durable.errors import StateDamaged
 from system.errors import (
     NewerFormat,
     NotARoot,
@@ -44,7 +45,7 @@ from tests.unit.system.agents.room import (
     record_of,
 )
 
-NEWER = seal({"format": 2, "v": 2}) + b"\n"
+NEWER = seal({"format": 3, "v": 3}) + b"\n"
 
 ROOT_CURE = "name an empty directory, or a root of this runtime"
 NEWER_CURE = "start the newer version that has written it"
@@ -77,7 +78,7 @@ def flipped(content: bytes, mark: bytes) -> bytes:
         (
             {"root.json": NEWER},
             NewerFormat,
-            f"root.json: it has format=2, known is format=1; {NEWER_CURE}",
+            f"root.json: it has format=3, known is format=2; {NEWER_CURE}",
         ),
         ({"root.json": b"{}"}, NotARoot, f"root.json: it cannot be read: .*; {ROOT_CURE}"),
         ({"notes.txt": b"mine"}, NotARoot, f"it holds 'notes.txt' and no root.json; {ROOT_CURE}"),
@@ -96,13 +97,15 @@ def test_a_directory_that_cannot_be_served_is_left_as_it_is(
     assert everything(room) == files
 
 
-def test_a_root_with_a_database_is_refused_before_anything_of_it_is_touched(room: Room) -> None:
+def test_a_root_with_a_damaged_database_is_refused_before_anything_is_touched(
+    room: Room,
+) -> None:
     turn = completed("t", outbox=[message("x", ADA, "USER")])
     room.put_session(ONE, [*created(ADA, "Ada"), turn], SessionState.ACTIVE)
-    room.write("state.db", b"rows")
+    room.write("state.db", b"rows" * 100)
     before = everything(room)
 
-    with pytest.raises(NewerFormat, match=rf"state\.db: it schedules work that .*; {NEWER_CURE}"):
+    with pytest.raises(StateDamaged, match=r"state\.db: SQLite cannot read it .*; restore it from"):
         room.open()
 
     assert everything(room) == before

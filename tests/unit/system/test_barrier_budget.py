@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from system.agents.turn_recorder import RecordingOptions
+from system.collector import CollectionOptions
 from system.host import RealClock, real_host
 from system.ports import Host, Json, JsonObject
 from system.runtime import Options, Runtime
@@ -196,6 +197,52 @@ async def restore(new_bench: NewBench) -> int:
     return barriers - await send(new_bench)
 
 
+async def segment(new_bench: NewBench) -> int:
+    """What a turn costs more if a new segment follows it."""
+    bench = new_bench()
+    bench.options = replace(bench.options, snapshot_lines=4)
+    await bench.open()
+    ada = await bench.runtime.create_agent("Ada")
+    bench.start_counting()
+    await bench.runtime.send(ada, "hello")
+    await bench.runtime.idle()
+    return bench.barriers() - await first_turn_of_a_root(new_bench) - await send(new_bench)
+
+
+async def collecting(bench: Bench, agents: int) -> int:
+    """The collection of agents that have just ended; they have never taken a turn."""
+    for number in range(agents):
+        agent_id = await bench.runtime.create_agent(f"agent {number}")
+        await bench.runtime.suspend(agent_id)
+        await bench.runtime.terminate(agent_id)
+    collector = bench.runtime._collector
+    assert collector is not None
+    bench.start_counting()
+    assert await collector.collect() == agents
+    return bench.barriers()
+
+
+async def with_collection(new_bench: NewBench) -> Bench:
+    """A runtime whose timers never go off, and which collects at once when it is asked."""
+    bench = new_bench()
+    bench.options = replace(bench.options, collection=CollectionOptions(0))
+    await bench.open()
+    return bench
+
+
+async def first_collection(new_bench: NewBench) -> int:
+    return await collecting(await with_collection(new_bench), 1)
+
+
+def collection_of(agents: int) -> Operation:
+    async def measured(new_bench: NewBench) -> int:
+        bench = await with_collection(new_bench)
+        await collecting(bench, 1)
+        return await collecting(bench, agents)
+
+    return measured
+
+
 async def acknowledgement(new_bench: NewBench) -> int:
     bench = new_bench()
     await bench.with_ada()
@@ -282,6 +329,10 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "a turn that gates a child": turn(("gate", {"name": "child 0"}), children=1),
     "a turn that spawns a child": turn(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})),
     "a turn that completes a child": completion,
+    "a new segment of a log, behind a turn": segment,
+    "the first collection of a root, of one agent": first_collection,
+    "a collection of one agent": collection_of(1),
+    "a collection of three agents": collection_of(3),
     "a turn that fails": turn(fails=True),
 }
 

@@ -239,11 +239,13 @@ def test_files_that_nobody_reads_are_garbage() -> None:
         "root.json", "runtime.lock", "user/events.jsonl", f"{session}/events.jsonl",
         f"{session}/events.pending", f"{session}/session.json", "root.json.quarantine.1",
         f"{session}/events.jsonl.quarantine.12", "user/", "agents/", f"{session}/",
+        "state.db", "state.db-wal", "archive/", f"archive/{hexed('boss')}.jsonl",
+        f"{session}/events.3.jsonl",
     ]  # fmt: skip
     left = [
         "agents/boss/session.json",
         f"{session}/session.json.tmp.00000000",
-        "state.db",
+        f"archive/{session}.jsonl",
         "other/",
     ]
     assert garbage([*read, *left]) == sorted(left)

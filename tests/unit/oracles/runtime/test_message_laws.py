@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from oracles.runtime.delivery_laws import check_reminders
@@ -15,9 +17,10 @@ from oracles.runtime.violations import (
     LostMessage,
     LostNotice,
     LostSpawn,
+    PrematureWatermark,
     UnreportedTurnLoss,
 )
-from oracles.violation import Phantom, Reordered, Resurrected, TornRecord
+from oracles.violation import InvalidState, Phantom, Reordered, Resurrected, TornRecord
 from tests.unit.oracles.runtime.story import NOW_NS, Break, Story, hexed, message
 from tests.unit.oracles.runtime.team import (
     Case,
@@ -78,6 +81,23 @@ def messages_of_one_sender_overtake_each_other(story: Story) -> None:
 
 def spawned_child_is_lost(story: Story) -> None:
     del story.logs["idle"], story.records["idle"]
+
+
+def passed(story: Story, change: Callable[[], object]) -> None:
+    """A turn of the boss says that all promises so far are kept; then something is lost."""
+    story.turn("boss", "t4", "r1", dispatched=14)
+    change()
+
+
+def controls_are_lost(story: Story) -> None:
+    story.drop("idle", "tool.gate")
+    story.drop("idle", "tool.permit_turn")
+
+
+def watermark_goes_back(story: Story) -> None:
+    story.turn("boss", "t4", "r1", dispatched=14)
+    story.send("m7", "boss", "and then?")
+    story.turn("boss", "t5", "m7", dispatched=3)
 
 
 def subscriber_gets_no_notice(story: Story) -> None:
@@ -234,6 +254,11 @@ WRONG: tuple[Case, ...] = (
     ("a sent message is lost", LostMessage, lambda s: s.drop("user", "message.enqueued")),
     ("a spawned child is lost", LostSpawn, spawned_child_is_lost),
     ("spawned child has no bootstrap", LostSpawn, lambda s: s.drop("idle", "message.enqueued")),
+    ("a watermark is above a control that was not applied", PrematureWatermark,
+     lambda s: passed(s, lambda: controls_are_lost(s))),
+    ("a watermark is above a child that does not exist", PrematureWatermark,
+     lambda s: passed(s, lambda: spawned_child_is_lost(s))),
+    ("a watermark goes back", InvalidState, watermark_goes_back),
     ("a permit is lost", LostControl, lambda s: s.drop("idle", "tool.permit_turn")),
     ("an undeliverable message gets no error", LostErrorMessage,
      lambda s: (bounce(s), s.logs["boss"].pop())),

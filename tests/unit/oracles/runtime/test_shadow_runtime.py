@@ -258,7 +258,7 @@ def test_a_view_takes_nothing_back() -> None:
     shadow = story.shadow()
     shadow.observe(view_of(story.snapshot()))
     with pytest.raises(LostAck):
-        shadow.observe(view_of(story.snapshot(), boss={"turns": ("t3",)}))
+        shadow.observe(view_of(story.snapshot(), boss={"turns": 1, "last_turns": ("t3",)}))
     with pytest.raises(LostAck):
         shadow.observe(view_of(story.snapshot(), worker={"alive": True}))
 
@@ -296,7 +296,7 @@ def test_an_idle_view_equals_the_state_in_the_logs() -> None:
         {"name": "chef"},
         {"parent_id": IDLE},
         {"alive": False},
-        {"turns": ("t1",)},
+        {"turns": 1, "last_turns": ("t1",)},
         {"pending": ()},
         {"metadata": {}},
         {"gated": True},
@@ -314,9 +314,13 @@ def test_a_view_of_a_running_system_may_lag_behind_and_invents_nothing() -> None
     story = team()
     shadow = story.settle()
     snapshot = shadow.read(story.files())
-    shadow.check_view(view_of(snapshot, boss={"turns": ("t1",)}), snapshot, idle=False)
+    shadow.check_view(
+        view_of(snapshot, boss={"turns": 1, "last_turns": ("t1",)}), snapshot, idle=False
+    )
     with pytest.raises(OutOfSync):
-        shadow.check_view(view_of(snapshot, boss={"turns": ("t3",)}), snapshot, idle=False)
+        shadow.check_view(
+            view_of(snapshot, boss={"turns": 1, "last_turns": ("t3",)}), snapshot, idle=False
+        )
     with pytest.raises(Phantom):
         shadow.check_view(view_of(snapshot, boss={"pending": ("m9",)}), snapshot, idle=False)
     with pytest.raises(Phantom):

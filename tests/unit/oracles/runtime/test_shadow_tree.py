@@ -203,7 +203,7 @@ def test_no_agent_is_stopped_or_gated(change: dict[str, object]) -> None:
         {"name": "eva"},
         {"parent_id": ADA},
         {"alive": False},
-        {"turns": ("t9",)},
+        {"turns": 1, "last_turns": ("t9",)},
         {"pending": ("m9",)},
     ],
 )
@@ -215,7 +215,7 @@ def test_a_view_that_shows_an_agent_otherwise_is_noticed(change: dict[str, objec
 
 def test_a_turn_that_the_logs_do_not_have_is_noticed() -> None:
     snapshot = family().snapshot()
-    view = view_of(snapshot, fay={"turns": ("t9",)})
+    view = view_of(snapshot, fay={"turns": 1, "last_turns": ("t9",)})
     with pytest.raises(OutOfSync, match="the logs and the tree"):
         recorded_tree(turns_of_fay=1).check(view, snapshot, REGISTRIES)
 

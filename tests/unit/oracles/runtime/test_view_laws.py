@@ -31,7 +31,7 @@ def ended() -> Story:
         {"worker": {"gated": True}},
         {"idle": {"permits": 0}},
         {"idle": {"pending": ()}},
-        {"boss": {"stopped": "EIO", "name": "chef", "turns": ("t1",)}},
+        {"boss": {"stopped": "EIO", "name": "chef", "turns": 1, "last_turns": ("t1",)}},
     ],
 )
 def test_idle_neither_the_ended_are_ready_to_run_nor_the_stopped_up_to_date(
@@ -94,7 +94,11 @@ def test_a_view_of_what_was_damaged_is_not_compared() -> None:
         shadow.excuse(session_id)
     snapshot = story.snapshot()
     view = view_of(
-        snapshot, hidden=("idle",), user=(), boss={"turns": ("t3",)}, worker={"agent_id": "nobody"}
+        snapshot,
+        hidden=("idle",),
+        user=(),
+        boss={"turns": 1, "last_turns": ("t3",)},
+        worker={"agent_id": "nobody"},
     )
     shadow.check_view(view, snapshot, idle=False)
     shadow.check_view(view, snapshot, idle=True)

@@ -17,7 +17,8 @@ class AgentRecord:
     name: str
     parent_id: str | None
     alive: bool
-    turns: Sequence[str]
+    turns: int
+    last_turns: Sequence[str]
     pending: Sequence[str]
     gated: bool
     permits: int
@@ -45,8 +46,9 @@ def view_of(
         parent = snapshot.sessions.get(state.agent.parent_session_id or "")
         agent = AgentRecord(
             state.agent_id, state.session_id, state.agent.name,
-            parent.state.agent_id if parent else None, not state.ended, tuple(state.turns),
-            tuple(state.pending), state.gate.closed, state.gate.permits, state.metadata,
+            parent.state.agent_id if parent else None, not state.ended, len(state.turns),
+            tuple(state.turns)[-16:], tuple(state.pending), state.gate.closed, state.gate.permits,
+            state.metadata,
         )  # fmt: skip
         if agent.name not in hidden:
             agents.append(replace(agent, **changes.get(agent.name, {})))

@@ -154,7 +154,7 @@ def test_what_no_line_can_hold_is_refused_by_the_tool_and_the_turn_goes_on(
     room.say(ada, "hello")
 
     assert list(room.provider.results[0]) == ["error"]
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
     room.settle(10)
     room.check_no_failures()
 

@@ -26,7 +26,7 @@ def test_a_spawned_child_is_created_with_its_bootstrap_and_runs(framing: Framing
         "instructions": "work", "request_id": None,
     }  # fmt: skip
     assert room.shown() == [("bootstrap", "work")]
-    assert len(room.named("Bob").turns) == 1
+    assert room.named("Bob").turns == 1
     room.check_no_failures()
 
 
@@ -50,7 +50,7 @@ def test_a_child_whose_creation_the_disk_refuses_is_created_later() -> None:
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada", "Bob"]
     room.settle(1)
 
-    assert len(room.named("Kim").turns) == 1
+    assert room.named("Kim").turns == 1
     room.check_no_failures()
 
 
@@ -65,5 +65,5 @@ def test_an_unfinished_creation_is_finished() -> None:
     assert room.events(room.named("Kim").session_id)[:3] == [
         "session.created", "agent.created", "message.enqueued",
     ]  # fmt: skip
-    assert len(room.named("Kim").turns) == 1
+    assert room.named("Kim").turns == 1
     room.check_no_failures()

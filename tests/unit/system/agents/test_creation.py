@@ -55,7 +55,7 @@ def test_a_created_agent_is_shown_with_everything_it_has() -> None:
 
     assert room.runtime.view().agents == (
         AgentView(
-            ada, room.session(ada), "Ada", None, alive=True, turns=(), pending=(),
+            ada, room.session(ada), "Ada", None, alive=True, turns=0, last_turns=(), pending=(),
             gated=False, permits=0, metadata={}, stopped="", trouble="", running=False,
         ),
     )  # fmt: skip

@@ -53,7 +53,7 @@ def test_a_child_whose_log_does_not_name_it_is_the_one_that_was_promised(room: R
     assert problems(room) == []
     assert room.runtime.report.missing == {TWO: ((2, 2),)}
     observe = room.named("Bob")
-    assert (observe.agent_id, observe.parent_id, observe.turns, observe.pending) == (
+    assert (observe.agent_id, observe.parent_id, observe.last_turns, observe.pending) == (
         BOB,
         ADA,
         ("s",),

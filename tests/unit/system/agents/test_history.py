@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from system.agents import event
-from system.agents.history import AgentFacts, History, SessionFacts
+from system.agents.history import History
+from system.agents.session_facts import AgentFacts, SessionFacts
 from system.agents.turn_complete import Reminder
 from system.ports import Exchange, Json, JsonObject
 from system.storage.line import Line
@@ -97,8 +98,8 @@ def test_the_sender_of_a_dead_letter_must_be_informed() -> None:
     history = folded(said("m"), (event.MESSAGE_DEAD, {"message_id": "m", "reason": "poison"}))
 
     assert list(history.pending) == []
-    assert [(kept.message_id, why) for kept, why in history.unreachable.values()] == [
-        ("m", "poison")
+    assert [(lost.message.message_id, *lost[1:]) for lost in history.unreachable.values()] == [
+        ("m", "poison", 2)
     ]
 
 
@@ -124,14 +125,14 @@ def test_a_failed_turn_is_not_open_and_its_messages_stay() -> None:
 
     assert history.open_turns == {}
     assert list(history.pending) == ["m"]
-    assert history.turns == []
+    assert history.turn_count == 0
 
 
 def test_a_completed_turn_delivers_exactly_what_it_presented() -> None:
     history = folded(said("m1"), said("m2"), started("t", "m1"), completed("t", "m1"))
 
     assert list(history.pending) == ["m2"]
-    assert history.turns == ["t"]
+    assert (history.turn_count, list(history.last_turns)) == (1, ["t"])
     assert history.exchanges == [Exchange("[]", "yes")]
     assert history.open_turns == {}
     assert history.presentations == {}
@@ -144,7 +145,7 @@ def test_a_completed_turn_keeps_what_it_promises_and_who_answered() -> None:
 
     history = folded(turn)
 
-    assert [turn.data() for turn in history.completed] == [turn[1]]
+    assert [turn.data() for turn in history.promises.values()] == [turn[1]]
     assert history.identity == "c9"
 
 
@@ -259,7 +260,7 @@ def test_an_end_by_the_operator_returns_everything_that_was_pending() -> None:
 
     assert history.ended == "operator"
     assert history.termination_logged
-    assert [(kept.message_id, why) for kept, why in history.unreachable.values()] == [
+    assert [(lost.message.message_id, lost.reason) for lost in history.unreachable.values()] == [
         ("m", "the recipient has ended")
     ]
 
@@ -308,9 +309,41 @@ def test_a_turn_whose_provider_is_no_object_is_of_another_version() -> None:
         folded(*created(ADA, "Ada", identity="c1"), completed("t", provider=None))
 
 
+def test_the_watermark_of_a_turn_ends_the_promises_of_the_lines_up_to_it() -> None:
+    lines: Events = [
+        completed("t1", outbox=[message("x", ADA, BOB)]),
+        completed("t2"),
+        completed("t3", outbox=[message("y", ADA, BOB)], dispatched=1),
+        said("m"),
+        (event.MESSAGE_DEAD, {"message_id": "m", "reason": "poison"}),
+    ]
+
+    def unkept(*following: tuple[str, JsonObject]) -> tuple[list[int], list[str]]:
+        history = folded(*lines, *following)
+        history.drop_kept_promises()
+        return list(history.promises), list(history.unreachable)
+
+    assert unkept() == ([3], ["m"])
+    assert unkept(completed("t4", dispatched=4)) == ([], ["m"])
+    assert unkept(completed("t4", dispatched=5)) == ([], [])
+
+
+def test_a_watermark_never_goes_back() -> None:
+    assert folded(completed("t1"), completed("t2", dispatched=1), completed("t3")).dispatched == 1
+
+
+def test_a_child_is_known_also_when_its_promise_was_kept() -> None:
+    child = spawned(BOB, "5" * 32, "Bob")
+
+    history = folded(completed("t1", spawned=[child]), completed("t2", dispatched=1))
+    history.drop_kept_promises()
+
+    assert (history.promises, list(history.children)) == ({}, ["5" * 32])
+
+
 def test_a_spawn_is_kept_as_it_was_promised() -> None:
     child = spawned(BOB, "5" * 32, "Bob")
 
-    (turn,) = folded(completed("t", spawned=[child])).completed
+    (turn,) = folded(completed("t", spawned=[child])).promises.values()
 
     assert [spawn.data() for spawn in turn.outbox.spawned] == [child]

@@ -76,7 +76,7 @@ def test_an_agent_that_has_ended_keeps_nothing_of_what_was_said() -> None:
     room.say(ada, play(("complete", {"result": 1})))
 
     assert room.agent(ada).history.exchanges == []
-    assert len(room.named("Ada").turns) == 2
+    assert room.named("Ada").turns == 2
 
 
 def test_a_turn_that_waits_for_a_slot_does_not_begin_when_the_runtime_closes() -> None:

@@ -14,11 +14,13 @@ import pytest
 
 from system.agents import event
 from system.agents.turn_recorder import RecordingOptions
+from system.collector import CollectionOptions
 from system.ports import JsonObject
 from system.runtime import Options
 from tests.meta.source_tree import ROOT
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.family import parent_and_child
+from tests.unit.system.agents.line_types import ADDRESS, MOMENT, TYPES
 from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 
 # -- the page ------------------------------------------------------------------
@@ -102,63 +104,6 @@ def payloads() -> dict[str, list[str]]:
         kind: re.findall(r'(?<!:)"(\w+)"', text.partition("{")[2].partition("}")[0])
         for kind, text in found.items()
     }
-
-
-# -- types of members --------------------------------------------------------------------
-
-Is = Callable[[Any], bool]
-
-
-def matching(pattern: str) -> Is:
-    return lambda value: type(value) is str and re.fullmatch(pattern, value) is not None
-
-
-def several(kind: Is) -> Is:
-    return lambda value: type(value) is list and all(kind(item) for item in value)
-
-
-TEXT: Final = matching(r"(?s).*")
-UUID: Final = matching("[0-9a-f]{32}")
-MESSAGE_ID: Final = matching(r"[0-9a-f]{32}(\.(error|notice|lost))?")
-MOMENT: Final = matching(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
-ADDRESS: Final = matching("[0-9a-f]{32}|USER|RUNTIME")
-
-
-def number(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
-def truth(value: object) -> bool:
-    return type(value) is bool
-
-
-def plain_object(value: object) -> bool:
-    return type(value) is dict
-
-
-def anything(_value: object) -> bool:
-    return True
-
-
-TYPES: Final[dict[str, Is]] = {
-    **dict.fromkeys(("provider", "model", "system_prompt", "identity", "name"), TEXT),
-    **dict.fromkeys(("instructions", "prompt", "response", "reason", "kind"), TEXT),
-    **dict.fromkeys(("agent_id", "session_id", "turn_id", "target", "control_id", "by"), UUID),
-    **dict.fromkeys(("subscription_id", "reminder_id", "parent_session_id"), UUID),
-    **dict.fromkeys(("message_id", "bootstrap_id", "reply_to"), MESSAGE_ID),
-    **dict.fromkeys(("presented", "returned"), several(MESSAGE_ID)),
-    **dict.fromkeys(("unsubscribed", "cancelled"), several(UUID)),
-    **dict.fromkeys(("sender", "recipient"), ADDRESS),
-    **dict.fromkeys(("terminate", "permitted", "sampled_out"), truth),
-    "execution_id": matching("exec-[0-9a-f]{16}"),
-    **dict.fromkeys(("due_ns", "state_size"), number),
-    "op": matching("gate|ungate|permit_turn"),
-    "timestamp": MOMENT,
-    "metadata": plain_object,
-    "payload": anything,
-    # The child of an agent has no request id.
-    "request_id": lambda value: value is None or TEXT(value),
-}
 
 
 def mistakes(data: object, members: Members) -> list[str]:
@@ -314,6 +259,21 @@ def recorded_or_not() -> Room:
     return room
 
 
+def short_logs() -> Room:
+    """A root that has sent something to USER; all logs begin new segments."""
+    room, ada = opened(Options(snapshot_lines=0))
+    room.say(ada, play(("send_message", {"to": "USER", "payload": 1})))
+    return room
+
+
+def collection() -> Room:
+    """A parent that is idle when its child is to be collected."""
+    room, _, bob = parent_and_child(Options(collection=CollectionOptions(SECOND_NS)))
+    room.run(room.runtime.terminate(bob))
+    room.settle(2)
+    return room
+
+
 PROVOKED: Final[dict[str, Callable[[], Room]]] = {
     "session.created": family,
     "agent.created": family,
@@ -327,6 +287,8 @@ PROVOKED: Final[dict[str, Callable[[], Room]]] = {
     "tool.gate": controls,
     "tool.ungate": controls,
     "tool.permit_turn": controls,
+    "turn.dispatched": collection,
+    "log.snapshot": short_logs,
     "suspend.result": restored,
     "session.restored": restored,
 }
@@ -335,8 +297,10 @@ PROVOKED: Final[dict[str, Callable[[], Room]]] = {
 def all_lines(room: Room) -> list[dict[str, Any]]:
     """The lines of all logs, that of USER among them."""
     sessions = sorted(room.host.files.listdir("agents"))
-    logs = [*map(log_of, sessions), "user/events.jsonl"]
-    return [json.loads(line) for log in logs for line in room.read(log).splitlines()]
+    folders = ["user", *(f"agents/{session}" for session in sessions)]
+    logs = [f"{at}/{name}" for at in folders for name in room.host.files.listdir(at)]
+    lines = [line for log in logs if ".jsonl" in log for line in room.read(log).splitlines()]
+    return list(map(json.loads, lines))
 
 
 def data_of(room: Room, name: str) -> list[dict[str, Any]]:

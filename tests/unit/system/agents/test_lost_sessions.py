@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from system.agents.history import AgentFacts, History
+from system.agents.history import History
 from system.agents.provider_state import ProviderState
+from system.agents.session_facts import AgentFacts
 from system.recovery.orphans import SessionEvidence, SessionIndex, Verdict
 from system.sessions.session import SessionRecord, SessionState
 from system.storage.line import Line

@@ -147,7 +147,7 @@ def test_an_agent_is_ended_between_two_of_its_turns() -> None:
     gate.set()
     room.run(ending)
 
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
     assert not room.named("Ada").alive
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from system.agents.history import AgentFacts, History
+from system.agents.history import History
+from system.agents.session_facts import AgentFacts
 from system.recovery.parents_first import Placement, parents_first
 
 

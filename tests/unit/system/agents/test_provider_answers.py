@@ -77,7 +77,7 @@ def test_a_conversation_whose_identity_cannot_be_kept_leaves_name_and_slot_free(
 
     ada = room.create("Ada", request_id="r")
     room.say(ada, "hello")
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
     room.check_no_failures()
 
 
@@ -118,7 +118,7 @@ def test_a_turn_whose_conversation_has_lost_its_identity_has_failed_and_is_repea
 
     room.settle(1)
 
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
     room.check_no_failures()
 
 

@@ -36,7 +36,7 @@ def test_a_turn_in_which_the_provider_is_wrong_has_failed_and_is_repeated(
 
     room.settle(1)
 
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
     room.check_no_failures()
 
 
@@ -64,7 +64,7 @@ def test_a_conversation_that_cannot_be_taken_up_by_mistake_is_tried_again(
 
     room.settle(1)
 
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
     room.check_no_failures()
 
 
@@ -153,7 +153,7 @@ def test_a_conversation_that_refuses_before_it_can_be_waited_for_is_tried_again(
 
     room.settle(1)
 
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
     room.check_no_failures()
 
 

@@ -64,7 +64,7 @@ def test_a_record_of_a_newer_format_is_left_as_it_is_and_the_agent_is_served(roo
 
     assert room.read(record_of(ONE)) == newer
     assert problems(room) == [(ONE, Problem.NEWER)]
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
     room.check_no_failures()
 
 

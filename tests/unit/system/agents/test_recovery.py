@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import errno
 from asyncio import sleep, wait_for
-from collections.abc import Sequence
 
 import pytest
 
-from system import root
 from system.agents import event
 from system.agents.provider_state import ProviderState
-from system.errors import NewerFormat
-from system.ports import File, FileSystem, ProviderError
+from system.durable.errors import StateDamaged
+from system.ports import ProviderError
 from system.runtime import Runtime
 from system.sessions.session import SessionState
 from tests.unit.system.agents.boot import END, recovered
@@ -97,11 +95,11 @@ def test_a_boot_that_fails_lets_nobody_write_after_it(room: Room) -> None:
     assert room.to_user() == [("text", "hello")]
 
 
-def test_a_root_whose_database_schedules_work_is_refused_and_its_lock_is_free(room: Room) -> None:
+def test_a_root_whose_database_cannot_be_read_is_refused_and_its_lock_is_free(room: Room) -> None:
     room.put_session(ONE, created(ADA, "Ada"))
-    room.write("state.db", b"")
+    room.write("state.db", b"no database" * 100)
     epoch = room.read("runtime.lock")
-    with pytest.raises(NewerFormat, match="it schedules work that this version cannot do"):
+    with pytest.raises(StateDamaged, match="file is not a database"):
         recovered(room)
     assert room.read("runtime.lock") == epoch
     room.host.files.unlink("state.db")
@@ -109,19 +107,13 @@ def test_a_root_whose_database_schedules_work_is_refused_and_its_lock_is_free(ro
     assert recovered(room).report.sessions == 1
 
 
-def test_work_that_was_scheduled_just_before_the_lock_is_refused_as_well(
-    room: Room, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_that_the_marker_does_not_name_yet_is_completed(room: Room) -> None:
     room.put_session(ONE, created(ADA, "Ada"))
-    locked = root._locked
+    room.write("state.db", b"")
 
-    def late(files: FileSystem, names: Sequence[str]) -> File:
-        room.write("state.db", b"")
-        return locked(files, names)
+    assert recovered(room).report.sessions == 1
 
-    monkeypatch.setattr(root, "_locked", late)
-    with pytest.raises(NewerFormat, match="it schedules work that this version cannot do"):
-        recovered(room)
+    assert b'"format":2' in room.read("root.json")
 
 
 def test_no_log_is_made_where_one_was_lost(room: Room) -> None:

@@ -85,5 +85,5 @@ def test_a_conversation_whose_record_cannot_be_written_is_closed_again() -> None
 
     room.settle(1)
 
-    assert len(room.named("Bob").turns) == 1
+    assert room.named("Bob").turns == 1
     room.check_no_failures()

@@ -148,9 +148,9 @@ def test_a_marker_that_says_nothing_is_refused(
 
 
 def test_a_root_of_a_newer_format_is_refused_and_left_as_it_is(here: FaultyHost) -> None:
-    here.write("root.json", seal({"format": 2}) + b"\n")
+    here.write("root.json", seal({"format": 3}) + b"\n")
 
-    with pytest.raises(NewerFormat, match="it has format=2, known is format=1"):
+    with pytest.raises(NewerFormat, match="it has format=3, known is format=2"):
         opened(here)
 
     assert here.names() == ["root.json"]

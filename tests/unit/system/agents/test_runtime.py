@@ -24,7 +24,7 @@ def test_open_recovers_and_starts(room: Room) -> None:
 
     room.say(ada, "hello")
 
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
 
 
 def test_no_turn_runs_before_the_start(room: Room) -> None:
@@ -45,8 +45,8 @@ def test_idle_returns_when_nobody_has_anything_to_do() -> None:
 
     room.run(room.runtime.idle())
 
-    assert (len(room.named("Ada").turns), room.named("Ada").running) == (1, False)
-    assert len(room.named("Bob").turns) == 1
+    assert (room.named("Ada").turns, room.named("Ada").running) == (1, False)
+    assert room.named("Bob").turns == 1
 
 
 def test_a_closed_runtime_refuses_every_call() -> None:

@@ -151,7 +151,7 @@ def test_an_agent_that_ends_while_it_is_being_suspended_closes_once() -> None:
 
     assert room.provider.asked.count("stop c3") == 1
     assert state(room, cleo) == "TERMINATED"
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
     room.check_no_failures()
 
 
@@ -169,7 +169,7 @@ def test_a_turn_waits_while_its_own_conversation_is_being_suspended() -> None:
     room.settle()
 
     assert room.provider.asked[1:3] == ["stop c2", "restore c2"]
-    assert len(room.named("Bob").turns) == 1
+    assert room.named("Bob").turns == 1
     room.check_no_failures()
 
 

@@ -22,7 +22,9 @@ def everything() -> TurnDraft:
 
 
 def test_a_turn_without_effects_leaves_out_all_empty_members() -> None:
-    turn = TurnDraft(["m"]).complete("t", "yes", "scripted", "c1", ["m", "later"], permitted=False)
+    turn = TurnDraft(["m"]).complete(
+        "t", "yes", "scripted", "c1", ["m", "later"], permitted=False, dispatched=0
+    )
 
     assert turn.data() == {
         "turn_id": "t", "trigger_id": None, "presented": ["m"], "response": "yes",
@@ -34,7 +36,9 @@ def test_a_turn_without_effects_leaves_out_all_empty_members() -> None:
 def test_a_turn_with_every_effect_has_all_of_them_in_its_line() -> None:
     pending = ["m", "late"]
 
-    line = everything().complete("t", "yes", "p", "c1", pending, permitted=True).data()
+    line = (
+        everything().complete("t", "yes", "p", "c1", pending, permitted=True, dispatched=4).data()
+    )
 
     # The response of ``complete`` is the last message.
     assert line["outbox"] == [HELLO.data(), RESULT.data()]
@@ -51,11 +55,12 @@ def test_a_turn_with_every_effect_has_all_of_them_in_its_line() -> None:
     assert line["metadata"] == {"mood": "glad"}
     assert line["returned"] == ["late"]
     assert line["permitted"] is True
+    assert line["dispatched"] == 4
 
 
 @pytest.mark.parametrize("draft", [TurnDraft(["m"]), everything()], ids=["empty", "full"])
 def test_a_decoded_line_is_encoded_to_the_same_line(draft: TurnDraft) -> None:
-    line = draft.complete("t", "yes", "p", "c1", ["m", "late"], permitted=True).data()
+    line = draft.complete("t", "yes", "p", "c1", ["m", "late"], permitted=True, dispatched=4).data()
 
     assert TurnComplete.from_data(line).data() == line
 
@@ -80,7 +85,9 @@ def test_promises_of_another_version_are_kept_apart(foreign: JsonObject) -> None
 
 @pytest.mark.parametrize("missing", ["turn_id", "presented", "response", "provider", "terminate"])
 def test_a_line_without_a_member_that_every_turn_has_is_no_turn(missing: str) -> None:
-    line = TurnDraft(["m"]).complete("t", "yes", "p", "c1", [], permitted=False).data()
+    line = (
+        TurnDraft(["m"]).complete("t", "yes", "p", "c1", [], permitted=False, dispatched=0).data()
+    )
     del line[missing]
 
     with pytest.raises(KeyError):

@@ -34,7 +34,7 @@ def test_a_turn_is_one_line_between_its_start_and_what_it_delivered(framing: Fra
         "terminate": False,
     }  # fmt: skip
     assert lines[5].data == {"message_id": message_id}
-    assert room.named("Ada").turns == (turn_id,)
+    assert room.named("Ada").last_turns == (turn_id,)
 
 
 def test_a_call_that_comes_after_the_answer_is_refused() -> None:
@@ -116,16 +116,16 @@ def test_a_gated_child_takes_one_turn_for_each_permit() -> None:
     room, ada, bob = parent_and_child()
     room.say(ada, play(("gate", {"name": "Bob"})))
     room.say(bob, "one")
-    assert (room.named("Bob").gated, len(room.named("Bob").turns)) == (True, 1)
+    assert (room.named("Bob").gated, room.named("Bob").turns) == (True, 1)
 
     room.say(ada, play(("permit_turn", {"name": "Bob"})))
 
-    assert (room.named("Bob").permits, len(room.named("Bob").turns)) == (0, 2)
+    assert (room.named("Bob").permits, room.named("Bob").turns) == (0, 2)
     assert room.lines(room.named("Bob").session_id)[-2].data["permitted"] is True
     room.say(bob, "two")
-    assert len(room.named("Bob").turns) == 2
+    assert room.named("Bob").turns == 2
     room.say(ada, play(("ungate", {"name": "Bob"})))
-    assert (room.named("Bob").gated, len(room.named("Bob").turns)) == (False, 3)
+    assert (room.named("Bob").gated, room.named("Bob").turns) == (False, 3)
 
 
 def test_a_gate_that_is_opened_before_a_permitted_turn_begins_leaves_it_nothing_to_use_up() -> None:
@@ -178,7 +178,7 @@ def test_a_permit_of_a_gate_that_was_closed_during_a_permitted_turn_is_not_used_
     room.reopen()
     assert room.named("Bob").permits == 1
     room.say(bob, "two")
-    assert (len(room.named("Bob").turns), room.named("Bob").permits) == (3, 0)
+    assert (room.named("Bob").turns, room.named("Bob").permits) == (3, 0)
 
 
 def test_an_agent_that_is_gated_while_it_waits_for_a_slot_takes_no_turn() -> None:

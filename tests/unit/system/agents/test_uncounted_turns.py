@@ -49,7 +49,7 @@ def test_a_message_that_the_disk_had_no_room_for_is_not_dead_at_the_next_boot() 
     room.reopen()
     room.settle(1)
 
-    assert len(room.named("Ada").turns) == 1
+    assert room.named("Ada").turns == 1
     assert "message.dead" not in room.events(room.session(ada))
 
 

@@ -1,0 +1,87 @@
+"""The boot of a root whose agents have nearly all ended, beside that of its living agents alone.
+
+``POWERCUT_ENDED`` is the number of collected agents, 10,000 if it is not set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Final
+
+from benchmarks.durable_directory import durable_directory
+from benchmarks.instant_provider import InstantProvider
+from benchmarks.row import Row
+from system.collector import ARCHIVE, CollectionOptions, archive_path
+from system.durable.ended import Ended, insert_ended
+from system.durable.state import open_state
+from system.host import real_host
+from system.root import Root
+from system.runtime import Options, Runtime
+
+_LIVING: Final = 20
+_ENDED: Final = int(os.environ.get("POWERCUT_ENDED", "10000"))
+_ROUNDS: Final = 15
+_OPTIONS: Final = Options(recording=None, collection=CollectionOptions())
+
+
+def rows() -> Iterator[Row]:
+    """Yield the row."""
+    with durable_directory() as directory:
+        roots = [f"{directory}/living", f"{directory}/ended"]
+        for root, ended in zip(roots, (1, _ENDED), strict=True):
+            asyncio.run(_make(root))
+            _add_ended(root, ended)
+            asyncio.run(_boot(root))
+        times = [[asyncio.run(_boot(root)) for root in roots] for _ in range(_ROUNDS)]
+    living, ended_too = (median(time[index] for time in times) for index in (0, 1))
+    yield Row(
+        f"boot with {_ENDED:,} ended / boot of the living", 1e3 * ended_too, 1e3 * living, "ms",
+        "<=", 1.2,
+        f"{_LIVING} living agents; the ended ones are rows of state.db and files of the archive",
+    )  # fmt: skip
+
+
+async def _make(root: str) -> None:
+    providers = {"scripted": InstantProvider()}
+    runtime = await Runtime.open(real_host(root), providers, _OPTIONS)
+    for number in range(_LIVING):
+        agent_id = await runtime.create_agent(f"agent {number}")
+        await runtime.send(agent_id, "hello")
+    await runtime.idle()
+    await runtime.close()
+
+
+def _add_ended(root: str, count: int) -> None:
+    """Write what the collection of ``count`` agents leaves."""
+    host = real_host(root)
+    opened = Root.open(host.files, host.ids)
+    state = open_state(host, None)
+    opened.adopt(host.files, host.ids, state.root_id)
+    made = [
+        Ended(
+            f"{number:032x}", f"{number:032d}", f"ended {number}", None, f"request {number}",
+            "operator", float(number), archive_path(f"{number:032d}"),
+        )
+        for number in range(count)
+    ]  # fmt: skip
+    state.transact(lambda transaction: insert_ended(transaction, made))
+    state.close()
+    opened.close()
+    Path(root, ARCHIVE).mkdir()
+    for row in made:
+        Path(root, str(row.archive)).write_bytes(b"{}\n")
+
+
+async def _boot(root: str) -> float:
+    """Return the seconds that a recovery took."""
+    start = perf_counter()
+    providers = {"scripted": InstantProvider()}
+    runtime = await Runtime.recover(real_host(root), providers, _OPTIONS)
+    taken = perf_counter() - start
+    await runtime.close()
+    return taken

@@ -1,0 +1,293 @@
+"""Recording: a replay, a group commit, recorded turns, recovery of the log, and long records."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tracemalloc
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Final
+from zlib import crc32
+
+from benchmarks.durable_directory import durable_directory
+from benchmarks.instant_provider import InstantProvider
+from benchmarks.row import Row, paired, seconds_of
+from benchmarks.talking_agents import take_turns
+from system.agents.turn_recorder import RecordingOptions
+from system.host import real_host
+from system.ports import Host, Json, JsonObject
+from system.recording.event import EventType
+from system.recording.file_store import FileExecutionStore
+from system.recording.memory_store import InMemoryExecutionStore
+from system.recording.open_recording import open_recording
+from system.recording.record import ExecutionRecord
+from system.recording.recorder import InMemoryExecutionRecorder
+from system.recording.replay import replay
+from system.recording.wal_entry import NewEntry
+from system.recording.wal_format import EntryType
+from system.recording.wal_log import WriteAheadLog
+from system.recording.wal_recovery import read_log
+from system.recording.wal_store import WalExecutionRecorder
+from system.runtime import Options, Runtime
+
+_ROUNDS: Final = 20
+_AT_ONCE: Final = 64
+_TURNS: Final = 4
+"""Of each agent, in one round with 64 in flight."""
+_TURNS_ALONE: Final = 100
+_ENTRIES: Final = 100_000
+_RECORDS: Final = 10_000
+_LONG_BYTES: Final = 64 << 20
+_LONG_EVENTS: Final = 65_536
+_ATTEMPT: Final = (
+    EventType.AGENT_ATTEMPT_START,
+    EventType.AGENT_ATTEMPT_END,
+    EventType.FALLBACK_TRIGGERED,
+)
+_NOW: Final = "2026-01-01T00:00:00.000000Z"
+_ENVELOPE: Final[JsonObject] = {"agent": "Ada", "payload": [{"kind": "text", "payload": "Go"}]}
+
+
+def rows() -> Iterator[Row]:
+    """Yield the rows."""
+    with durable_directory() as directory:
+        yield _replay_row(directory)
+        yield _group_row(directory)
+        yield from asyncio.run(_turn_rows(directory))
+        yield _recovery_row(directory)
+        yield _boot_row(directory)
+        yield from _stream_rows(directory)
+
+
+def _response(size_bytes: int) -> JsonObject:
+    return {"status": "success", "payload": {"response": "x" * size_bytes}, "metadata": {}}
+
+
+def _events(number: int, payload: Json) -> Iterator[tuple[EventType, Json]]:
+    """Yield so many events of one execution, in their order."""
+    yield EventType.INTENT_RECEIVED, payload
+    yield EventType.ROUTER_DECISION, payload
+    for kind in islice(cycle(_ATTEMPT), number - 2):
+        yield kind, payload
+
+
+def _record(host: Host, events: int, payload: Json, response_bytes: int) -> ExecutionRecord:
+    """Return a record with so many events before its final response."""
+    store = InMemoryExecutionStore(host.clock)
+    recorder = InMemoryExecutionRecorder(host.clock, host.ids, store)
+    recorder.start(_ENVELOPE)
+    for event_type, each in _events(events, payload):
+        recorder.record_event(event_type, each)
+    record = recorder.complete(_response(response_bytes))
+    assert record is not None
+    return record
+
+
+# -- replay ------------------------------------------------------------------------------------
+
+
+def _replay_row(directory: str) -> Row:
+    host = real_host(f"{directory}/replay")
+    store = FileExecutionStore(host)
+    record = _record(host, 4, {"turnId": "b" * 32}, 500)
+    path = Path(directory, "replay", store.save(record))
+    times = [
+        seconds_of(lambda: replay(store, record.execution_id, _ENVELOPE)) for _ in range(_ROUNDS)
+    ]
+    return Row(
+        "replay of a 2 KiB record", median(times) * 1e3, 1.0, "ms", "<=", 1.0,
+        f"read, parsed, all hashes verified; {path.stat().st_size:,} bytes",
+    )  # fmt: skip
+
+
+# -- the log -----------------------------------------------------------------------------------
+
+
+def _group_row(directory: str) -> Row:
+    """The rate of 64 concurrent barriers, beside as many appends with an fdatasync each."""
+
+    async def grouped() -> list[float]:
+        log = WriteAheadLog(real_host(f"{directory}/group"))
+        entry = NewEntry(EntryType.START, f"exec-{1:016x}", 0, b'"%s"' % (b"x" * 300), _NOW)
+
+        async def one() -> None:
+            await log.barrier(log.append([entry]))
+
+        times = []
+        for _ in range(_ROUNDS + 1):
+            start = perf_counter()
+            await asyncio.gather(*[one() for _ in range(_AT_ONCE)])
+            times.append(perf_counter() - start)
+            beside.append(serial())
+        log.close()
+        return times[1:]
+
+    def serial() -> float:
+        file = os.open(f"{directory}/serial", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        start = perf_counter()
+        for _ in range(_AT_ONCE):
+            os.write(file, b"x" * 400)
+            os.fdatasync(file)
+        taken = perf_counter() - start
+        os.close(file)
+        return taken
+
+    beside: list[float] = []
+    ours = asyncio.run(grouped())
+    return Row(
+        "group commit of 64 / serial append + fdatasync",
+        _AT_ONCE / median(ours), _AT_ONCE / median(beside), "/s", ">=", 20.0,
+        "entries appended and made durable by concurrent callers, on one file of a real disk",
+    )  # fmt: skip
+
+
+def _recovery_row(directory: str) -> Row:
+    host = real_host(f"{directory}/log")
+    asyncio.run(_fill_log(host))
+    (segment,) = Path(directory, "log", "wal").glob("*.wal")
+
+    def bare() -> None:
+        content, length = segment.read_bytes(), segment.stat().st_size // _ENTRIES
+        for start in range(0, len(content), length):
+            crc32(content[start : start + length])
+
+    ours, beside = paired(lambda: read_log(host.files, host.clock), bare, _ROUNDS)
+    return Row(
+        "WAL recovery / read + crc", ours, beside, "s", "<=", 3.0,
+        f"{_ENTRIES:,} entries; beside: the same bytes, with as many crcs",
+    )  # fmt: skip
+
+
+async def _fill_log(host: Host) -> None:
+    """Write a log of executions that never ended, with five entries each."""
+    recording, _ = await open_recording(host, segment_bytes=1 << 30)
+    for _ in range(_ENTRIES // 5):
+        recorder = WalExecutionRecorder(host, recording)
+        recorder.start(_ENVELOPE, events=[*_events(2, {"turnId": "b" * 32})])
+        for event_type in _ATTEMPT[:2]:
+            recorder.record_event(event_type, {"attempt": 1, "provider": "instant"})
+    recording.log.close()
+
+
+# -- turns -------------------------------------------------------------------------------------
+
+
+class _Root:
+    """A root with a runtime whose turns are recorded, or not."""
+
+    def __init__(self, path: str, recording: RecordingOptions | None) -> None:
+        self.path = path
+        self.provider = InstantProvider()
+        self.options = Options(slots=_AT_ONCE, recording=recording)
+        self.runtime: Runtime
+        self.agents: list[str] = []
+
+    async def open(self) -> None:
+        providers = {"scripted": self.provider}
+        self.runtime = await Runtime.open(real_host(self.path), providers, self.options)
+        names = [f"agent {number}" for number in range(_AT_ONCE)]
+        self.agents = [await self.runtime.create_agent(name) for name in names]
+
+    async def seconds(self, agents: int, turns: int) -> float:
+        """Return how long a turn took of this many agents at once."""
+        start = perf_counter()
+        await take_turns(self.runtime, self.provider, self.agents[:agents], turns)
+        return (perf_counter() - start) / (agents * turns)
+
+    def size_bytes(self) -> int:
+        return sum(path.stat().st_size for path in Path(self.path).rglob("*") if path.is_file())
+
+
+async def _turn_rows(directory: str) -> Iterator[Row]:
+    recorded = _Root(f"{directory}/recorded", RecordingOptions())
+    plain = _Root(f"{directory}/plain", None)
+    for root in (recorded, plain):
+        await root.open()
+    found = [
+        await _turn_row(recorded, plain, _AT_ONCE, _TURNS, 1.3),
+        await _turn_row(recorded, plain, 1, _TURNS_ALONE, 1.7),
+    ]
+    before = [root.size_bytes() for root in (recorded, plain)]
+    for root in (recorded, plain):
+        await root.seconds(_AT_ONCE, _TURNS)
+    after = [root.size_bytes() for root in (recorded, plain)]
+    turns = _AT_ONCE * _TURNS
+    ours, beside = ((new - old) / turns for new, old in zip(after, before, strict=True))
+    found.append(
+        Row("bytes of a recorded turn / turn", ours, beside, "B", "<=", 3.0,
+            "growth of all files; record files included once a checkpoint has written them")
+    )  # fmt: skip
+    for root in (recorded, plain):
+        await root.runtime.close()
+    return iter(found)
+
+
+async def _turn_row(recorded: _Root, plain: _Root, agents: int, turns: int, goal: float) -> Row:
+    times = [
+        (await recorded.seconds(agents, turns), await plain.seconds(agents, turns))
+        for _ in range(_ROUNDS)
+    ]
+    return Row(
+        f"recorded turn / turn, {agents} in flight",
+        median(time for time, _ in times) * 1e6, median(time for _, time in times) * 1e6,
+        "µs", "<=", goal, f"{_ROUNDS} interleaved rounds of {agents * turns} turns",
+    )  # fmt: skip
+
+
+def _boot_row(directory: str) -> Row:
+    """A boot with many records, beside one with none."""
+    full, bare = f"{directory}/full", f"{directory}/bare"
+    for path in (full, bare):
+        asyncio.run(_booted(path))
+    host = real_host(full)
+    store = FileExecutionStore(host)
+    records = (_record(host, 4, {"turnId": "b" * 32}, 100) for _ in range(_RECORDS))
+    host.files.mkdir("records")
+    store.write(records)
+    ours, beside = paired(
+        lambda: asyncio.run(_booted(full)), lambda: asyncio.run(_booted(bare)), _ROUNDS
+    )
+    return Row(
+        f"boot with {_RECORDS:,} records / without", ours * 1e3, beside * 1e3, "ms", "<=", 1.1,
+        "opened, and closed",
+    )  # fmt: skip
+
+
+async def _booted(path: str) -> None:
+    runtime = await Runtime.open(real_host(path), {"scripted": InstantProvider()})
+    await runtime.close()
+
+
+# -- long records ------------------------------------------------------------------------------
+
+
+def _stream_rows(directory: str) -> Iterator[Row]:
+    """The growth of memory while a long record is read in pieces, beside its bound."""
+    host = real_host(f"{directory}/long")
+    store = FileExecutionStore(host)
+    payload: JsonObject = {"text": "x" * (_LONG_BYTES // _LONG_EVENTS)}
+    response, events = _record(host, 4, {}, _LONG_BYTES), _record(host, _LONG_EVENTS, payload, 0)
+    for record in (response, events):
+        store.save(record)
+    for name, read in (
+        ("one payload", partial(store.stream_response, response.execution_id)),
+        (f"{_LONG_EVENTS:,} events", partial(store.stream_events, events.execution_id)),
+    ):
+        yield Row(
+            f"stream 64 MiB, {name}, growth / 16 MiB", _growth(read) / 2**20, 16.0, "MiB", "<=",
+            1.0, "reading; peak of the memory that Python allocates",
+        )  # fmt: skip
+
+
+def _growth(read: Callable[[], Iterator[object]]) -> int:
+    tracemalloc.start()
+    for _ in read():
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak

@@ -1,0 +1,241 @@
+"""Mutants of triggers, schedules and tasks: the holes C1 to C7, C13 and C14."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oracles.durable.violations import (
+    EndlessRetry,
+    MovedTime,
+    RepeatedTrigger,
+    StaleSettlement,
+    SuppressedTrigger,
+    TornTransaction,
+    UncountedAttempt,
+)
+from oracles.violation import LostAck, TornRecord, UnreadableAfterCrash
+from powercut.fuzz.mutant import Mutant
+from powercut.fuzz.source_patch import SourcePatch
+
+_TARGET: Final = "durable"
+
+settled_trigger_frees_every_key = Mutant(
+    "a settled trigger frees its key, also one that is taken for ever",
+    _TARGET,
+    (RepeatedTrigger,),
+    (
+        SourcePatch(
+            "system.durable.dedup",
+            "is_own = found is not None and found.scope is Scope.ACTIVE and "
+            "found.trigger_id == trigger_id",
+            "is_own = found is not None and found.trigger_id == trigger_id",
+        ),
+    ),
+)
+
+reclaim_ignores_attempts = Mutant(
+    "a boot reclaims a trigger whatever its attempts",
+    _TARGET,
+    (EndlessRetry,),
+    (
+        SourcePatch(
+            "system.durable.trigger_store",
+            """
+            if trigger.attempts >= self._most_attempts:
+                self._stop(
+            """,
+            """
+            if not trigger:
+                self._stop(
+            """,
+        ),
+    ),
+)
+
+stale_claim_is_accepted = Mutant(
+    "a claim settles its trigger although it no longer holds it",
+    _TARGET,
+    (StaleSettlement, LostAck),
+    (SourcePatch("system.durable.trigger_store", "if not is_held:", "if not expected:"),),
+)
+
+turn_is_applied_in_two_transactions = Mutant(
+    "the trigger of a turn is settled before its promises are kept",
+    _TARGET,
+    (LostAck, TornTransaction),
+    (
+        SourcePatch(
+            "system.durable.stores",
+            "return await state.run(lambda transaction: self.carry_out(transaction, promises))",
+            """
+            first = TurnPromises(promises.session_id, promises.seq, promises.trigger_id)
+            if not await state.run(lambda transaction: self.carry_out(transaction, first)):
+                return False
+            for trigger_id, spec in promises.emitted:
+                await state.run(
+                    lambda transaction: self.emitter.emit(transaction, spec, trigger_id)
+                )
+            for checkpoint in promises.checkpoints:
+                await state.run(
+                    lambda transaction: self.tasks.checkpoint(transaction, checkpoint)
+                )
+            for intent in promises.intents:
+                await state.run(lambda transaction: self.activities.intend(transaction, intent))
+            return True
+            """,
+        ),
+    ),
+)
+
+claimed_trigger_is_superseded = Mutant(
+    "a newer trigger supersedes one that a turn handles",
+    _TARGET,
+    (LostAck,),
+    (
+        SourcePatch(
+            "system.durable.emitter",
+            "\"session_id=? AND status='PENDING' AND source=? ORDER BY rowid\",",
+            "\"session_id=? AND status<>'DONE' AND source=? ORDER BY rowid\",",
+        ),
+        SourcePatch("system.durable.emitter", "assert trigger.status is TriggerStatus.PENDING", ""),
+    ),
+)
+
+overdue_trigger_is_dropped = Mutant(
+    "a boot settles triggers that are more than a day overdue",
+    _TARGET,
+    (LostAck,),
+    (
+        SourcePatch(
+            "system.durable.trigger_store",
+            "elif trigger.status is TriggerStatus.PENDING:",
+            """
+            elif trigger.due_at < transaction.now - 86_400:
+                if trigger.status is TriggerStatus.PENDING:
+                    self._settle(transaction, trigger, Resolution.SUPERSEDED)
+            elif trigger.status is TriggerStatus.PENDING:
+            """,
+        ),
+    ),
+)
+
+old_task_is_dropped = Mutant(
+    "a boot removes tasks that have made no progress for a day",
+    _TARGET,
+    (LostAck,),
+    (
+        SourcePatch(
+            "system.durable.task_store",
+            """
+            if isinstance(task, RowDamaged) or not may_resume(task.session_id):
+                continue
+            """,
+            """
+            if isinstance(task, RowDamaged) or not may_resume(task.session_id):
+                continue
+            if transaction.now - task.updated_at > 86_400:
+                TASKS.delete(transaction, task.task_id)
+                continue
+            """,
+        ),
+    ),
+)
+
+pause_moves_the_time = Mutant(
+    "a failed trigger is given another time",
+    _TARGET,
+    (MovedTime,),
+    (
+        SourcePatch(
+            "system.durable.trigger_store",
+            "waiting = replace(trigger, not_before=not_before, reason=reason)",
+            """
+            waiting = replace(
+                trigger, not_before=not_before, fire_at=not_before, reason=reason
+            )
+            """,
+        ),
+    ),
+)
+
+reclaim_counts_an_attempt = Mutant(
+    "a boot counts the attempt that the claim has counted",
+    _TARGET,
+    (UncountedAttempt, LostAck, EndlessRetry),
+    (
+        SourcePatch(
+            "system.durable.trigger_store",
+            """
+            else:
+                self._wait(transaction, trigger)
+            """,
+            """
+            else:
+                self._wait(transaction, replace(trigger, attempts=trigger.attempts + 1))
+            """,
+        ),
+    ),
+)
+
+events_follow_their_task = Mutant(
+    "the events of a task are written in another transaction than the task",
+    _TARGET,
+    (TornRecord, TornTransaction),
+    (
+        SourcePatch(
+            "system.durable.task_store",
+            """
+            for event in events:
+                TASK_EVENTS.insert(transaction, event)
+            """,
+            """
+            transaction.after_commit(
+                lambda: [TASK_EVENTS.insert(transaction, event) for event in events]
+            )
+            """,
+        ),
+    ),
+)
+
+expired_key_suppresses = Mutant(
+    "a key whose window has ended still refuses a trigger",
+    _TARGET,
+    (SuppressedTrigger, RepeatedTrigger, LostAck),
+    (
+        SourcePatch(
+            "system.durable.dedup",
+            "if found.expires_at is not None and found.expires_at <= transaction.now:",
+            "if found.expires_at is not None and found.expires_at <= 0:",
+        ),
+    ),
+)
+
+commits_are_not_synced = Mutant(
+    "commits are not synced",
+    _TARGET,
+    (LostAck, TornTransaction, UnreadableAfterCrash),
+    (SourcePatch("system.ports", '"PRAGMA synchronous=FULL",', '"PRAGMA synchronous=NORMAL",'),),
+)
+
+log_of_sqlite_is_not_renewed = Mutant(
+    "a boot trusts the write-ahead log of SQLite after a failed barrier",
+    _TARGET,
+    (LostAck, TornTransaction),
+    (SourcePatch("system.durable.state", "_renew_log(host.files)", ""),),
+)
+
+name_of_the_log_is_not_synced = Mutant(
+    "a boot trusts SQLite with the name of its write-ahead log",
+    _TARGET,
+    (LostAck,),
+    (
+        SourcePatch(
+            "system.durable.state",
+            """
+            host.files.sync_dir("")
+            if root_id not in (None, state.root_id):
+            """,
+            "if root_id not in (None, state.root_id):",
+        ),
+    ),
+)

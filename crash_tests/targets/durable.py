@@ -1,0 +1,281 @@
+"""``state.db`` under crashes and faults: triggers, schedules, tasks and activities."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from crash_tests.rig.effect_ledger import ACTIONS, Answer
+from crash_tests.targets.durable_operator import DurableOperator
+from crash_tests.targets.durable_store import SECOND_NS, SESSIONS
+from crash_tests.targets.system_target import COMMON_MARKS
+from oracles.durable.marks import COLLECTED, DECIDED, DURABLE_MARKS, SUPERSEDED
+from oracles.marks import STALE_TEMPORARY_SWEPT
+from oracles.violation import InvalidState, Starved
+from powercut.fuzz.action import ActionKind, Arguments
+from sim.choices import Choices
+from system.durable.activity import Activity, Decision, Intent
+from system.durable.errors import AlreadyDecided
+from system.durable.retention import remove_settled
+from system.errors import StorageError
+
+ADVANCES: Final = (1, 40, 130, 4_000, 90_000, 700_000)
+MOST_ACTIVITIES: Final = 6
+MOST_ROUNDS: Final = 60
+PATIENCE_S: Final = 7_200
+"""More than all attempts of an activity and their pauses take."""
+
+
+class DurableTarget(DurableOperator):
+    """One database with two sessions, whose turns are lines of an imagined log."""
+
+    actions_per_crash = 2
+    expected_marks: Sequence[str] = (
+        *(mark for mark in COMMON_MARKS if mark != STALE_TEMPORARY_SWEPT), *DURABLE_MARKS,
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tag = "durable"
+
+    def actions(self) -> Sequence[ActionKind]:
+        """Return the calls of producers, turns, runners and people, and the steps of clocks."""
+        return (
+            ActionKind("emit", 6, self._emit, self._propose_emit, self._is_open),
+            ActionKind("claim", 6, self._claim, self._propose_claim, self._may_claim),
+            ActionKind("turn", 5, self._turn, self._propose_turn, self._is_open),
+            ActionKind("fail", 6, self._fail, self._propose_fail, self._has_claims),
+            ActionKind("late", 2, self._late, ready=self._has_stale),
+            ActionKind("repeat", 1, self._repeat, ready=self._is_open),
+            ActionKind("advance", 3, self._advance, self._propose_advance),
+            ActionKind("step_wall", 1, self._step_wall, self._propose_step),
+            ActionKind("schedule", 2, self._schedule, self._propose_schedule, self._may_schedule),
+            ActionKind("unschedule", 1, self._unschedule, ready=self._has_schedules),
+            ActionKind("perform", 4, self._perform, self._propose_perform, self._is_open),
+            ActionKind("decide", 2, self._decide, self._propose_decide, self._has_intents),
+            ActionKind("resolve", 2, self._resolve, self._propose_resolve, self._has_stopped),
+            ActionKind("collect", 1, self._collect, ready=self._is_open),
+            ActionKind("reopen", 2, self._reopen),
+        )
+
+    # -- time ----------------------------------------------------------------------------
+
+    def _propose_advance(self, choices: Choices) -> Arguments:
+        return {"seconds": choices.pick("seconds", ADVANCES)}
+
+    def _advance(self, arguments: Arguments) -> str:
+        self._world.clock.advance(int(str(arguments["seconds"])) * SECOND_NS)
+        return "later"
+
+    def _propose_step(self, choices: Choices) -> Arguments:
+        return {"seconds": choices.pick("step", (-5_000, 5_000, -200_000, 200_000))}
+
+    def _step_wall(self, arguments: Arguments) -> str:
+        """Set the wall clock; the time of the database does not step back before a boot."""
+        seconds = int(str(arguments["seconds"]))
+        self._world.clock.step_wall(seconds * SECOND_NS)
+        # The system measures the provider's window with a wall clock that is too slow now.
+        self._ledger.remembers |= seconds < 0
+        return "set"
+
+    # -- activities ----------------------------------------------------------------------
+
+    def _propose_perform(self, choices: Choices) -> Arguments:
+        count = choices.integer("answers", 0, 2)
+        return {
+            "which": choices.integer("which", 0, MOST_ACTIVITIES - 1),
+            "provider": choices.pick("provider", sorted(ACTIONS)),
+            "answers": [choices.pick("answer", tuple(Answer)).value for _ in range(count)],
+            "callers": choices.integer("callers", 1, 2),
+        }
+
+    def _perform(self, arguments: Arguments) -> str:
+        """Intend an activity, again if it is known, and perform it from one place or two."""
+        intents = self._shadow.state.intents
+        known, which = list(intents), int(str(arguments["which"]))
+        if which < len(known):
+            key, to = known[which], intents[known[which]][7:-2]
+        else:
+            self._number += 1
+            key, to = f"activity:task:{self._number}", "Anna"
+        row_action = self._action_of(key) or str(arguments["provider"])
+        intent = Intent(key, ACTIONS[row_action], {"to": to})
+        intended = self._do(
+            lambda transaction: self._stores.activities.intend(transaction, intent),
+            self._shadow.state.intended(key, f'{{"to":"{to}"}}'),
+        )
+        if intended is None:
+            return "refused"
+        answers = arguments["answers"]
+        assert isinstance(answers, Sequence)
+        self._plan_answers([str(each) for each in answers])
+        return self._perform_keys([key] * int(str(arguments["callers"])))
+
+    def _action_of(self, key: str) -> str | None:
+        rows = self._rows()
+        found = None if rows is None else rows.activities.get(key)
+        return None if found is None else str(found["action"])
+
+    def _perform_keys(self, keys: Sequence[str]) -> str:
+        """Perform activities concurrently."""
+        runner = self._runner()
+
+        async def perform() -> list[Activity]:
+            async with asyncio.timeout(PATIENCE_S):
+                return list(await asyncio.gather(*(runner.perform(key) for key in keys)))
+
+        try:
+            performed = self._run(perform())
+        except TimeoutError:
+            if not self.fault_plan:
+                raise Starved("an activity is never decided", keys=keys) from None
+            # The disk refuses the outcome; the next boot decides.
+            self._open = False
+            return "abandoned"
+        except StorageError as refused:
+            self._refuse(refused)
+            # Attempts that the database has refused leave no trace; the next boot decides.
+            self._open = False
+            return "refused"
+        self._acknowledge()
+        return ", ".join(activity.status for activity in performed)
+
+    def _undecided(self) -> list[str]:
+        rows = self._rows()
+        if rows is None:
+            return []
+        return [
+            key
+            for key, row in rows.activities.items()
+            if row["status"] in ("UNCERTAIN", "FAILED") and row["decided_by"] is None
+        ]
+
+    def _has_intents(self) -> bool:
+        return self._open and bool(self._shadow.state.intents)
+
+    def _propose_decide(self, choices: Choices) -> Arguments:
+        return {
+            "which": choices.integer("which", 0, MOST_ACTIVITIES - 1),
+            "decision": choices.pick("decision", tuple(Decision)).value,
+        }
+
+    def _decide(self, arguments: Arguments) -> str:
+        """Decide about an activity in the name of a person."""
+        undecided = self._undecided()
+        if not undecided:
+            return "nothing is undecided"
+        key = undecided[int(str(arguments["which"])) % len(undecided)]
+        decision = Decision(str(arguments["decision"]))
+        status = "INTENT" if decision is Decision.AGAIN else decision.value
+        ledger = self._ledger
+        self._effects.decide(key, status, ledger.effects[key], ledger.requests[key])
+        resolve = self._stores.activities.resolve
+        decided = self._do(
+            lambda transaction: resolve(transaction, key, decision, "Bob"), self._shadow.state
+        )
+        if decided is None:
+            return "refused"
+        self.marks.reach(DECIDED)
+        try:
+            self._do(
+                lambda transaction: resolve(transaction, key, decision, "Eve"), self._shadow.state
+            )
+        except AlreadyDecided:
+            self._shadow.refuse()
+            return decision.value
+        if self._open and not self.fault_plan:
+            raise InvalidState("an activity was decided twice", key=key)
+        return decision.value
+
+    # -- the end of rows, and boots ------------------------------------------------------
+
+    def _collect(self, _arguments: Arguments) -> str:
+        """Remove settled rows."""
+        rows = self._rows()
+        if rows is None:
+            return "refused"
+        settled = [
+            key
+            for key, row in rows.activities.items()
+            if row["status"] == "DONE"
+            or (row["status"] == "FAILED" and row["decided_by"] is not None)
+        ]
+        self._shadow.begin(self._shadow.state)
+        self._shadow.begin_collect(self._now(), settled)
+        try:
+            removed = self._state.transact(remove_settled)
+        except StorageError as refused:
+            self._refuse(refused)
+            return "refused"
+        rows = self._rows()
+        if rows is None:
+            self._shadow.return_unread()
+            return "removed"
+        self._shadow.acknowledge_collect(rows)
+        self._check_effects(rows)
+        if removed:
+            self.marks.reach(COLLECTED)
+        return f"{removed} removed"
+
+    def _reopen(self, _arguments: Arguments) -> str:
+        """Close the database and open it again."""
+        self._state.close()
+        try:
+            self.recover(self._host)
+        except (OSError, StorageError):
+            if not self.fault_plan:
+                raise
+            self._open = False
+            return "refused"
+        self.check_recovered()
+        return "reopened"
+
+    def _is_open(self) -> bool:
+        return self._open
+
+    def _may_claim(self) -> bool:
+        return self._open and bool(self._free_sessions())
+
+    def _has_claims(self) -> bool:
+        return self._open and bool(self._claims)
+
+    def check_recovered(self) -> None:
+        """Check the rows, and note the superseded ones."""
+        super().check_recovered()
+        triggers = self._shadow.state.triggers.values()
+        if any(each.resolution == "superseded" for each in triggers):
+            self.marks.reach(SUPERSEDED)
+
+    # -- quiesce -------------------------------------------------------------------------
+
+    def quiesce(self) -> None:
+        """Claim and settle everything that is due, and perform every activity."""
+        self._reopen({})
+        self._plan_answers([])
+        for schedule_id in self._living():
+            assert schedule_id
+            self._unschedule({})
+        for _ in range(MOST_ROUNDS):
+            outcomes = [self._claim({"session": session}) for session in SESSIONS]
+            for session in SESSIONS:
+                if session in self._claims:
+                    self._turn({"session": session, "emits": "", "checkpoint": 0, "activity": 0})
+            if set(outcomes) == {"nothing is due"}:
+                break
+            self._world.clock.advance(SECOND_NS)
+        else:
+            raise Starved("due triggers are never settled")
+        rows = self._rows()
+        assert rows is not None
+        self._perform_keys(
+            [key for key, row in rows.activities.items() if row["status"] == "INTENT"]
+        )
+        rows = self._rows()
+        assert rows is not None
+        self._effects.check_performed(rows, self._ledger.effects)
+
+
+def durable() -> DurableTarget:
+    """Return a new target."""
+    return DurableTarget()

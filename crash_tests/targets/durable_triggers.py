@@ -1,0 +1,320 @@
+"""Triggers and schedules, for the target of durable execution: emit, claim, turn, fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from crash_tests.rig.effect_ledger import ACTIONS
+from crash_tests.targets.durable_store import MOST_ATTEMPTS, SESSIONS, DurableStore
+from oracles.durable.marks import (
+    DEAD_BY_FAILURE,
+    FENCED_OFF,
+    KEY_FREE_AGAIN,
+    KEY_HELD,
+    LINE_NOT_REPEATED,
+    OCCURRENCES_MISSED,
+)
+from oracles.durable.shadow_schedules import followed
+from oracles.durable.shadow_state import ExpectedTrigger, State
+from oracles.durable.violations import (
+    EarlyTrigger,
+    RepeatedTrigger,
+    StaleSettlement,
+    SuppressedTrigger,
+    WrongOrder,
+)
+from oracles.violation import InvalidState, Starved
+from powercut.fuzz.action import Arguments
+from sim.choices import Choices
+from system.durable.activity import Intent
+from system.durable.errors import FencedOff, UnknownTrigger
+from system.durable.seconds import reached_at
+from system.durable.state import Transaction
+from system.durable.task import Checkpoint, TaskStatus
+from system.durable.trigger import Claim, Emitted, TriggerSpec
+from system.durable.turn_promises import TurnPromises
+from system.errors import StorageError
+
+KINDS: Final = ("plain", "skill", "memory", "immediate", "reminder")
+DELAYS: Final = (0, 60, 4_000, -100_000)
+SLOTS: Final = 2
+_SOURCES: Final = {
+    "plain": ("IMMEDIATE", 10), "skill": ("SKILL_WORKFLOW", 60), "memory": ("MEMORY", 50),
+    "immediate": ("IMMEDIATE", 10), "reminder": ("SCHEDULED", 20), "resume": ("RESUME", 5),
+}  # fmt: skip
+_STATUSES: Final = (TaskStatus.ACTIVE, TaskStatus.WAITING, TaskStatus.DONE)
+
+
+class DurableTriggers(DurableStore):
+    """The calls of turns and of producers."""
+
+    # -- emit ----------------------------------------------------------------------------
+
+    def _propose_emit(self, choices: Choices) -> Arguments:
+        return {
+            "kind": choices.pick("kind", KINDS),
+            "session": choices.pick("session", SESSIONS),
+            "slot": choices.integer("slot", 0, SLOTS - 1),
+            "delay": choices.pick("delay", DELAYS),
+            "again": choices.integer("again", 0, 3) == 3,
+        }
+
+    def _emit(self, arguments: Arguments) -> str:
+        """Emit a trigger; a plain one under an id of its own, perhaps one that is taken."""
+        kind, session = str(arguments["kind"]), str(arguments["session"])
+        plain = [name for name, known in self._shadow.ids.items() if name == known]
+        if kind == "plain" and arguments["again"] and plain:
+            return self._emit_again(plain[-1], session)
+        name, spec, expected = self._new(kind, session, int(str(arguments["slot"])))
+        fire_at = self._now() + int(str(arguments["delay"]))
+        spec, expected = replace(spec, fire_at=fire_at), replace(expected, fire_at=fire_at)
+        now, state = self._now(), self._shadow.state
+        holder = state.holder(spec.key, now)
+        if holder != state.holder(spec.key, now + 1):
+            return "at the end of its key"
+        after = state if holder is not None else state.emitted(name, expected, now)
+        if spec.key in state.keys and holder is None:
+            self.marks.reach(KEY_FREE_AGAIN)
+        emitted = self._do(
+            lambda transaction: self._stores.emitter.emit(
+                transaction, spec, name if spec.key is None else None
+            ),
+            after,
+        )
+        return "refused" if emitted is None else self._check_emitted(emitted, name, holder)
+
+    def _emit_again(self, name: str, session: str) -> str:
+        spec = TriggerSpec("IMMEDIATE", "another", session_id=session)
+        if name not in self._shadow.state.triggers:
+            return "removed"
+        emitted = self._do(
+            lambda transaction: self._stores.emitter.emit(transaction, spec, name),
+            self._shadow.state,
+        )
+        return "refused" if emitted is None else self._check_emitted(emitted, "", name)
+
+    def _check_emitted(self, emitted: Emitted, name: str, holder: str | None) -> str:
+        if holder is None:
+            if not emitted.created:
+                raise SuppressedTrigger("a trigger was not emitted", key_holder=emitted.trigger_id)
+            if self._shadow.settled and self._shadow.ids[name] != emitted.trigger_id:
+                raise InvalidState("emit returned another id", returned=emitted.trigger_id)
+            return "emitted"
+        if emitted.created:
+            raise RepeatedTrigger("a taken key was emitted again", holder=holder)
+        if self._shadow.ids[holder] != emitted.trigger_id:
+            raise InvalidState("emit returned another holder", expected=holder, actual=emitted)
+        self.marks.reach(KEY_HELD)
+        return "held"
+
+    def _new(self, kind: str, session: str, slot: int) -> tuple[str, TriggerSpec, ExpectedTrigger]:
+        """Return the name of a new trigger, its specification, and its expected row."""
+        self._number += 1
+        source, priority = _SOURCES[kind]
+        key = {
+            "plain": None, "skill": f"skill:w:{slot}", "memory": f"memory:{session}:{slot}",
+            "immediate": f"immediate:{slot}", "reminder": f"reminder:{self._number}",
+            "resume": f"resume:task-{session}",
+        }[kind]  # fmt: skip
+        name, payload = f"t{self._number}", {"n": self._number}
+        spec = TriggerSpec(source, dict(payload), session_id=session, key=key)
+        expected = ExpectedTrigger(key, session, 0.0, priority, f'{{"n":{self._number}}}')
+        return name, spec, expected
+
+    # -- claim ---------------------------------------------------------------------------
+
+    def _free_sessions(self) -> list[str]:
+        return [session for session in SESSIONS if session not in self._claims]
+
+    def _propose_claim(self, choices: Choices) -> Arguments:
+        return {"session": choices.pick("session", self._free_sessions())}
+
+    def _claim(self, arguments: Arguments) -> str:
+        """Claim the trigger that comes first in a session."""
+        session, before = str(arguments["session"]), self._now()
+        if session in self._claims:
+            return "claimed already"
+        state = self._shadow.state
+        surely = {
+            name: each
+            for name, each in state.triggers.items()
+            if each.session == session and each.status == "PENDING" and each.due_by(before)
+        }
+        found = self._stores.queue.next_of(session, reached_at(self._state.now_ns()))
+        if found is None:
+            if surely:
+                raise Starved("a due trigger is not offered", expected=sorted(surely))
+            return "nothing is due"
+        name = self._shadow.name_of(found)
+        trigger = state.triggers[name]
+        rank = _due_at(trigger) + trigger.priority
+        for other, each in surely.items():
+            if _due_at(each) + each.priority < rank - 0.001:
+                raise WrongOrder("another trigger comes first", expected=other, actual=name)
+        later = self._now() + 1
+        after = [_claimed(state, name, now) for now in (before, later)]
+        claim = self._do(
+            lambda transaction: self._stores.triggers.claim(transaction, found), *after
+        )
+        if claim is None:
+            if self.fault_plan:
+                return "refused"
+            raise InvalidState("a due trigger was not claimed", name=name)
+        return self._claimed(session, claim, trigger)
+
+    def _claimed(self, session: str, claim: Claim, trigger: ExpectedTrigger) -> str:
+        if _due_at(trigger) > self._now():
+            raise EarlyTrigger("a trigger was claimed before its time", expected=trigger)
+        if claim.trigger.missed:
+            self.marks.reach(OCCURRENCES_MISSED)
+        self._claims[session] = claim
+        return "claimed"
+
+    # -- turns ---------------------------------------------------------------------------
+
+    def _propose_turn(self, choices: Choices) -> Arguments:
+        return {
+            "session": choices.pick("session", SESSIONS),
+            "emits": choices.pick("emits", ("", "resume", "plain", "memory")),
+            "checkpoint": choices.integer("checkpoint", 0, 3),
+            "activity": choices.integer("activity", 0, 2),
+        }
+
+    def _turn(self, arguments: Arguments) -> str:
+        """Write a line that settles the claim of a session, and carry it out."""
+        session = str(arguments["session"])
+        claim = self._claims.get(session)
+        self._seqs[session] += 1
+        promises = TurnPromises(session, self._seqs[session])
+        state, now = self._shadow.state, self._now()
+        if claim is not None:
+            promises = replace(promises, trigger_id=claim.trigger.id)
+            state = state.settled(self._shadow.name_of(claim.trigger.id), "handled", now)
+        promises, state = self._promised(arguments, promises, state, now)
+        # The line is durable from here on, whatever becomes of the database.
+        self._lines[session] = promises
+        self._claims.pop(session, None)
+        self._shadow.begin(state, certain=True)
+        try:
+            self._run(self._stores.apply_turn(self._state, promises))
+        except StorageError as refused:
+            self._refuse_line(refused, state)
+            return "refused"
+        self._acknowledge()
+        return "settled" if claim is not None else "turn"
+
+    def _refuse_line(self, refused: StorageError, state: State) -> None:
+        """A line that the database has refused is carried out by the next boot."""
+        self._refuse(refused)
+        self._open = False
+        self._shadow.begin(state, certain=True)
+
+    def _promised(
+        self, arguments: Arguments, promises: TurnPromises, state: State, now: float
+    ) -> tuple[TurnPromises, State]:
+        session, kind = promises.session_id, str(arguments["emits"])
+        if kind:
+            name, spec, expected = self._new(kind, session, 0)
+            fire_at = now + 1_000
+            spec, expected = replace(spec, fire_at=fire_at), replace(expected, fire_at=fire_at)
+            promises = replace(promises, emitted=((name, spec),))
+            if state.holder(spec.key, now) is None:
+                state = state.emitted(name, expected, now)
+        number = int(str(arguments["checkpoint"]))
+        task = state.tasks.get(f"task-{session}")
+        if number and (task is None or task.status != "DONE"):
+            status = _STATUSES[number - 1]
+            checkpoint = Checkpoint(
+                f"task-{session}", session, 0 if task is None else task.last_seq, status,
+                [number], [("step", number)] * number,
+            )  # fmt: skip
+            promises = replace(promises, checkpoints=(checkpoint,))
+            state = state.checkpointed(checkpoint.task_id, session, status, number)
+        for position in range(int(str(arguments["activity"]))):
+            action = list(ACTIONS.values())[position]
+            intent = Intent(
+                f"activity:{session}:{promises.seq}:{position}", action, {"to": session}, session
+            )
+            promises = replace(promises, intents=(*promises.intents, intent))
+            state = state.intended(intent.key, f'{{"to":"{session}"}}')
+        return promises, state
+
+    def _repeat(self, _arguments: Arguments) -> str:
+        """Carry out the last line of each session again."""
+        for promises in self._lines.values():
+            carried = self._do(self._carrying_out(promises), self._shadow.state)
+            if carried is None:
+                return "refused"
+            if carried:
+                raise InvalidState("a line was carried out twice", line=promises)
+            self.marks.reach(LINE_NOT_REPEATED)
+        return "repeated"
+
+    def _carrying_out(self, promises: TurnPromises) -> Callable[[Transaction], bool]:
+        return lambda transaction: self._stores.carry_out(transaction, promises)
+
+    # -- the other ends of a claim -------------------------------------------------------
+
+    def _propose_fail(self, choices: Choices) -> Arguments:
+        return {
+            "session": choices.pick("session", sorted(self._claims)),
+            "how": choices.pick("how", ("fail", "fail", "fail", "give back", "not retryable")),
+        }
+
+    def _fail(self, arguments: Arguments) -> str:
+        """Give a claimed trigger back, or stop it."""
+        claim = self._claims.pop(str(arguments["session"]), None)
+        if claim is None:
+            return "nothing is claimed"
+        name, how = self._shadow.name_of(claim.trigger.id), arguments["how"]
+        state, now = self._shadow.state, self._now()
+        triggers, is_retryable = self._stores.triggers, how == "fail"
+        if how == "give back":
+            self._do(
+                lambda transaction: triggers.give_back(transaction, claim), state.given_back(name)
+            )
+        else:
+            after = state.failed(name, now, now + 1, MOST_ATTEMPTS, retryable=is_retryable)
+            if after.triggers[name].status == "DEAD":
+                self.marks.reach(DEAD_BY_FAILURE)
+            self._do(
+                lambda transaction: triggers.fail(
+                    transaction, claim, "busy", retryable=is_retryable
+                ),
+                after,
+            )
+        if self._shadow.state.triggers[name].status == "CLAIMED":
+            self._claims[str(arguments["session"])] = claim
+        return str(how)
+
+    def _has_stale(self) -> bool:
+        return self._open and bool(self._stale)
+
+    def _late(self, _arguments: Arguments) -> str:
+        """Settle a claim of an earlier lifetime."""
+        claim = self._stale[-1]
+        if self._shadow.name_of(claim.trigger.id) not in self._shadow.state.triggers:
+            return "removed"
+        try:
+            self._do(
+                lambda transaction: self._stores.triggers.ack(transaction, claim),
+                self._shadow.state,
+            )
+        except (FencedOff, UnknownTrigger):
+            self._shadow.refuse()
+            self.marks.reach(FENCED_OFF)
+            return "fenced off"
+        if self._open and not self.fault_plan:
+            raise StaleSettlement("a stale claim has settled its trigger", claim=claim)
+        return "refused"
+
+
+def _due_at(trigger: ExpectedTrigger) -> float:
+    return max(trigger.fire_at, trigger.pause[1] if trigger.pause is not None else 0.0)
+
+
+def _claimed(state: State, name: str, now: float) -> State:
+    followed_state, missed = followed(state, name, now)
+    return followed_state.claimed(name, missed)

@@ -1,0 +1,53 @@
+"""The rows of a ``state.db``, as plain values by the names of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+Row: TypeAlias = Mapping[str, Any]
+Query: TypeAlias = Callable[[str], Sequence[Sequence[Any]]]
+
+_TRIGGERS: Final = (
+    "SELECT id, dedup_key, session_id, fire_at, not_before, due_at, priority, payload_json,"
+    " status, attempts, fence, missed, resolution FROM triggers ORDER BY rowid"
+)
+_SCHEDULES: Final = (
+    "SELECT schedule_id, last_nominal, next_fire_at, paused, ended_at FROM schedules ORDER BY rowid"
+)
+_TASKS: Final = "SELECT task_id, session_id, status, last_seq FROM tasks ORDER BY rowid"
+_ACTIVITIES: Final = (
+    "SELECT idem_key, action, arguments_json, status, attempts, provider_ref, decided_by"
+    " FROM activity_log ORDER BY rowid"
+)
+_EVENTS: Final = "SELECT task_id, count(*), max(seq) FROM task_events GROUP BY task_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of each table in the order of their insertion; ``events`` counts those of a task."""
+
+    triggers: Sequence[Row]
+    schedules: Mapping[str, Row]
+    tasks: Mapping[str, Row]
+    events: Mapping[str, int]
+    activities: Mapping[str, Row]
+
+
+def read_rows(query: Query) -> Rows:
+    """Read all rows with ``query``, which runs one statement and returns its rows."""
+    counts = query(_EVENTS)
+    assert all(number == last for _, number, last in counts)
+    return Rows(
+        _table(query, _TRIGGERS),
+        {row["schedule_id"]: row for row in _table(query, _SCHEDULES)},
+        {row["task_id"]: row for row in _table(query, _TASKS)},
+        {task_id: number for task_id, number, _ in counts},
+        {row["idem_key"]: row for row in _table(query, _ACTIVITIES)},
+    )
+
+
+def _table(query: Query, statement: str) -> list[Row]:
+    columns = statement.removeprefix("SELECT ").partition(" FROM ")[0].split(", ")
+    return [dict(zip(columns, row, strict=True)) for row in query(statement)]

@@ -1,0 +1,254 @@
+"""The rows that there must be after each transaction, as a value that the next one replaces.
+
+A transaction is a function from state to state. So a crash leaves the state before it or the
+state after it, and nothing in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+FIRST_PAUSE_S: Final = 30
+LONGEST_PAUSE_S: Final = 3_600
+WINDOW_S: Final = 7 * 86_400
+OPEN: Final = ("PENDING", "CLAIMED")
+
+_SCOPES: Final = {
+    "immediate": "window", "memory": "active", "resume": "active", "reminder": "forever",
+    "skill": "forever", "scheduled": "forever", "scheduled-once": "forever",
+}  # fmt: skip
+_REPLACED: Final = ("memory",)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedTrigger:
+    """A trigger as it must be.
+
+    ``fire_at`` may be up to ``spread_s`` later; ``pause`` are bounds of ``not_before``, or None.
+    ``payload`` is canonical JSON, None if the system makes it.
+    """
+
+    key: str | None
+    session: str | None
+    fire_at: float
+    priority: int
+    payload: str | None
+    spread_s: float = 0.0
+    status: str = "PENDING"
+    attempts: int = 0
+    fence: int = 0
+    pause: tuple[float, float] | None = None
+    resolution: str | None = None
+    missed: int = 0
+    settled_at: float = 0.0
+
+    def due_by(self, now: float) -> bool:
+        """Whether it is surely due at ``now``."""
+        return self.fire_at + self.spread_s <= now and (self.pause is None or self.pause[1] <= now)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedKey:
+    """A dedup key and the name of its holder; of scope ``window`` it ends at ``expires_at``."""
+
+    holder: str
+    scope: str
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedSchedule:
+    """A schedule for every ``period_s``, or once; ``upcoming`` is None at its end."""
+
+    period_s: int | None
+    session: str
+    upcoming: int | None
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedTask:
+    """A task with the number of its events."""
+
+    session: str
+    status: str
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All rows by name; ``intents`` are the keys of activities with their arguments as JSON."""
+
+    triggers: Mapping[str, ExpectedTrigger] = field(default_factory=lambda: MappingProxyType({}))
+    keys: Mapping[str, ExpectedKey] = field(default_factory=lambda: MappingProxyType({}))
+    schedules: Mapping[str, ExpectedSchedule] = field(default_factory=lambda: MappingProxyType({}))
+    tasks: Mapping[str, ExpectedTask] = field(default_factory=lambda: MappingProxyType({}))
+    intents: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    # -- triggers ------------------------------------------------------------------------
+
+    def holder(self, key: str | None, now: float) -> str | None:
+        """Return the name of the trigger that holds a key, or None."""
+        held = None if key is None else self.keys.get(key)
+        if held is None:
+            return None
+        holder = self.triggers.get(held.holder)
+        if held.scope == "active" and (holder is None or holder.status not in OPEN):
+            return None
+        return None if held.scope == "window" and held.expires_at <= now else held.holder
+
+    def emitted(self, name: str, trigger: ExpectedTrigger, now: float) -> State:
+        """Insert a trigger whose key is free."""
+        assert name not in self.triggers
+        state = self
+        if trigger.key is not None:
+            prefix, family = trigger.key.split(":")[0], trigger.key.rpartition(":")[0]
+            keys = dict(self.keys)
+            triggers = dict(self.triggers)
+            for other, older in self.triggers.items():
+                if (
+                    prefix in _REPLACED
+                    and older.status == "PENDING"
+                    and older.session == trigger.session
+                    and (older.key or "").rpartition(":")[0] == family
+                ):
+                    triggers[other] = _done(older, "superseded", now)
+                    assert older.key is not None
+                    keys[older.key] = replace(keys[older.key], holder=name)
+            keys[trigger.key] = ExpectedKey(name, _SCOPES[prefix], now + WINDOW_S)
+            state = replace(self, keys=keys, triggers=triggers)
+        return state.with_trigger(name, trigger)
+
+    def claimed(self, name: str, missed: int) -> State:
+        """Count a claim."""
+        trigger = self.triggers[name]
+        return self.with_trigger(
+            name,
+            replace(
+                trigger, status="CLAIMED", attempts=trigger.attempts + 1,
+                fence=trigger.fence + 1, missed=missed,
+            ),
+        )  # fmt: skip
+
+    def settled(self, name: str, resolution: str, now: float) -> State:
+        """Make a trigger DONE; one that is DONE stays as it is."""
+        trigger = self.triggers[name]
+        if trigger.status == "DONE":
+            return self
+        return self.with_trigger(name, _done(trigger, resolution, now))
+
+    def failed(
+        self, name: str, before: float, after: float, most_attempts: int, *, retryable: bool
+    ) -> State:
+        """Give a trigger back between two times, or stop it."""
+        trigger = self.triggers[name]
+        if not retryable:
+            return self.stopped(name, "FAILED")
+        if trigger.attempts >= most_attempts:
+            return self.stopped(name, "DEAD")
+        least = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (trigger.attempts - 1))
+        pause = (before + least, after + least * 1.25)
+        return self.with_trigger(name, replace(trigger, status="PENDING", pause=pause))
+
+    def given_back(self, name: str) -> State:
+        """Give a trigger back without counting."""
+        trigger = self.triggers[name]
+        attempts = trigger.attempts - 1
+        return self.with_trigger(name, replace(trigger, status="PENDING", attempts=attempts))
+
+    def stopped(self, name: str, status: str) -> State:
+        """Make a trigger FAILED or DEAD; the task that it should resume is BLOCKED."""
+        trigger = self.triggers[name]
+        state = self.with_trigger(name, replace(trigger, status=status))
+        prefix, _, task_id = (trigger.key or "").partition(":")
+        task = self.tasks.get(task_id) if prefix == "resume" else None
+        if task is not None and task.status == "ACTIVE":
+            return state.with_task(task_id, replace(task, status="BLOCKED"))
+        return state
+
+    def retried(self, name: str, now: float) -> State:
+        """Run a stopped trigger again, because a person has said so; it takes a free key again."""
+        trigger = replace(self.triggers[name], status="PENDING", attempts=0, pause=None)
+        state = self.with_trigger(name, trigger)
+        if trigger.key is not None and self.holder(trigger.key, now) is None:
+            scope = _SCOPES[trigger.key.split(":")[0]]
+            key = ExpectedKey(name, scope, now + WINDOW_S)
+            state = replace(state, keys={**self.keys, trigger.key: key})
+        prefix, _, task_id = (trigger.key or "").partition(":")
+        task = self.tasks.get(task_id) if prefix == "resume" else None
+        if task is not None and task.status == "BLOCKED":
+            return state.with_task(task_id, replace(task, status="ACTIVE"))
+        return state
+
+    def recovered(self, now: float, most_attempts: int) -> State:
+        """Reclaim all claims of the process that has ended, and end pauses in an hour."""
+        state = self
+        for name, trigger in self.triggers.items():
+            if trigger.status == "CLAIMED":
+                is_dead = trigger.attempts >= most_attempts
+                state = (
+                    state.stopped(name, "DEAD")
+                    if is_dead
+                    else state.with_trigger(name, replace(trigger, status="PENDING"))
+                )
+        for name, trigger in state.triggers.items():
+            if trigger.status == "PENDING" and trigger.pause is not None:
+                latest = now + LONGEST_PAUSE_S
+                low, high = trigger.pause
+                pause = (min(low, latest), min(high, latest + 1.0))
+                state = state.with_trigger(name, replace(trigger, pause=pause))
+        return state
+
+    def resumed(self, now: float, spread_s: float) -> State:
+        """Emit a trigger for each ACTIVE task that nothing else would wake."""
+        state = self
+        for task_id, task in self.tasks.items():
+            is_woken = any(
+                each.session == task.session and each.status in OPEN
+                for each in state.triggers.values()
+            )
+            if task.status == "ACTIVE" and not is_woken:
+                key = f"resume:{task_id}"
+                name = f"{key} #{sum(each.key == key for each in state.triggers.values())}"
+                trigger = ExpectedTrigger(key, task.session, now, 5, None, spread_s)
+                state = state.emitted(name, trigger, now)
+        return state
+
+    # -- others --------------------------------------------------------------------------
+
+    def checkpointed(self, task_id: str, session: str, status: str, events: int) -> State:
+        """Append events to a task, and give it a status."""
+        old = self.tasks.get(task_id)
+        last_seq = (0 if old is None else old.last_seq) + events
+        return self.with_task(task_id, ExpectedTask(session, status, last_seq))
+
+    def intended(self, key: str, arguments: str) -> State:
+        """Record an activity."""
+        return replace(self, intents={**self.intents, key: arguments})
+
+    def with_trigger(self, name: str, trigger: ExpectedTrigger) -> State:
+        """Return the state with another or a new trigger."""
+        return replace(self, triggers={**self.triggers, name: trigger})
+
+    def with_task(self, task_id: str, task: ExpectedTask) -> State:
+        """Return the state with another or a new task."""
+        return replace(self, tasks={**self.tasks, task_id: task})
+
+    def with_schedule(self, schedule_id: str, schedule: ExpectedSchedule) -> State:
+        """Return the state with another or a new schedule."""
+        return replace(self, schedules={**self.schedules, schedule_id: schedule})
+
+    def without_trigger(self, name: str) -> State:
+        """Return the state without a trigger that may be removed."""
+        key = self.triggers[name].key
+        triggers = {each: row for each, row in self.triggers.items() if each != name}
+        is_reminder = key is not None and key.startswith("reminder:")
+        keys = {each: held for each, held in self.keys.items() if not is_reminder or each != key}
+        return replace(self, triggers=triggers, keys=keys)
+
+
+def _done(trigger: ExpectedTrigger, resolution: str, now: float) -> ExpectedTrigger:
+    return replace(trigger, status="DONE", resolution=resolution, payload="null", settled_at=now)

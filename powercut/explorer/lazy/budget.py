@@ -1,0 +1,30 @@
+"""Budgets: the work after which a lazy exploration is given up."""
+
+from __future__ import annotations
+
+
+class GaveUp(BaseException):
+    """The exploration needs more boxes or executions than its budget has.
+
+    A ``BaseException``, because it is raised inside a check, which may catch every other.
+    """
+
+
+class Budget:
+    """Bounds an exploration, by counts, so that it ends in the same place every time."""
+
+    def __init__(self, executions: int, boxes: int) -> None:
+        self._executions = executions
+        self._boxes = boxes
+
+    def execute(self) -> None:
+        """Count an execution of the check; raise ``GaveUp`` if there were too many."""
+        self._executions -= 1
+        if self._executions < 0:
+            raise GaveUp("too many executions")
+
+    def divide(self) -> None:
+        """Count a part of a box; raise ``GaveUp`` if there were too many."""
+        self._boxes -= 1
+        if self._boxes < 0:
+            raise GaveUp("too many boxes")

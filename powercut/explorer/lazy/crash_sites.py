@@ -1,0 +1,105 @@
+"""Crash sites: the moments of a recorded workload at which a crash may leave something new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from faults.crash_counter import page_prefixes
+from faults.crash_point import CrashKind, CrashPoint, Phase
+from oracles.history import History
+from powercut.explorer.page_cache import PageCache
+from sim.disk.cache.operation import FailedSync, Operation, Write
+from sim.disk.crash.journal import Journal
+from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.undecided.box import Box
+from sim.disk.crash.undecided.box import PageCache as BoxCache
+from sim.disk.crash.undecided.cuts import after_power_cut
+from sim.disk.crash.undecided.layer import Layer
+from sim.disk.crash.unsynced import Unsynced
+
+
+class CrashSite(NamedTuple):
+    """One crash: the boxes of what it may leave, and its crash point without survivors.
+
+    ``entries`` is the number of entries that the history has at it. ``layer`` has the pieces of
+    a power cut, and is None for a kill.
+    """
+
+    point: CrashPoint
+    boxes: list[Box]
+    entries: int
+    layer: Layer | None
+
+
+def crash_sites(
+    journal: Journal, history: History, model: PersistenceModel, tears: int
+) -> Iterator[CrashSite]:
+    """Yield every crash of a workload at which the disk may be another than at an earlier one.
+
+    ``tears`` is the largest number of torn pieces of one power cut.
+    """
+    unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+    cache = PageCache(journal.image.cached)
+    reached = 0
+    for number in range(len(journal) + 1):
+        if number:
+            operation = journal[number - 1]
+            since = len(unsynced.micros)
+            entries = history.entries_by(number, returned=False)
+            moment = _Moment(number, entries, journal.next_inode, tears)
+            yield from moment.kills_during(operation, unsynced, cache)
+            unsynced.advance(operation, number)
+            cache.advance(operation, unsynced)
+            if unsynced.allows_more or entries != reached:
+                since = 0
+            changed = since < len(unsynced.micros) or isinstance(operation, FailedSync)
+            if changed or entries != reached:
+                yield from moment.crashes(unsynced, cache, since)
+                reached = entries
+        entries = history.entries_by(number, returned=True)
+        if entries != reached or not number:
+            moment = _Moment(number, entries, journal.next_inode, tears)
+            yield from moment.crashes(unsynced, cache, 0)
+            reached = entries
+
+
+class _Moment(NamedTuple):
+    """The moment after operation ``number``, when the history had so many entries."""
+
+    number: int
+    entries: int
+    next_inode: int
+    tears: int
+
+    def crashes(self, unsynced: Unsynced, cache: PageCache, since: int) -> Iterator[CrashSite]:
+        """Yield the kill and the power cut."""
+        phase = Phase.AFTER if self.number else Phase.BEFORE
+        operation = max(self.number, 1)
+        yield self._killed(CrashPoint(operation, phase, CrashKind.KILL), unsynced, cache)
+        layer = Layer((), unsynced.ordering)
+        box = Box(unsynced.platter, (), (), self.next_inode)
+        boxes = list(after_power_cut(box, layer, since, self.tears, self.next_inode))
+        point = CrashPoint(operation, phase, CrashKind.POWER_CUT)
+        yield CrashSite(point, boxes, self.entries, layer)
+
+    def kills_during(
+        self, operation: Operation, unsynced: Unsynced, cache: PageCache
+    ) -> Iterator[CrashSite]:
+        """Yield the kills that interrupt a long write between two of its pages."""
+        if not isinstance(operation, Write):
+            return
+        for kept in page_prefixes(operation):
+            part = operation._replace(data=operation.data[:kept])
+            partial = Unsynced(unsynced.model, unsynced.platter, unsynced.micros)
+            partial.advance(part, self.number)
+            copy = cache.copy()
+            copy.advance(part, partial)
+            point = CrashPoint(self.number, Phase.DURING, CrashKind.KILL, kept=kept)
+            yield self._killed(point, partial, copy)
+
+    def _killed(self, point: CrashPoint, unsynced: Unsynced, cache: PageCache) -> CrashSite:
+        carried = unsynced.carried_over(self.number)
+        page = BoxCache(cache.inodes, None)
+        box = Box(unsynced.platter, (), (), self.next_inode, cache=page, carried=carried)
+        return CrashSite(point, [box], self.entries, None)

@@ -1,0 +1,254 @@
+"""Contents of a stack: sizes, bytes and attributes, read from their last change backwards."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sim.disk.crash.micro_operation import (
+    ChangeAttributes,
+    CreateInode,
+    FreeBlocks,
+    MicroOperation,
+    SetSize,
+    WriteBlock,
+    ZeroTail,
+    stale_bytes,
+)
+from sim.disk.crash.undecided.stack import Split, Stack
+
+
+class Attributes(NamedTuple):
+    """Permission bits with the type, owner, the text of a symbolic link, and times."""
+
+    mode: int
+    uid: int
+    gid: int
+    link_text: str
+    times_ns: tuple[int, int, int]
+
+
+def size(stack: Stack, number: int, cap: int) -> int | Split:
+    """Return the size of a file in bytes, or ``cap`` if it is larger."""
+    return size_at(stack, stack.top, number, cap)
+
+
+def size_at(stack: Stack, level: int, number: int, cap: int) -> int | Split:
+    """Return the size of a file on a layer in bytes, or ``cap`` if it is larger."""
+    found = 0
+    while level >= 0:
+        layer = stack.layers[level]
+        for index in reversed(layer.sizes.get(number, ())):
+            if found >= cap:
+                return cap
+            micro = layer.micros[index]
+            grows = micro.grows if isinstance(micro, WriteBlock) else 0
+            if isinstance(micro, SetSize):
+                grows = micro.size if micro.grows else -1
+            if 0 <= grows <= found:
+                continue
+            survived = stack.survived(level, index)
+            if isinstance(survived, Split):
+                return survived
+            if survived and grows >= 0:
+                found = grows
+            elif survived:
+                assert isinstance(micro, SetSize), micro
+                return min(max(found, micro.size), cap)
+        if number in layer.creations:
+            created = layer.micros[layer.creations[number]]
+            assert isinstance(created, CreateInode), created
+            return min(max(found, len(os.fsencode(created.link_text))), cap)
+        level -= 1
+    inode = stack.base.get(number)
+    return min(max(found, 0 if inode is None else inode.size), cap)
+
+
+def data(stack: Stack, number: int, start: int, end: int) -> bytes | Split:
+    """Return the bytes of a file from ``start`` to ``end``, which may lie beyond its size."""
+    return _stored(stack, stack.top, number, start, end)
+
+
+def _stored(stack: Stack, level: int, number: int, start: int, end: int) -> bytes | Split:
+    """Return the bytes that a layer stores, those beyond the size as well."""
+    if level < 0:
+        inode = stack.base.get(number)
+        return bytes(end - start) if inode is None else inode.stored(start, end - start)
+    layer = stack.layers[level]
+    return _Events(stack, level, number).after(len(layer.contents.get(number, ())), start, end)
+
+
+def _booted(stack: Stack, level: int, number: int, start: int, end: int) -> bytes | Split:
+    """Return the bytes that a boot finds after a layer: beyond the size they are zeros."""
+    most = stack.layers[level].ends.get(number, 0) if level >= 0 else 0
+    if not most:
+        return _stored(stack, level, number, start, end)
+    length = size_at(stack, level, number, max(end, most))
+    if isinstance(length, Split):
+        capped = size_at(stack, level, number, end)
+        if isinstance(capped, Split) or capped < end:
+            return length if not isinstance(capped, Split) else capped
+        length = end
+    if length >= most or length >= end:
+        return _stored(stack, level, number, start, end)
+    if length <= start:
+        return bytes(end - start)
+    found = _stored(stack, level, number, start, length)
+    return found if isinstance(found, Split) else found + bytes(end - length)
+
+
+class _Events:
+    """The changes of the bytes of one file on one layer, backwards."""
+
+    def __init__(self, stack: Stack, level: int, number: int) -> None:
+        self._stack = stack
+        self._level = level
+        self._number = number
+        self._layer = stack.layers[level]
+        self._progress = stack.progress[level]
+        self._events = self._layer.contents.get(number, [])
+
+    def after(self, count: int, start: int, end: int) -> bytes | Split:
+        """Return the bytes from ``start`` to ``end`` after the first ``count`` changes."""
+        if start >= end:
+            return b""
+        while count:
+            index = self._events[count - 1]
+            micro = self._layer.micros[index]
+            if not self._is_without_effect(index):
+                for change in _written(micro):
+                    if change.start < end and start < change.end:
+                        return self._around(count, start, end, change)
+            count -= 1
+        if self._number in self._layer.creations:
+            return bytes(end - start)
+        return _booted(self._stack, self._level - 1, self._number, start, end)
+
+    def _is_without_effect(self, index: int) -> bool:
+        """Return whether a piece is lost, and no stale bytes can show in its place."""
+        progress, layer = self._progress, self._layer
+        lost = progress.of(layer, index)[1] == 0
+        is_stale = progress.stale >> index & 1 or progress.can_be_stale(layer, index)
+        return lost and not is_stale
+
+    def _around(self, count: int, start: int, end: int, change: _Change) -> bytes | Split:
+        """Return the bytes from ``start`` to ``end``, of which change ``count`` writes some."""
+        first, last = max(change.start, start), min(change.end, end)
+        found = self._where_written(count, first, last, change)
+        if isinstance(found, Split):
+            return found
+        left = self.after(count, start, first)
+        if isinstance(left, Split):
+            return left
+        right = self.after(count, last, end)
+        return right if isinstance(right, Split) else left + found + right
+
+    def _where_written(self, count: int, first: int, last: int, change: _Change) -> bytes | Split:
+        """Return the bytes from ``first`` to ``last``, all of which change ``count`` writes."""
+        index = self._events[count - 1]
+        length = self._layer.lengths[index]
+        low, high = self._progress.of(self._layer, index)
+        if low == length:
+            return change.part(first, last)
+        if self._progress.stale >> index & 1:
+            return self._stale(index, first, last)
+        below = self.after(count - 1, first, last)
+        if isinstance(below, Split):
+            whole = Split(self._level, index, ((length, length), (0, length - 1)))
+            return below if high < length else whole
+        found = self._mixed(index, first, change, below)
+        if isinstance(found, Split) or not self._progress.can_be_stale(self._layer, index):
+            return found
+        if self._stale(index, first, last) == found:
+            return found
+        return Split(self._level, index, ((1, high), (0, 0)) if high else ())
+
+    def _mixed(self, index: int, first: int, change: _Change, below: bytes) -> bytes | Split:
+        """Return the bytes from ``first`` on: those of the change as far as it came, then others.
+
+        ``below`` is what was there before.
+        """
+        last = first + len(below)
+        low, high = self._progress.of(self._layer, index)
+        new = change.part(first, last)
+        if self._layer.lengths[index] == 1:
+            return Split(self._level, index, ((1, 1), (0, 0))) if high and new != below else below
+        for place in range(max(first, change.start + low), min(last, change.start + high)):
+            if new[place - first] != below[place - first]:
+                kept = place - change.start
+                return Split(self._level, index, ((kept + 1, high), (low, kept)))
+        kept = min(max(change.start + low - first, 0), len(below))
+        return new[:kept] + below[kept:]
+
+    def _stale(self, index: int, first: int, last: int) -> bytes:
+        micro = self._layer.micros[index]
+        assert isinstance(micro, WriteBlock), micro
+        return stale_bytes(micro)[first - micro.offset : last - micro.offset]
+
+
+class _Change(NamedTuple):
+    """A place that a piece changes, in bytes: to ``data``, or to zeros."""
+
+    start: int
+    end: int
+    data: bytes | None = None
+
+    def part(self, first: int, last: int) -> bytes:
+        """Return what it writes from ``first`` to ``last``."""
+        if self.data is None:
+            return bytes(last - first)
+        return self.data[first - self.start : last - self.start]
+
+
+def _written(micro: MicroOperation) -> Iterator[_Change]:
+    """Yield the places that a piece changes, the last one first."""
+    match micro:
+        case WriteBlock(offset=offset, data=written):
+            yield _Change(offset, offset + len(written), written)
+        case ZeroTail(offset=offset, end=end):
+            yield _Change(offset, end)
+        case FreeBlocks(start=start):
+            yield _Change(start, sys.maxsize)
+        case SetSize(cut=cut, tail=tail, tail_at=at):
+            if cut is not None:
+                yield _Change(cut, sys.maxsize)
+            if tail:
+                yield _Change(at, at + len(tail), tail)
+        case _:
+            raise AssertionError(micro)
+
+
+def attributes(stack: Stack, number: int) -> Attributes | Split:
+    """Return the attributes of an inode that exists."""
+    changed: ChangeAttributes | None = None
+    for level in range(stack.top, -1, -1):
+        layer = stack.layers[level]
+        for index in reversed(layer.attributes.get(number, ())):
+            if changed is not None:
+                break
+            survived = stack.survived(level, index)
+            if isinstance(survived, Split):
+                return survived
+            if survived:
+                micro = layer.micros[index]
+                assert isinstance(micro, ChangeAttributes), micro
+                changed = micro
+        creation = layer.creations.get(number)
+        if creation is not None:
+            created = layer.micros[creation]
+            assert isinstance(created, CreateInode), created
+            _, _, mode, uid, gid, link_text, now_ns = created
+            return _changed(Attributes(mode, uid, gid, link_text, (now_ns,) * 3), changed)
+    inode = stack.base[number]
+    times_ns = (inode.atime_ns, inode.mtime_ns, inode.ctime_ns)
+    found = Attributes(inode.mode, inode.uid, inode.gid, inode.link_text, times_ns)
+    return _changed(found, changed)
+
+
+def _changed(found: Attributes, changed: ChangeAttributes | None) -> Attributes:
+    if changed is None:
+        return found
+    times_ns = (changed.atime_ns, changed.mtime_ns, found.times_ns[2])
+    return Attributes(changed.mode, changed.uid, changed.gid, found.link_text, times_ns)

@@ -1,0 +1,178 @@
+"""Boxes of a crash: all survivor sets of the pieces of one lifetime, as one box or a few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from sim.disk.cache.inode import ROOT
+from sim.disk.cache.operation import (
+    Allocate,
+    Create,
+    Link,
+    Operation,
+    Rename,
+    Resize,
+    SetAttributes,
+    Unlink,
+    Write,
+)
+from sim.disk.crash.micro_operation import MicroOperation
+from sim.disk.crash.ordering import Ordering
+from sim.disk.crash.persistence import SCC
+from sim.disk.crash.pieces import pieces
+from sim.disk.crash.undecided.box import Box, PageCache, Times
+from sim.disk.crash.undecided.layer import Layer
+from sim.disk.crash.undecided.progress import Progress, undecided
+from sim.disk.crash.undecided.unsynced_above import Lifetime
+
+
+def after_power_cut(
+    box: Box, layer: Layer, since: int, tears: int, next_inode: int
+) -> Iterator[Box]:
+    """Yield the boxes of a power cut after a lifetime that ``box`` booted.
+
+    ``layer`` has its pieces. Only survivor sets are in them in which an unsynced piece from
+    index ``since`` on makes a difference; all, if that is 0. ``tears`` is the largest number of
+    torn pieces.
+    """
+    for progress in _new_states(layer, since, tears):
+        yield replace(
+            box,
+            layers=(*box.layers, layer),
+            progress=(*box.progress, progress),
+            next_inode=next_inode,
+            numbers=(ROOT,),
+            cache=None,
+            durable=(),
+            carried=(),
+        )
+
+
+def _new_states(layer: Layer, since: int, tears: int) -> Iterator[Progress]:
+    state: Progress | None = undecided(layer, tears)
+    assert state is not None
+    if not since:
+        yield state
+        return
+    for index in range(layer.durable + since, len(layer.micros)):
+        assert state is not None
+        arrives = state.limit(layer, index, 1, layer.lengths[index])
+        if arrives is not None:
+            yield arrives
+        state = state.limit(layer, index, 0, 0)
+        assert state is not None, "the last pieces can be lost"
+        if state.can_be_stale(layer, index):
+            stale = state.with_stale(layer, index)
+            if stale is not None:
+                yield stale
+            state = state.without_stale(index)
+
+
+def after_kill(lifetime: Lifetime, operations: Sequence[Operation], next_inode: int) -> Box:
+    """Return the box of a kill after these operations of a recovery."""
+    box, unsynced = lifetime.box, lifetime.unsynced
+    before = box.cache or PageCache()
+    changes = [] if before.layer is None else list(before.layer.micros)
+    changes += _page_changes(operations)
+    page = Layer(changes, Ordering(SCC))
+    return replace(
+        box,
+        next_inode=next_inode,
+        numbers=(ROOT,),
+        cache=PageCache(before.base, page, _page_times(before.times_ns, operations)),
+        durable=tuple(lifetime.durable),
+        carried=unsynced.carried_over(len(operations)),
+    )
+
+
+class _NothingEarlier:
+    """No unsynced pieces, for operations that reach the page cache as a whole."""
+
+    def allocates(self, _number: int, _block: int) -> bool:
+        return False
+
+    def old_tail(self, _number: int, _size: int) -> bytes:
+        return b""
+
+    def is_directory(self, _number: int) -> bool:
+        return False
+
+    def durable_name(self, _number: int, _directory: int, _name: str) -> None:
+        return None
+
+    def is_unsettled(self, _number: int, _directory: int, _name: str) -> bool:
+        return False
+
+    def covered_by(self, _number: int, _directory: int, _name: str) -> int:
+        return 0
+
+
+def _page_changes(operations: Iterable[Operation]) -> Iterator[MicroOperation]:
+    """Yield what operations change in the page cache."""
+    for number, operation in enumerate(operations, 1):
+        yield from pieces(operation, number, SCC, _NothingEarlier())
+
+
+def _page_times(before: Mapping[int, Times], operations: Iterable[Operation]) -> dict[int, Times]:
+    """Return the times in the page cache after some more operations, as far as these set any."""
+    found = dict(before)
+
+    def touch(number: int, now_ns: int, *, modified: bool) -> None:
+        atime_ns, mtime_ns, _ = found.get(number, (None, None, None))
+        found[number] = (atime_ns, now_ns if modified else mtime_ns, now_ns)
+
+    for operation in operations:
+        match operation:
+            case Write() | Resize() | Allocate():
+                touch(operation.inode, operation.now_ns, modified=True)
+            case Create(inode=inode, directory=directory, now_ns=now_ns):
+                found[inode] = (now_ns, now_ns, now_ns)
+                touch(directory, now_ns, modified=True)
+            case Link(inode=inode, directory=directory, now_ns=now_ns):
+                touch(inode, now_ns, modified=False)
+                touch(directory, now_ns, modified=True)
+            case Unlink(inode=inode, directory=directory, now_ns=now_ns):
+                touch(inode, now_ns, modified=False)
+                touch(directory, now_ns, modified=True)
+            case Rename():
+                touch(operation.inode, operation.now_ns, modified=False)
+                touch(operation.replaced, operation.now_ns, modified=False)
+                touch(operation.directory, operation.now_ns, modified=True)
+                touch(operation.to_directory, operation.now_ns, modified=True)
+            case SetAttributes(inode=inode, atime_ns=atime_ns, mtime_ns=mtime_ns, now_ns=now_ns):
+                found[inode] = (atime_ns, mtime_ns, now_ns)
+            case _:
+                pass
+    return found
+
+
+def renumbered(operations: Iterable[Operation], box: Box, first_new: int) -> list[Operation]:
+    """Return operations of a boot with the numbers that the inodes have in a box.
+
+    The boot numbers inodes that it creates from ``first_new`` on, and others as it meets them.
+    """
+
+    def real(number: int) -> int:
+        if number >= first_new:
+            return box.next_inode + number - first_new
+        return box.numbers[number - 1] if number else 0
+
+    return [_renumbered(operation, real) for operation in operations]
+
+
+def _renumbered(operation: Operation, real: Callable[[int], int]) -> Operation:
+    match operation:
+        case Rename():
+            return operation._replace(
+                inode=real(operation.inode),
+                directory=real(operation.directory),
+                to_directory=real(operation.to_directory),
+                replaced=real(operation.replaced),
+            )
+        case Create() | Link() | Unlink():
+            return operation._replace(
+                inode=real(operation.inode), directory=real(operation.directory)
+            )
+        case _:
+            return operation._replace(inode=real(operation.inode))

@@ -1,0 +1,133 @@
+"""Layers: the pieces of one lifetime at its crash, indexed by the place that they change.
+
+A layer is immutable and shared by all boxes of a crash point. Its first ``durable`` pieces
+have reached the platter; the others are unsynced, and each is decided by ``Progress``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sim.disk.crash.micro_operation import (
+    ChangeAttributes,
+    Content,
+    CreateInode,
+    ForgetName,
+    FreeBlocks,
+    LinkName,
+    MicroOperation,
+    MoveName,
+    SetSize,
+    UnlinkName,
+    WriteBlock,
+    stored_until,
+)
+from sim.disk.crash.ordering import Ordering
+from sim.disk.crash.survivor_set import can_be_stale
+from sim.errors import NeedsWholeImage
+
+Name = tuple[int, str]
+"""A directory and an entry of it."""
+
+
+class Layer:
+    """The pieces of one lifetime, in the order in which they reach the platter.
+
+    ``order`` and ``followers`` are for each piece the sets of those that must survive before
+    it, and of those that cannot survive without it, as the bits of an integer. ``lengths`` has
+    the number of bytes of each piece that can be torn, and 1 for every other. ``stale`` are the
+    pieces in whose place stale bytes may show, with the pieces that this needs.
+
+    ``cells``, ``sizes``, ``contents``, ``attributes`` and ``arrivals`` have the pieces that
+    change a name, the size, the bytes or the attributes of an inode, or give a name to it;
+    ``creations`` those that create it. ``names`` has the names of a directory among ``cells``.
+    ``ends`` has the files of which bytes beyond the end are dropped by the next boot.
+    """
+
+    __slots__ = (
+        "arrivals", "attributes", "cells", "contents", "creations", "durable", "ends",
+        "followers", "lengths", "micros", "names", "order", "sizes", "stale", "tears",
+    )  # fmt: skip
+
+    def __init__(self, durable: Sequence[MicroOperation], ordering: Ordering) -> None:
+        if ordering.model.torn_units and ordering.order != ordering.needs:
+            raise NeedsWholeImage("torn pieces of a model that keeps more in order than it needs")
+        self.durable = len(durable)
+        self.tears = ordering.model.torn_units
+        self.micros: list[MicroOperation] = [*durable, *ordering.micros]
+        settled = (1 << self.durable) - 1
+        self.order = [(1 << index) - 1 for index in range(self.durable)]
+        self.order += [settled | before << self.durable for before in ordering.order]
+        self.followers = _followers(self.order)
+        self.lengths = [1] * self.durable
+        self.lengths += [_length(micro, self.tears) for micro in ordering.micros]
+        self.stale = {
+            self.durable + index: self._needed_by_stale(ordering, index)
+            for index in range(len(ordering.micros))
+            if can_be_stale(ordering, ~(1 << index), index)
+        }
+        self.cells: dict[Name, list[int]] = {}
+        self.names: dict[int, dict[str, None]] = {}
+        self.sizes: dict[int, list[int]] = {}
+        self.contents: dict[int, list[int]] = {}
+        self.attributes: dict[int, list[int]] = {}
+        self.arrivals: dict[int, list[int]] = {}
+        self.creations: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
+        for index, micro in enumerate(self.micros):
+            self._index(index, micro)
+        for micro in ordering.micros:
+            end = stored_until(micro)
+            if end:
+                self.ends[micro.number] = max(end, self.ends.get(micro.number, 0))
+
+    def _needed_by_stale(self, ordering: Ordering, index: int) -> list[int]:
+        needed = (ordering.creation(ordering.micros[index].number), ordering.truncation[index])
+        return [self.durable + each for each in needed if each is not None]
+
+    def _index(self, index: int, micro: MicroOperation) -> None:
+        number = micro.number
+        match micro:
+            case CreateInode():
+                self.creations[number] = index
+            case ChangeAttributes():
+                self.attributes.setdefault(number, []).append(index)
+            case LinkName() | UnlinkName() | ForgetName() | MoveName():
+                self._index_names(index, micro)
+            case SetSize():
+                self.sizes.setdefault(number, []).append(index)
+                if micro.cut is not None or micro.tail:
+                    self.contents.setdefault(number, []).append(index)
+            case _:
+                assert isinstance(micro, Content | FreeBlocks), micro
+                self.contents.setdefault(number, []).append(index)
+                if isinstance(micro, WriteBlock) and micro.grows:
+                    self.sizes.setdefault(number, []).append(index)
+
+    def _index_names(
+        self, index: int, micro: LinkName | UnlinkName | ForgetName | MoveName
+    ) -> None:
+        cells: list[Name] = [(micro.directory, micro.name)]
+        if isinstance(micro, MoveName):
+            cells.append((micro.to_directory, micro.to_name))
+        for directory, name in cells:
+            self.cells.setdefault((directory, name), []).append(index)
+            self.names.setdefault(directory, {})[name] = None
+        if isinstance(micro, LinkName | MoveName):
+            self.arrivals.setdefault(micro.number, []).append(index)
+
+
+def _length(micro: MicroOperation, tears: bool) -> int:
+    return len(micro.data) if tears and isinstance(micro, WriteBlock) else 1
+
+
+def _followers(order: Sequence[int]) -> list[int]:
+    """Return for each piece the pieces whose predecessor it is."""
+    found = [0] * len(order)
+    for index, before in enumerate(order):
+        left = before
+        while left:
+            lowest = left & -left
+            found[lowest.bit_length() - 1] |= 1 << index
+            left ^= lowest
+    return found

@@ -1,0 +1,160 @@
+"""The unsynced pieces of a lifetime whose boot found a disk that is not decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, NoReturn, TypeVar
+
+from immutables import Map
+
+from sim.disk.cache.inode import Inode
+from sim.disk.cache.inode_table import InodeTable
+from sim.disk.cache.lazy_inode import LazyInode
+from sim.disk.cache.operation import FailedSync, Operation
+from sim.disk.crash.micro_operation import MicroOperation
+from sim.disk.crash.notes import Note
+from sim.disk.crash.ordering import Ordering
+from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.undecided import content, names
+from sim.disk.crash.undecided.box import Box
+from sim.disk.crash.undecided.layer import Layer
+from sim.disk.crash.undecided.progress import everything
+from sim.disk.crash.undecided.stack import Split, Stack
+from sim.disk.crash.unsynced import Unsynced
+from sim.errors import NeedsWholeImage
+
+
+class _MissingDecision(Exception):
+    """The pieces depend on the platter, where a decision is missing."""
+
+    def __init__(self, split: Split) -> None:
+        super().__init__(split)
+        self.split = split
+
+
+class _Platter(InodeTable):
+    """A platter that is not decided, below the pieces that this lifetime has made durable."""
+
+    __slots__ = ("_durable", "_model", "_stack")
+
+    def __init__(
+        self, stack: Stack, durable: list[MicroOperation], model: PersistenceModel
+    ) -> None:
+        super().__init__(Map())
+        self._stack = stack
+        self._durable = durable
+        self._model = model
+
+    def _now(self) -> Stack:
+        base, layers, progress = self._stack
+        layer = Layer(self._durable, Ordering(self._model))
+        return Stack(base, (*layers, layer), (*progress, everything(layer)))
+
+    def get(self, number: int) -> Inode | None:
+        stack = self._now()
+        exists = _decided(names.exists_at(stack, stack.top, number))
+        return self.inode(number) if exists else None
+
+    # -- sim.disk.cache.lazy_inode.Asker -------------------------------------------------------
+
+    def inode(self, number: int) -> LazyInode:
+        found = _decided(content.attributes(self._now(), number))
+        return LazyInode(self, number, found.mode, found.uid, found.gid, found.link_text)
+
+    def size(self, number: int, cap: int) -> int:
+        return _decided(content.size(self._now(), number, cap))
+
+    def data(self, number: int, start: int, end: int) -> bytes:
+        return _decided(content.data(self._now(), number, start, end))
+
+    def entry(self, number: int, name: str) -> int:
+        return _decided(names.entry(self._now(), (number, name)))
+
+    def names(self, number: int) -> tuple[str, ...]:
+        self.refuse(f"the names in directory {number}")
+
+    def links(self, number: int) -> int:
+        self.refuse(f"the link count of inode {number}")
+
+    def parent(self, number: int) -> int:
+        self.refuse(f"the parent of inode {number}")
+
+    def times_ns(self, number: int) -> tuple[int, int, int]:
+        self.refuse(f"the times of inode {number}")
+
+    def st_ino(self, number: int) -> int:
+        return number
+
+    def refuse(self, wanted: str) -> NoReturn:
+        raise NeedsWholeImage(f"{wanted} on the platter")
+
+
+_T = TypeVar("_T")
+
+
+def _decided(found: _T | Split) -> _T:
+    if isinstance(found, Split):
+        raise _MissingDecision(found)
+    return found
+
+
+class _UnsyncedAbove(Unsynced):
+    """As ``Unsynced``, but pieces that become durable are kept, not applied to a platter."""
+
+    def __init__(
+        self,
+        model: PersistenceModel,
+        stack: Stack,
+        durable: Iterable[MicroOperation],
+        carried: Iterable[MicroOperation | Note],
+    ) -> None:
+        super().__init__(model, Map())
+        self.durable = list(durable)
+        self.table = _Platter(stack, self.durable, model)
+        self._read_carried(carried)
+
+    def _make_durable(self, micro: MicroOperation) -> None:
+        self.durable.append(micro)
+
+
+class Lifetime(NamedTuple):
+    """The operations of one lifetime, and the pieces of it, as far as a box decides them.
+
+    ``since`` is the index of the first piece of the last operation, 0 if any may be new.
+    """
+
+    box: Box
+    durable: Sequence[MicroOperation]
+    unsynced: Unsynced
+    since: int
+
+
+def recoveries(
+    box: Box, operations: Sequence[Operation], model: PersistenceModel
+) -> Iterator[Lifetime]:
+    """Yield the parts of a box in which these operations leave the same pieces.
+
+    The operations name inodes by their real numbers.
+    """
+    waiting = [box]
+    while waiting:
+        part = waiting.pop()
+        try:
+            yield _lifetime(part, operations, model)
+        except _MissingDecision as missing:
+            waiting.extend(
+                part.with_progress(each) for each in reversed(part.platter.split(missing.split))
+            )
+
+
+def _lifetime(box: Box, operations: Sequence[Operation], model: PersistenceModel) -> Lifetime:
+    unsynced = _UnsyncedAbove(model, box.platter, box.durable, box.carried)
+    since = 0
+    for number, operation in enumerate(operations, 1):
+        if isinstance(operation, FailedSync):
+            raise NeedsWholeImage("the page cache after a failed sync")
+        since = len(unsynced.micros)
+        unsynced.advance(operation, number)
+    if unsynced.allows_more:
+        since = 0
+    return Lifetime(box, unsynced.durable, unsynced, since)

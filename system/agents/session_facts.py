@@ -1,0 +1,119 @@
+"""Facts that the log of a session holds; each is also a member of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from system.agents import event
+from system.agents.message import Message
+from system.agents.outbox import objects, strings
+from system.agents.turn_complete import TurnComplete
+from system.ports import Exchange, Json, JsonObject
+from system.storage.line import Line
+
+
+class AgentFacts(NamedTuple):
+    """The data of ``agent.created``; ``parent_session_id`` is None for a root."""
+
+    agent_id: str
+    name: str
+    parent_session_id: str | None
+    instructions: str
+    request_id: str | None
+
+    @classmethod
+    def from_data(cls, data: JsonObject) -> AgentFacts:
+        """Decode the data of the line; raise ``KeyError`` if a member is missing."""
+        return cls(
+            str(data["agent_id"]), str(data["name"]), optional_text(data["parent_session_id"]),
+            str(data["instructions"]), optional_text(data["request_id"]),
+        )  # fmt: skip
+
+
+class SessionFacts(NamedTuple):
+    """The data of ``session.created``, without the identity."""
+
+    provider: str
+    model: str
+    system_prompt: str
+
+    @classmethod
+    def from_data(cls, data: JsonObject) -> SessionFacts:
+        """Decode the data of the line; raise ``KeyError`` if a member is missing."""
+        return cls(str(data["provider"]), str(data["model"]), str(data["system_prompt"]))
+
+
+@dataclass(slots=True)
+class OpenTurn:
+    """A turn that has begun; if ``permitted`` it uses up a permit, because the gate is closed."""
+
+    prompt: str
+    presented: Sequence[str]
+    permitted: bool
+    execution_id: str | None = None
+    ts: str = ""
+
+    def data(self, turn_id: str) -> JsonObject:
+        """Return the member of a snapshot."""
+        return {
+            "turn_id": turn_id,
+            "prompt": self.prompt,
+            "presented": list[Json](self.presented),
+            "permitted": self.permitted,
+            "execution_id": self.execution_id,
+            "ts": self.ts,
+        }
+
+    @classmethod
+    def from_data(cls, data: JsonObject) -> OpenTurn:
+        """Decode the result of ``data``; raise ``KeyError`` if a member is missing."""
+        return cls(
+            str(data["prompt"]), strings(data["presented"]), bool(data["permitted"]),
+            optional_text(data["execution_id"]), str(data["ts"]),
+        )  # fmt: skip
+
+
+class Unreachable(NamedTuple):
+    """A message that will never be presented; line ``seq`` says so, and demands an error."""
+
+    message: Message
+    reason: str
+    seq: int
+
+    def data(self) -> JsonObject:
+        """Return the member of a snapshot."""
+        return {"message": self.message.data(), "reason": self.reason, "seq": self.seq}
+
+    @classmethod
+    def from_data(cls, data: JsonObject) -> Unreachable:
+        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` if it is none."""
+        (message,) = objects([data["message"]])
+        return cls(Message.from_data(message), str(data["reason"]), int(str(data["seq"])))
+
+
+class RecordedTurn(NamedTuple):
+    """A committed turn whose execution is recorded, with the times of its two lines."""
+
+    execution_id: str
+    prompt: str
+    turn: TurnComplete
+    begun_ts: str
+    ts: str
+
+
+def optional_text(value: Json) -> str | None:
+    """Return a text of a line, or None for null."""
+    return None if value is None else str(value)
+
+
+def exchanges_in(lines: Iterable[Line]) -> Iterator[Exchange]:
+    """Yield the completed turns in these lines; raises ``KeyError`` for foreign data."""
+    prompts: dict[str, str] = {}
+    for line in lines:
+        if line.event == event.TURN_START:
+            prompts[str(line.data["turn_id"])] = str(line.data["prompt"])
+        elif line.event == event.TURN_COMPLETE:
+            prompt = prompts.get(str(line.data["turn_id"]), "")
+            yield Exchange(prompt, str(line.data["response"]))

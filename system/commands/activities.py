@@ -1,0 +1,75 @@
+"""``activities``: list, resolve."""
+
+from __future__ import annotations
+
+import click
+
+from system.commands.durable_root import durable_root
+from system.commands.offline import FOUND, echo_table, leave, reporting, root_option
+from system.durable.activity import ACTIVITIES, Activity, Decision
+from system.durable.errors import RowDamaged
+
+
+@click.group()
+def activities() -> None:
+    """List or resolve the activities of a root that is not in use.
+
+    Exit codes: 0 done, 1 damage was found, 2 usage, 130 interrupted.
+    """
+
+
+@activities.command("list")
+@root_option
+@click.option("--all", "every", is_flag=True, help="Include those that are done.")
+def list_activities(root: str, every: bool) -> None:
+    """List the activities, oldest first."""
+    condition = "1" if every else "status<>'DONE'"
+    names = ("key", "action", "status", "attempts", "ref", "decided by", "reason")
+    with reporting(root), durable_root(root) as opened:
+        found = opened.state.transact(
+            lambda transaction: list(ACTIVITIES.select(transaction, f"{condition} ORDER BY rowid"))
+        )
+        rows = [each for _, each in found if isinstance(each, Activity)]
+        echo_table(names, [_cells(activity) for activity in rows])
+        damaged = [each for _, each in found if isinstance(each, RowDamaged)]
+        if damaged:
+            leave(FOUND, *damaged)
+
+
+@activities.command()
+@root_option
+@click.argument("key", metavar="KEY")
+@click.option(
+    "--performed", "decision", flag_value=Decision.PERFORMED.value, help="It has happened."
+)
+@click.option(
+    "--not-performed", "decision", flag_value=Decision.NOT_PERFORMED.value,
+    help="It has not happened.",
+)  # fmt: skip
+@click.option(
+    "--again", "decision", flag_value=Decision.AGAIN.value,
+    help="Perform it, even if it has happened.",
+)  # fmt: skip
+@click.option("--ref", metavar="R", help="The provider's name for it, if it was performed.")
+@click.option("--by", required=True, metavar="NAME", help="The person who decides.")
+def resolve(root: str, key: str, decision: str | None, ref: str | None, by: str) -> None:
+    """Decide about an activity that is UNCERTAIN or FAILED."""
+    if decision is None or (ref is not None and decision != Decision.PERFORMED.value):
+        raise click.UsageError(
+            "give one of --performed, --not-performed and --again; --ref goes with the first"
+        )
+    with reporting(root), durable_root(root) as opened:
+        decided = opened.state.transact(
+            lambda transaction: opened.stores.activities.resolve(
+                transaction, key, Decision(decision), by, ref
+            )
+        )
+        click.echo(f"{key} is {decided.status}")
+
+
+def _cells(activity: Activity) -> list[str]:
+    return [
+        activity.idem_key, activity.action, activity.status, str(activity.attempts),
+        activity.provider_ref or "-", activity.decided_by or "-",
+        ascii(activity.reason or "")[1:-1][:60],
+    ]  # fmt: skip

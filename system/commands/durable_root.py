@@ -1,0 +1,73 @@
+"""``state.db`` of a root that is not in use, for the commands on durable execution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from system.commands.offline import host_of
+from system.durable.state import STATE, StateDatabase, Transaction, open_state
+from system.durable.stores import Stores
+from system.durable.trigger import SessionStatus
+from system.errors import NotARoot
+from system.ports import Host
+from system.root import root_id_of, take_lock
+
+
+class UnreadSessions:
+    """The sessions of a root whose logs are not read; implements ``Sessions``."""
+
+    def status(self, session_id: str) -> SessionStatus:
+        """Return that nothing is known of a session."""
+        del session_id
+        return SessionStatus.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class DurableRoot:
+    """A locked root and its database; no epoch was begun, and nothing recovered."""
+
+    host: Host
+    state: StateDatabase
+    stores: Stores
+
+
+@contextmanager
+def durable_root(root: str) -> Iterator[DurableRoot]:
+    """Open the database of a root while the context lasts.
+
+    Raises ``NotARoot`` (also of a root without a database), ``RootInUse``, and the errors of
+    the database.
+    """
+    host = host_of(root)
+    names = host.files.listdir("")
+    if STATE not in names:
+        raise NotARoot("the directory", f"it holds no {STATE}: nothing was scheduled in it")
+    lock = take_lock(host.files, names)
+    try:
+        state = open_state(host, root_id_of(host.files))
+        try:
+            yield DurableRoot(host, state, Stores(host, 0, UnreadSessions()))
+        finally:
+            state.close()
+    finally:
+        lock.close()
+
+
+def shown_time(seconds: float | None) -> str:
+    """Return a time as ISO 8601 in UTC, to the second; ``-`` for None."""
+    if seconds is None:
+        return "-"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def damaged_rows(transaction: Transaction, stores: Stores) -> list[str]:
+    """Return a sentence for each damaged row that is not settled."""
+    found = [
+        *stores.triggers.load(transaction),
+        *stores.activities.undecided(transaction),
+        *stores.schedules.all_living(transaction),
+    ]
+    return [str(each) for each in found if isinstance(each, Exception)]

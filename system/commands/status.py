@@ -1,0 +1,78 @@
+"""``schedules`` and ``status`` of durable execution."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from system.commands.durable_root import DurableRoot, damaged_rows, durable_root, shown_time
+from system.commands.offline import FOUND, echo_table, leave, reporting, root_option
+from system.durable.schedule import Schedule
+from system.durable.seconds import reached_at
+from system.durable.state import Transaction
+
+_UNDECIDED: Final = (
+    "SELECT count(*) FROM activity_log WHERE status IN ('UNCERTAIN', 'FAILED')"
+    " AND decided_by IS NULL"
+)
+_COUNTS: Final = (
+    ("pending", "SELECT count(*) FROM triggers WHERE status='PENDING'"),
+    ("claimed", "SELECT count(*) FROM triggers WHERE status='CLAIMED'"),
+    ("dead", "SELECT count(*) FROM triggers WHERE status IN ('FAILED', 'DEAD')"),
+    ("schedules", "SELECT count(*) FROM schedules WHERE ended_at IS NULL"),
+    ("tasks", "SELECT count(*) FROM tasks WHERE status IN ('ACTIVE', 'WAITING', 'BLOCKED')"),
+    ("to be performed", "SELECT count(*) FROM activity_log WHERE status='INTENT'"),
+    ("undecided", _UNDECIDED),
+)
+
+
+@click.command()
+@root_option
+def schedules(root: str) -> None:
+    """List the living schedules of a root that is not in use."""
+    names = ("id", "kind", "spec", "zone", "session", "next", "state")
+    with reporting(root), durable_root(root) as opened:
+        found = opened.state.transact(opened.stores.schedules.all_living)
+        echo_table(names, [_cells(each) for each in found if isinstance(each, Schedule)])
+        damaged = [each for each in found if not isinstance(each, Schedule)]
+        if damaged:
+            leave(FOUND, *damaged)
+
+
+@click.command()
+@root_option
+def status(root: str) -> None:
+    """Show the numbers of agents, triggers and activities of a root that is not in use.
+
+    Exit codes: 0 done, 1 damage was found, 2 usage, 130 interrupted.
+    """
+    with reporting(root), durable_root(root) as opened:
+        rows, damaged = opened.state.transact(
+            lambda transaction: (
+                _rows(transaction, opened),
+                damaged_rows(transaction, opened.stores),
+            )
+        )
+        echo_table(("what", "number"), rows)
+        if damaged:
+            leave(FOUND, *damaged)
+
+
+def _rows(transaction: Transaction, opened: DurableRoot) -> list[tuple[str, str]]:
+    files = opened.host.files
+    agents = files.listdir("agents") if "agents" in files.listdir("") else []
+    due = transaction.execute(
+        "SELECT count(*) FROM triggers WHERE status='PENDING' AND due_at<=?",
+        (reached_at(transaction.now_ns),),
+    )
+    counts = [(name, str(transaction.execute(query)[0][0])) for name, query in _COUNTS]
+    return [("agents", str(len(agents))), counts[0], ("due", str(due[0][0])), *counts[1:]]
+
+
+def _cells(schedule: Schedule) -> list[str]:
+    state = f"paused: {schedule.reason}" if schedule.paused else "waiting"
+    return [
+        schedule.schedule_id, schedule.kind, schedule.spec, schedule.zone,
+        schedule.session_id or "-", shown_time(schedule.next_fire_at), state,
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Durable execution: triggers, schedules, tasks and irreversible activities in ``state.db``."""

@@ -1,0 +1,104 @@
+"""Performs activities: one attempt at a time for each key, between two transactions.
+
+The attempt is durable before the provider is called, and the outcome before anything goes on.
+So a crash leaves either no attempt, or one whose outcome is unknown, and never a second one
+that does not know of the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from system.durable.activity import Activity, ActivityStatus, Outcome, Refused, Unknown
+from system.durable.back_off import FIRST_PAUSE_NS, pause_ns
+from system.durable.errors import BadActivity
+from system.errors import StorageError, StorageFull
+from system.ports import EffectRefused
+
+if TYPE_CHECKING:
+    from system.durable.activity_store import ActivityStore
+    from system.durable.state import StateDatabase
+    from system.ports import Action, Clock, Effects, Ids
+
+_REASON_CHARACTERS: Final = 500
+
+
+class ActivityRunner:
+    """Performs the activities of ``store`` with ``effects``.
+
+    Raises ``BadActivity`` if an action has a name that another one has.
+    """
+
+    def __init__(
+        self, state: StateDatabase, store: ActivityStore, effects: Effects, clock: Clock, ids: Ids
+    ) -> None:
+        self._state = state
+        self._store = store
+        self._effects = effects
+        self._clock = clock
+        self._ids = ids
+        self._actions: dict[str, Action] = {}
+        for action in effects.actions():
+            if action.name in self._actions:
+                raise BadActivity(f"action={action.name!r} is registered twice")
+            self._actions[action.name] = action
+
+    def action_named(self, name: str) -> Action:
+        """Return a registered action, or raise ``BadActivity``."""
+        if name not in self._actions:
+            known = ", ".join(sorted(self._actions)) or "none"
+            raise BadActivity(f"action={name!r:.100} is not registered, known are: {known}")
+        return self._actions[name]
+
+    async def perform(self, key: str) -> Activity:
+        """Attempt an activity until it is decided; return its row.
+
+        One that is decided, or under way, is returned as it is. Raises ``UnknownActivity``,
+        ``RowDamaged``, or the errors of the database: then the next boot decides.
+        """
+        while True:
+            activity = await self._state.run(
+                lambda transaction: self._store.attempt(transaction, key)
+            )
+            if activity is None:
+                return await self._state.run(lambda transaction: self._store.read(transaction, key))
+            recorded = await self._recorded(activity, await self._outcome(activity))
+            if recorded.status is not ActivityStatus.INTENT:
+                return recorded
+            await self._clock.sleep(pause_ns(self._ids, recorded.attempts))
+
+    async def _outcome(self, activity: Activity) -> Outcome:
+        action = self._actions.get(activity.action)
+        if action is None:
+            reason = f"action={activity.action!r} is not registered"
+            return Refused(reason) if activity.attempts == 1 else Unknown(reason)
+        try:
+            async with self._clock.timeout(action.timeout_ns):
+                return await self._effects.perform(
+                    activity.action, activity.idem_key, activity.arguments
+                )
+        except asyncio.CancelledError:
+            # If the disk refuses it, the next boot finds an attempt without an outcome.
+            with suppress(StorageError):
+                await self._record(activity, Unknown("it was cancelled"))
+            raise
+        except EffectRefused as refused:
+            return Refused(ascii(str(refused))[1:-1][:_REASON_CHARACTERS])
+        except Exception as failure:
+            return Unknown(ascii(failure)[:_REASON_CHARACTERS])
+
+    async def _recorded(self, activity: Activity, outcome: Outcome) -> Activity:
+        """Record an outcome, as often as a full disk refuses it."""
+        while True:
+            try:
+                return await self._record(activity, outcome)
+            except StorageFull:
+                await self._clock.sleep(FIRST_PAUSE_NS)
+
+    async def _record(self, activity: Activity, outcome: Outcome) -> Activity:
+        key = activity.idem_key
+        return await self._state.run(
+            lambda transaction: self._store.record(transaction, key, outcome)
+        )

@@ -1,0 +1,213 @@
+"""The ledger of activities: the key first, then the attempt, then the outcome."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final, assert_never
+
+from system.durable.activity import (
+    ACTIVITIES,
+    Activity,
+    ActivityStatus,
+    Decision,
+    Intent,
+    Outcome,
+    Refused,
+    Unknown,
+)
+from system.durable.back_off import MOST_ATTEMPTS
+from system.durable.errors import (
+    AlreadyDecided,
+    BadActivity,
+    KeyReused,
+    RowDamaged,
+    UnknownActivity,
+)
+from system.durable.producers import DAY_S
+from system.durable.state import Transaction
+from system.errors import NotPlainJson
+from system.ports import Json, Performed, SideEffectClass
+from system.storage.codec import canonical
+
+MOST_ARGUMENT_BYTES: Final = 1 << 20
+DEDUP_WINDOW_S: Final = DAY_S
+"""Providers that deduplicate are trusted for so long after the intent."""
+
+_KEY: Final = re.compile(r"activity:[\x21-\x7e]{1,400}")
+
+
+class ActivityStore:
+    """Changes the ledger in boot ``epoch``; ``running`` are the keys of attempts under way."""
+
+    def __init__(self, epoch: int) -> None:
+        self._epoch = epoch
+        self.running: set[str] = set()
+
+    def intend(self, transaction: Transaction, intent: Intent) -> Activity:
+        """Record an activity before its first attempt; the same call again returns its row.
+
+        Only IRREVERSIBLE actions have rows. Raises ``BadActivity``, ``NotPlainJson``,
+        ``KeyReused`` or ``RowDamaged``.
+        """
+        action = intent.action
+        if action.side_effect is not SideEffectClass.IRREVERSIBLE:
+            raise BadActivity(f"action={action.name!r} is {action.side_effect} and needs no row")
+        if not _KEY.fullmatch(intent.key):
+            raise BadActivity(f"key={intent.key!r:.200} is no key of visible ASCII characters")
+        encoded = canonical(intent.arguments)
+        if len(encoded) > MOST_ARGUMENT_BYTES:
+            raise BadActivity(
+                f"arguments of size_bytes={len(encoded)} are over the limit of"
+                f" {MOST_ARGUMENT_BYTES}"
+            )
+        digest = sha256(encoded).hexdigest()
+        found = ACTIVITIES.read(transaction, intent.key)
+        if found is not None:
+            if (found.action, found.arguments_hash) != (action.name, digest):
+                raise KeyReused(intent.key, found.action)
+            return found
+        now = transaction.now
+        activity = Activity(
+            intent.key, intent.task_id, intent.session_id, intent.turn_id, action.name,
+            action.side_effect, action.provider_dedup, encoded.decode("ascii"), digest,
+            ActivityStatus.INTENT, attempts=0, epoch=None, provider_ref=None, result_json=None,
+            reason=None, decided_by=None, created_at=now, updated_at=now,
+        )  # fmt: skip
+        ACTIVITIES.insert(transaction, activity)
+        return activity
+
+    def attempt(self, transaction: Transaction, key: str) -> Activity | None:
+        """Count an attempt, durably before it is made; None if none is to be made now.
+
+        That is the case when it is decided, or an attempt is under way; also when the time has
+        passed in which the provider knows an earlier attempt, and then it is UNCERTAIN. Raises
+        ``UnknownActivity`` or ``RowDamaged``.
+        """
+        activity = self.read(transaction, key)
+        if activity.status is not ActivityStatus.INTENT or key in self.running:
+            return None
+        if activity.attempts:
+            reason = activity.reason or f"attempt={activity.attempts} has no known outcome"
+            activity = self._doubted(transaction, activity, reason)
+            if activity.status is not ActivityStatus.INTENT:
+                self._update(transaction, activity)
+                return None
+        attempted = replace(activity, attempts=activity.attempts + 1, epoch=self._epoch)
+        self._update(transaction, attempted)
+        transaction.after_commit(lambda: self.running.add(key))
+        return attempted
+
+    def record(self, transaction: Transaction, key: str, outcome: Outcome) -> Activity:
+        """Record the outcome of the attempt that is under way; return the row.
+
+        After an unknown one it is still INTENT if the same key may be tried again, and else
+        UNCERTAIN. Raises ``UnknownActivity`` or ``RowDamaged``.
+        """
+        activity = self.read(transaction, key)
+        assert activity.status is ActivityStatus.INTENT
+        match outcome:
+            case Performed():
+                decided = _performed(activity, outcome)
+            case Refused(reason):
+                decided = replace(activity, status=ActivityStatus.FAILED, reason=reason)
+            case Unknown(reason):
+                decided = self._doubted(transaction, activity, reason)
+            case _:
+                assert_never(outcome)
+        self._update(transaction, decided)
+        transaction.after_commit(lambda: self.running.discard(key))
+        return decided
+
+    def recover(self, transaction: Transaction) -> list[str]:
+        """Decide, at a boot, about all activities that are INTENT; return those to be performed.
+
+        Attempts of earlier boots may have performed the action.
+        """
+        to_perform = []
+        for _, activity in ACTIVITIES.select(transaction, "status='INTENT' ORDER BY rowid"):
+            if isinstance(activity, RowDamaged):
+                continue
+            if activity.attempts:
+                reason = f"its process has ended during attempt={activity.attempts}"
+                decided = self._doubted(transaction, activity, reason)
+                if decided.status is not ActivityStatus.INTENT:
+                    self._update(transaction, decided)
+                    continue
+            to_perform.append(activity.idem_key)
+        return to_perform
+
+    def resolve(
+        self, transaction: Transaction, key: str, decision: Decision, by: str,
+        provider_ref: str | None = None,
+    ) -> Activity:  # fmt: skip
+        """Decide about an UNCERTAIN or FAILED activity in the name of a person.
+
+        Raises ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson`` or ``RowDamaged``.
+        """
+        canonical([by, provider_ref])
+        activity = self.read(transaction, key)
+        is_asked = activity.status in (ActivityStatus.UNCERTAIN, ActivityStatus.FAILED)
+        if not is_asked or activity.decided_by is not None:
+            by_whom = f" by {activity.decided_by}" if activity.decided_by is not None else ""
+            raise AlreadyDecided(f"activity {key!r}", f"{activity.status}{by_whom}")
+        match decision:
+            case Decision.PERFORMED:
+                decided = replace(
+                    activity, status=ActivityStatus.DONE, provider_ref=provider_ref,
+                    result_json="null", decided_by=by,
+                )  # fmt: skip
+            case Decision.NOT_PERFORMED:
+                decided = replace(activity, status=ActivityStatus.FAILED, decided_by=by)
+            case Decision.AGAIN:
+                decided = replace(activity, status=ActivityStatus.INTENT, attempts=0, epoch=None)
+            case _:
+                assert_never(decision)
+        self._update(transaction, decided)
+        return decided
+
+    def read(self, transaction: Transaction, key: str) -> Activity:
+        """Return the row of an activity; raises ``UnknownActivity`` or ``RowDamaged``."""
+        activity = ACTIVITIES.read(transaction, key)
+        if activity is None:
+            raise UnknownActivity(key)
+        return activity
+
+    def undecided(self, transaction: Transaction) -> list[Activity | RowDamaged]:
+        """Return the activities about which a person is asked, oldest first, and damaged rows."""
+        rows = ACTIVITIES.select(transaction, "status<>'DONE' ORDER BY rowid")
+        return [
+            each
+            for _, each in rows
+            if isinstance(each, RowDamaged)
+            or (each.status is not ActivityStatus.INTENT and each.decided_by is None)
+        ]
+
+    def _doubted(self, transaction: Transaction, activity: Activity, reason: str) -> Activity:
+        """Return an activity after an attempt with unknown outcome."""
+        is_repeatable = (
+            activity.provider_dedup
+            and activity.attempts < MOST_ATTEMPTS
+            and transaction.now < activity.created_at + DEDUP_WINDOW_S
+        )
+        status = ActivityStatus.INTENT if is_repeatable else ActivityStatus.UNCERTAIN
+        return replace(activity, status=status, reason=reason)
+
+    def _update(self, transaction: Transaction, activity: Activity) -> None:
+        ACTIVITIES.update(transaction, replace(activity, updated_at=transaction.now))
+
+
+def _performed(activity: Activity, performed: Performed) -> Activity:
+    """Return an activity as DONE; a result that is no JSON is left out, and the reason says so."""
+    result: Json = performed.result
+    try:
+        result_json, reason = canonical(result).decode("ascii"), None
+        canonical(performed.provider_ref)
+    except NotPlainJson as refused:
+        result_json, reason = "null", f"its result is left out: {refused}"
+        performed = Performed(None, None)
+    return replace(
+        activity, status=ActivityStatus.DONE, provider_ref=performed.provider_ref,
+        result_json=result_json, reason=reason,
+    )  # fmt: skip

@@ -1,0 +1,53 @@
+"""The last line of each session whose promises to ``state.db`` are in it.
+
+The transaction that carries out a line begins with ``apply_line``, so redoing a line as a
+whole changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from system.durable.errors import StateOutdated
+from system.durable.state import STATE, Transaction
+from system.durable.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A row of ``applied``: the highest ``seq`` of a session that was carried out."""
+
+    session_id: str
+    seq: int
+
+
+APPLIED: Final = Table("applied", Applied)
+
+
+def applied_seq(transaction: Transaction, session_id: str) -> int:
+    """Return the last applied line of a session, 0 if there is none; raises ``RowDamaged``."""
+    row = APPLIED.read(transaction, session_id)
+    return row.seq if row is not None else 0
+
+
+def apply_line(transaction: Transaction, session_id: str, seq: int) -> bool:
+    """Return whether line ``seq`` is to be carried out now, and note that it is.
+
+    False says that an earlier transaction has done so. Raises ``RowDamaged``.
+    """
+    row = APPLIED.read(transaction, session_id)
+    if row is None:
+        APPLIED.insert(transaction, Applied(session_id, seq))
+        return True
+    if seq <= row.seq:
+        return False
+    APPLIED.update(transaction, Applied(session_id, seq))
+    return True
+
+
+def check_applied(transaction: Transaction, session_id: str, seq: int) -> None:
+    """Raise ``StateOutdated`` if line ``seq``, whose log says that it is applied, is not."""
+    found = applied_seq(transaction, session_id)
+    if found < seq:
+        raise StateOutdated(STATE, f"session={session_id} has applied seq={found}, its log {seq}")

@@ -1,0 +1,206 @@
+"""The only entrance for triggers: checked, compared with the keys, and inserted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Final
+
+from system.durable.dedup import holder_of, pass_key, take_key
+from system.durable.errors import BadTrigger, NoRecipient, NotAnOccurrence, RowDamaged
+from system.durable.producers import (
+    ONE_TIME,
+    RECURRING,
+    Producer,
+    family_of,
+    priority_of,
+    producer_of,
+    source_named,
+)
+from system.durable.state import Transaction
+from system.durable.trigger import (
+    TRIGGERS,
+    Emitted,
+    Resolution,
+    Sessions,
+    SessionStatus,
+    Trigger,
+    TriggerSource,
+    TriggerSpec,
+    TriggerStatus,
+)
+from system.durable.trigger_queue import TriggerQueue
+from system.errors import PayloadTooLarge
+from system.ports import Ids, Json
+from system.storage.codec import canonical
+
+MOST_PAYLOAD_BYTES: Final = 1 << 20
+LATEST: Final = 253_402_300_800.0
+"""The end of the year 9999, in seconds since 1970."""
+MOST_DESCRIPTION_CHARACTERS: Final = 10_000
+
+_ID: Final = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTrigger:
+    """A specification that can be inserted."""
+
+    producer: Producer
+    source: TriggerSource
+    payload_json: str
+    description: str | None
+    session_id: str | None
+    fire_at: float | None
+    key: str | None
+    priority: int
+
+
+def checked_spec(spec: TriggerSpec) -> CheckedTrigger:
+    """Return a specification with its producer.
+
+    Raises ``BadTrigger``, ``KeyOfAnotherSource``, ``NotPlainJson`` or ``PayloadTooLarge``.
+    """
+    source = source_named(spec.source)
+    producer = producer_of(source, spec.key)
+    return CheckedTrigger(
+        producer,
+        source,
+        checked_payload(spec.payload),
+        checked_description(spec.description),
+        spec.session_id,
+        None if spec.fire_at is None else checked_time(spec.fire_at),
+        spec.key,
+        priority_of(producer, spec.priority),
+    )
+
+
+def checked_payload(payload: Json) -> str:
+    """Return a payload as canonical JSON; raises ``NotPlainJson`` or ``PayloadTooLarge``."""
+    encoded = canonical(payload)
+    if len(encoded) > MOST_PAYLOAD_BYTES:
+        raise PayloadTooLarge(len(encoded), MOST_PAYLOAD_BYTES)
+    return encoded.decode("ascii")
+
+
+def checked_description(description: str | None) -> str | None:
+    """Return a description; raises ``BadTrigger`` or ``NotPlainJson``."""
+    if description is not None:
+        canonical(description)
+        if len(description) > MOST_DESCRIPTION_CHARACTERS:
+            raise BadTrigger(
+                f"a description of characters={len(description)} is over the limit of"
+                f" {MOST_DESCRIPTION_CHARACTERS}"
+            )
+    return description
+
+
+def checked_time(moment: float) -> float:
+    """Return a time in seconds since 1970; raises ``BadTrigger``."""
+    if type(moment) not in {int, float} or not isfinite(moment) or abs(moment) > LATEST:
+        raise BadTrigger(f"the time {moment!r:.40} is not a finite number of seconds since 1970")
+    return float(moment)
+
+
+class Emitter:
+    """Emits triggers, and keeps ``queue`` up to date."""
+
+    def __init__(self, ids: Ids, sessions: Sessions, queue: TriggerQueue) -> None:
+        self._ids = ids
+        self._sessions = sessions
+        self._queue = queue
+
+    def emit(
+        self, transaction: Transaction, spec: TriggerSpec, trigger_id: str | None = None
+    ) -> Emitted:
+        """Insert a trigger, unless its key or ``trigger_id`` is taken.
+
+        ``trigger_id`` is an id that the caller has chosen, so that it can emit again. Raises
+        as ``checked_spec``, ``NoRecipient``, ``NotAnOccurrence``, or ``RowDamaged`` if the key
+        is damaged; then nothing is written.
+        """
+        checked = checked_spec(spec)
+        if trigger_id is not None and _is_there(transaction, trigger_id):
+            return Emitted(trigger_id, created=False)
+        if checked.key is not None:
+            holder = holder_of(transaction, checked.key)
+            if holder is not None:
+                return Emitted(holder, created=False)
+            if checked.producer in (RECURRING, ONE_TIME):
+                raise NotAnOccurrence(checked.key)
+        check_recipient(self._sessions, checked.session_id, routable=checked.producer.routable)
+        return self.insert(transaction, checked, trigger_id)
+
+    def insert(
+        self, transaction: Transaction, checked: CheckedTrigger, trigger_id: str | None = None
+    ) -> Emitted:
+        """Insert a trigger whose key is free, and supersede those that it replaces."""
+        now = transaction.now
+        fire_at = now if checked.fire_at is None else checked.fire_at
+        trigger = Trigger(
+            id=trigger_id or self._ids.uuid_hex(), source=checked.source, dedup_key=checked.key,
+            session_id=checked.session_id, fire_at=fire_at, not_before=None, due_at=fire_at,
+            priority=checked.priority, description=checked.description,
+            payload_json=checked.payload_json, status=TriggerStatus.PENDING, attempts=0,
+            epoch=None, fence=0, lease_until=None, missed=0, routed=False, resolution=None,
+            superseded_by=None, reason=None, created_at=now, updated_at=now,
+        )  # fmt: skip
+        number = TRIGGERS.insert(transaction, trigger)
+        if checked.key is not None:
+            if checked.producer.replaces:
+                self._replace_older(transaction, trigger, checked.key)
+            take_key(transaction, checked.producer, checked.key, trigger.id)
+        transaction.after_commit(lambda: self._queue.add(trigger, number))
+        return Emitted(trigger.id, created=True)
+
+    def supersede(
+        self, transaction: Transaction, trigger: Trigger, successor_id: str | None
+    ) -> None:
+        """Settle a PENDING trigger without running it; its row stays."""
+        assert trigger.status is TriggerStatus.PENDING
+        settled = done(trigger, Resolution.SUPERSEDED, transaction.now)
+        TRIGGERS.update(transaction, replace(settled, superseded_by=successor_id))
+        transaction.after_commit(lambda: self._queue.remove(trigger.id))
+
+    def _replace_older(self, transaction: Transaction, trigger: Trigger, key: str) -> None:
+        family = family_of(key)
+        rows = TRIGGERS.select(
+            transaction,
+            "session_id=? AND status='PENDING' AND source=? ORDER BY rowid",
+            (trigger.session_id, str(trigger.source)),
+        )
+        for _, older in rows:
+            if isinstance(older, RowDamaged) or older.id == trigger.id:
+                continue
+            if older.dedup_key is not None and family_of(older.dedup_key) == family:
+                self.supersede(transaction, older, trigger.id)
+                pass_key(transaction, older.dedup_key, older.id, trigger.id)
+
+
+def done(trigger: Trigger, resolution: Resolution, now: float) -> Trigger:
+    """Return a trigger as settled at ``now``, without its body."""
+    return replace(
+        trigger, status=TriggerStatus.DONE, resolution=resolution.value, payload_json="null",
+        description=None, lease_until=None, updated_at=now,
+    )  # fmt: skip
+
+
+def check_recipient(sessions: Sessions, session_id: str | None, *, routable: bool) -> None:
+    """Raise ``NoRecipient`` unless a session, or the router, can take a trigger."""
+    if session_id is None:
+        if not routable:
+            raise NoRecipient(None, "triggers of this producer are not routed")
+        return
+    status = sessions.status(session_id)
+    if status in (SessionStatus.ENDED, SessionStatus.UNKNOWN):
+        raise NoRecipient(session_id, f"it is {status}")
+
+
+def _is_there(transaction: Transaction, trigger_id: str) -> bool:
+    if not _ID.fullmatch(trigger_id):
+        raise BadTrigger(f"trigger_id={trigger_id!r:.100} is no id of visible ASCII characters")
+    try:
+        return TRIGGERS.read(transaction, trigger_id) is not None
+    except RowDamaged:
+        return True

@@ -1,0 +1,232 @@
+"""The errors of ``state.db``: those of the data are ``StorageError``s, the others refusals.
+
+Each docstring gives the cause, then the cure. ``StorageFull``, ``NewerFormat`` and
+``RootInUse`` are those of ``system.errors``.
+"""
+
+from __future__ import annotations
+
+from system.errors import RuntimeRefused, StorageError
+
+
+class StateStopped(StorageError):
+    """The database takes no more transactions; whether the last one was kept is not known.
+
+    Cause: a commit failed other than by a full disk. The same key or id again gives the answer
+    after the next boot.
+    Cure: look after the disk and start the runtime again.
+    """
+
+    cure = "see to the disk and start the runtime again; the same call again gives the answer"
+
+
+class StateDamaged(StorageError):
+    """The database cannot be read as it was written.
+
+    Cause: the disk or another program changed ``state.db``, or it is no database of a runtime.
+    Cure: restore ``state.db`` from a copy that is not older than the logs.
+    """
+
+    cure = "restore it from a copy that is not older than the logs"
+
+
+class RowDamaged(StateDamaged):
+    """One row has another checksum than its content; the others are served.
+
+    The row is neither used nor removed, and its key stays taken.
+    Cause: the disk or another program changed the file.
+    Cure: read the row with ``sqlite3``, and repair or remove it while the root is not in use.
+    """
+
+    cure = "read it with sqlite3, and repair or remove it while the root is not in use"
+
+    def __init__(self, path: str, table: str, key: str) -> None:
+        super().__init__(path, f"table={table} row={key} has another crc than its content")
+        self.table = table
+        self.key = key
+
+
+class StateMissing(StorageError):
+    """The root had a ``state.db``, and has none now.
+
+    An empty one would forget every effect whose outcome is not known.
+    Cause: it was removed, or a root was copied without it. Cure: restore it.
+    """
+
+    cure = "restore it from a copy that is not older than the logs"
+
+
+class ForeignState(StorageError):
+    """The database belongs to another root.
+
+    Cause: a ``state.db`` that was copied from another root. Cure: restore the right one.
+    """
+
+    cure = "restore the one that belongs to this root"
+
+
+class StateOutdated(StorageError):
+    """The database is older than the logs of its root.
+
+    Cause: an older copy of ``state.db`` was put back. It would repeat settled work.
+    Cure: restore a copy that is not older than the logs.
+    """
+
+    cure = "restore a copy that is not older than the logs"
+
+
+class StateClosed(RuntimeRefused):
+    """The database was closed. Cure: open the runtime again."""
+
+    def __init__(self) -> None:
+        super().__init__("state.db is closed; open the runtime again")
+
+
+class BadTrigger(RuntimeRefused):
+    """A trigger cannot be emitted as it is described.
+
+    Cause: an unknown source, a key of another form, a priority outside of the producer's range,
+    a time that is not finite. Cure: see the table of producers in ``docs/durable.md``.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}; see the table of producers in docs/durable.md")
+
+
+class KeyOfAnotherSource(RuntimeRefused):
+    """A dedup key begins with the prefix of another source.
+
+    Cure: use the prefix of the trigger's own source.
+    """
+
+    def __init__(self, key: str, source: str, owner: str) -> None:
+        super().__init__(
+            f"key={key!r:.200} of a trigger of source={source} belongs to source={owner};"
+            " use the prefix of its own source"
+        )
+
+
+class NotAnOccurrence(RuntimeRefused):
+    """A key names an occurrence that is not the next one of a living schedule.
+
+    Cause: the occurrence was fired or passed over, or the schedule has ended or never existed.
+    Cure: none is needed; the schedule emits its occurrences itself.
+    """
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"key={key!r:.200} is not the next occurrence of a living schedule;"
+            " the schedule emits its occurrences itself"
+        )
+
+
+class NoRecipient(RuntimeRefused):
+    """A trigger or schedule names no session that can take it.
+
+    Cause: the session has ended or never existed, or none is named and the producer's triggers
+    are not routed. Cure: name the session of a living agent.
+    """
+
+    def __init__(self, session_id: str | None, reason: str) -> None:
+        super().__init__(f"session={session_id}: {reason}; name the session of a living agent")
+        self.session_id = session_id
+
+
+class FencedOff(RuntimeRefused):
+    """A claim is no longer the one that holds its trigger; nothing was changed.
+
+    Cause: the trigger was reclaimed, settled or claimed again meanwhile.
+    Cure: drop the work; the newer claim settles it.
+    """
+
+    def __init__(self, trigger_id: str, fence: int, found: str) -> None:
+        super().__init__(
+            f"trigger {trigger_id!r}: the claim fence={fence} does not hold it any more,"
+            f" it is {found}; drop the work, the newer claim settles it"
+        )
+
+
+class UnknownTrigger(RuntimeRefused):
+    """No trigger has this id. Cure: take the ids from ``triggers list``."""
+
+    def __init__(self, trigger_id: str) -> None:
+        super().__init__(f"trigger {trigger_id!r:.100}: there is none; see `triggers list`")
+
+
+class AlreadyDecided(RuntimeRefused):
+    """A decision about a row that is decided already, or still under way; nothing was changed.
+
+    Cure: decide only what ``dead`` or ``UNCERTAIN`` lists.
+    """
+
+    def __init__(self, named: str, found: str) -> None:
+        super().__init__(f"{named} is {found}, so there is nothing to decide; see `status`")
+
+
+class BadSchedule(RuntimeRefused):
+    """A schedule cannot be kept as it is described.
+
+    Cause: an unknown kind or zone, a malformed specification, one without any time to come.
+    Cure: see the table of schedules in ``docs/durable.md``.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}; see the table of schedules in docs/durable.md")
+
+
+class UnknownSchedule(RuntimeRefused):
+    """No living schedule has this id. Cure: take the ids from ``schedules``."""
+
+    def __init__(self, schedule_id: str) -> None:
+        super().__init__(f"schedule {schedule_id!r:.100}: none is living; see `schedules`")
+
+
+class BadTask(RuntimeRefused):
+    """A checkpoint cannot be kept as it is.
+
+    Cause: it has no event, names another session than its task, or its task has ended.
+    Cure: the message names it.
+    """
+
+
+class StaleCheckpoint(RuntimeRefused):
+    """A checkpoint follows another event than the last one of its task; nothing was changed.
+
+    Cause: another turn of the task was committed meanwhile. Cure: read the task and try again.
+    """
+
+    def __init__(self, task_id: str, expected: int, found: int) -> None:
+        super().__init__(
+            f"task {task_id!r}: the checkpoint follows last_seq={expected}, the task has"
+            f" last_seq={found}; read the task and try again"
+        )
+
+
+class BadActivity(RuntimeRefused):
+    """An activity cannot be recorded as it is described.
+
+    Cause: a key of another form, arguments that are too large, an action of no class.
+    Cure: see the section on activities in ``docs/durable.md``.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}; see the section on activities in docs/durable.md")
+
+
+class KeyReused(RuntimeRefused):
+    """An idempotency key names another action, or the same one with other arguments.
+
+    Cure: use a fresh key for each activity.
+    """
+
+    def __init__(self, key: str, action: str) -> None:
+        super().__init__(
+            f"activity {key!r:.200} is another call, of action={action!r}; use a fresh key"
+        )
+
+
+class UnknownActivity(RuntimeRefused):
+    """No activity has this key. Cure: take the keys from ``activities list``."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"activity {key!r:.200}: there is none; see `activities list`")

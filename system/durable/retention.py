@@ -1,0 +1,118 @@
+"""Removes settled rows that nothing asks for any more.
+
+FAILED and DEAD triggers, FAILED and UNCERTAIN activities stay until a person has decided. A
+key of scope ``forever`` stays without its trigger, except that of a reminder, whose id no log
+names any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from system.durable.activity import ACTIVITIES
+from system.durable.dedup import DEDUP, is_open
+from system.durable.errors import RowDamaged
+from system.durable.producers import DAY_S, REMINDER, WINDOW_S
+from system.durable.schedule import SCHEDULES
+from system.durable.seconds import SECOND_NS, seconds_of
+from system.durable.state import Transaction
+from system.durable.task import FINAL, TASKS
+from system.durable.trigger import TRIGGERS
+
+BATCH: Final = 500
+"""Rows of each table that one call removes at most, so that no transaction is long."""
+
+
+def remove_settled(
+    transaction: Transaction, is_kept: Callable[[str | None], bool] = lambda _: False
+) -> int:
+    """Remove triggers and activities that have been settled for a day, and unused keys.
+
+    Schedules and tasks that have ended are removed after a week. ``is_kept`` says of a session
+    that its log still has lines to be redone, which may name its triggers and activities.
+    Returns the number of removed rows; a full batch asks for another call. Damaged rows stay.
+    """
+    return (
+        _remove_triggers(transaction, is_kept)
+        + _remove_keys(transaction)
+        + _remove_activities(transaction, is_kept)
+        + _remove_ended(transaction)
+    )
+
+
+def _ago(transaction: Transaction, seconds: int) -> float:
+    return seconds_of(transaction.now_ns - seconds * SECOND_NS)
+
+
+def _remove_triggers(transaction: Transaction, is_kept: Callable[[str | None], bool]) -> int:
+    removed = 0
+    for _, trigger in TRIGGERS.select(
+        transaction, "status='DONE' AND updated_at<=? LIMIT ?", (_ago(transaction, DAY_S), BATCH)
+    ):
+        if isinstance(trigger, RowDamaged) or is_kept(trigger.session_id):
+            continue
+        TRIGGERS.delete(transaction, trigger.id)
+        key = trigger.dedup_key
+        if key is not None and key.startswith(f"{REMINDER.prefix}:"):
+            DEDUP.delete(transaction, key)
+        removed += 1
+    return removed
+
+
+def _remove_keys(transaction: Transaction) -> int:
+    removed = 0
+    for (key,) in transaction.execute(
+        "SELECT key FROM dedup WHERE scope='active' OR expires_at<=? LIMIT ?",
+        (transaction.now, BATCH),
+    ):
+        try:
+            found = DEDUP.read(transaction, str(key))
+        except RowDamaged:
+            continue
+        if found is not None and (found.expires_at is not None or not is_open(transaction, found)):
+            DEDUP.delete(transaction, found.key)
+            removed += 1
+    return removed
+
+
+def _remove_activities(transaction: Transaction, is_kept: Callable[[str | None], bool]) -> int:
+    removed = 0
+    for _, activity in ACTIVITIES.select(
+        transaction,
+        "(status='DONE' OR status='FAILED' AND decided_by IS NOT NULL) AND updated_at<=? LIMIT ?",
+        (_ago(transaction, DAY_S), BATCH),
+    ):
+        if isinstance(activity, RowDamaged) or is_kept(activity.session_id):
+            continue
+        if activity.task_id is not None and _is_unfinished(transaction, activity.task_id):
+            continue
+        ACTIVITIES.delete(transaction, activity.idem_key)
+        removed += 1
+    return removed
+
+
+def _is_unfinished(transaction: Transaction, task_id: str) -> bool:
+    """Return whether a task may still perform an activity again; damage may hide that."""
+    try:
+        task = TASKS.read(transaction, task_id)
+    except RowDamaged:
+        return True
+    return task is not None and task.status not in FINAL
+
+
+def _remove_ended(transaction: Transaction) -> int:
+    before, removed = _ago(transaction, WINDOW_S), 0
+    for _, schedule in SCHEDULES.select(transaction, "ended_at<=? LIMIT ?", (before, BATCH)):
+        if not isinstance(schedule, RowDamaged):
+            SCHEDULES.delete(transaction, schedule.schedule_id)
+            removed += 1
+    for _, task in TASKS.select(
+        transaction, "status IN ('DONE', 'FAILED', 'CANCELLED') AND updated_at<=? LIMIT ?",
+        (before, BATCH),
+    ):  # fmt: skip
+        if not isinstance(task, RowDamaged):
+            transaction.execute("DELETE FROM task_events WHERE task_id=?", (task.task_id,))
+            TASKS.delete(transaction, task.task_id)
+            removed += 1
+    return removed

@@ -1,0 +1,99 @@
+"""Schedules: one-time and recurring producers of triggers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from system.durable.recurrence import ScheduleKind
+from system.durable.table import Table
+from system.ports import Json
+
+
+class CatchUp(StrEnum):
+    """The treatment of occurrences that an outage has passed over."""
+
+    LATEST = "latest"
+    """One trigger is fired for all of them."""
+    ALL = "all"
+    """Each is fired."""
+    SKIP = "skip"
+    """One that is more than 120 s late is not fired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A row of ``schedules``.
+
+    ``last_nominal`` and ``next_fire_at`` are nominal times in whole seconds since 1970; the
+    other times are seconds. ``last_nominal`` only grows: no occurrence up to it is fired again.
+    ``dead_in_row`` counts the occurrences that have become DEAD one after the other.
+    """
+
+    schedule_id: str
+    kind: ScheduleKind
+    spec: str
+    zone: str
+    session_id: str | None
+    priority: int
+    description: str | None
+    payload_json: str
+    catch_up: CatchUp
+    last_nominal: int | None
+    next_fire_at: int | None
+    paused: bool
+    dead_in_row: int
+    reason: str | None
+    ended_at: float | None
+    created_at: float
+    updated_at: float
+
+    @property
+    def is_once(self) -> bool:
+        """Whether it has one occurrence."""
+        return self.kind is ScheduleKind.ONCE
+
+    def key_of(self, nominal: int) -> str:
+        """Return the dedup key of an occurrence."""
+        if self.is_once:
+            return f"scheduled-once:{self.schedule_id}"
+        return f"scheduled:{self.schedule_id}:{nominal}"
+
+
+SCHEDULES: Final = Table("schedules", Schedule)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSpec:
+    """A schedule to be kept; ``session_id`` is left out if its triggers are to be routed."""
+
+    kind: str
+    spec: str
+    zone: str = "UTC"
+    session_id: str | None = None
+    payload: Json = None
+    description: str | None = None
+    priority: int | None = None
+    catch_up: str = CatchUp.LATEST
+
+
+class Scheduled(NamedTuple):
+    """A schedule, and whether this call has made it."""
+
+    schedule_id: str
+    created: bool
+
+
+class Occurrence(NamedTuple):
+    """How an occurrence is to be run: ``missed`` further ones have passed, or it is skipped."""
+
+    missed: int
+    skipped: bool
+
+
+def schedule_id_of(key: str | None) -> str | None:
+    """Return the id of the schedule to which a dedup key belongs, or None."""
+    if key is None or not key.startswith(("scheduled:", "scheduled-once:")):
+        return None
+    return key.split(":")[1]

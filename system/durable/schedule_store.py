@@ -1,0 +1,258 @@
+"""The schedules of a root, and the triggers of their next occurrences.
+
+A living schedule that is not paused has one PENDING trigger: its next occurrence. The
+transaction that claims it inserts the following one, so a schedule never stands still and
+never runs twice, wherever a crash comes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from system.durable.dedup import DEDUP
+from system.durable.emitter import (
+    CheckedTrigger,
+    Emitter,
+    check_recipient,
+    checked_description,
+    checked_payload,
+)
+from system.durable.errors import BadSchedule, RowDamaged, UnknownSchedule
+from system.durable.producers import ONE_TIME, RECURRING, priority_of
+from system.durable.recurrence import Recurrence, ScheduleKind, recurrence_of
+from system.durable.schedule import (
+    SCHEDULES,
+    CatchUp,
+    Occurrence,
+    Schedule,
+    Scheduled,
+    ScheduleSpec,
+    schedule_id_of,
+)
+from system.durable.seconds import SECOND_NS
+from system.durable.state import Transaction
+from system.durable.trigger import TRIGGERS, Sessions, Trigger, TriggerStatus
+from system.ports import Ids, Zones
+
+LATE_S: Final = 120
+"""An occurrence that is later than this was missed."""
+MOST_DEAD: Final = 5
+"""So many DEAD occurrences in a row pause a schedule."""
+
+_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+class ScheduleStore:
+    """Creates, changes and ends schedules; ``emitter`` takes their triggers."""
+
+    def __init__(self, ids: Ids, zones: Zones, sessions: Sessions, emitter: Emitter) -> None:
+        self._ids = ids
+        self._zones = zones
+        self._sessions = sessions
+        self._emitter = emitter
+
+    def create(
+        self, transaction: Transaction, spec: ScheduleSpec, schedule_id: str | None = None
+    ) -> Scheduled:
+        """Keep a schedule and emit its first occurrence; an id that is taken changes nothing.
+
+        Raises ``BadSchedule``, ``BadTrigger``, ``NoRecipient``, ``NotPlainJson`` or
+        ``PayloadTooLarge``.
+        """
+        if schedule_id is None:
+            schedule_id = self._ids.uuid_hex()
+        elif not _ID.fullmatch(schedule_id):
+            raise BadSchedule(f"schedule_id={schedule_id!r:.100} is no id of letters and digits")
+        elif SCHEDULES.read(transaction, schedule_id) is not None:
+            return Scheduled(schedule_id, created=False)
+        schedule = self._checked(transaction, spec, schedule_id)
+        SCHEDULES.insert(transaction, schedule)
+        self._arm(transaction, schedule, self._first(transaction, schedule))
+        return Scheduled(schedule_id, created=True)
+
+    def change(self, transaction: Transaction, schedule_id: str, spec: ScheduleSpec) -> None:
+        """Give a schedule other times or content; its next occurrence follows them.
+
+        A paused one goes on. Raises as ``create``, and ``UnknownSchedule``.
+        """
+        old = self.living(transaction, schedule_id)
+        new = replace(
+            self._checked(transaction, spec, schedule_id),
+            last_nominal=old.last_nominal, created_at=old.created_at,
+        )  # fmt: skip
+        self._disarm(transaction, old)
+        self._arm(transaction, new, self._first(transaction, new))
+
+    def delete(self, transaction: Transaction, schedule_id: str) -> None:
+        """End a schedule; its PENDING triggers are superseded. Raises ``UnknownSchedule``."""
+        schedule = self.living(transaction, schedule_id)
+        self._disarm(transaction, schedule)
+        for trigger in self._waiting(transaction, schedule):
+            self._emitter.supersede(transaction, trigger, None)
+        self._update(transaction, _ended(schedule, transaction.now))
+
+    def pause(self, transaction: Transaction, schedule_id: str) -> None:
+        """Stop firing until ``resume``; raises ``UnknownSchedule``."""
+        schedule = self.living(transaction, schedule_id)
+        if not schedule.paused:
+            self._pause(transaction, schedule, "by a person")
+
+    def resume(self, transaction: Transaction, schedule_id: str) -> None:
+        """Fire again from the next occurrence on; raises ``UnknownSchedule``."""
+        schedule = self.living(transaction, schedule_id)
+        if schedule.paused:
+            running = replace(schedule, paused=False, dead_in_row=0, reason=None)
+            self._arm(transaction, running, self._first(transaction, running))
+
+    def living(self, transaction: Transaction, schedule_id: str) -> Schedule:
+        """Return a schedule that has not ended; raises ``UnknownSchedule`` or ``RowDamaged``."""
+        schedule = SCHEDULES.read(transaction, schedule_id)
+        if schedule is None or schedule.ended_at is not None:
+            raise UnknownSchedule(schedule_id)
+        return schedule
+
+    def all_living(self, transaction: Transaction) -> list[Schedule | RowDamaged]:
+        """Return the schedules that have not ended, oldest first; damaged rows as errors."""
+        rows = SCHEDULES.select(transaction, "ended_at IS NULL ORDER BY rowid")
+        return [schedule for _, schedule in rows]
+
+    # -- what becomes of an occurrence ---------------------------------------------------
+
+    def follow(self, transaction: Transaction, trigger: Trigger) -> Occurrence:
+        """Emit the occurrence after one that is being claimed; say how this one is to be run.
+
+        A trigger of no schedule, and one that was followed before, are run as they are.
+        """
+        schedule = self._of(transaction, trigger)
+        nominal = round(trigger.fire_at)
+        if schedule is None or (schedule.last_nominal or 0) >= nominal:
+            return Occurrence(trigger.missed, skipped=False)
+        DEDUP.delete(transaction, schedule.key_of(nominal))
+        now = transaction.now_ns // SECOND_NS
+        skipped = schedule.catch_up is CatchUp.SKIP and now - nominal > LATE_S
+        if schedule.is_once:
+            ended = replace(schedule, last_nominal=nominal, next_fire_at=None)
+            self._update(transaction, _ended(ended, transaction.now))
+            return Occurrence(0, skipped)
+        times, missed, last = self._times(schedule), 0, nominal
+        if schedule.catch_up is not CatchUp.ALL:
+            missed, last = times.missed(nominal, now), max(nominal, times.last(now))
+        followed = replace(schedule, last_nominal=last)
+        self._arm(transaction, followed, times.after(last))
+        return Occurrence(missed, skipped)
+
+    def handled(self, transaction: Transaction, trigger: Trigger) -> None:
+        """Note that an occurrence was handled."""
+        schedule = self._of(transaction, trigger)
+        if schedule is not None and schedule.dead_in_row:
+            self._update(transaction, replace(schedule, dead_in_row=0))
+
+    def died(self, transaction: Transaction, trigger: Trigger) -> None:
+        """Note that an occurrence has become DEAD, or FAILED; the fifth in a row pauses."""
+        schedule = self._of(transaction, trigger)
+        if schedule is None:
+            return
+        counted = replace(schedule, dead_in_row=schedule.dead_in_row + 1)
+        if counted.dead_in_row >= MOST_DEAD and not counted.paused:
+            self._pause(transaction, counted, f"{MOST_DEAD} occurrences in a row are DEAD")
+        else:
+            self._update(transaction, counted)
+
+    def end_session(self, transaction: Transaction, session_id: str) -> None:
+        """End the schedules of a session that has ended."""
+        rows = SCHEDULES.select(transaction, "session_id=? AND ended_at IS NULL", (session_id,))
+        for schedule in [each for _, each in rows if not isinstance(each, RowDamaged)]:
+            self.delete(transaction, schedule.schedule_id)
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _checked(self, transaction: Transaction, spec: ScheduleSpec, schedule_id: str) -> Schedule:
+        try:
+            kind, catch_up = ScheduleKind(spec.kind), CatchUp(spec.catch_up)
+        except ValueError as bad:
+            raise BadSchedule(str(bad)) from None
+        producer = ONE_TIME if kind is ScheduleKind.ONCE else RECURRING
+        check_recipient(self._sessions, spec.session_id, routable=producer.routable)
+        return Schedule(
+            schedule_id, kind, spec.spec, spec.zone, spec.session_id,
+            priority_of(producer, spec.priority), checked_description(spec.description),
+            checked_payload(spec.payload), catch_up, last_nominal=None, next_fire_at=None,
+            paused=False, dead_in_row=0, reason=None, ended_at=None, created_at=transaction.now,
+            updated_at=transaction.now,
+        )  # fmt: skip
+
+    def _times(self, schedule: Schedule) -> Recurrence:
+        anchor = round(schedule.created_at)
+        return recurrence_of(schedule.kind, schedule.spec, schedule.zone, anchor, self._zones)
+
+    def _first(self, transaction: Transaction, schedule: Schedule) -> int:
+        """Return the first occurrence to come; a one-time one may have passed just now."""
+        times = self._times(schedule)
+        now = transaction.now_ns // SECOND_NS
+        after = -1 if schedule.is_once else max(now, schedule.last_nominal or 0)
+        nominal = times.after(after)
+        if nominal is None or nominal <= (schedule.last_nominal or 0):
+            raise BadSchedule(f"spec={schedule.spec!r:.100} has no time to come")
+        return nominal
+
+    def _arm(self, transaction: Transaction, schedule: Schedule, nominal: int | None) -> None:
+        """Emit the occurrence at ``nominal``, and keep the schedule as given; None ends it."""
+        if nominal is None:
+            self._update(transaction, _ended(schedule, transaction.now))
+            return
+        producer = ONE_TIME if schedule.is_once else RECURRING
+        checked = CheckedTrigger(
+            producer, producer.source, schedule.payload_json, schedule.description,
+            schedule.session_id, float(nominal), schedule.key_of(nominal), schedule.priority,
+        )  # fmt: skip
+        self._emitter.insert(transaction, checked)
+        self._update(transaction, replace(schedule, next_fire_at=nominal))
+
+    def _disarm(self, transaction: Transaction, schedule: Schedule) -> None:
+        """Supersede the next occurrence, and free its key: it was never run."""
+        if schedule.next_fire_at is None:
+            return
+        key = schedule.key_of(schedule.next_fire_at)
+        found = DEDUP.read(transaction, key)
+        if found is not None:
+            DEDUP.delete(transaction, key)
+            trigger = TRIGGERS.read(transaction, found.trigger_id)
+            if trigger is not None and trigger.status is TriggerStatus.PENDING:
+                self._emitter.supersede(transaction, trigger, None)
+
+    def _pause(self, transaction: Transaction, schedule: Schedule, reason: str) -> None:
+        self._disarm(transaction, schedule)
+        self._update(transaction, replace(schedule, paused=True, next_fire_at=None, reason=reason))
+
+    def _waiting(self, transaction: Transaction, schedule: Schedule) -> list[Trigger]:
+        """Return the occurrences that are PENDING again after a failure."""
+        rows = TRIGGERS.select(
+            transaction, "session_id IS ? AND status='PENDING' ORDER BY rowid",
+            (schedule.session_id,),
+        )  # fmt: skip
+        return [
+            trigger
+            for _, trigger in rows
+            if not isinstance(trigger, RowDamaged)
+            and schedule_id_of(trigger.dedup_key) == schedule.schedule_id
+        ]
+
+    def _of(self, transaction: Transaction, trigger: Trigger) -> Schedule | None:
+        """Return the living schedule of a trigger; None also if its row is damaged."""
+        schedule_id = schedule_id_of(trigger.dedup_key)
+        if schedule_id is None:
+            return None
+        try:
+            schedule = SCHEDULES.read(transaction, schedule_id)
+        except RowDamaged:
+            return None
+        return schedule if schedule is not None and schedule.ended_at is None else None
+
+    def _update(self, transaction: Transaction, schedule: Schedule) -> None:
+        SCHEDULES.update(transaction, replace(schedule, updated_at=transaction.now))
+
+
+def _ended(schedule: Schedule, now: float) -> Schedule:
+    return replace(schedule, next_fire_at=None, ended_at=now, payload_json="null", description=None)

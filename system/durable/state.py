@@ -1,0 +1,287 @@
+"""``state.db``: its transactions, its identity, and its failures.
+
+All durable work is done in transactions. ``transact`` runs one: everything that its work
+writes is durable when it returns, or nothing of it has happened. State in memory follows the
+database through ``Transaction.after_commit``, so it never shows a fact that is not durable.
+
+A commit that fails other than by a full disk may have been kept or not. So the database stops:
+every later transaction raises ``StateStopped`` until the next boot has read it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+import apsw
+
+from system.durable.errors import (
+    ForeignState,
+    StateClosed,
+    StateDamaged,
+    StateMissing,
+    StateStopped,
+)
+from system.durable.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from system.durable.seconds import SteadyClock, seconds_of
+from system.errors import (
+    NewerFormat,
+    RootInUse,
+    StorageError,
+    StorageFull,
+    raising_storage_full,
+)
+from system.ports import FileSystem, Host, OpenMode, Workers
+from system.storage.transfer import read_all, write_all
+
+if TYPE_CHECKING:
+    from apsw import Connection, SQLiteValue
+
+T = TypeVar("T")
+Bindings: TypeAlias = "Sequence[SQLiteValue]"
+SqlRow: TypeAlias = "tuple[SQLiteValue, ...]"
+
+STATE: Final = "state.db"
+STATE_LOG: Final = "state.db-wal"
+
+
+class Transaction:
+    """One transaction of the database; ``now_ns`` is the time at its beginning.
+
+    It is valid only inside of the work that received it.
+    """
+
+    __slots__ = ("_committed", "_connection", "now", "now_ns")
+
+    def __init__(self, connection: Connection, now_ns: int) -> None:
+        self._connection = connection
+        self._committed: list[Callable[[], None]] = []
+        self.now_ns = now_ns
+        self.now = seconds_of(now_ns)
+
+    def execute(self, statement: str, bindings: Bindings = ()) -> list[SqlRow]:
+        """Run one statement and return all its rows."""
+        return self._connection.execute(statement, bindings).fetchall()
+
+    def changes(self) -> int:
+        """Return the number of rows that the last statement has changed."""
+        return self._connection.changes()
+
+    def last_row(self) -> int:
+        """Return the number of the row that was inserted last."""
+        return self._connection.last_insert_rowid()
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Call ``call`` when the transaction is durable; never, if it is not."""
+        self._committed.append(call)
+
+    def finish(self) -> None:
+        """Make the calls of ``after_commit``, in their order; for ``StateDatabase``."""
+        for call in self._committed:
+            call()
+
+
+class StateDatabase:
+    """The open database of a root; ``root_id`` says of which one.
+
+    ``stopped`` is the reason why it takes no more transactions, or None. Use ``run`` from
+    coroutines, and ``transact`` where nothing else uses the database at the same time.
+    """
+
+    def __init__(self, connection: Connection, clock: SteadyClock, workers: Workers) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._workers = workers
+        self._turn = asyncio.Lock()
+        self._is_open = True
+        self.root_id = ""
+        self.stopped: str | None = None
+
+    def now_ns(self) -> int:
+        """Return nanoseconds since 1970 that never step back during a boot."""
+        return self._clock.now_ns()
+
+    def transact(self, work: Callable[[Transaction], T]) -> T:
+        """Return ``work(transaction)`` when all it wrote is durable.
+
+        An exception of ``work`` rolls everything back. Raises ``StorageFull``,
+        ``StateDamaged`` (both rolled back), ``StateStopped`` or ``StateClosed``.
+        """
+        result, transaction = self._committed(work)
+        transaction.finish()
+        return result
+
+    async def run(self, work: Callable[[Transaction], T]) -> T:
+        """Do the same beside the event loop, one transaction after the other.
+
+        A transaction that was started ends first, also if the caller is cancelled.
+        """
+        async with self._turn:
+            done: list[Transaction] = []
+
+            def committed() -> T:
+                result, transaction = self._committed(work)
+                done.append(transaction)
+                return result
+
+            try:
+                return await self._workers.run(committed)
+            finally:
+                for transaction in done:
+                    transaction.finish()
+
+    def _committed(self, work: Callable[[Transaction], T]) -> tuple[T, Transaction]:
+        if not self._is_open:
+            raise StateClosed
+        if self.stopped is not None:
+            raise StateStopped(STATE, self.stopped)
+        transaction = Transaction(self._connection, self._clock.now_ns())
+        try:
+            with self._connection:
+                result = work(transaction)
+        except apsw.Error as failure:
+            raise self._stopping(failure) from failure
+        return result, transaction
+
+    def _stopping(self, failure: apsw.Error) -> StorageError:
+        """Return the error for a failed transaction; stop unless it was surely rolled back."""
+        error = translated(failure)
+        if not isinstance(error, StateStopped) and not self._connection.in_transaction:
+            return error
+        self.stopped = str(failure)
+        return StateStopped(STATE, self.stopped)
+
+    def is_read_only(self) -> bool:
+        """Return whether SQLite could open the file for reading only."""
+        return self._connection.readonly("main")
+
+    def close(self) -> None:
+        """Move everything into the database file, and close it; twice is once.
+
+        A failure loses nothing: the rest stays in the write-ahead log of SQLite.
+        """
+        if not self._is_open:
+            return
+        self._is_open = False
+        with suppress(apsw.Error):
+            self._connection.close()
+
+
+def translated(failure: apsw.Error) -> StorageError:
+    """Return the error of this package that corresponds to one of SQLite."""
+    if isinstance(failure, apsw.FullError):
+        return StorageFull(STATE, f"no space left ({failure})")
+    if isinstance(failure, apsw.CorruptError | apsw.NotADBError):
+        return StateDamaged(STATE, f"SQLite cannot read it ({failure})")
+    return StateStopped(STATE, str(failure))
+
+
+def open_state(host: Host, root_id: str | None) -> StateDatabase:
+    """Open ``state.db``, check whose it is, and migrate it to this version.
+
+    ``root_id`` is that of ``root.json``. None says that the root has none yet: then the
+    database is created, or an interrupted creation is completed, its name is made durable, and
+    ``StateDatabase.root_id`` is to be written to ``root.json``.
+
+    Raises ``RootInUse``, ``StateMissing``, ``ForeignState``, ``StateDamaged``, ``NewerFormat``,
+    ``StorageFull``, ``StateStopped`` or ``OSError``; then no content was changed.
+    """
+    if root_id is not None and host.files.kind(STATE) is None:
+        raise StateMissing(STATE, f"the root {root_id} has lost it")
+    _renew_log(host.files)
+    try:
+        connection = host.database.open(STATE)
+    except apsw.BusyError:
+        raise RootInUse(STATE) from None
+    except apsw.Error as failure:
+        raise translated(failure) from failure
+    state = StateDatabase(connection, SteadyClock(host.clock), host.workers)
+    try:
+        _open(state, host, root_id)
+    except BaseException:
+        state.close()
+        raise
+    return state
+
+
+def _renew_log(files: FileSystem) -> None:
+    """Write the write-ahead log of SQLite again, as it reads now, and make it durable.
+
+    After a failed barrier the kernel may show pages that it will never write. SQLite would
+    take them for durable, and acknowledge commits behind a gap that the next power cut opens.
+    """
+    if files.kind(STATE_LOG) is None:
+        return
+    with raising_storage_full(STATE_LOG):
+        log = files.open(STATE_LOG, OpenMode.WRITE)
+        try:
+            content = read_all(log)
+            write_all(log, content, 0)
+            # The kernel writes a size only if it changes.
+            log.truncate(len(content) + 1)
+            log.truncate(len(content))
+            log.fsync()
+        finally:
+            log.close()
+        files.sync_dir("")
+
+
+def _open(state: StateDatabase, host: Host, root_id: str | None) -> None:
+    if state.is_read_only():
+        # SQLite opens a file for reading if it cannot open it for writing.
+        raise StateStopped(STATE, "it can be opened for reading only")
+    # Removed content is overwritten with zeros: stripped bodies must not stay in free pages.
+    state.transact(lambda transaction: transaction.execute("PRAGMA secure_delete=ON"))
+    state.transact(lambda transaction: check_version(transaction, root_id))
+    fresh = host.ids.uuid_hex() if root_id is None else root_id
+    state.root_id = state.transact(lambda transaction: migrate(transaction, fresh))
+    # SQLite ignores a failed barrier of the directory in which it has made its log.
+    host.files.sync_dir("")
+    if root_id not in (None, state.root_id):
+        raise ForeignState(STATE, f"it belongs to root_id={state.root_id}, this is {root_id}")
+
+
+def check_version(transaction: Transaction, root_id: str | None) -> None:
+    """Raise ``StateDamaged``, ``StateMissing`` or ``NewerFormat`` if this version cannot use it."""
+    application, version = _pragma(transaction, "application_id"), _version(transaction)
+    tables = transaction.execute("SELECT count(*) FROM sqlite_schema")[0][0]
+    if not application and not version and not tables:
+        if root_id is not None:
+            raise StateMissing(STATE, f"the root {root_id} has an empty one")
+        return
+    if application != APPLICATION_ID:
+        raise StateDamaged(STATE, f"it has application_id={application:#x}, not a runtime's")
+    if version > VERSION:
+        raise NewerFormat(STATE, f"it has user_version={version}, known is {VERSION}")
+
+
+def migrate(transaction: Transaction, root_id: str) -> str:
+    """Bring the tables to this version; return the id of the root to which they belong.
+
+    New tables get ``root_id``.
+    """
+    version = _version(transaction)
+    for statements in MIGRATIONS[version:]:
+        for statement in statements:
+            transaction.execute(statement)
+    if version < VERSION:
+        transaction.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        transaction.execute(f"PRAGMA user_version={VERSION}")
+    if version == 0:
+        transaction.execute("INSERT INTO meta (root_id) VALUES (?)", (root_id,))
+    found = transaction.execute("SELECT root_id FROM meta")
+    if len(found) != 1:
+        raise StateDamaged(STATE, f"the table meta has rows={len(found)}, not 1")
+    return str(found[0][0])
+
+
+def _version(transaction: Transaction) -> int:
+    return _pragma(transaction, "user_version")
+
+
+def _pragma(transaction: Transaction, name: str) -> int:
+    value = transaction.execute(f"PRAGMA {name}")[0][0]
+    assert isinstance(value, int)
+    return value

@@ -1,0 +1,108 @@
+"""All stores of one root, made together for one boot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from system.durable.activity_store import ActivityStore
+from system.durable.applied import apply_line
+from system.durable.back_off import MOST_ATTEMPTS
+from system.durable.emitter import Emitter
+from system.durable.errors import NoRecipient, RowDamaged
+from system.durable.schedule_store import ScheduleStore
+from system.durable.state import StateDatabase, Transaction
+from system.durable.task_store import TaskStore
+from system.durable.trigger import Sessions, Trigger
+from system.durable.trigger_queue import TriggerQueue
+from system.durable.trigger_store import TriggerStore
+from system.durable.turn_promises import TurnPromises
+from system.ports import Host
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The result of a recovery.
+
+    ``reclaimed`` are triggers whose turns had gone, as they are now; ``cut`` counts pauses that
+    were too long. ``to_perform`` are the keys of activities, ``damaged`` rows are left alone.
+    """
+
+    reclaimed: tuple[Trigger, ...]
+    cut: int
+    to_perform: tuple[str, ...]
+    damaged: tuple[RowDamaged, ...]
+
+
+class Stores:
+    """The stores of ``state.db`` in boot ``epoch``.
+
+    Their methods take a ``Transaction``, so that a turn does all its work in one.
+    ``most_attempts`` is the number of claims after which a trigger is DEAD.
+    """
+
+    def __init__(
+        self, host: Host, epoch: int, sessions: Sessions, most_attempts: int = MOST_ATTEMPTS
+    ) -> None:
+        self.sessions = sessions
+        self.queue = TriggerQueue()
+        self.emitter = Emitter(host.ids, sessions, self.queue)
+        self.schedules = ScheduleStore(host.ids, host.zones, sessions, self.emitter)
+        self.tasks = TaskStore(self.emitter)
+        self.activities = ActivityStore(epoch)
+        self.triggers = TriggerStore(
+            host.ids, epoch, self.emitter, self.queue, self.schedules, self.tasks, most_attempts
+        )
+
+    async def apply_turn(self, state: StateDatabase, promises: TurnPromises) -> bool:
+        """Carry out a durable line in one transaction; return False if it was before.
+
+        Raises the errors of the database; then the next boot carries it out.
+        """
+        return await state.run(lambda transaction: self.carry_out(transaction, promises))
+
+    def carry_out(self, transaction: Transaction, promises: TurnPromises) -> bool:
+        """Carry out a durable line, unless it was; return whether it is now.
+
+        Its trigger is settled first, so that the turn can emit its successor with the same
+        key. A trigger for a session that has ended meanwhile is dropped. Raises ``RowDamaged``.
+        """
+        if not apply_line(transaction, promises.session_id, promises.seq):
+            return False
+        if promises.trigger_id is not None:
+            self.triggers.settle(transaction, promises.trigger_id)
+        for trigger_id in promises.superseded:
+            self.triggers.supersede(transaction, trigger_id)
+        for trigger_id, spec in promises.emitted:
+            with suppress(NoRecipient):
+                self.emitter.emit(transaction, spec, trigger_id)
+        for checkpoint in promises.checkpoints:
+            self.tasks.checkpoint(transaction, checkpoint)
+        for intent in promises.intents:
+            self.activities.intend(transaction, intent)
+        return True
+
+    def recover(
+        self, transaction: Transaction, is_served: Callable[[str | None], bool]
+    ) -> Recovered:
+        """Bring the rows to the state after a crash, when all durable lines are carried out.
+
+        The claims of sessions that are not served stay as they are. A second call changes
+        nothing.
+        """
+        reclaimed = self.triggers.reclaim(
+            transaction, lambda trigger: is_served(trigger.session_id)
+        )
+        cut = self.triggers.cut_pauses(transaction)
+        to_perform = self.activities.recover(transaction)
+        damaged = self.triggers.load(transaction)
+        return Recovered(tuple(reclaimed), cut, tuple(to_perform), tuple(damaged))
+
+    def end_session(self, transaction: Transaction, session_id: str) -> None:
+        """End the triggers, schedules and tasks of a session that has ended.
+
+        Its activities go on: they are promises of its turns.
+        """
+        self.triggers.end_session(transaction, session_id)
+        self.tasks.end_session(transaction, session_id)

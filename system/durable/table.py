@@ -1,0 +1,119 @@
+"""The tables as typed records, with a checksum in every row.
+
+SQLite finds no rot inside of a row: a flipped bit in a text is another text. So each row has a
+``crc``, over the name of its table and all its values. It is checked at every reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_type_hints
+from zlib import crc32
+
+from system.durable.errors import RowDamaged
+from system.durable.state import STATE, Transaction
+from system.storage.codec import canonical
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from system.durable.state import Bindings, SqlRow
+    from system.ports import Json
+
+    R = TypeVar("R", bound=DataclassInstance)
+else:
+    R = TypeVar("R")
+
+
+class Table(Generic[R]):
+    """One table whose columns are the fields of the dataclass ``record``, and ``crc``.
+
+    The first ``key_columns`` of them are its primary key.
+    """
+
+    def __init__(self, name: str, record: type[R], key_columns: int = 1) -> None:
+        # A trailing underscore keeps a field from being a keyword.
+        names = [field.name.rstrip("_") for field in fields(record)]
+        columns = ", ".join(names)
+        marks = ", ".join("?" * len(names))
+        changed = ", ".join(f"{column}=?" for column in names[key_columns:])
+        key = " AND ".join(f"{column}=?" for column in names[:key_columns])
+        hints = get_type_hints(record)
+        self.name = name
+        self._record = record
+        self._key_columns = key_columns
+        self._types = [_converter(hints[field.name]) for field in fields(record)]
+        self._insert = f"INSERT INTO {name} ({columns}, crc) VALUES ({marks}, ?)"
+        self._update = f"UPDATE {name} SET {changed}, crc=? WHERE {key}"
+        self._delete = f"DELETE FROM {name} WHERE {key}"
+        self._read = f"SELECT {columns}, crc FROM {name} WHERE {key}"
+        self._read_row = f"SELECT {columns}, crc FROM {name} WHERE rowid=?"
+
+    def insert(self, transaction: Transaction, row: R) -> int:
+        """Insert a row with a new key; return its number, in a table that has them."""
+        values = _values(row)
+        transaction.execute(self._insert, (*values, self._crc(values)))
+        return transaction.last_row()
+
+    def update(self, transaction: Transaction, row: R) -> None:
+        """Replace the row that has the key of ``row``; there must be one."""
+        values = _values(row)
+        key, others = values[: self._key_columns], values[self._key_columns :]
+        transaction.execute(self._update, (*others, self._crc(values), *key))
+        assert transaction.changes() == 1
+
+    def delete(self, transaction: Transaction, *key: str | int) -> None:
+        """Remove the row with this key, if there is one."""
+        transaction.execute(self._delete, key)
+
+    def read(self, transaction: Transaction, *key: str | int) -> R | None:
+        """Return the row with this key, or None; raises ``RowDamaged``."""
+        shown = "/".join(map(str, key))
+        try:
+            found = transaction.execute(self._read, key)
+        except UnicodeDecodeError:
+            raise RowDamaged(STATE, self.name, shown) from None
+        return self._checked(found[0], shown) if found else None
+
+    def select(
+        self, transaction: Transaction, condition: str, bindings: Bindings = ()
+    ) -> Iterator[tuple[int, R | RowDamaged]]:
+        """Yield number and content of the rows with ``condition`` (SQL), in its order.
+
+        A damaged row is yielded as its error. Only for tables with row numbers.
+        """
+        rows = transaction.execute(f"SELECT rowid FROM {self.name} WHERE {condition}", bindings)
+        for (number,) in rows:
+            assert isinstance(number, int)
+            try:
+                found = transaction.execute(self._read_row, (number,))
+                yield number, self._checked(found[0], f"rowid {number}")
+            except UnicodeDecodeError:
+                yield number, RowDamaged(STATE, self.name, f"rowid {number}")
+            except RowDamaged as damaged:
+                yield number, damaged
+
+    def _checked(self, found: SqlRow, shown: str) -> R:
+        *values, crc = found
+        if crc != self._crc(cast("list[Json]", values)):
+            raise RowDamaged(STATE, self.name, shown)
+        typed = zip(self._types, values, strict=True)
+        return self._record(*(each if kind is None else kind(each) for kind, each in typed))
+
+    def _crc(self, values: list[Json]) -> str:
+        return f"{crc32(canonical([self.name, *values])):08x}"
+
+
+def _values(row: DataclassInstance) -> list[Json]:
+    values: list[Any] = [getattr(row, field.name) for field in fields(row)]
+    return [
+        str(each) if isinstance(each, StrEnum) else int(each) if isinstance(each, bool) else each
+        for each in values
+    ]
+
+
+def _converter(hint: Any) -> Callable[[Any], object] | None:
+    is_converted = isinstance(hint, type) and issubclass(hint, (StrEnum, bool))
+    return hint if is_converted else None

@@ -1,0 +1,87 @@
+"""Tasks: the checkpoints of work that takes several turns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, cast
+
+from system.durable.table import Table
+from system.ports import Json
+
+
+class TaskStatus(StrEnum):
+    """The states of a task."""
+
+    ACTIVE = "ACTIVE"
+    WAITING = "WAITING"
+    """Something else will wake its session."""
+    BLOCKED = "BLOCKED"
+    """Resuming it has failed too often; a person, or a turn of the task, changes that."""
+    DONE = "DONE"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+FINAL: Final = (TaskStatus.DONE, TaskStatus.FAILED, TaskStatus.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A row of ``tasks``; ``last_seq`` is the number of its last event, and its progress."""
+
+    task_id: str
+    session_id: str
+    status: TaskStatus
+    todos_json: str
+    last_seq: int
+    turn_id: str | None
+    reason: str | None
+    created_at: float
+    updated_at: float
+
+    @property
+    def todos(self) -> Json:
+        """The list of things to do, in the form that the agent has given it."""
+        return cast("Json", json.loads(self.todos_json))
+
+
+TASKS: Final = Table("tasks", Task)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEvent:
+    """A row of ``task_events``, which are appended and never rewritten."""
+
+    task_id: str
+    seq: int
+    ts: float
+    event: str
+    data_json: str
+
+    @property
+    def data(self) -> Json:
+        """The data of the event."""
+        return cast("Json", json.loads(self.data_json))
+
+
+TASK_EVENTS: Final = Table("task_events", TaskEvent, key_columns=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The progress of a task in one turn.
+
+    ``last_seq`` is that of the task when the turn read it, 0 for a new one. ``events`` are
+    names with data, one at least; they get the numbers behind it.
+    """
+
+    task_id: str
+    session_id: str
+    last_seq: int
+    status: TaskStatus
+    todos: Json
+    events: Sequence[tuple[str, Json]]
+    turn_id: str | None = None

@@ -1,0 +1,143 @@
+"""The tasks of a root: checkpoints by compare-and-set, and the triggers that resume them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from system.durable.emitter import Emitter, checked_payload
+from system.durable.errors import BadTask, RowDamaged, StaleCheckpoint
+from system.durable.state import Transaction
+from system.durable.task import (
+    FINAL,
+    TASK_EVENTS,
+    TASKS,
+    Checkpoint,
+    Task,
+    TaskEvent,
+    TaskStatus,
+)
+from system.durable.trigger import TriggerSource, TriggerSpec
+
+_OPEN: Final = (TaskStatus.ACTIVE, TaskStatus.WAITING, TaskStatus.BLOCKED)
+
+
+class TaskStore:
+    """Changes the tasks of a root; ``emitter`` takes the triggers that resume them."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        self._emitter = emitter
+
+    def checkpoint(self, transaction: Transaction, checkpoint: Checkpoint) -> Task:
+        """Keep the progress of a task; the first checkpoint of a task creates it.
+
+        Raises ``StaleCheckpoint``, ``BadTask``, ``NotPlainJson``, ``PayloadTooLarge`` or
+        ``RowDamaged``.
+        """
+        if not checkpoint.events or checkpoint.status is TaskStatus.BLOCKED:
+            raise BadTask(
+                f"task {checkpoint.task_id!r:.100}: a checkpoint has an event, and no"
+                f" status={TaskStatus.BLOCKED}; give it at least one event"
+            )
+        old = TASKS.read(transaction, checkpoint.task_id)
+        _check(checkpoint, old)
+        now = transaction.now
+        events = [
+            TaskEvent(checkpoint.task_id, seq, now, event, checked_payload(data))
+            for seq, (event, data) in enumerate(checkpoint.events, checkpoint.last_seq + 1)
+        ]
+        task = Task(
+            checkpoint.task_id, checkpoint.session_id, checkpoint.status,
+            checked_payload(checkpoint.todos), events[-1].seq, checkpoint.turn_id, None,
+            now if old is None else old.created_at, now,
+        )  # fmt: skip
+        for event in events:
+            TASK_EVENTS.insert(transaction, event)
+        if old is None:
+            TASKS.insert(transaction, task)
+        else:
+            TASKS.update(transaction, task)
+        return task
+
+    def events(self, transaction: Transaction, task_id: str, after: int = 0) -> list[TaskEvent]:
+        """Return the events of a task behind number ``after``; raises ``RowDamaged``."""
+        numbers = transaction.execute(
+            "SELECT seq FROM task_events WHERE task_id=? AND seq>? ORDER BY seq", (task_id, after)
+        )
+        found = [TASK_EVENTS.read(transaction, task_id, int(str(seq))) for (seq,) in numbers]
+        return [event for event in found if event is not None]
+
+    def resume(self, transaction: Transaction, may_resume: Callable[[str], bool]) -> list[str]:
+        """Emit a trigger for each ACTIVE task that nothing else would wake; return their ids.
+
+        ``may_resume`` says of a session that it is living and has no pending message. A task is
+        resumed however old it is; the payload says how old, in seconds.
+        """
+        emitted = []
+        for _, task in TASKS.select(transaction, "status='ACTIVE' ORDER BY rowid"):
+            if isinstance(task, RowDamaged) or not may_resume(task.session_id):
+                continue
+            if self._is_woken(transaction, task.session_id):
+                continue
+            spec = TriggerSpec(
+                TriggerSource.RESUME,
+                {"task_id": task.task_id, "last_seq": task.last_seq,
+                 "age_s": max(0, round(transaction.now - task.updated_at))},
+                session_id=task.session_id,
+                key=f"resume:{task.task_id}",
+            )  # fmt: skip
+            emitted.append(self._emitter.emit(transaction, spec).trigger_id)
+        return emitted
+
+    def block(self, transaction: Transaction, task_id: str, reason: str) -> None:
+        """Block an ACTIVE task, because resuming it has failed too often."""
+        self._move(transaction, task_id, TaskStatus.ACTIVE, TaskStatus.BLOCKED, reason)
+
+    def unblock(self, transaction: Transaction, task_id: str) -> None:
+        """Let a BLOCKED task be resumed again, because a person has said so."""
+        self._move(transaction, task_id, TaskStatus.BLOCKED, TaskStatus.ACTIVE, None)
+
+    def end_session(self, transaction: Transaction, session_id: str) -> None:
+        """Cancel the tasks of a session that has ended."""
+        for status in _OPEN:
+            rows = TASKS.select(
+                transaction, "session_id=? AND status=? ORDER BY rowid", (session_id, str(status))
+            )
+            for _, task in rows:
+                if not isinstance(task, RowDamaged):
+                    self._move(
+                        transaction, task.task_id, status, TaskStatus.CANCELLED,
+                        "its session has ended",
+                    )  # fmt: skip
+
+    def _is_woken(self, transaction: Transaction, session_id: str) -> bool:
+        """Return whether an open trigger will wake a session."""
+        found = transaction.execute(
+            "SELECT 1 FROM triggers WHERE session_id=? AND status IN ('PENDING', 'CLAIMED')"
+            " LIMIT 1",
+            (session_id,),
+        )
+        return bool(found)
+
+    def _move(
+        self, transaction: Transaction, task_id: str, before: TaskStatus, after: TaskStatus,
+        reason: str | None,
+    ) -> None:  # fmt: skip
+        try:
+            task = TASKS.read(transaction, task_id)
+        except RowDamaged:
+            return
+        if task is not None and task.status is before:
+            moved = replace(task, status=after, reason=reason, updated_at=transaction.now)
+            TASKS.update(transaction, moved)
+
+
+def _check(checkpoint: Checkpoint, old: Task | None) -> None:
+    task_id, found = checkpoint.task_id, 0 if old is None else old.last_seq
+    if old is not None and old.session_id != checkpoint.session_id:
+        raise BadTask(f"task {task_id!r:.100} belongs to session={old.session_id}; use its own")
+    if old is not None and old.status in FINAL:
+        raise BadTask(f"task {task_id!r:.100} is {old.status}; begin another task")
+    if checkpoint.last_seq != found:
+        raise StaleCheckpoint(task_id, checkpoint.last_seq, found)

@@ -1,0 +1,95 @@
+"""The order in which triggers become due, in memory; it follows the database.
+
+Future rows wait in one heap by ``due_at``. A row that is due moves to the heap of its
+session, where the least ``due_at`` plus one second for each point of priority comes first: a
+point of priority is worth one second of waiting, so nothing starves. The rows of a session
+that runs no turn are not read again. Removed entries stay in the heaps until they come first.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Final, NamedTuple
+
+from system.durable.trigger import Trigger
+
+PRIORITY_S: Final = 1.0
+
+
+class _Entry(NamedTuple):
+    """A PENDING trigger; ``number`` is that of its row, ``version`` that of this entry."""
+
+    due_at: float
+    number: int
+    version: int
+    trigger_id: str
+    session_id: str | None
+    rank: float
+
+
+class TriggerQueue:
+    """All PENDING triggers of a root by their time; those without a session are one more queue."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._future: list[_Entry] = []
+        self._due: dict[str | None, list[tuple[float, int, int, _Entry]]] = {}
+        self._versions = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, trigger: Trigger, number: int) -> None:
+        """Add a PENDING trigger with the number of its row, or give it another time or session."""
+        rank = trigger.due_at + PRIORITY_S * trigger.priority
+        self._versions += 1
+        entry = _Entry(trigger.due_at, number, self._versions, trigger.id, trigger.session_id, rank)
+        self._entries[trigger.id] = entry
+        heappush(self._future, entry)
+
+    def remove(self, trigger_id: str) -> None:
+        """Remove a trigger that is no longer PENDING, or is withheld until it is added again."""
+        self._entries.pop(trigger_id, None)
+
+    def due_sessions(self, now: float) -> list[str | None]:
+        """Return the sessions that have a trigger due at ``now`` (seconds since 1970).
+
+        None stands for the triggers that are to be routed.
+        """
+        self._move(now)
+        return [session for session in list(self._due) if self._first(session, now) is not None]
+
+    def next_of(self, session_id: str | None, now: float) -> str | None:
+        """Return the due trigger of a session that is to be claimed first, or None."""
+        self._move(now)
+        return self._first(session_id, now)
+
+    def next_due_at(self) -> float | None:
+        """Return when the next trigger becomes due that was not due so far, or None."""
+        while self._future:
+            entry = self._future[0]
+            if self._entries.get(entry.trigger_id) is entry:
+                return entry.due_at
+            heappop(self._future)
+        return None
+
+    def _move(self, now: float) -> None:
+        while self._future and self._future[0].due_at <= now:
+            entry = heappop(self._future)
+            if self._entries.get(entry.trigger_id) is entry:
+                ranked = self._due.setdefault(entry.session_id, [])
+                heappush(ranked, (entry.rank, entry.number, entry.version, entry))
+
+    def _first(self, session_id: str | None, now: float) -> str | None:
+        ranked = self._due.get(session_id)
+        while ranked:
+            entry = ranked[0][-1]
+            is_pending = self._entries.get(entry.trigger_id) is entry
+            if is_pending and entry.due_at <= now:
+                return entry.trigger_id
+            heappop(ranked)
+            if is_pending:
+                # The wall clock was ahead, and was set back.
+                heappush(self._future, entry)
+        self._due.pop(session_id, None)
+        return None

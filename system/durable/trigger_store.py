@@ -1,0 +1,325 @@
+"""The triggers of a root: claimed by one turn at a time, and settled once.
+
+``attempts`` is counted when a trigger is claimed, durably, before it is handled. So a trigger
+that kills the process is counted too, and becomes DEAD instead of killing it for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from system.durable.back_off import LONGEST_PAUSE_NS, MOST_ATTEMPTS, pause_ns
+from system.durable.dedup import holder_of, release_key, take_key
+from system.durable.emitter import Emitter, done
+from system.durable.errors import AlreadyDecided, FencedOff, RowDamaged, UnknownTrigger
+from system.durable.producers import RESUME, producer_of
+from system.durable.schedule_store import ScheduleStore
+from system.durable.seconds import SECOND_NS, nanoseconds_of, reached_at, seconds_of
+from system.durable.state import Transaction
+from system.durable.task_store import TaskStore
+from system.durable.trigger import (
+    TRIGGERS,
+    UNDECIDED,
+    Claim,
+    Resolution,
+    Trigger,
+    TriggerSource,
+    TriggerStatus,
+)
+from system.durable.trigger_queue import TriggerQueue
+from system.ports import Ids
+
+LEASE_NS: Final = 720 * SECOND_NS
+"""The timeout of a turn, and twice that of a provider."""
+
+
+class TriggerStore:
+    """Claims and settles triggers; ``epoch`` is the boot in which it does.
+
+    ``emitter``, ``queue``, ``schedules`` and ``tasks`` are those of the same root.
+    """
+
+    def __init__(
+        self, ids: Ids, epoch: int, emitter: Emitter, queue: TriggerQueue,
+        schedules: ScheduleStore, tasks: TaskStore, most_attempts: int = MOST_ATTEMPTS,
+    ) -> None:  # fmt: skip
+        self._ids = ids
+        self._epoch = epoch
+        self._emitter = emitter
+        self._queue = queue
+        self._schedules = schedules
+        self._tasks = tasks
+        self._most_attempts = most_attempts
+
+    # -- a turn --------------------------------------------------------------------------
+
+    def claim(self, transaction: Transaction, trigger_id: str) -> Claim | None:
+        """Give a due trigger to a turn that holds its slot, and count the attempt.
+
+        None if it is not PENDING, not due, or an occurrence that its schedule skips. The
+        occurrence after it is emitted in the same transaction. Raises ``RowDamaged``: the
+        trigger is not run, and leaves the queue.
+        """
+        trigger = self._read_waiting(transaction, trigger_id)
+        if trigger is None or trigger.due_at > reached_at(transaction.now_ns):
+            return None
+        occurrence = self._schedules.follow(transaction, trigger)
+        if occurrence.skipped:
+            self._settle(transaction, trigger, Resolution.SKIPPED)
+            return None
+        now_ns = transaction.now_ns
+        claimed = replace(
+            trigger, status=TriggerStatus.CLAIMED, attempts=trigger.attempts + 1,
+            fence=trigger.fence + 1, epoch=self._epoch, missed=occurrence.missed,
+            lease_until=seconds_of(now_ns + LEASE_NS), updated_at=transaction.now,
+        )  # fmt: skip
+        TRIGGERS.update(transaction, claimed)
+        transaction.after_commit(lambda: self._queue.remove(trigger_id))
+        return Claim(claimed, max(0, now_ns - nanoseconds_of(trigger.fire_at)))
+
+    def ack(self, transaction: Transaction, claim: Claim) -> None:
+        """Settle a claimed trigger; raises ``FencedOff`` or ``RowDamaged``."""
+        self._settle(transaction, self._held(transaction, claim), Resolution.HANDLED)
+
+    def fail(
+        self, transaction: Transaction, claim: Claim, reason: str, *, retryable: bool = True
+    ) -> TriggerStatus:
+        """Give a claimed trigger back after a pause; return its status.
+
+        It is DEAD after too many attempts, and FAILED if it is not ``retryable``. Raises
+        ``FencedOff`` or ``RowDamaged``.
+        """
+        trigger = self._held(transaction, claim)
+        if not retryable:
+            return self._stop(transaction, trigger, TriggerStatus.FAILED, reason)
+        if trigger.attempts >= self._most_attempts:
+            return self._stop(transaction, trigger, TriggerStatus.DEAD, reason)
+        not_before = seconds_of(transaction.now_ns + pause_ns(self._ids, trigger.attempts))
+        waiting = replace(trigger, not_before=not_before, reason=reason)
+        return self._wait(transaction, waiting)
+
+    def give_back(self, transaction: Transaction, claim: Claim) -> None:
+        """Give a trigger back whose attempt does not count, because the disk refused the turn.
+
+        Raises ``FencedOff`` or ``RowDamaged``.
+        """
+        trigger = self._held(transaction, claim)
+        self._wait(transaction, replace(trigger, attempts=trigger.attempts - 1))
+
+    def route(self, transaction: Transaction, claim: Claim, session_id: str) -> None:
+        """Give a claimed trigger without a session to one, as if it had not been claimed yet.
+
+        Raises ``FencedOff`` or ``RowDamaged``.
+        """
+        trigger = self._held(transaction, claim)
+        assert trigger.session_id is None
+        self._wait(transaction, replace(trigger, session_id=session_id, routed=True, attempts=0))
+
+    # -- recovery ------------------------------------------------------------------------
+
+    def load(self, transaction: Transaction) -> list[RowDamaged]:
+        """Fill the queue with the PENDING triggers; return the damaged rows, which are not run.
+
+        Rows that are DONE are not read.
+        """
+        damaged = []
+        for number, trigger in TRIGGERS.select(transaction, _NOT_DONE):
+            if isinstance(trigger, RowDamaged):
+                damaged.append(trigger)
+            elif trigger.status is TriggerStatus.PENDING:
+                self._queue.add(trigger, number)
+        return damaged
+
+    def settle(self, transaction: Transaction, trigger_id: str) -> None:
+        """Settle a trigger that a durable line names, whatever its row says.
+
+        A row that is gone, or DONE, stays as it is. Raises ``RowDamaged``.
+        """
+        trigger = TRIGGERS.read(transaction, trigger_id)
+        if trigger is not None and trigger.status is not TriggerStatus.DONE:
+            self._settle(transaction, trigger, Resolution.HANDLED)
+
+    def reclaim(
+        self, transaction: Transaction, is_lost: Callable[[Trigger], bool] = lambda _: True
+    ) -> list[Trigger]:
+        """Make CLAIMED triggers PENDING whose turn has gone, or DEAD; return them as they are now.
+
+        ``is_lost`` says which have: at a boot those of all sessions that are served; later those
+        whose lease has ended (``is_expired``), whose turn does not run, and whose session is
+        not stopped. Attempts are compared, not counted.
+        """
+        reclaimed = []
+        for _, trigger in TRIGGERS.select(transaction, "status='CLAIMED' ORDER BY rowid"):
+            if isinstance(trigger, RowDamaged) or not is_lost(trigger):
+                continue
+            if trigger.attempts >= self._most_attempts:
+                self._stop(
+                    transaction, trigger, TriggerStatus.DEAD,
+                    f"its turn has ended without a result, attempts={trigger.attempts}",
+                )  # fmt: skip
+            else:
+                self._wait(transaction, trigger)
+            reclaimed.append(self._read(transaction, trigger.id))
+        return reclaimed
+
+    def cut_pauses(self, transaction: Transaction) -> int:
+        """End pauses an hour from now at the latest; return how many were longer.
+
+        A clock that was ahead when a trigger failed must not park it.
+        """
+        latest = seconds_of(transaction.now_ns + LONGEST_PAUSE_NS)
+        cut = 0
+        for _, trigger in TRIGGERS.select(
+            transaction, "status='PENDING' AND due_at>? AND not_before>?", (latest, latest)
+        ):
+            if not isinstance(trigger, RowDamaged):
+                self._wait(transaction, replace(trigger, not_before=latest))
+                cut += 1
+        return cut
+
+    def end_session(self, transaction: Transaction, session_id: str) -> None:
+        """Bring the triggers of a session that has ended to their end, or to another session.
+
+        Its reminders and schedules end, routed triggers are routed again, others are FAILED.
+        """
+        self._schedules.end_session(transaction, session_id)
+        for _, trigger in TRIGGERS.select(
+            transaction, "session_id=? AND status IN ('PENDING', 'CLAIMED') ORDER BY rowid",
+            (session_id,),
+        ):  # fmt: skip
+            if isinstance(trigger, RowDamaged):
+                continue
+            if trigger.routed:
+                again = replace(trigger, session_id=None, routed=False, attempts=0)
+                self._wait(transaction, again)
+            elif (trigger.dedup_key or "").startswith("reminder:"):
+                self._settle(transaction, trigger, Resolution.SUPERSEDED)
+            else:
+                self._stop(transaction, trigger, TriggerStatus.FAILED, "its session has ended")
+
+    def supersede(
+        self, transaction: Transaction, trigger_id: str, successor_id: str | None = None
+    ) -> bool:
+        """Settle a PENDING trigger that is not to be run, such as a cancelled reminder.
+
+        Returns False, and changes nothing, if it is in another state. Raises ``RowDamaged``.
+        """
+        trigger = TRIGGERS.read(transaction, trigger_id)
+        if trigger is None or trigger.status is not TriggerStatus.PENDING:
+            return False
+        release_key(transaction, trigger.dedup_key, trigger.id)
+        self._emitter.supersede(transaction, trigger, successor_id)
+        return True
+
+    # -- a person ------------------------------------------------------------------------
+
+    def retry(self, transaction: Transaction, trigger_id: str) -> None:
+        """Run a FAILED or DEAD trigger again, with all its attempts.
+
+        Raises ``UnknownTrigger``, ``AlreadyDecided`` (also if a newer trigger holds its key) or
+        ``RowDamaged``.
+        """
+        trigger = self._undecided(transaction, trigger_id)
+        key = trigger.dedup_key
+        if key is not None:
+            holder = holder_of(transaction, key)
+            if holder not in (None, trigger.id):
+                raise AlreadyDecided(f"trigger {trigger_id!r}", f"replaced by {holder!r}")
+            if holder is None and not key.startswith(("scheduled", "legacy:")):
+                take_key(transaction, producer_of(trigger.source, key), key, trigger.id)
+        self._wait(transaction, replace(trigger, not_before=None, attempts=0, reason=None))
+        if trigger.source is TriggerSource.RESUME:
+            self._tasks.unblock(transaction, _task_of(trigger))
+
+    def discard(self, transaction: Transaction, trigger_id: str) -> None:
+        """Settle a FAILED or DEAD trigger without running it; raises as ``retry``."""
+        trigger = self._undecided(transaction, trigger_id)
+        self._settle(transaction, trigger, Resolution.DISCARDED)
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _read(self, transaction: Transaction, trigger_id: str) -> Trigger:
+        trigger = TRIGGERS.read(transaction, trigger_id)
+        if trigger is None:
+            raise UnknownTrigger(trigger_id)
+        return trigger
+
+    def _read_waiting(self, transaction: Transaction, trigger_id: str) -> Trigger | None:
+        """Return a trigger if it is PENDING; any other leaves the queue."""
+        try:
+            trigger = TRIGGERS.read(transaction, trigger_id)
+        except RowDamaged:
+            self._queue.remove(trigger_id)
+            raise
+        if trigger is not None and trigger.status is TriggerStatus.PENDING:
+            return trigger
+        self._queue.remove(trigger_id)
+        return None
+
+    def _held(self, transaction: Transaction, claim: Claim) -> Trigger:
+        expected, found = claim.trigger, self._read(transaction, claim.trigger.id)
+        is_held = (
+            found.status is TriggerStatus.CLAIMED
+            and found.epoch == expected.epoch
+            and found.fence == expected.fence
+        )
+        if not is_held:
+            shown = f"{found.status} fence={found.fence}"
+            raise FencedOff(found.id, expected.fence, shown)
+        return found
+
+    def _undecided(self, transaction: Transaction, trigger_id: str) -> Trigger:
+        trigger = self._read(transaction, trigger_id)
+        if trigger.status not in UNDECIDED:
+            raise AlreadyDecided(f"trigger {trigger_id!r}", trigger.status)
+        return trigger
+
+    def _settle(self, transaction: Transaction, trigger: Trigger, how: Resolution) -> None:
+        release_key(transaction, trigger.dedup_key, trigger.id)
+        TRIGGERS.update(transaction, done(trigger, how, transaction.now))
+        if how is Resolution.HANDLED:
+            self._schedules.handled(transaction, trigger)
+        transaction.after_commit(lambda: self._queue.remove(trigger.id))
+
+    def _stop(
+        self, transaction: Transaction, trigger: Trigger, status: TriggerStatus, reason: str
+    ) -> TriggerStatus:
+        stopped = replace(
+            trigger, status=status, reason=reason, lease_until=None, updated_at=transaction.now
+        )
+        TRIGGERS.update(transaction, stopped)
+        self._schedules.died(transaction, trigger)
+        if trigger.source is TriggerSource.RESUME:
+            self._tasks.block(transaction, _task_of(trigger), f"resuming it is {status}: {reason}")
+        transaction.after_commit(lambda: self._queue.remove(trigger.id))
+        return status
+
+    def _wait(self, transaction: Transaction, trigger: Trigger) -> TriggerStatus:
+        """Make a trigger PENDING as given, due at the later of its two times."""
+        due_at = max(trigger.fire_at, trigger.not_before or trigger.fire_at)
+        waiting = replace(
+            trigger, status=TriggerStatus.PENDING, due_at=due_at, lease_until=None,
+            updated_at=transaction.now,
+        )  # fmt: skip
+        TRIGGERS.update(transaction, waiting)
+        found = transaction.execute("SELECT rowid FROM triggers WHERE id=?", (trigger.id,))
+        number = found[0][0]
+        assert isinstance(number, int)
+        transaction.after_commit(lambda: self._queue.add(waiting, number))
+        return TriggerStatus.PENDING
+
+
+def is_expired(trigger: Trigger, now_ns: int) -> bool:
+    """Return whether the lease of a claim has ended."""
+    return trigger.lease_until is not None and trigger.lease_until <= reached_at(now_ns)
+
+
+_NOT_DONE: Final = "status<'DONE' OR status>'DONE'"
+"""Finds rows whose status is damaged, which a list of the others would leave out."""
+
+
+def _task_of(trigger: Trigger) -> str:
+    assert trigger.dedup_key is not None
+    return trigger.dedup_key.removeprefix(f"{RESUME.prefix}:")

@@ -1,0 +1,26 @@
+"""The promises of one turn line to ``state.db``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from system.durable.activity import Intent
+from system.durable.task import Checkpoint
+from system.durable.trigger import TriggerSpec
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPromises:
+    """Everything that the line ``seq`` of a session demands of ``state.db``.
+
+    ``trigger_id`` is the trigger that the turn has handled. ``emitted`` are new triggers with
+    their ids, which were minted in the turn; ``superseded`` are ids of cancelled ones.
+    """
+
+    session_id: str
+    seq: int
+    trigger_id: str | None = None
+    superseded: tuple[str, ...] = ()
+    emitted: tuple[tuple[str, TriggerSpec], ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+    intents: tuple[Intent, ...] = ()

@@ -1,0 +1,253 @@
+"""The laws of lazy exploration, against every crash image: of one crash, and of several.
+
+Of one crash: each image leads to a leaf with the outcome that the check has on it. Each leaf has
+an image. The plainest survivor set of each box is legal, and leads to that very leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from faults.crash_counter import page_prefixes
+from faults.crash_point import CrashKind, Phase
+from oracles.history import History
+from oracles.violation import Violation
+from powercut.explorer.lazy.budget import Budget
+from powercut.explorer.lazy.crash_sites import CrashSite, crash_sites
+from powercut.explorer.lazy.tree import Node
+from powercut.explorer.lazy.walk import Leaf, Walk
+from powercut.explorer.page_cache import PageCache
+from sim.choices import SeededChoices
+from sim.disk.cache.operation import Operation, Write
+from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.crash.journal import Journal
+from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.state_space import StateSpace
+from sim.disk.crash.survivor_set import SurvivorSet, check_legal
+from sim.disk.crash.undecided.box import Box
+from sim.disk.crash.undecided.progress import UNLIMITED
+from sim.disk.crash.unsynced import Unsynced
+from sim.disk.disk import Disk
+from tests.litmus.observer import (
+    Observer,
+    observe,
+    random_observer,
+    random_program,
+    run_program,
+)
+from tests.litmus.programs import SETUP, Program
+
+MOST_UNSYNCED = 7
+MOST_NESTED_IMAGES = 2_000
+
+
+class Pair(NamedTuple):
+    """A random program and a random check."""
+
+    program: Program
+    observer: Observer
+
+    def journal(self, model: PersistenceModel) -> Journal:
+        disk = Disk(SETUP, model)
+        run_program(self.program, Process(disk))
+        return disk.journal
+
+    def walk(self, model: PersistenceModel, nested: int = 0, tears: int = UNLIMITED) -> Walk:
+        def check(disk: Disk) -> Violation | None:
+            return Violation(observe(self.observer, disk))
+
+        return Walk(Node(), check, model, nested, tears, Budget(100_000, 1_000_000))
+
+
+def _seen_at(leaf: Leaf) -> str:
+    """Return everything that the check read."""
+    assert leaf.outcome.violation is not None
+    return leaf.outcome.violation.statement
+
+
+def pair(seed: int, most_calls: int, *, writes: bool) -> Pair:
+    """Return a pair, which is the same for the same seed."""
+    choices = SeededChoices(seed)
+    return Pair(random_program(choices, most_calls), random_observer(choices, writes=writes))
+
+
+def _sites(pair: Pair, model: PersistenceModel, tears: int) -> Iterator[CrashSite]:
+    return crash_sites(pair.journal(model), History(lambda: 0), model, tears)
+
+
+def one_crash(pair: Pair, model: PersistenceModel, tears: int = UNLIMITED) -> int:
+    """Check the law of one crash at every power cut; return the number of images."""
+    journal, walk = pair.journal(model), pair.walk(model, 0, tears)
+    sites = {
+        site.point.operation if site.point.phase is Phase.AFTER else 0: site
+        for site in _sites(pair, model, tears)
+        if site.layer is not None
+    }
+    unsynced, images = Unsynced(model, SETUP.platter), 0
+    reached: set[Node] = set()
+    for number in range(len(journal) + 1):
+        if number:
+            unsynced.advance(journal[number - 1], number)
+        leaves = []
+        if number in sites:
+            leaves = list(walk.leaves(sites[number].boxes, sites[number].point))
+            for leaf in leaves:
+                for survivors in _completions_reach(leaf, sites[number], unsynced, pair.observer):
+                    assert len(survivors.torn) <= tears, (pair, model.name, survivors)
+        reached |= {leaf.node for leaf in leaves}
+        if len(unsynced.micros) <= MOST_UNSYNCED:
+            found = set()
+            for image in _images(unsynced, journal.next_inode, tears):
+                images += 1
+                found.add(_leaf_of(image, pair, walk, sites[0], model))
+            assert found <= reached, (pair, model.name, "an image leads to no leaf")
+            extra = {leaf.node for leaf in leaves} - found
+            assert not extra, (pair, model.name, "a leaf has no image")
+    return images
+
+
+def _images(unsynced: Unsynced, next_inode: int, tears: int) -> Iterator[Image]:
+    for state in StateSpace(unsynced).all():
+        if len(state.survivors.torn) <= tears:
+            yield Image.of_platter(state.inodes, next_inode)
+
+
+def _leaf_of(
+    image: Image, pair: Pair, walk: Walk, site: CrashSite, model: PersistenceModel
+) -> Node:
+    (leaf,) = walk.leaves([Box(image.platter, (), (), image.next_inode)], site.point)
+    outcome = observe(pair.observer, Disk(image, model))
+    assert _seen_at(leaf) == outcome, (pair, model.name, "another outcome", outcome)
+    return leaf.node
+
+
+def _completions_reach(
+    leaf: Leaf, site: CrashSite, unsynced: Unsynced, observer: Observer
+) -> Iterator[SurvivorSet]:
+    """Yield the plainest survivor set of each box of a leaf."""
+    assert site.layer is not None
+    for box in leaf.boxes:
+        survivors = box.progress[0].completed(site.layer).survivors(site.layer)
+        check_legal(unsynced.ordering, survivors)
+        outcome = observe(observer, Disk(unsynced.crash(survivors, box.next_inode), unsynced.model))
+        assert _seen_at(leaf) == outcome, (observer, unsynced.model.name, survivors)
+        yield survivors
+
+
+# -- several crashes -------------------------------------------------------------------------
+
+
+class _TooMany(Exception):
+    """A pair has too many images for the brute force."""
+
+
+_Crash = tuple[int, Phase, CrashKind]
+_Seen = dict[tuple[_Crash, ...], set[str]]
+"""The observations after each chain of crashes."""
+
+
+def nested_crashes(pair: Pair, model: PersistenceModel, nested: int) -> bool:
+    """Check that both engines see the same after so many crashes of the check.
+
+    Return False, without a check, if the brute force has too many images.
+    """
+    expected: _Seen = {}
+    try:
+        _BruteForce(pair.observer, model, expected).crash(pair.journal(model), (), nested)
+    except _TooMany:
+        return False
+    walk = pair.walk(model, nested)
+    found: _Seen = {}
+    for site in _sites(pair, model, UNLIMITED):
+        for leaf in walk.leaves(site.boxes, site.point):
+            crashes = tuple((each.operation, each.phase, each.kind) for each in leaf.crashes)
+            found.setdefault(crashes, set()).add(_seen_at(leaf))
+    for crashes, seen in found.items():
+        assert seen <= expected[crashes], (pair, model.name, crashes)
+    for crashes, seen in expected.items():
+        kinds = [kind for _, _, kind in crashes[:-1]]
+        is_whole = Phase.DURING not in {phase for _, phase, _ in crashes}
+        if crashes[:1] in found and CrashKind.POWER_CUT not in kinds and is_whole:
+            assert seen <= _at_or_before(found, crashes), (pair, model.name, crashes)
+    for depth in range(1, nested + 2):
+        # An image that fewer crashes leave as well, or earlier ones, is not visited again.
+        assert _up_to(found, depth) == _up_to(expected, depth), (pair, model.name, depth)
+    return True
+
+
+def _at_or_before(seen: _Seen, crashes: tuple[_Crash, ...]) -> set[str]:
+    """Return the observations after kills and a last crash, or after that of the kill before it.
+
+    An image that an earlier power cut leaves is not visited again, so earlier ones count too.
+    """
+    *before, (number, phase, kind) = crashes
+    if kind is CrashKind.KILL and crashes in seen:
+        return seen[crashes]
+    places = {(number, phase)}
+    if phase is Phase.AFTER:
+        places |= {(each, Phase.AFTER) for each in range(1, number)} | {(1, Phase.BEFORE)}
+    found = set().union(*(seen.get((*before, (*place, kind)), set()) for place in places))
+    if before and (kind is CrashKind.POWER_CUT or phase is Phase.BEFORE):
+        last = before[-1][:2]
+        found |= _at_or_before(seen, (*before[:-1], (*last, kind)))
+    return found
+
+
+def _up_to(seen: _Seen, depth: int) -> set[str]:
+    return set().union(*(each for crashes, each in seen.items() if len(crashes) <= depth))
+
+
+class _BruteForce:
+    """Observes every image of every chain of crashes."""
+
+    def __init__(self, observer: Observer, model: PersistenceModel, seen: _Seen) -> None:
+        self._observer = observer
+        self._model = model
+        self._seen = seen
+        self._left = MOST_NESTED_IMAGES
+
+    def crash(self, journal: Journal, before: tuple[_Crash, ...], nested: int) -> None:
+        """Observe every crash of a lifetime, and those of its recovery ``nested`` times."""
+        model, image = self._model, journal.image
+        unsynced = Unsynced(model, image.platter, image.unsynced)
+        cache = PageCache(image.cached)
+        for number in range(len(journal) + 1):
+            if number:
+                operation = journal[number - 1]
+                during = (*before, (number, Phase.DURING, CrashKind.KILL))
+                for killed in self._killed_during(operation, unsynced, cache, number):
+                    self._boot(killed, during, nested)
+                unsynced.advance(operation, number)
+                cache.advance(operation, unsynced)
+            if len(unsynced.micros) > MOST_UNSYNCED:
+                raise _TooMany
+            here = (max(number, 1), Phase.AFTER if number else Phase.BEFORE)
+            carried = unsynced.carried_over(number)
+            killed = Image(unsynced.platter, carried, cache.inodes, journal.next_inode)
+            self._boot(killed, (*before, (*here, CrashKind.KILL)), nested)
+            for cut in _images(unsynced, journal.next_inode, UNLIMITED):
+                self._boot(cut, (*before, (*here, CrashKind.POWER_CUT)), nested)
+
+    def _killed_during(
+        self, operation: Operation, unsynced: Unsynced, cache: PageCache, number: int
+    ) -> Iterator[Image]:
+        if not isinstance(operation, Write):
+            return
+        for kept in page_prefixes(operation):
+            part = operation._replace(data=operation.data[:kept])
+            partial = Unsynced(self._model, unsynced.platter, unsynced.micros)
+            partial.advance(part, number)
+            copy = cache.copy()
+            copy.advance(part, partial)
+            yield Image(partial.platter, partial.carried_over(number), copy.inodes, 99)
+
+    def _boot(self, image: Image, crashes: tuple[_Crash, ...], nested: int) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise _TooMany
+        disk = Disk(image, self._model)
+        self._seen.setdefault(crashes, set()).add(observe(self._observer, disk))
+        if nested and disk.journal:
+            self.crash(disk.journal, crashes, nested - 1)

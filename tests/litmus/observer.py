@@ -1,0 +1,165 @@
+"""Random observers: checks that read a part of the disk, and may change it as a recovery does."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import Any, Final
+
+from sim.choices import SeededChoices
+from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
+from sim.disk.calls.process import Process
+from sim.disk.disk import Disk
+from tests.litmus.body import Calls
+from tests.litmus.programs import DIRECTORIES, FILES, Program, run
+
+Observer = list[tuple[Any, ...]]
+
+_TEXTS: Final = ("A1", "B2", "C3")
+_OFFSETS: Final = (0, 1, 511, 4095)
+_LENGTHS: Final = (1, 2, 3, 600)
+_READS: Final = ("exists", "read", "whole", "size", "names", "links", "mode", "same", "parent")
+_CALLS: Final = (
+    "write", "write", "append", "append", "truncate", "allocate", "rename", "rename",
+    "rename directory", "link", "unlink", "mkdir", "rmdir", "chmod", "fsync", "fsync", "fdatasync",
+)  # fmt: skip
+
+
+def random_call(choices: SeededChoices) -> tuple[Any, ...]:
+    """Return one call of a program, as ``programs.run`` takes it."""
+    name = choices.pick("call", _CALLS)
+    file = choices.pick("file", FILES)
+    arguments: tuple[Any, ...] = (file,)
+    match name:
+        case "write":
+            arguments = file, choices.pick("text", _TEXTS), choices.pick("offset", _OFFSETS)
+        case "append":
+            arguments = file, choices.pick("text", _TEXTS)
+        case "truncate":
+            arguments = file, choices.pick("size", (0, 1, 2, 512, 4096))
+        case "allocate":
+            arguments = file, choices.pick("offset", (0, 2)), choices.pick("size", (1, 3, 4096))
+        case "rename" | "link":
+            arguments = file, choices.pick("file", FILES)
+        case "rename directory":
+            name, places = "rename", ("d", "e", "h")
+            arguments = choices.pick("place", places), choices.pick("place", (*places, "e/h"))
+        case "mkdir" | "rmdir":
+            arguments = (choices.pick("directory", ("e", "h", "d/e")),)
+        case "chmod":
+            arguments = file, choices.pick("mode", (0o600, 0o640))
+        case "fsync" | "fdatasync":
+            arguments = (choices.pick("synced", (*FILES, *DIRECTORIES)),)
+    return name, *arguments
+
+
+def random_program(choices: SeededChoices, most: int) -> Program:
+    """Return a program of up to so many calls."""
+    return [_random_step(choices) for _ in range(choices.integer("calls", 1, most))]
+
+
+def _random_step(choices: SeededChoices) -> tuple[Any, ...]:
+    if choices.integer("failed sync", 0, 15):
+        return random_call(choices)
+    return "failed fsync", choices.pick("file", FILES), choices.pick("policy", tuple(SyncFailure))
+
+
+class _FailedSyncs:
+    """Makes every sync fail."""
+
+    def __init__(self, policy: SyncFailure) -> None:
+        self._policy = policy
+
+    def before(self, operation: Operation, _number: int) -> Operation:
+        if isinstance(operation, Sync):
+            return FailedSync(operation.path, operation.inode, operation.data_only, self._policy)
+        return operation
+
+    def after(self, _operation: Operation, _number: int) -> None:
+        """Observe nothing."""
+
+    def reading(self, _path: str, _inode: int, _offset: int, data: bytes) -> bytes:
+        return data
+
+
+def run_program(program: Program, process: Process) -> None:
+    """Run a program, in which syncs may fail."""
+    for name, *arguments in program:
+        if name == "failed fsync":
+            process.disk.interposer = _FailedSyncs(arguments.pop())
+        with suppress(OSError):
+            getattr(Calls(process), name.removeprefix("failed "))(*arguments)
+        process.disk.interposer = None
+
+
+def random_observer(choices: SeededChoices, *, writes: bool) -> Observer:
+    """Return an observer of up to five steps, some of which are calls of a program."""
+    kinds = (*_READS, "note", "do", "do", "do", "do") if writes else _READS
+    steps: Observer = []
+    for _ in range(choices.integer("steps", 1, 5)):
+        kind = choices.pick("step", kinds)
+        file, other = choices.pick("file", FILES), choices.pick("file", FILES)
+        match kind:
+            case "do":
+                steps.append((kind, random_call(choices)))
+            case "names" | "parent":
+                steps.append((kind, choices.pick("directory", DIRECTORIES)))
+            case "read":
+                offset, length = choices.pick("offset", _OFFSETS), choices.pick("length", _LENGTHS)
+                steps.append((kind, file, offset, length))
+            case _:
+                steps.append((kind, file, other))
+    return steps
+
+
+def observe(observer: Observer, disk: Disk) -> str:
+    """Return everything that an observer reads; a step that reads False is its last."""
+    process = Process(disk)
+    seen: list[object] = []
+    for step in observer:
+        try:
+            seen.append(_step(step, process))
+        except OSError as refused:
+            seen.append(refused.errno)
+        if seen[-1] is False:
+            break
+    return repr(seen)
+
+
+def _step(step: tuple[Any, ...], process: Process) -> object:
+    kind, path = step[0], f"/{step[1]}"
+    found: object
+    match kind:
+        case "do":
+            found = None
+            run([step[1]], process)
+        case "note":
+            found = size = min(process.stat(path).st_size, 9)
+            if size:
+                run([("write", "g", f"A{size}", 0)], process)
+        case "exists":
+            found = process.access(path, os.F_OK)
+        case "read":
+            found = _read(process, path, *step[2:])
+        case "whole":
+            found = _read(process, path, 0, process.stat(path).st_size)
+        case "names":
+            found = process.listdir(path)
+        case "parent":
+            found = process.listdir(f"{path}/..")
+        case "same":
+            found = process.stat(path).st_ino == process.stat(f"/{step[2]}").st_ino
+        case "size":
+            found = process.stat(path).st_size
+        case "links":
+            found = process.lstat(path).st_nlink
+        case _:
+            found = process.lstat(path).st_mode
+    return found
+
+
+def _read(process: Process, path: str, offset: int, length: int) -> bytes:
+    descriptor = process.open(path, os.O_RDONLY)
+    content = process.pread(descriptor, length, offset)
+    process.close(descriptor)
+    return content

@@ -1,0 +1,177 @@
+"""Every rule of the lazy engine is broken once, and the laws of ``lazy_law.py`` notice it.
+
+A mutant replaces some lines of one function. Rules of one crash need pairs without crashes of
+the check, the others need those.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from textwrap import dedent
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import pytest
+
+from powercut.explorer.lazy.crash_sites import crash_sites
+from powercut.fuzz.source_patch import SourcePatch
+from sim.disk.cache.lazy_inode import LazyEntries, LazyInode
+from sim.disk.cache.operation import SyncFailure
+from sim.disk.crash.persistence import MODELS
+from sim.disk.crash.undecided import box, content, cuts, names
+from sim.disk.crash.undecided.layer import Layer
+from sim.disk.crash.undecided.progress import UNLIMITED, Progress
+from sim.errors import HarnessError
+from tests.litmus.lazy_law import Pair, nested_crashes, one_crash, pair
+
+PAIRS = 200
+_NOTICED = (AssertionError, HarnessError, KeyError, ValueError)
+
+
+class Mutant(NamedTuple):
+    """Replaces the lines ``old`` of a function by ``new``.
+
+    ``example`` is a pair that shows the difference, where random ones seldom do, and ``nested``
+    the number of crashes of the check that it takes.
+    """
+
+    rule: str
+    function: Callable[..., Any]
+    old: str
+    new: str
+    nested: int = 0
+    example: Pair | None = None
+
+
+_COMES_BACK = Pair(
+    [("write", "f", "B2", 4095), ("fsync", "f"), ("truncate", "f", 1), ("truncate", "f", 4097)],
+    [("read", "f", 4095, 2)],
+)
+_UNCOVERED = Pair(
+    [("write", "g", "A1", 0), ("rename", "f", "g"), ("fsync", "g"), ("unlink", "g")],
+    [("size", "g", "")],
+)
+_MOVED = Pair([("mkdir", "e"), ("rename", "d", "e/h"), ("append", "f", "B1")], [("parent", "d")])
+_CHANGED = Pair([("chmod", "f", 0o600), ("chmod", "f", 0o640)], [("mode", "f", "")])
+_DROPPED = Pair(
+    [("write", "f", "B2", 0), ("truncate", "f", 1), ("failed fsync", "f", SyncFailure.EXT4)],
+    [("whole", "f", "")],
+)
+_EXTENDED = Pair(
+    [("append", "f", "B1")],
+    [
+        ("whole", "g", ""),
+        ("read", "f", 3, 1),
+        ("note", "f", ""),
+        ("do", ("allocate", "f", 0, 4096)),
+    ],
+)
+_GROWN = Pair([("append", "f", "B1")], [("do", ("allocate", "f", 0, 4096)), ("read", "f", 3, 1)])
+_WRITTEN = Pair([("append", "f", "B1")], [("do", ("write", "f", "B2", 0)), ("whole", "f", "")])
+_REMOVED = Pair([("append", "f", "B1")], [("do", ("unlink", "f")), ("exists", "f", "")])
+_CUT = Pair([("truncate", "f", 1), ("append", "f", "B1")], [("whole", "f", "")])
+_TORN_TWICE = Pair(
+    [("write", "f", "B2", 0), ("write", "d/f", "C2", 0)],
+    [("whole", "f", ""), ("whole", "d/f", "")],
+)
+_REPLACED = Pair([("link", "f", "g")], [("whole", "f", ""), ("do", ("rename", "d/f", "f"))])
+
+MUTANTS = (
+    Mutant("predecessors survive", Progress._spread, "survived |= layer.order[index]", "pass"),
+    Mutant("followers are lost", Progress._spread, "lost |= layer.followers[index]", "pass"),
+    Mutant("tears are counted", Progress.limit,
+           "tears = self.tears - (is_torn and not was_torn)", "tears = self.tears",
+           example=_TORN_TWICE),
+    Mutant("without tears left a piece is whole or lost", Progress.limit,
+           "if not (self.tears or was_torn):", "if False:", example=_TORN_TWICE),
+    Mutant("stale bytes need a creation and a truncation", Layer._needed_by_stale,
+           "return [self.durable + each for each in needed if each is not None]", "return []",
+           example=_CUT),
+    Mutant("stale bytes show in the place of a lost piece", Progress.can_be_stale,
+           "if needed is None or (self.stale | self.not_stale) >> index & 1:", "if True:"),
+    Mutant("a size that grows counts only if it is larger", content.size_at,
+           "if 0 <= grows <= found:", "if False:"),
+    Mutant("a truncation ends the search for a size", content.size_at,
+           "return min(max(found, micro.size), cap)", "found = max(found, micro.size)"),
+    Mutant("a size is not larger than asked for", content.size_at,
+           "return min(max(found, 0 if inode is None else inode.size), cap)",
+           "return max(found, 0 if inode is None else inode.size)"),
+    Mutant("a torn write keeps its first bytes", content._Events._mixed,
+           "return new[:kept] + below[kept:]", "return below"),
+    Mutant("a tear is decided where a byte changes", content._Events._mixed,
+           "return Split(self._level, index, ((kept + 1, high), (low, kept)))", "return below"),
+    Mutant("a write that changes bytes is decided", content._Events._mixed,
+           "return Split(self._level, index, ((1, 1), (0, 0))) if high and new != below else below",
+           "return below"),
+    Mutant("freed blocks read as zeros", content._written,
+           "yield _Change(start, sys.maxsize)", "pass", example=_COMES_BACK),
+    Mutant("attributes are those of the last change", content.attributes,
+           "if changed is not None:", "if False:", example=_CHANGED),
+    Mutant("a name that departed is gone", names._entry_after,
+           "return _entry_after(stack, level, name, count - 1, departed | {micro.number})",
+           "return _entry_after(stack, level, name, count - 1, departed)"),
+    Mutant("an inode that is uncovered exists", names._after_uncovering,
+           "return micro.uncovers if exists else 0", "return micro.uncovers", example=_UNCOVERED),
+    Mutant("a name that changes hands is there", names._is_there_after,
+           "if survived is not False and not arrives:", "if False:"),
+    Mutant("links are names that are left", names.links,
+           "total += (found == number) - (before == number)", "total += found == number"),
+    Mutant("a directory is in its last place", names.parent, "if survived:", "if True:",
+           example=_MOVED),
+    Mutant("an inode is met once", box._met, "if number in box.numbers:", "if False:"),
+    Mutant("a crash is new if a new piece survives", cuts._new_states, "yield arrives", "pass"),
+    Mutant("a crash is new if a new piece is stale", cuts._new_states, "yield stale", "pass"),
+    Mutant("a failed barrier allows more", crash_sites,
+           "if unsynced.allows_more or entries != reached:", "if entries != reached:",
+           example=_DROPPED),
+    Mutant("the program reads what it wrote", LazyInode.write,
+           "self._changes = (*self._changes, (offset, offset + len(data), data))", "pass",
+           example=_WRITTEN),
+    Mutant("the program reads zeros where it extended a file", LazyInode._stored,
+           "if self._disk_size is not None and end > self._disk_size:", "if False:",
+           example=_GROWN),
+    Mutant("a name that the program removed is gone", LazyEntries.delete,
+           "return self.set(name, 0)", "return self", example=_REMOVED),
+    Mutant("a reboot drops what lies beyond the end", content._booted,
+           "most = stack.layers[level].ends.get(number, 0) if level >= 0 else 0", "most = 0",
+           nested=1, example=_EXTENDED),
+    Mutant("operations name the inodes of each box", cuts._renumbered,
+           "replaced=real(operation.replaced),", "replaced=operation.replaced,",
+           nested=1, example=_REPLACED),
+    Mutant("a kill keeps the page cache", cuts.after_kill,
+           "changes += _page_changes(operations)", "pass", nested=1),
+    Mutant("a kill carries unsynced pieces over", cuts.after_kill,
+           "carried=unsynced.carried_over(len(operations)),", "carried=(),", nested=2),
+    Mutant("a kill keeps the durable pieces", cuts.after_kill,
+           "durable=tuple(lifetime.durable),", "durable=(),", nested=2),
+)  # fmt: skip
+
+
+def _code(mutant: Mutant) -> CodeType:
+    """Return the code of the function with the mutant's lines."""
+    function = mutant.function
+    assert isinstance(function, FunctionType), mutant.rule
+    source = dedent(inspect.getsource(function))
+    changed = SourcePatch(function.__module__, mutant.old, mutant.new).apply(source)
+    module = compile(f"from __future__ import annotations\n{changed}", mutant.rule, "exec")
+    (code,) = (each for each in module.co_consts if isinstance(each, CodeType))
+    return code
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.rule for mutant in MUTANTS])
+def test_a_broken_rule_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutant.function, "__code__", _code(mutant))
+    with pytest.raises(_NOTICED):
+        _judge(mutant)
+
+
+def _judge(mutant: Mutant) -> None:
+    pairs = [pair(seed, 7 - 2 * mutant.nested, writes=seed % 2 == 0) for seed in range(PAIRS)]
+    for number, each in enumerate([mutant.example] if mutant.example else pairs):
+        for name in ("posix", "btrfs", "ext4-writeback", "ext4"):
+            if mutant.nested:
+                nested_crashes(each, MODELS[name], mutant.nested)
+            else:
+                tears = 1 if mutant.example is _TORN_TWICE else (UNLIMITED, 1, 0)[number % 3]
+                one_crash(each, MODELS[name], tears)

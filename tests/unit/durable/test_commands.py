@@ -1,0 +1,202 @@
+"""The commands on durable execution: output, exit codes, and the lock of the root."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+import pytest
+from click.testing import CliRunner, Result
+
+from system.cli import cli
+from system.durable.activity import Intent, Refused, Unknown
+from system.durable.schedule import ScheduleSpec
+from system.durable.state import STATE, Transaction, open_state
+from system.durable.stores import Stores
+from system.durable.trigger import TriggerSpec
+from system.host import real_host
+from system.root import Root
+from tests.unit.durable.durable_bench import KnownSessions
+from tests.unit.durable.test_activity_store import DUMB
+
+T = TypeVar("T")
+
+
+class RealRoot:
+    """A root on a real directory, written with its stores and read by commands."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.host = real_host(str(path))
+        Root.open(self.host.files, self.host.ids).close()
+        open_state(self.host, None).close()
+
+    def do(self, work: Callable[[Stores, Transaction], T]) -> T:
+        """Open the database, do some work, and close it."""
+        state = open_state(self.host, None)
+        stores = Stores(self.host, 1, KnownSessions())
+        try:
+            return state.transact(lambda transaction: work(stores, transaction))
+        finally:
+            state.close()
+
+    def run(self, *arguments: str) -> Result:
+        return CliRunner().invoke(cli, [*arguments, "--root", str(self.path)])
+
+    def lines(self, *arguments: str) -> list[list[str]]:
+        found = self.run(*arguments)
+        assert found.exit_code == 0, found.output
+        return [line.split() for line in found.output.splitlines()[1:]]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> RealRoot:
+    return RealRoot(tmp_path)
+
+
+def emit(root: RealRoot, trigger_id: str, fire_at: float = 1e9) -> None:
+    spec = TriggerSpec("IMMEDIATE", {"a": 1}, "greet", "s", fire_at)
+    root.do(lambda stores, transaction: stores.emitter.emit(transaction, spec, trigger_id))
+
+
+def stop(root: RealRoot, trigger_id: str) -> None:
+    def work(stores: Stores, transaction: Transaction) -> None:
+        claim = stores.triggers.claim(transaction, trigger_id)
+        assert claim is not None
+        stores.triggers.fail(transaction, claim, "no", retryable=False)
+
+    root.do(work)
+
+
+def test_triggers_are_listed_by_their_time(root: RealRoot) -> None:
+    emit(root, "late", 2e9)
+    emit(root, "early")
+    assert root.lines("triggers", "list") == [
+        ["early", "IMMEDIATE", "PENDING", "2001-09-09T01:46:40Z", "s", "0", "greet"],
+        ["late", "IMMEDIATE", "PENDING", "2033-05-18T03:33:20Z", "s", "0", "greet"],
+    ]
+
+
+def test_a_trigger_is_shown_as_json(root: RealRoot) -> None:
+    emit(root, "one")
+    shown = json.loads(root.run("triggers", "show", "one").output)
+    assert (shown["id"], shown["payload"], shown["status"]) == ("one", {"a": 1}, "PENDING")
+    unknown = root.run("triggers", "show", "two")
+    assert unknown.exit_code == 2
+    assert "trigger 'two': there is none; see `triggers list`" in unknown.stderr
+
+
+def test_a_stopped_trigger_is_retried_or_discarded(root: RealRoot) -> None:
+    for trigger_id in ("one", "two"):
+        emit(root, trigger_id)
+        stop(root, trigger_id)
+    assert [line[:3] for line in root.lines("triggers", "dead")] == [
+        ["one", "IMMEDIATE", "FAILED"], ["two", "IMMEDIATE", "FAILED"],
+    ]  # fmt: skip
+    assert root.run("triggers", "resolve", "one", "--retry").output == "one is PENDING\n"
+    assert root.run("triggers", "resolve", "two", "--discard").output == "two is DONE\n"
+    assert root.lines("triggers", "dead") == []
+    assert [line[2] for line in root.lines("triggers", "list", "--all")] == ["PENDING", "DONE"]
+    again = root.run("triggers", "resolve", "two", "--retry")
+    assert (again.exit_code, "is DONE, so there is nothing to decide" in again.stderr) == (2, True)
+    assert root.run("triggers", "resolve", "two").exit_code == 2
+
+
+def intend(root: RealRoot, key: str, outcome: Any) -> None:
+    def work(stores: Stores, transaction: Transaction) -> None:
+        stores.activities.intend(transaction, Intent(key, DUMB, {"to": "Anna"}))
+        stores.activities.attempt(transaction, key)
+        stores.activities.record(transaction, key, outcome)
+
+    root.do(work)
+
+
+def test_activities_are_listed_and_decided(root: RealRoot) -> None:
+    keys = [f"activity:t:{number}" for number in range(3)]
+    for key in keys:
+        intend(root, key, Unknown("timeout") if key != keys[2] else Refused("no address"))
+    assert [line[:4] for line in root.lines("activities", "list")] == [
+        [keys[0], "mail", "UNCERTAIN", "1"], [keys[1], "mail", "UNCERTAIN", "1"],
+        [keys[2], "mail", "FAILED", "1"],
+    ]  # fmt: skip
+
+    def decide(key: str, *arguments: str) -> Result:
+        return root.run("activities", "resolve", key, *arguments, "--by", "Bob")
+
+    assert decide(keys[0], "--performed", "--ref", "m7").output == f"{keys[0]} is DONE\n"
+    assert decide(keys[1], "--again").output == f"{keys[1]} is INTENT\n"
+    assert decide(keys[2], "--not-performed").output == f"{keys[2]} is FAILED\n"
+    assert [line[2:6] for line in root.lines("activities", "list", "--all")] == [
+        ["DONE", "1", "m7", "Bob"], ["INTENT", "0", "-", "-"], ["FAILED", "1", "-", "Bob"],
+    ]  # fmt: skip
+    for arguments in ([], ["--again", "--ref", "x"]):
+        assert decide(keys[0], *arguments).exit_code == 2
+    decided = decide(keys[0], "--again")
+    assert (decided.exit_code, "is DONE by Bob" in decided.stderr) == (2, True)
+
+
+def test_schedules_and_status(root: RealRoot) -> None:
+    def work(stores: Stores, transaction: Transaction) -> None:
+        for schedule_id in ("a", "b"):
+            spec = ScheduleSpec("cron", "0 9 * * *", session_id="s")
+            stores.schedules.create(transaction, spec, schedule_id)
+        stores.schedules.pause(transaction, "b")
+
+    root.do(work)
+    emit(root, "due")
+    intend(root, "activity:t:1", Unknown("timeout"))
+    waiting, paused = root.lines("schedules")
+    assert waiting[:2] + waiting[-1:] == ["a", "cron", "waiting"]
+    assert paused[-4:] == ["paused:", "by", "a", "person"]
+    shown = {" ".join(line[:-1]): int(line[-1]) for line in root.lines("status")}
+    assert shown == {
+        "agents": 0, "pending": 2, "due": 1, "claimed": 0, "dead": 0, "schedules": 2, "tasks": 0,
+        "to be performed": 0, "undecided": 1,
+    }  # fmt: skip
+    (root.path / "agents" / "one").mkdir(parents=True)
+    assert root.lines("status")[0] == ["agents", "1"]
+
+
+@pytest.mark.parametrize(
+    "command", [["triggers", "list"], ["activities", "list"], ["schedules"], ["status"]]
+)
+def test_damaged_rows_are_reported(root: RealRoot, command: list[str]) -> None:
+    emit(root, "one")
+    intend(root, "activity:t:1", Unknown("timeout"))
+    spec = ScheduleSpec("every", "60", session_id="s")
+    root.do(lambda stores, transaction: stores.schedules.create(transaction, spec, "a"))
+    connection = apsw.Connection(str(root.path / STATE))
+    for table in ("triggers", "activity_log", "schedules"):
+        connection.execute(f"UPDATE {table} SET reason='another'")
+    connection.close()
+    found = root.run(*command)
+    assert found.exit_code == 1
+    assert "has another crc than its content" in found.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["triggers", "list"], ["triggers", "dead"], ["triggers", "show", "a"],
+        ["triggers", "resolve", "a", "--retry"], ["activities", "list"],
+        ["activities", "resolve", "a", "--again", "--by", "Bob"], ["schedules"], ["status"],
+    ],
+)  # fmt: skip
+def test_a_root_in_use_is_refused(root: RealRoot, command: list[str]) -> None:
+    (root.path / STATE).rename(root.path / "kept")
+    live = Root.open(root.host.files, root.host.ids)
+    (root.path / "kept").rename(root.path / STATE)
+    found = root.run(*command)
+    live.close()
+    assert found.exit_code == 2
+    assert "another runtime holds it" in found.stderr
+
+
+def test_a_root_without_a_database_is_refused(root: RealRoot) -> None:
+    (root.path / STATE).unlink()
+    found = root.run("status")
+    assert (found.exit_code, "holds no state.db" in found.stderr) == (2, True)
+    assert not (root.path / STATE).exists()

@@ -1,0 +1,112 @@
+"""The tables of docs/durable.md, compared with the code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import product
+
+import pytest
+
+import system.durable.errors
+import system.errors
+from system.durable.activity import ActivityStatus
+from system.durable.legacy import LEGACY_TYPES
+from system.durable.producers import PRODUCERS, Producer
+from system.durable.recurrence import ScheduleKind
+from system.durable.schedule import CatchUp
+from system.durable.state import Transaction
+from system.durable.trigger import Claim, TriggerStatus
+from system.durable.trigger_store import TriggerStore
+from system.errors import RuntimeRefused
+from tests.meta.page_tables import quoted, table_rows
+from tests.meta.source_tree import ROOT
+from tests.unit.durable.durable_bench import Bench
+
+PAGE = (ROOT / "docs" / "durable.md").read_text("utf-8")
+
+table = partial(table_rows, PAGE)
+
+
+def test_the_producers() -> None:
+    assert [row[:7] for row in table("source")] == [shown(producer) for producer in PRODUCERS]
+
+
+def shown(producer: Producer) -> list[str]:
+    lowest, highest = producer.priorities
+    key = f"`{producer.prefix}`" if producer.keyed else f"none, or `{producer.prefix}`"
+    return [
+        producer.source, key, str(producer.parts), f"{producer.priority} ({lowest}–{highest})",
+        producer.scope, ("no", "yes")[producer.routable], ("no", "yes")[producer.replaces],
+    ]  # fmt: skip
+
+
+def test_the_legacy_types() -> None:
+    rows = {name: row[0] for row in table("source") for name in quoted(row[7])}
+    assert rows == {name: str(source) for name, source in LEGACY_TYPES}
+
+
+def test_the_kinds_of_schedules_and_of_catching_up() -> None:
+    assert [quoted(row[0])[0] for row in table("kind")] == list(ScheduleKind)
+    assert [quoted(row[0])[0] for row in table("catch_up")] == list(CatchUp)
+
+
+def test_the_states_of_activities() -> None:
+    rows = list(table("status"))
+    assert [quoted(row[0])[0] for row in rows] == list(TriggerStatus)
+    activities = PAGE.partition("## Activities")[2]
+    assert [each for each in ActivityStatus if f"| `{each}` |" not in activities] == []
+
+
+def test_the_errors() -> None:
+    for row in table("failure"):
+        [name] = quoted(row[1])
+        assert hasattr(system.durable.errors, name) or hasattr(system.errors, name), name
+
+
+def in_state(status: TriggerStatus, attempts: int = 1) -> tuple[Bench, str, Claim]:
+    """Return a root with a trigger in this state, and its last claim."""
+    bench = Bench()
+    store, trigger_id = bench.stores.triggers, bench.emit()
+    for _ in range(attempts - 1):
+        bench.do(store.fail, bench.claim(trigger_id), "busy")
+        bench.advance(4_000)
+    claim = bench.claim(trigger_id)
+    if status is TriggerStatus.PENDING:
+        bench.do(store.give_back, claim)
+    elif status is TriggerStatus.DONE:
+        bench.do(store.ack, claim)
+    elif status is not TriggerStatus.CLAIMED:
+        bench.do(store.fail, claim, "no", retryable=status is TriggerStatus.DEAD)
+    assert bench.row(trigger_id).status is status
+    return bench, trigger_id, claim
+
+
+CALLS: Mapping[str, Callable[[TriggerStore, Transaction, str, Claim], object]] = {
+    "claim": lambda store, transaction, trigger_id, _: store.claim(transaction, trigger_id),
+    "ack": lambda store, transaction, _, claim: store.ack(transaction, claim),
+    "fail": lambda store, transaction, _, claim: store.fail(transaction, claim, "busy"),
+    "stop": lambda store, transaction, _, claim: store.fail(
+        transaction, claim, "no", retryable=False
+    ),
+    "give back": lambda store, transaction, _, claim: store.give_back(transaction, claim),
+    "settle": lambda store, transaction, trigger_id, _: store.settle(transaction, trigger_id),
+    "supersede": lambda store, transaction, trigger_id, _: store.supersede(transaction, trigger_id),
+    "reclaim": lambda store, transaction, *_: store.reclaim(transaction),
+    "end": lambda store, transaction, *_: store.end_session(transaction, "s"),
+    "retry": lambda store, transaction, trigger_id, _: store.retry(transaction, trigger_id),
+    "discard": lambda store, transaction, trigger_id, _: store.discard(transaction, trigger_id),
+}
+
+
+@pytest.mark.parametrize("status", TriggerStatus)
+def test_the_transitions_of_a_trigger(status: TriggerStatus) -> None:
+    allowed = {quoted(row[0])[0]: set(quoted(row[2])) for row in table("status")}
+    reached: set[str] = set()
+    for call, attempts in product(CALLS.values(), (1, 5)):
+        bench, trigger_id, claim = in_state(status, 5 if status is TriggerStatus.DEAD else attempts)
+        with suppress(RuntimeRefused):
+            bench.do(partial(call, bench.stores.triggers), trigger_id, claim)
+        reached.add(bench.row(trigger_id).status)
+    assert reached - {status} == allowed[status]

@@ -1,0 +1,220 @@
+"""``emit``: the only entrance of triggers, durable before it returns, and its dedup keys."""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import Any
+
+import pytest
+
+from system.durable.dedup import DEDUP
+from system.durable.errors import (
+    BadTrigger,
+    KeyOfAnotherSource,
+    NoRecipient,
+    NotAnOccurrence,
+    RowDamaged,
+)
+from system.durable.producers import PRODUCERS
+from system.durable.state import STATE, Transaction
+from system.durable.trigger import (
+    Emitted,
+    SessionStatus,
+    TriggerSource,
+    TriggerSpec,
+    TriggerStatus,
+)
+from system.errors import NotPlainJson, PayloadTooLarge
+from tests.unit.durable.durable_bench import Bench
+
+
+def emitted(bench: Bench, spec: TriggerSpec, trigger_id: str | None = None) -> Emitted:
+    return bench.do(bench.stores.emitter.emit, spec, trigger_id)
+
+
+def test_an_emitted_trigger_is_durable_before_emit_returns(bench: Bench) -> None:
+    trigger_id = bench.emit(payload={"say": "hello"}, fire_at=2e9)
+    bench.cut_power()
+    row = bench.row(trigger_id)
+    assert (row.source, row.status, row.payload) == ("IMMEDIATE", "PENDING", {"say": "hello"})
+    assert (row.fire_at, row.due_at, row.session_id, row.priority) == (2e9, 2e9, "s", 10)
+    assert (row.attempts, row.fence, row.description) == (0, 0, "about it")
+    assert len(bench.stores.queue) == 1
+
+
+def test_a_trigger_without_a_time_is_due_at_once(bench: Bench) -> None:
+    trigger_id = bench.emit()
+    assert bench.due() == trigger_id
+
+
+def test_a_chosen_id_again_changes_nothing(bench: Bench) -> None:
+    spec = TriggerSpec("IMMEDIATE", 1, session_id="s")
+    assert emitted(bench, spec, "mine") == Emitted("mine", created=True)
+    assert emitted(bench, TriggerSpec("IMMEDIATE", 2, session_id="s"), "mine") == ("mine", False)
+    assert bench.row("mine").payload == 1
+
+
+def test_a_taken_key_returns_its_holder(bench: Bench) -> None:
+    first = bench.emit("immediate:a")
+    bench.cut_power()
+    spec = TriggerSpec("IMMEDIATE", session_id="s", key="immediate:a")
+    assert emitted(bench, spec) == Emitted(first, created=False)
+
+
+def settle(bench: Bench, trigger_id: str) -> None:
+    bench.do(bench.stores.triggers.ack, bench.claim(trigger_id))
+
+
+@pytest.mark.parametrize(
+    ("source", "key", "session", "refires"),
+    [
+        ("MESSAGE", "message:chat:a:1", "s", "after the window"),
+        ("SCHEDULED", "reminder:r1", "s", "never"),
+        ("IMMEDIATE", "immediate:x", None, "after the window"),
+        ("MEMORY", "memory:s:1", "s", "when settled"),
+        ("PROACTIVE", "proactive:monthly:3", "s", "after two months"),
+        ("PROACTIVE", "proactive:hourly:3", "s", "after the window"),
+        ("RESUME", "resume:task", "s", "when settled"),
+        ("LIVING_UI", "living_ui:p:dev", "s", "when settled"),
+        ("SKILL_WORKFLOW", "skill:w:1", None, "never"),
+        ("ONBOARDING", "onboarding:u", None, "never"),
+        ("SYSTEM", "system:clean:1", "s", "after the window"),
+    ],
+)
+def test_each_source_fires_again_as_its_scope_says(
+    bench: Bench, source: str, key: str, session: str | None, refires: str
+) -> None:
+    def again() -> bool:
+        return emitted(bench, TriggerSpec(source, session_id=session, key=key)).created
+
+    first = bench.emit(key, source, session=session)
+    assert not again()
+    bench.claim(first)
+    assert not again()
+    bench.kill()
+    bench.do(bench.stores.triggers.settle, first)
+    assert again() is (refires == "when settled")
+    bench.advance(7 * 86_400)
+    assert again() is (refires == "after the window")
+    bench.advance(55 * 86_400)
+    assert again() is (refires in {"after two months", "after the window"})
+
+
+def test_the_newest_of_a_family_supersedes_the_older_and_takes_its_key(bench: Bench) -> None:
+    older = bench.emit("living_ui:p:dev", "LIVING_UI")
+    other = bench.emit("living_ui:q:dev", "LIVING_UI")
+    newest = bench.emit("living_ui:p:crash", "LIVING_UI")
+    row = bench.row(older)
+    assert (row.status, row.resolution, row.superseded_by) == ("DONE", "superseded", newest)
+    assert row.payload is None
+    assert bench.row(other).status is TriggerStatus.PENDING
+    assert bench.emit("living_ui:p:dev", "LIVING_UI") == newest
+    assert bench.due() in {other, newest}
+
+
+def test_a_claimed_trigger_is_not_superseded(bench: Bench) -> None:
+    older = bench.emit("memory:s:1", "MEMORY")
+    bench.claim(older)
+    bench.emit("memory:s:2", "MEMORY")
+    assert bench.row(older).status is TriggerStatus.CLAIMED
+
+
+def test_the_same_key_can_be_emitted_in_the_transaction_that_settles_it(bench: Bench) -> None:
+    claim = bench.claim(bench.emit("resume:t", "RESUME"))
+    spec = TriggerSpec("RESUME", session_id="s", key="resume:t")
+
+    def turn(transaction: Any) -> Emitted:
+        bench.stores.triggers.ack(transaction, claim)
+        return bench.stores.emitter.emit(transaction, spec)
+
+    assert bench.state.transact(turn).created
+
+
+def test_a_damaged_trigger_keeps_its_key(bench: Bench) -> None:
+    held = bench.emit("resume:t", "RESUME")
+    bench.state.close()
+    connection = bench.host.database.open(STATE)
+    connection.execute("UPDATE triggers SET status='EONE'").fetchall()
+    connection.close()
+    bench.world.kill()
+    bench.boot()
+    assert bench.emit("resume:t", "RESUME") == held
+    assert emitted(bench, TriggerSpec("RESUME", session_id="s", key="resume:t"), held) == (
+        held, False,
+    )  # fmt: skip
+
+
+def test_a_damaged_key_is_refused(bench: Bench) -> None:
+    bench.emit("immediate:a")
+    bench.do(lambda transaction: transaction.execute("UPDATE dedup SET expires_at=1"))
+    with pytest.raises(RowDamaged, match="table=dedup row=immediate:a"):
+        bench.emit("immediate:a")
+
+
+# -- bad input -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "message"),
+    [
+        (TriggerSpec("SPAM"), BadTrigger, "source='SPAM' is none of MESSAGE, SCHEDULED"),
+        (TriggerSpec("MEMORY"), BadTrigger, "source=MEMORY needs a key"),
+        (TriggerSpec("MEMORY", key="skill:a:b"), KeyOfAnotherSource, "source=SKILL_WORKFLOW"),
+        (TriggerSpec("MEMORY", key="legacy:a"), BadTrigger, "the prefix of no producer"),
+        (TriggerSpec("MEMORY", key="memory:a"), BadTrigger, "has not parts=2"),
+        (TriggerSpec("MEMORY", key="memory::a"), BadTrigger, "has not parts=2"),
+        (TriggerSpec("MEMORY", key="memory:a:\x00"), BadTrigger, "is no text"),
+        (TriggerSpec("IMMEDIATE", key="immediate:" + "a" * 500), BadTrigger, "is no text"),
+        (TriggerSpec("PROACTIVE", key="proactive:never:1"), BadTrigger, "none of hourly, daily"),
+        (TriggerSpec("IMMEDIATE", priority=11), BadTrigger, "priority=11 is not from 10 to 10"),
+        (TriggerSpec("IMMEDIATE", fire_at=nan), BadTrigger, "the time nan is not a finite"),
+        (TriggerSpec("IMMEDIATE", fire_at=-inf), BadTrigger, "the time -inf is not a finite"),
+        (TriggerSpec("IMMEDIATE", fire_at=1e300), BadTrigger, "not a finite number of seconds"),
+        (TriggerSpec("IMMEDIATE", payload=nan), NotPlainJson, "not a finite number"),
+        (TriggerSpec("IMMEDIATE", description="\ud800"), NotPlainJson, "lone surrogate"),
+        (TriggerSpec("IMMEDIATE", description="a" * 10_001), BadTrigger, "characters=10001"),
+        (TriggerSpec("IMMEDIATE", payload="a" * (1 << 20)), PayloadTooLarge, "1048578"),
+        (TriggerSpec("RESUME", key="resume:t"), NoRecipient, "are not routed"),
+        (TriggerSpec("IMMEDIATE", session_id="gone"), NoRecipient, "session=gone: it is ended"),
+        (TriggerSpec("IMMEDIATE", session_id="who"), NoRecipient, "session=who: it is unknown"),
+        (TriggerSpec("SCHEDULED", key="scheduled:x:60"), NotAnOccurrence, "next occurrence"),
+        (TriggerSpec("SCHEDULED", key="scheduled-once:x"), NotAnOccurrence, "next occurrence"),
+    ],
+)
+def test_bad_input_is_refused_and_writes_nothing(
+    bench: Bench, spec: TriggerSpec, error: type[Exception], message: str
+) -> None:
+    bench.sessions.states["gone"] = SessionStatus.ENDED
+    with pytest.raises(error, match=message):
+        emitted(bench, spec)
+    assert len(bench.stores.queue) == 0
+    for count in ("SELECT count(*) FROM triggers", "SELECT count(*) FROM dedup"):
+        assert bench.do(Transaction.execute, count) == [(0,)]
+
+
+@pytest.mark.parametrize("trigger_id", ["", "a b", "ü", "a" * 201])
+def test_an_id_that_is_no_id_is_refused(bench: Bench, trigger_id: str) -> None:
+    with pytest.raises(BadTrigger, match="is no id"):
+        emitted(bench, TriggerSpec("IMMEDIATE", session_id="s"), trigger_id)
+
+
+def test_the_session_of_a_trigger_may_be_unserved(bench: Bench) -> None:
+    bench.sessions.states["s"] = SessionStatus.UNSERVED
+    assert bench.emit()
+
+
+def test_every_source_has_a_producer_and_every_prefix_one_source() -> None:
+    assert {producer.source for producer in PRODUCERS} == set(TriggerSource)
+    prefixes = [producer.prefix for producer in PRODUCERS]
+    assert sorted(set(prefixes)) == sorted(prefixes)
+    for producer in PRODUCERS:
+        lowest, highest = producer.priorities
+        assert lowest <= producer.priority <= highest
+
+
+def test_keys_of_scope_window_expire(bench: Bench) -> None:
+    bench.emit("immediate:a")
+    found = bench.do(DEDUP.read, "immediate:a")
+    assert found is not None
+    assert found.expires_at is not None
+    assert 0 <= bench.now + 7 * 86_400 - found.expires_at < 1

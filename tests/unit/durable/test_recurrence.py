@@ -1,0 +1,124 @@
+"""Nominal times: computed from the schedule alone, also where the clocks change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from system.durable.errors import BadSchedule
+from system.durable.recurrence import MOST_MISSED, Recurrence, ScheduleKind, recurrence_of
+from system.host import RealZones
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def at(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp())
+
+
+def cron(spec: str, zone: str = "Europe/Berlin") -> Recurrence:
+    return recurrence_of(ScheduleKind.CRON, spec, zone, 0, RealZones())
+
+
+def following(times: Recurrence, moment: str, number: int) -> list[str]:
+    """Return the next local times in Berlin."""
+    found: list[str] = []
+    after: int | None = at(moment)
+    while after is not None and len(found) < number:
+        after = times.after(after)
+        if after is not None:
+            found.append(datetime.fromtimestamp(after, BERLIN).isoformat())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("spec", "moment", "expected"),
+    [
+        ("30 9 * * mon-fri", "2026-11-20T12:00+01:00", ["2026-11-23T09:30:00+01:00"]),
+        ("0 0 1,15 * *", "2026-11-15T00:00+01:00", ["2026-12-01T00:00:00+01:00"]),
+        ("*/20 8-9 * * *", "2026-11-15T09:30+01:00",
+         ["2026-11-15T09:40:00+01:00", "2026-11-16T08:00:00+01:00"]),
+        # The clocks go from 2:00 to 3:00.
+        ("30 2 * * *", "2026-03-28T12:00+01:00",
+         ["2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00"]),
+        ("*/30 * * * *", "2026-03-29T01:20+01:00",
+         ["2026-03-29T01:30:00+01:00", "2026-03-29T03:00:00+02:00", "2026-03-29T03:30:00+02:00"]),
+        # The clocks go from 3:00 back to 2:00.
+        ("30 2 * * *", "2026-10-24T12:00+02:00",
+         ["2026-10-25T02:30:00+02:00", "2026-10-26T02:30:00+01:00"]),
+        ("30 * * * *", "2026-10-25T02:00+02:00",
+         ["2026-10-25T02:30:00+02:00", "2026-10-25T02:30:00+01:00", "2026-10-25T03:30:00+01:00"]),
+    ],
+)  # fmt: skip
+def test_cron_times_are_those_of_local_clocks(spec: str, moment: str, expected: list[str]) -> None:
+    assert following(cron(spec), moment, len(expected)) == expected
+
+
+@pytest.mark.parametrize("spec", ["30 2 * * *", "*/30 * * * *", "0 */2 * * *", "15 1-3 * * sun"])
+@pytest.mark.parametrize("day", ["2026-03-29T00:00+01:00", "2026-10-25T00:00+02:00"])
+def test_the_last_time_is_the_one_before_the_next(spec: str, day: str) -> None:
+    times = cron(spec)
+    found, moment = [], at(day)
+    while moment < at(day) + 90_000:
+        following = times.after(moment)
+        assert following is not None
+        assert following > moment
+        found.append(moment := following)
+    for earlier, later in pairwise(found):
+        assert [times.last(each) for each in (earlier, later - 1)] == [earlier, earlier]
+        assert times.missed(earlier, later) == 1
+
+
+def test_a_period_counts_from_its_beginning() -> None:
+    times = recurrence_of(ScheduleKind.EVERY, "60", "UTC", 1000, RealZones())
+    assert [times.after(each) for each in (0, 1000, 1059, 1060)] == [1060, 1060, 1060, 1120]
+    assert [times.last(each) for each in (1060, 1119, 1120)] == [1060, 1060, 1120]
+    assert [times.missed(1060, each) for each in (1119, 1120, 1300)] == [0, 1, 4]
+    assert times.missed(1060, 10**9) == MOST_MISSED
+
+
+@pytest.mark.parametrize(
+    ("spec", "zone", "expected"),
+    [
+        ("2026-11-23T09:00+02:00", "UTC", "2026-11-23T07:00+00:00"),
+        ("2026-11-23T09:00", "Europe/Berlin", "2026-11-23T08:00+00:00"),
+        ("2026-11-23T09:00:00.25Z", "UTC", "2026-11-23T09:00:01+00:00"),
+    ],
+)
+def test_a_one_time_schedule_has_one_time(spec: str, zone: str, expected: str) -> None:
+    times = recurrence_of(ScheduleKind.ONCE, spec, zone, 0, RealZones())
+    nominal = at(expected)
+    assert [times.after(nominal - 1), times.after(nominal)] == [nominal, None]
+    assert times.last(nominal + 5) == nominal
+    assert times.missed(nominal, nominal + 5) == 0
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "", "..", "Europe", "/etc/passwd"])
+def test_an_unknown_zone_is_refused(zone: str) -> None:
+    with pytest.raises(BadSchedule, match="is not known; see the table of schedules"):
+        cron("0 9 * * *", zone)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("cron", "61 * * * *"), ("cron", "* * * *"), ("cron", "* * * * * *"), ("cron", "@daily"),
+        ("cron", "R * * * *"), ("cron", "H * * * *"), ("cron", "0 0 31 2 *"), ("cron", ""),
+        ("cron", "0 0 L * *"), ("cron", "0 0 * foo *"), ("cron", "0 0 * * mon#1"),
+        ("every", "0"), ("every", "-5"), ("every", "1.5"), ("every", "9999999999"), ("every", "x"),
+        ("once", "soon"), ("once", ""), ("once", "2026-13-01T00:00"),
+    ],
+)  # fmt: skip
+def test_a_malformed_specification_is_refused(kind: str, spec: str) -> None:
+    with pytest.raises(BadSchedule, match="spec="):
+        recurrence_of(ScheduleKind(kind), spec, "UTC", 0, RealZones())
+
+
+def test_missed_times_are_counted_up_to_a_limit() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    end = start + timedelta(days=2)
+    times = cron("* * * * *", "UTC")
+    assert times.missed(round(start.timestamp()), round(end.timestamp())) == MOST_MISSED

@@ -1,0 +1,124 @@
+"""The watermark ``dispatched`` in the line of a turn: what recovery need not do again."""
+
+from __future__ import annotations
+
+import errno
+
+from system.agents import event
+from system.ports import Json
+from system.sessions.session_problem import Problem
+from tests.unit.system.agents.damage import remove
+from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.family import parent_and_child
+from tests.unit.system.agents.room import ADA, BOB, ONE, Room, completed, created, message, opened
+
+
+def watermarks(room: Room, session_id: str) -> list[tuple[int, Json]]:
+    """The number and the watermark of each turn in a log."""
+    return [
+        (line.seq, line.data.get("dispatched"))
+        for line in room.lines(session_id)
+        if line.event == event.TURN_COMPLETE
+    ]
+
+
+def test_a_turn_names_the_last_line_whose_promises_are_kept() -> None:
+    room, ada = opened()
+    for payload in (play(("send_message", {"to": "USER", "payload": "hello"})), "and then?"):
+        room.say(ada, payload)
+
+    # Created twice, message, start; then the next message and its start.
+    assert watermarks(room, room.session(ada)) == [(5, None), (9, 5)]
+
+
+def test_a_line_whose_message_the_disk_refuses_stays_above_the_watermark() -> None:
+    room, ada = opened()
+    room.files.fail("append", "user/events.jsonl", errno.ENOSPC)
+    room.say(ada, play(("send_message", {"to": "USER", "payload": "hello"})))
+    room.say(ada, "and then?")
+    assert watermarks(room, room.session(ada)) == [(5, None), (9, 4)]
+
+    room.settle(seconds=5)
+    room.say(ada, "it has arrived")
+    room.say(ada, "that is known")
+
+    assert room.to_user() == [("text", "hello")]
+    assert [mark for _, mark in watermarks(room, room.session(ada))] == [None, 4, 4, 13]
+
+
+def test_what_is_above_the_watermark_is_done_by_recovery(room: Room) -> None:
+    turns = [
+        completed("t1", outbox=[message("x", ADA, "USER", payload="first")]),
+        completed("t2", outbox=[message("y", ADA, "USER", payload="second")], dispatched=2),
+    ]
+    room.put_session(ONE, [*created(ADA, "Ada"), *turns])
+
+    room.open(start=False)
+
+    assert [payload for _, payload in room.to_user()] == ["first", "second"]
+
+
+def test_a_message_below_the_watermark_that_damage_has_taken_is_written_again(room: Room) -> None:
+    turns = [
+        completed("t1", outbox=[message("x", ADA, "USER", payload="first")]),
+        completed("t2", dispatched=3),
+    ]
+    room.put_session(ONE, [*created(ADA, "Ada"), *turns])
+
+    room.open(start=False)
+
+    assert room.to_user() == [("text", "first")]
+
+
+def test_a_child_below_the_watermark_that_is_gone_is_not_created_again() -> None:
+    # M1: it had ended, had sent nothing, and came back alive at the next boot.
+    room, ada, bob = parent_and_child()
+    session_id = room.session(bob)
+    room.run(room.runtime.terminate(bob))
+    room.say(ada, "a turn that passes the spawn")
+    remove(room, session_id)
+
+    runtime = room.reopen()
+    room.settle()
+
+    assert [agent.agent_id for agent in runtime.view().agents] == [ada]
+    assert runtime.report.redone == 0
+    (problem,) = runtime.report.problems
+    assert (problem.session_id, problem.problem) == (session_id, Problem.LOG_DAMAGED)
+    assert not room.exists(f"agents/{session_id}")
+
+
+def test_a_child_below_the_watermark_whose_log_is_empty_is_not_created_again() -> None:
+    room, ada, bob = parent_and_child()
+    session_id = room.session(bob)
+    room.run(room.runtime.terminate(bob))
+    room.say(ada, "a turn that passes the spawn")
+    remove(room, session_id)
+    room.write(f"agents/{session_id}/events.jsonl", b"")
+
+    runtime = room.reopen(start=False)
+
+    assert [problem.session_id for problem in runtime.report.problems] == [session_id]
+    assert room.exists(f"agents/{session_id}/events.jsonl")
+
+
+def test_a_child_above_the_watermark_is_created(room: Room) -> None:
+    child: Json = {
+        "agent_id": BOB, "session_id": "2" * 32, "name": "Bob", "instructions": "work",
+        "provider": "scripted", "model": "", "bootstrap_id": "boot",
+    }  # fmt: skip
+    room.put_session(ONE, [*created(ADA, "Ada"), completed("t1", spawned=[child])])
+
+    runtime = room.open(start=False)
+
+    assert [agent.name for agent in runtime.view().agents] == ["Ada", "Bob"]
+
+
+def test_a_recovery_passes_what_it_has_done_itself() -> None:
+    room, ada = opened()
+    room.say(ada, play(("send_message", {"to": "USER", "payload": "hello"})))
+
+    room.reopen()
+    room.say(ada, "a turn in the next boot")
+
+    assert watermarks(room, room.session(ada))[-1][1] == room.lines(room.session(ada))[5].seq
