@@ -7,6 +7,7 @@ after every ``pytest_configure``.
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
@@ -28,6 +29,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Install the profiles and select the one that the environment names."""
     config.addinivalue_line("markers", "stress: a long test; runs only with --run-stress")
+    # A shell starts background jobs with SIGINT ignored; the programs that tests interrupt would
+    # inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     install_profiles(config.rootpath)
     try:
         select_profile(os.environ.get(PROFILE_VARIABLE, "default"))
