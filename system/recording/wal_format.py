@@ -60,6 +60,11 @@ ENTRY_OF_EVENT: Final = {each: EntryType[each.name] for each in EventType}
 EVENT_OF_ENTRY: Final = {entry: event for event, entry in ENTRY_OF_EVENT.items()}
 
 _TYPES: Final = frozenset(EntryType)
+_POSSIBLE_START: Final = re.compile(
+    rb"(?=[\0-%b]...[%b])" % (bytes([LARGEST_PAYLOAD >> 24]), re.escape(bytes(sorted(EntryType)))),
+    re.DOTALL,
+)
+"""Five bytes that may be a length and a type."""
 
 
 def segment_name(number: int) -> str:
@@ -184,10 +189,11 @@ def find_entry(content: bytes, start: int, seed: int, last: int | None) -> RawEn
     ``last`` is the sequence number before them; the bytes have room for so many entries and no
     more, so that an entry out of its place does not hide those before it. None if it is not known.
     """
-    for offset in range(start + 1, len(content) - SHORTEST_ENTRY + 1):
-        length, entry_type, sequence, _ = _ENTRY.unpack_from(content, offset)
-        if not 1 <= length <= LARGEST_PAYLOAD or entry_type not in _TYPES:
-            continue
+    for candidate in _POSSIBLE_START.finditer(content, start + 1):
+        offset = candidate.start()
+        if offset > len(content) - SHORTEST_ENTRY:
+            return None
+        _, _, sequence, _ = _ENTRY.unpack_from(content, offset)
         if last is not None and not 0 < sequence - last <= 2 + (offset - start) // SHORTEST_FACT:
             continue
         found = read_entry(content, offset, seed)
