@@ -28,7 +28,7 @@ from system.storage.transfer import write_all
 T = TypeVar("T")
 
 ENTRIES: Final = 200
-SEGMENT_BYTES: Final = 3_000
+SEGMENT_BYTES: Final = 1_000
 
 _CLASS: Final = SideEffectClass.REVERSIBLE
 _REASON: Final = "uses a clock"

@@ -196,16 +196,17 @@ def test_every_stale_tail_of_an_earlier_lifetime_is_refused() -> None:
             assert verdict.torn_bytes == len(tail)
 
 
-@pytest.mark.parametrize("kept", range(1, 13))
-def test_a_lost_segment_is_reported(kept: int) -> None:
+def test_a_lost_segment_is_reported() -> None:
     log = LOG()
-    lost = list(log.files)[kept - 1]
-    hit = [
-        log.steps[entry.sequence - 1].execution_id for name, entry in log.entries() if name == lost
-    ]
-    files = {path: content for path, content in log.files.items() if path != lost}
-    report = log.check(files, excused=hit).report
-    assert report.missing or report.findings
+    for lost in list(log.files)[:-1]:
+        hit = {
+            log.steps[entry.sequence - 1].execution_id
+            for name, entry in log.entries()
+            if name == lost
+        }
+        files = {path: content for path, content in log.files.items() if path != lost}
+        report = log.check(files, excused=hit).report
+        assert report.missing or report.findings
 
 
 def checkpointed() -> tuple[Machine, dict[str, bytes]]:
