@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
@@ -23,6 +24,7 @@ from system.host import real_host
 from system.ports import Host, Json, JsonObject
 from system.recording.event import EventType
 from system.recording.file_store import FileExecutionStore
+from system.recording.long_text import LongText
 from system.recording.memory_store import InMemoryExecutionStore
 from system.recording.open_recording import open_recording
 from system.recording.record import ExecutionRecord
@@ -44,6 +46,7 @@ _ENTRIES: Final = 100_000
 _RECORDS: Final = 10_000
 _LONG_BYTES: Final = 64 << 20
 _LONG_EVENTS: Final = 65_536
+_PIECE: Final = "x" * (1 << 16)
 _ATTEMPT: Final = (
     EventType.AGENT_ATTEMPT_START,
     EventType.AGENT_ATTEMPT_END,
@@ -267,27 +270,63 @@ async def _booted(path: str) -> None:
 
 
 def _stream_rows(directory: str) -> Iterator[Row]:
-    """The growth of memory while a long record is read in pieces, beside its bound."""
+    """The growth of memory while a long execution is recorded, and its record read in pieces."""
     host = real_host(f"{directory}/long")
     store = FileExecutionStore(host)
-    payload: JsonObject = {"text": "x" * (_LONG_BYTES // _LONG_EVENTS)}
-    response, events = _record(host, 4, {}, _LONG_BYTES), _record(host, _LONG_EVENTS, payload, 0)
-    for record in (response, events):
-        store.save(record)
-    for name, read in (
-        ("one payload", partial(store.stream_response, response.execution_id)),
-        (f"{_LONG_EVENTS:,} events", partial(store.stream_events, events.execution_id)),
+    pieces = [_PIECE] * (_LONG_BYTES // len(_PIECE))
+    ids: list[str] = []
+    for name, record, read in (
+        ("one payload", partial(_record_payload, pieces), store.stream_response),
+        (f"{_LONG_EVENTS:,} events", _record_events, store.stream_events),
     ):
-        yield Row(
-            f"stream 64 MiB, {name}, growth / 16 MiB", _growth(read) / 2**20, 16.0, "MiB", "<=",
-            1.0, "reading; peak of the memory that Python allocates",
-        )  # fmt: skip
+        for way, work in (
+            ("recorded, until its record is written", partial(_add_recorded, host, record, ids)),
+            ("read", partial(_read_last, read, ids)),
+        ):
+            yield Row(
+                f"stream 64 MiB, {name}, growth / 16 MiB", _growth(work) / 2**20, 16.0, "MiB",
+                "<=", 1.0, f"{way}; peak of the memory that Python allocates",
+            )  # fmt: skip
 
 
-def _growth(read: Callable[[], Iterator[object]]) -> int:
+def _add_recorded(
+    host: Host, record: Callable[[WalExecutionRecorder], object], ids: list[str]
+) -> None:
+    ids.append(asyncio.run(_recorded(host, record)))
+
+
+def _read_last(read: Callable[[str], Iterator[object]], ids: Sequence[str]) -> None:
+    deque(read(ids[-1]), 0)
+
+
+def _record_payload(pieces: Sequence[str], recorder: WalExecutionRecorder) -> object:
+    """Record an attempt; return a response with a long text in pieces."""
+    for event_type, each in _events(3, {}):
+        recorder.record_event(event_type, each)
+    return {"status": "success", "payload": LongText(pieces)}
+
+
+def _record_events(recorder: WalExecutionRecorder) -> object:
+    """Record many events; return a short response."""
+    payload: JsonObject = {"text": "x" * (_LONG_BYTES // _LONG_EVENTS)}
+    for event_type, each in _events(_LONG_EVENTS - 1, payload):
+        recorder.record_event(event_type, each)
+    return {"status": "error"}
+
+
+async def _recorded(host: Host, record: Callable[[WalExecutionRecorder], object]) -> str:
+    """Record an execution, and close the recording; return its id."""
+    recording, _ = await open_recording(host)
+    recorder = WalExecutionRecorder(host, recording)
+    execution_id = recorder.start(_ENVELOPE)
+    await recorder.end(record(recorder))
+    await recording.close()
+    return execution_id
+
+
+def _growth(work: Callable[[], object]) -> int:
     tracemalloc.start()
-    for _ in read():
-        pass
+    work()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak

@@ -15,10 +15,10 @@ content_is_not_synced = Mutant(
         SourcePatch(
             "system.storage.atomic_file",
             """
-            write_all(file, data, 0)
+                offset += len(piece)
             file.fsync()
             """,
-            "write_all(file, data, 0)",
+            "    offset += len(piece)",
         ),
     ),
 )
@@ -31,10 +31,10 @@ content_is_synced_after_the_rename = Mutant(
         SourcePatch(
             "system.storage.atomic_file",
             """
-            write_all(file, data, 0)
+                offset += len(piece)
             file.fsync()
             """,
-            "write_all(file, data, 0)",
+            "    offset += len(piece)",
         ),
         SourcePatch(
             "system.storage.atomic_file",

@@ -35,13 +35,13 @@ record_is_written_in_place = Mutant(
     (
         SourcePatch(
             "system.recording.file_store",
-            "replace_file(files, path, data, self._host.ids, self._scratch)",
+            "replace_by_pieces(files, path, data, self._host.ids, self._scratch)",
             """
             is_new = files.kind(path) is None
             file = files.open(path, OpenMode.CREATE if is_new else OpenMode.WRITE)
             try:
                 file.truncate(0)
-                write_all(file, data, 0)
+                write_all(file, b"".join(data), 0)
                 file.fsync()
             finally:
                 file.close()
@@ -65,9 +65,9 @@ events_are_written_at_the_end = Mutant(
     (
         SourcePatch(
             "system.recording.wal_recording",
-            "def append(self, execution: Execution, event: ExecutionEvent) -> None:",
+            "def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:",
             """
-            def append(self, execution: Execution, event: ExecutionEvent) -> None:
+            def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
                 if event.type != EventType.FINAL_RESPONSE:
                     return
             """,

@@ -12,6 +12,7 @@ from crash_tests.targets.recording_values import (
     REFUSED,
     envelope,
     following,
+    in_pieces,
     odd_value,
     payload,
     plain_value,
@@ -40,6 +41,9 @@ T = TypeVar("T")
 MOST_OPEN: Final = 3
 MOST_EXECUTIONS: Final = 12
 
+MOST_BYTES: Final = 250
+"""So much of an execution is kept in memory; few, so that a run keeps events in spools."""
+
 _SIDE_EFFECTS: Final = tuple(SideEffectClass)
 _STATUSES: Final = ("success", "error")
 _ENDS: Final = ("finalize", "complete")
@@ -58,6 +62,7 @@ class RecorderTarget(SystemTarget):
         self._recorders: dict[str, WalExecutionRecorder] = {}
         self._responses: dict[str, dict[str, Any]] = {}
         self._started = 0
+        self._pieces = 1
         self._faulty = False
         self._open = False
         self._barrier_failed = False
@@ -159,6 +164,7 @@ class RecorderTarget(SystemTarget):
             "status": choices.pick("status", _STATUSES),
             "end": choices.pick("end", _ENDS),
             "others": choices.integer("others", 0, MOST_OPEN - 1),
+            "pieces": choices.integer("pieces", 1, 2),
         }
 
     def _finish(self, arguments: Arguments) -> str:
@@ -174,6 +180,7 @@ class RecorderTarget(SystemTarget):
                 self._types(execution_id), str(arguments["text"]), str(arguments["status"])
             )
             self._responses.setdefault(execution_id, given)
+        self._pieces = int(str(arguments.get("pieces", 1)))
         if arguments["end"] == "complete":
             return self._complete(first)
         facts = {each: self._shadow.end(each, canonical(self._responses[each])) for each in ids}
@@ -186,7 +193,7 @@ class RecorderTarget(SystemTarget):
     async def _finalize(self, execution_id: str, fact: Fact) -> str:
         recorder = self._recorders[execution_id]
         try:
-            record = await recorder.finalize(self._responses[execution_id])
+            record = await recorder.finalize(in_pieces(self._responses[execution_id], self._pieces))
         except BarrierFailed as refused:
             # The record has all events; the next checkpoint writes it, or a gap shows the loss.
             if not self._store.is_running(execution_id):
@@ -205,13 +212,29 @@ class RecorderTarget(SystemTarget):
     def _complete(self, execution_id: str) -> str:
         """End an execution without a barrier: a refusal of the disk is no error."""
         fact = self._shadow.end(execution_id, canonical(self._responses[execution_id]))
-        self._recorders.pop(execution_id).complete(self._responses[execution_id])
+        given = in_pieces(self._responses[execution_id], self._pieces)
+        try:
+            self._recorders[execution_id].complete(given)
+        except OSError as refused:
+            if not self._is_long(execution_id):
+                raise
+            return self._refused(refused, "")
+        del self._recorders[execution_id]
         if self._families or self.fault_plan or self._barrier_failed:
             fact.live = True
         else:
             self._shadow.written(fact)
-        self._shadow.check(execution_id, read_one(self._store, execution_id))
+        try:
+            seen = read_one(self._store, execution_id)
+        except OSError as refused:
+            return self._refused(refused, "")
+        self._shadow.check(execution_id, seen)
         return "completed"
+
+    def _is_long(self, execution_id: str) -> bool:
+        """Return whether a part of the execution may be on the disk alone."""
+        facts = self._shadow.executions[execution_id].facts
+        return self._pieces > 1 or sum(len(fact.payload) for fact in facts) > MOST_BYTES
 
     def _mark(self, arguments: Arguments) -> str:
         self._meet_faults()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from crash_tests.targets.recorder import RecorderTarget
+from crash_tests.targets.recorder import MOST_BYTES, RecorderTarget
 from crash_tests.targets.recording_damage import (
     KINDS,
     RECORD,
@@ -115,7 +115,9 @@ class RecordingTarget(RecorderTarget):
         if not self.fault_plan:
             for mark in marks_of_image(image_of(host.files)):
                 self.marks.reach(mark)
-        self._recording, log = self._run(open_recording(host, segment_bytes=SEGMENT_BYTES))
+        self._recording, log = self._run(
+            open_recording(host, segment_bytes=SEGMENT_BYTES, most_bytes=MOST_BYTES)
+        )
         self._report = log.report
         self._store = WalExecutionStore(self._recording, host.clock)
         self._replays = CachingReplayEngine(self._store, MemoryCache(host.clock))

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from system.recording.event import EventType
+from system.recording.long_text import LongText
 
 AGENT: Final = "a9e47" * 6 + "00"
 
@@ -83,3 +84,13 @@ def response(types: Sequence[str], text: str, status: str) -> dict[str, Any]:
         return {"status": "success", "payload": {"response": text}, "metadata": {"n": len(types)}}
     error = {"code": "AGENT_ERROR", "message": text}
     return {"status": "error", "payload": None, "metadata": {}, "error": error}
+
+
+def in_pieces(given: Mapping[str, Any], pieces: int) -> dict[str, Any]:
+    """Return a response as it is, or with its text in so many pieces."""
+    if pieces == 1:
+        return dict(given)
+    name, member = ("payload", "response") if given["payload"] else ("error", "message")
+    text = given[name][member]
+    cut = len(text) // pieces
+    return {**given, name: {**given[name], member: LongText((text[:cut], text[cut:]))}}

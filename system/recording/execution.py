@@ -6,6 +6,7 @@ they write it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -14,11 +15,16 @@ from system.recording.deterministic_clock import DeterministicClock
 from system.recording.envelope_hash import hash_of_envelope
 from system.recording.errors import EventLost, RecorderError
 from system.recording.event import EventType, ExecutionEvent
+from system.recording.event_list import EventList, StoredEvent, StoredJson
 from system.recording.event_order import order_problem
 from system.recording.frozen_json import FrozenJson
 from system.recording.header import ExecutionHeader, Reason
 from system.recording.invalidation import is_text
+from system.recording.json_pieces import canonical_pieces
+from system.recording.long_text import has_long_text
 from system.recording.record import ExecutionRecord
+from system.recording.record_writer import RecordView, whole_events
+from system.recording.spool import Spool
 from system.storage.line import timestamp
 
 _EVENT_TYPES: Final = frozenset(EventType)
@@ -34,8 +40,8 @@ class Execution:
     def __init__(self, clock: Clock, header: ExecutionHeader, envelope: FrozenJson) -> None:
         self.header = header
         self.envelope = envelope
-        self.events: list[ExecutionEvent] = []
-        self.response: FrozenJson | None = None
+        self.events = EventList(header.envelope_hash)
+        self.response: FrozenJson | StoredJson | None = None
         # The numbers of its first and its last entry in a write-ahead log.
         self.first_entry = self.last_entry = 0
         self._clock = clock
@@ -76,8 +82,15 @@ class Execution:
         """Whether the final response is recorded."""
         return self.response is not None
 
-    def next_event(self, event_type: EventType, payload: object) -> ExecutionEvent:
-        """Return the next event; raises ``RecorderError`` or ``NotPlainJson``."""
+    def keep_long_parts_in(self, make_spool: Callable[[], Spool], most_bytes: int) -> None:
+        """Keep long texts, and payloads of more than ``most_bytes``, in a spool."""
+        self.events.make_spool, self.events.most_bytes = make_spool, most_bytes
+
+    def next_event(self, event_type: EventType, payload: object) -> ExecutionEvent | StoredEvent:
+        """Return the next event; raises ``RecorderError`` or ``NotPlainJson``.
+
+        A long text raises ``OSError`` if the disk refuses it.
+        """
         self.check_open()
         if event_type not in _EVENT_TYPES:
             raise RecorderError(f"Cannot record an event of unknown type {event_type!r:.100}")
@@ -85,28 +98,38 @@ class Execution:
             raise RecorderError("Cannot record FINAL_RESPONSE; finalize does")
         if self.has_lost_events:
             raise EventLost(self.execution_id, "an earlier event of this execution is lost")
-        return self._event(event_type, FrozenJson.of(payload), failed=False)
+        self._check_order(event_type, failed=False)
+        return self._event(event_type, payload)
 
-    def final_event(self, response: object) -> ExecutionEvent:
+    def final_event(self, response: object) -> ExecutionEvent | StoredEvent:
         """Return the event of the final response; raises as ``next_event``."""
         self.check_open()
-        frozen = FrozenJson.of_object(response, "final response")
-        failed = self.has_lost_events or b'"status":"error"' in frozen.encoded
-        if failed and not self.has_lost_events:
-            failed = frozen.members().get("status") == "error"
-        return self._event(EventType.FINAL_RESPONSE, frozen, failed=failed)
+        failed, is_long = self.has_lost_events, has_long_text(response)
+        if is_long and isinstance(response, dict):
+            failed |= response.get("status") == "error"
+        else:
+            response = FrozenJson.of_object(response, "final response")
+            if not failed and b'"status":"error"' in response.encoded:
+                failed = response.members().get("status") == "error"
+        self._check_order(EventType.FINAL_RESPONSE, failed=failed)
+        return self._event(EventType.FINAL_RESPONSE, response)
 
-    def _event(self, event_type: EventType, payload: FrozenJson, *, failed: bool) -> ExecutionEvent:
-        previous = self.events[-1].type if self.events else None
-        if problem := order_problem(previous, event_type, failed=failed):
+    def _check_order(self, event_type: EventType, *, failed: bool) -> None:
+        if problem := order_problem(self.events.last_type, event_type, failed=failed):
             raise RecorderError(f"Cannot record: {problem}")
-        return ExecutionEvent(self._numbers.current() + 1, event_type, payload, self.now())
+
+    def _event(self, event_type: EventType, payload: object) -> ExecutionEvent | StoredEvent:
+        number, now = self._numbers.current() + 1, self.now()
+        if self.events.make_spool is not None and has_long_text(payload):
+            return self.events.store(number, event_type, now, canonical_pieces(payload))
+        frozen = payload if isinstance(payload, FrozenJson) else FrozenJson.of(payload)
+        return ExecutionEvent(number, event_type, frozen, now)
 
     def now(self) -> str:
         """Return the wall-clock time in the form that events have."""
         return timestamp(self._clock.wall_ns())
 
-    def add(self, event: ExecutionEvent) -> None:
+    def add(self, event: ExecutionEvent | StoredEvent) -> None:
         """Take the next event into the record; that of the final response ends the execution.
 
         The reason of the header is lifted only if it is still ``execution_incomplete``.
@@ -120,7 +143,7 @@ class Execution:
         self._numbers = DeterministicClock(event.seq)
         self._take(event)
 
-    def _take(self, event: ExecutionEvent) -> None:
+    def _take(self, event: ExecutionEvent | StoredEvent) -> None:
         self.events.append(event)
         if event.type != EventType.FINAL_RESPONSE:
             return
@@ -157,8 +180,22 @@ class Execution:
         if self.is_finished:
             raise RecorderError("Cannot record after finalization")
 
-    def record(self) -> ExecutionRecord:
-        """Return the record of everything so far, sealed."""
-        return ExecutionRecord(
-            self.header, self.envelope, tuple(self.events), self.response
-        ).sealed()
+    def record(self, events: tuple[ExecutionEvent, ...] | None = None) -> ExecutionRecord:
+        """Return the record of everything so far, sealed.
+
+        ``events`` are all of them, if the caller has them in memory. Raises ``OSError`` if long
+        parts are gone.
+        """
+        return self.view().record(events)
+
+    def whole_events(self, last: ExecutionEvent | StoredEvent) -> tuple[ExecutionEvent, ...]:
+        """Return all events and the one that follows, in memory; raises as ``record``."""
+        if isinstance(last, StoredEvent):
+            last = ExecutionEvent(last.seq, last.type, last.frozen_payload.frozen(), last.timestamp)
+        return (*whole_events(self.events.now()), last)
+
+    def view(self) -> RecordView:
+        """Return everything so far, to be written; later events do not change it."""
+        return RecordView(
+            self.header, self.envelope, self.events.now(), self.response, self.events.route
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from posixpath import join
 from typing import Final
 
@@ -14,11 +15,13 @@ from system.recording.errors import ForeignRecordFile, RecordCorruptedError, Rec
 from system.recording.event import ExecutionEvent
 from system.recording.execution import Execution
 from system.recording.execution_id import is_execution_id
+from system.recording.header import ExecutionHeader
 from system.recording.invalidation import invalidated
 from system.recording.record import ExecutionRecord
-from system.recording.record_file import COMPRESSED, SUFFIX, decode_record, encode_record
+from system.recording.record_file import COMPRESSED, SUFFIX, RecordContent, compress, decode_record
 from system.recording.record_stream import RecordStream
-from system.storage.atomic_file import read_whole, replace_file
+from system.recording.spool import chunks
+from system.storage.atomic_file import read_whole, replace_by_pieces
 from system.storage.durable_directory import make_durable_directory
 
 _NAME: Final = re.compile(r"(exec-[0-9a-f]{16})\.json(?:\.gz)?")
@@ -84,7 +87,7 @@ class FileExecutionStore:
             if files.kind(self.base_path) is not FileKind.DIRECTORY:
                 make_durable_directory(files, self.base_path)
 
-    def write(self, records: Iterable[ExecutionRecord]) -> list[str]:
+    def write(self, records: Iterable[RecordContent]) -> list[str]:
         """Write records whose names are durable after a sync of the directory; raises as ``save``.
 
         For a caller that writes many.
@@ -94,10 +97,12 @@ class FileExecutionStore:
             plain = self._path(record.execution_id)
             compressed = self._compressed and files.kind(plain) is None
             path = plain + COMPRESSED if compressed else plain
-            data = encode_record(record, compressed=compressed)
+            sealed = list[ExecutionHeader]()
+            content = record.pieces(sealed.append)
+            data = chunks(compress(content) if compressed else content)
             with raising_storage_full(path):
-                replace_file(files, path, data, self._host.ids, self._scratch)
-            self._note(record)
+                replace_by_pieces(files, path, data, self._host.ids, self._scratch)
+            self._note(sealed[0])
             paths.append(path)
         return paths
 
@@ -114,7 +119,10 @@ class FileExecutionStore:
             record = decode_record(read_whole(self._host.files, path), path, compressed=compressed)
             if record.execution_id != execution_id:
                 raise ForeignRecordFile(path, f"it is the record of {record.execution_id}")
-            self._note(record)
+            header = record.header
+            if header.record_hash is None:
+                header = replace(header, record_hash=record.compute_hash())
+            self._note(header)
             return record
         raise RecordNotFoundError(plain, execution_id)
 
@@ -171,10 +179,9 @@ class FileExecutionStore:
         self.save(record)
         return record
 
-    def _note(self, record: ExecutionRecord) -> None:
-        header = record.header
-        record_hash = header.record_hash or record.compute_hash()
-        self._hashes[record.execution_id] = (record_hash, header.envelope_hash)
+    def _note(self, header: ExecutionHeader) -> None:
+        assert header.record_hash is not None
+        self._hashes[header.execution_id] = (header.record_hash, header.envelope_hash)
 
     def _path(self, execution_id: str) -> str:
         return join(self.base_path, execution_id + SUFFIX)

@@ -8,6 +8,7 @@ from typing import Final
 from system.ports import Clock
 from system.recording.errors import RecordCorruptedError, RecordNotFoundError
 from system.recording.event import ExecutionEvent
+from system.recording.event_list import StoredEvent
 from system.recording.execution import Execution
 from system.recording.invalidation import check_not_running, invalidated
 from system.recording.record import ExecutionRecord
@@ -69,7 +70,7 @@ class InMemoryExecutionStore:
     def begin(self, execution: Execution) -> None:
         self._running[execution.execution_id] = execution
 
-    def append(self, execution: Execution, event: ExecutionEvent) -> None:
+    def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
         """Write nothing: the execution itself is in the store."""
 
     def mark(self, execution: Execution, reason: str) -> None:

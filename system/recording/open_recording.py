@@ -7,6 +7,7 @@ from contextlib import suppress
 from posixpath import join
 
 from system.ports import FileKind, Host
+from system.recording.event_list import MOST_BYTES
 from system.recording.file_store import is_settled
 from system.recording.wal_format import DIRECTORY
 from system.recording.wal_log import SEGMENT_BYTES, WriteAheadLog
@@ -26,6 +27,7 @@ def resume_recording(
     root: str = "",
     segment_bytes: int = SEGMENT_BYTES,
     running: Collection[str] = (),
+    most_bytes: int = MOST_BYTES,
 ) -> WalRecording:
     """Return the recording that goes on behind a log that was read.
 
@@ -37,7 +39,7 @@ def resume_recording(
             host.files.unlink(path)
     segments = tuple((segment.path, segment.last) for segment in log.segments)
     appended = WriteAheadLog(host, root, log.last, log.number, segments, segment_bytes)
-    recording = WalRecording(host, appended, root)
+    recording = WalRecording(host, appended, root, most_bytes)
     waiting = {
         execution_id: execution
         for execution_id, execution in log.redone.executions.items()
@@ -49,7 +51,10 @@ def resume_recording(
 
 
 async def open_recording(
-    host: Host, root: str = "", segment_bytes: int = SEGMENT_BYTES
+    host: Host,
+    root: str = "",
+    segment_bytes: int = SEGMENT_BYTES,
+    most_bytes: int = MOST_BYTES,
 ) -> tuple[WalRecording, ReadLog]:
     """Recover the recording below ``root``, and open it; return it with the log that was found.
 
@@ -64,7 +69,7 @@ async def open_recording(
     log.report.swept += swept
     put_bad_bytes_aside(host.files, host.ids, log)
     make_segments_durable(host.files, log)
-    recording = resume_recording(host, log, root, segment_bytes)
+    recording = resume_recording(host, log, root, segment_bytes, most_bytes=most_bytes)
     if not recording.waiting:
         # An earlier recovery may have failed between a record and the barrier of its name.
         recording.files.settle()

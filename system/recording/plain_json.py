@@ -18,6 +18,7 @@ from uuid import UUID
 
 from system.errors import NotPlainJson
 from system.ports import Json
+from system.recording.long_text import LongText
 from system.storage.codec import DEEPEST
 
 _PLAIN: Final = frozenset((NoneType, bool, int, float, str))
@@ -27,12 +28,14 @@ def plain_json(value: object, place: str = "value", levels: int = DEEPEST) -> Js
     """Return a value as plain JSON data that shares nothing with it.
 
     A tuple becomes a list, an aware datetime ISO 8601, a UUID its hex digits, bytes standard
-    base64, a finite Decimal its text, an Enum its value, a dataclass an object. Raises
-    ``NotPlainJson`` with the place for everything else; ``canonical`` refuses lone surrogates
-    and floats that are not finite.
+    base64, a finite Decimal its text, an Enum its value, a dataclass an object, a ``LongText``
+    its joined pieces. Raises ``NotPlainJson`` with the place for everything else; ``canonical``
+    refuses lone surrogates and floats that are not finite.
     """
     if type(value) in _PLAIN:
         return cast("Json", value)
+    if isinstance(value, LongText):
+        return "".join(value.pieces)
     if not levels:
         raise NotPlainJson(place, f"nested deeper than {DEEPEST} levels")
     if isinstance(value, Enum):

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import json
-from typing import Final, NoReturn, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NoReturn, Protocol, cast
 from zlib import MAX_WBITS, compressobj, decompressobj, error
 
 from system.errors import NewerFormat
 from system.ports import Json, JsonObject
 from system.recording.envelope_hash import hash_text
 from system.recording.errors import RecordCorruptedError
+from system.recording.header import ExecutionHeader
 from system.recording.record import VERSION, ExecutionRecord
 from system.recording.record_members import from_dict
 from system.recording.structure import find_problems
@@ -29,14 +31,34 @@ _LEVELS_ABOVE: Final = 3
 _GZIP: Final = MAX_WBITS + 16
 
 
-def encode_record(record: ExecutionRecord, *, compressed: bool = False) -> bytes:
+class RecordContent(Protocol):
+    """A record, or an execution, that can be written."""
+
+    @property
+    def execution_id(self) -> str:
+        """The id of the execution."""
+        ...
+
+    def pieces(self, seal: Callable[[ExecutionHeader], object]) -> Iterator[bytes]:
+        """Yield the content of its file, and call ``seal`` with its sealed header on the way."""
+        ...
+
+
+def encode_record(record: RecordContent, *, compressed: bool = False) -> bytes:
     """Return the content of the file of a record."""
-    data = record.indented()
-    if not compressed:
-        return data
-    # zlib writes a gzip header without a time, so equal records give equal bytes.
+    content = record.pieces(_ignore)
+    return b"".join(compress(content) if compressed else content)
+
+
+def _ignore(_header: ExecutionHeader) -> None:
+    """Do nothing with the header."""
+
+
+def compress(content: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield content as gzip; equal content gives equal bytes, because it has no time."""
     compressor = compressobj(wbits=_GZIP)
-    return compressor.compress(data) + compressor.flush()
+    yield from map(compressor.compress, content)
+    yield compressor.flush()
 
 
 def decode_record(data: bytes, path: str, *, compressed: bool = False) -> ExecutionRecord:

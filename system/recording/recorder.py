@@ -14,6 +14,7 @@ from system.errors import StorageError
 from system.ports import Clock, Ids, SideEffectClass
 from system.recording.errors import RecorderError
 from system.recording.event import EventType, ExecutionEvent
+from system.recording.event_list import StoredEvent
 from system.recording.execution import Execution
 from system.recording.execution_id import is_sampled, new_execution_id
 from system.recording.frozen_json import FrozenJson
@@ -24,6 +25,8 @@ from system.recording.record import ExecutionRecord
 class ExecutionRecorder(Protocol):
     """Records one execution: ``start``, ``record_event`` for each event, ``finalize``.
 
+    A value may have a ``LongText`` in the place of a str; a recorder on a disk keeps neither it
+    nor the events of a long execution in memory.
     Against this order every call raises ``RecorderError``. A value that is not plain JSON
     raises ``NotPlainJson``, and nothing is recorded. At a sample rate below 1.0 some executions
     get an id and no record: their calls do nothing.
@@ -64,7 +67,8 @@ class ExecutionRecorder(Protocol):
 
         For a caller whose own log promises the response: a refusal of the disk is no error,
         because the record is written at the next checkpoint, or by recovery from the promise.
-        None if the execution was sampled out.
+        But ``OSError``, with nothing recorded, if the parts of a long execution cannot be kept
+        or read. None if the execution was sampled out.
         """
         ...
 
@@ -75,6 +79,10 @@ class ExecutionRecorder(Protocol):
         called again; after ``BarrierFailed`` it is unknown whether the response is durable
         before the next checkpoint.
         """
+        ...
+
+    async def end(self, final_response: object) -> None:
+        """Do as ``finalize``, for a caller that does not need the record in memory."""
         ...
 
 
@@ -89,7 +97,7 @@ class RecorderBackend(Protocol):
         """Write the start of an execution, and the events that it has already."""
         ...
 
-    def append(self, execution: Execution, event: ExecutionEvent) -> None:
+    def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
         """Write an event that the execution is about to take."""
         ...
 
@@ -123,7 +131,7 @@ class Recorder:
     def last_event(self) -> str | None:
         """The type of the last event, or None."""
         execution = self._execution
-        return execution.events[-1].type if execution is not None and execution.events else None
+        return None if execution is None else execution.events.last_type
 
     def start(
         self,
@@ -149,8 +157,8 @@ class Recorder:
     def record_event(self, event_type: EventType, payload: object) -> None:
         if (execution := self._started()) is None:
             return
-        event = execution.next_event(event_type, payload)
         try:
+            event = execution.next_event(event_type, payload)
             self._backend.append(execution, event)
         except (OSError, StorageError):
             execution.lose_events()
@@ -168,14 +176,19 @@ class Recorder:
             await self._backend.barrier(self._execution)
 
     def complete(self, final_response: object) -> ExecutionRecord | None:
-        self.append_response(final_response)
-        return None if self._execution is None else self._execution.record()
+        if (execution := self._started()) is None:
+            return None
+        event = execution.final_event(final_response)
+        events = execution.whole_events(event)
+        self._append_final(execution, event)
+        return execution.record(events)
 
     def append_response(self, final_response: object) -> None:
         """Do as ``complete``, for a caller that does not need the record."""
-        if (execution := self._started()) is None:
-            return
-        event = execution.final_event(final_response)
+        if (execution := self._started()) is not None:
+            self._append_final(execution, execution.final_event(final_response))
+
+    def _append_final(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
         # A record that is refused is kept in memory until the next checkpoint writes it.
         with suppress(OSError, StorageError):
             self._backend.append(execution, event)
@@ -186,11 +199,20 @@ class Recorder:
         if (execution := self._started()) is None:
             return None
         event = execution.final_event(final_response)
+        # A refusal to read the parts of a long execution comes before anything has happened.
+        events = execution.whole_events(event)
+        await self._end(execution, event)
+        return execution.record(events)
+
+    async def end(self, final_response: object) -> None:
+        if (execution := self._started()) is not None:
+            await self._end(execution, execution.final_event(final_response))
+
+    async def _end(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
         self._backend.append(execution, event)
         execution.add(event)
         self._backend.end(execution)
         await self._backend.barrier(execution)
-        return execution.record()
 
     def _started(self) -> Execution | None:
         """Return the execution; None if it was sampled out."""

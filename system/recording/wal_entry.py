@@ -12,9 +12,12 @@ before. Members are sorted, so ``p`` is found without a parse.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
+from system.recording.event_list import StoredJson
+from system.recording.spool import PIECE_BYTES, chunks
 from system.recording.wal_format import EntryType, RawEntry
 
 _PAYLOAD: Final = re.compile(
@@ -44,19 +47,22 @@ class NewEntry(NamedTuple):
     entry_type: int
     execution_id: str
     number: int
-    payload: bytes
+    payload: bytes | StoredJson
     timestamp: str
     reason: bytes | None = None
 
 
-def encode_payload(entry: NewEntry, durable: int | None) -> bytes:
-    """Return the bytes of an entry's payload; ``durable`` is None if it is the entry before."""
+def payload_pieces(entry: NewEntry, durable: int | None) -> Iterable[bytes]:
+    """Return an entry's payload in pieces; ``durable`` is None if it is the entry before."""
     known = b"" if durable is None else b'"durable":%d,' % durable
     marked = b"" if entry.reason is None else b'"m":%s,' % entry.reason
-    return b'{%s%s"n":%d,"p":%s,"ts":"%s","x":"%s"}' % (
-        known, marked, entry.number, entry.payload, entry.timestamp.encode(),
-        entry.execution_id.encode(),
-    )  # fmt: skip
+    head = b'{%s%s"n":%d,"p":' % (known, marked, entry.number)
+    tail = b',"ts":"%s","x":"%s"}' % (entry.timestamp.encode(), entry.execution_id.encode())
+    payload = entry.payload
+    if isinstance(payload, bytes) and len(payload) <= PIECE_BYTES:
+        return (head + payload + tail,)
+    pieces = (payload,) if isinstance(payload, bytes) else payload.pieces()
+    return chunks(chain((head,), pieces, (tail,)))
 
 
 def entries_of(raw: Iterator[RawEntry]) -> Iterator[LogEntry]:

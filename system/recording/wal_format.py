@@ -122,13 +122,6 @@ def read_header(content: bytes) -> ReadHeader | None:
     return ReadHeader(header, is_whole=False, seeds=(stored, actual))
 
 
-def pieces_of(entry_type: int, payload: bytes) -> list[tuple[int, bytes]]:
-    """Return the entries that hold a payload: parts of the largest size, then the rest."""
-    starts = range(0, len(payload), LARGEST_PAYLOAD)
-    pieces = [payload[start : start + LARGEST_PAYLOAD] for start in starts]
-    return [*((EntryType.PART, piece) for piece in pieces[:-1]), (entry_type, pieces[-1])]
-
-
 def encode_entry(entry_type: int, sequence: int, payload: bytes, seed: int) -> bytes:
     """Return one entry; ``seed`` is the crc of the header of its segment."""
     assert 1 <= len(payload) <= LARGEST_PAYLOAD

@@ -16,7 +16,7 @@ from typing import Final
 from system.errors import LogStopped, raise_if_full
 from system.ports import FileKind, Host
 from system.recording.errors import BarrierFailed
-from system.recording.wal_entry import NewEntry, encode_payload
+from system.recording.wal_entry import NewEntry, payload_pieces
 from system.recording.wal_format import (
     CURRENT,
     DIRECTORY,
@@ -74,9 +74,11 @@ class WriteAheadLog:
         when that is not certain.
         """
         segment = self._open_segment()
+        # Only the first entry may be right behind the durable ones.
+        known = [None if self.durable == self.last else self.durable, self.durable]
         payloads = [
-            (each.entry_type, encode_payload(each, self.durable if number != 1 else None))
-            for number, each in enumerate(entries, self.last - self.durable + 1)
+            (each.entry_type, payload_pieces(each, known[number > 0]))
+            for number, each in enumerate(entries)
         ]
         try:
             segment.append(payloads)

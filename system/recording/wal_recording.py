@@ -7,7 +7,7 @@ checkpoint, which writes it into a file of its own.
 from __future__ import annotations
 
 from asyncio import gather
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from posixpath import join
@@ -18,10 +18,12 @@ from system.ports import Host
 from system.recording.checkpoint import CHECKPOINT, write_checkpoint
 from system.recording.errors import BarrierFailed
 from system.recording.event import EventType, ExecutionEvent
+from system.recording.event_list import MOST_BYTES, StoredEvent, StoredJson
 from system.recording.execution import Execution
 from system.recording.file_store import FileExecutionStore
 from system.recording.header import Reason
-from system.recording.record import ExecutionRecord
+from system.recording.record_writer import RecordView
+from system.recording.spool import Spool
 from system.recording.wal_entry import NewEntry
 from system.recording.wal_format import ENTRY_OF_EVENT, EntryType
 from system.recording.wal_log import RECORDS, SNAPSHOTS, WriteAheadLog
@@ -40,10 +42,13 @@ class WalRecording:
 
     ``running`` are the executions under way, ``waiting`` those whose record no checkpoint has
     written yet; they do not change any more. ``files`` is the store of the others, and
-    ``being_written`` are the ids of records that a checkpoint is writing now.
+    ``being_written`` are the ids of records that a checkpoint is writing now. Of an execution
+    ``most_bytes`` of payloads are kept in memory.
     """
 
-    def __init__(self, host: Host, log: WriteAheadLog, root: str = "") -> None:
+    def __init__(
+        self, host: Host, log: WriteAheadLog, root: str = "", most_bytes: int = MOST_BYTES
+    ) -> None:
         self.log = log
         self.files = FileExecutionStore(host, join(root, RECORDS), join(root, SNAPSHOTS))
         self.running: dict[str, Execution] = {}
@@ -54,6 +59,7 @@ class WalRecording:
         self._snapshot_ends: dict[str, int] = {}
         self._checkpoint_path = join(root, CHECKPOINT)
         self._host = host
+        self._most_bytes = most_bytes
         self._is_checkpointing = False
         self._is_closing = False
         # Executions that recovery has completed: their ends are in no entry.
@@ -83,12 +89,17 @@ class WalRecording:
         header, payload = execution.header, start_payload(execution)
         execution_id, now = header.execution_id, header.created_utc_iso
         start = NewEntry(EntryType.START, execution_id, 0, payload, now)
-        events = [_entry_of(execution_id, event) for event in execution.events]
+        events = [_entry_of(execution_id, event) for event in execution.events.now().recent]
         execution.first_entry = self.log.last + 1
         execution.last_entry = self.log.append([start, *events])
+        # Its directory is there since the first append.
+        execution.keep_long_parts_in(self._make_spool, self._most_bytes)
         self.running[execution_id] = execution
 
-    def append(self, execution: Execution, event: ExecutionEvent) -> None:
+    def _make_spool(self) -> Spool:
+        return Spool(self._host.files, self._host.ids, self._snapshots.base_path)
+
+    def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
         entry, reason = _entry_of(execution.execution_id, event), execution.header.replayable_reason
         if event.type == EventType.FINAL_RESPONSE and reason != Reason.EXECUTION_INCOMPLETE:
             entry = entry._replace(reason=canonical(str(reason)))
@@ -103,6 +114,11 @@ class WalRecording:
     def end(self, execution: Execution) -> None:
         del self.running[execution.execution_id]
         self.waiting[execution.execution_id] = execution
+
+    def forget(self, execution_id: str) -> None:
+        """Stop to wait for the record of an execution: a file has it."""
+        if (execution := self.waiting.pop(execution_id, None)) is not None:
+            execution.events.close()
 
     def _lose_entries_in_doubt(self) -> None:
         for execution in self.running.values():
@@ -153,16 +169,16 @@ class WalRecording:
         self.being_written = frozenset(execution.execution_id for execution in done)
         for store in (self.files, self._snapshots):
             await workers.run(store.make_directory)
-        await self._write(self.files, [execution.record for execution in done])
+        await self._write(self.files, [execution.view() for execution in done])
         # A loss of events is not in the log.
-        snapshots = [each.record() for each in running if frees_log or each.has_lost_events]
-        await self._write(self._snapshots, [partial(_same, each) for each in snapshots])
+        snapshots = [each.view() for each in running if frees_log or each.has_lost_events]
+        await self._write(self._snapshots, snapshots)
         self._snapshot_ends.update((record.execution_id, sequence) for record in snapshots)
         await self._settle(sequence)
         for execution in done:
             execution_id = execution.execution_id
             if self.waiting.get(execution_id) is execution:
-                del self.waiting[execution_id]
+                self.forget(execution_id)
                 self._unlogged.discard(execution_id)
             if execution_id in self._snapshot_ends:
                 self._snapshot_ends[execution_id] = execution.last_entry
@@ -204,15 +220,13 @@ class WalRecording:
             self._settled, self._segment = sequence, segment
         self.log.remove_before(segment)
 
-    async def _write(
-        self, store: FileExecutionStore, records: list[Callable[[], ExecutionRecord]]
-    ) -> None:
-        """Write records durably, several at a time; each is made where it is written."""
+    async def _write(self, store: FileExecutionStore, records: Sequence[RecordView]) -> None:
+        """Write records durably, several at a time."""
         if not records:
             return
         workers = self._host.workers
         groups = [records[start::GROUPS] for start in range(min(GROUPS, len(records)))]
-        writes = [workers.run(partial(_write_group, store, group)) for group in groups]
+        writes = [workers.run(partial(store.write, group)) for group in groups]
         # All of them end before an error of one is raised.
         for result in await gather(*writes, return_exceptions=True):
             if isinstance(result, BaseException):
@@ -227,12 +241,15 @@ class WalRecording:
                 await self.checkpoint()
         finally:
             self.log.close()
+            for execution in (*self.running.values(), *self.waiting.values()):
+                execution.events.close()
 
 
-def _entry_of(execution_id: str, event: ExecutionEvent) -> NewEntry:
+def _entry_of(execution_id: str, event: ExecutionEvent | StoredEvent) -> NewEntry:
     assert event.timestamp is not None
     entry_type = ENTRY_OF_EVENT[EventType(event.type)]
-    payload = event.frozen_payload.encoded
+    frozen = event.frozen_payload
+    payload = frozen if isinstance(frozen, StoredJson) else frozen.encoded
     return NewEntry(entry_type, execution_id, event.seq, payload, event.timestamp)
 
 
@@ -240,13 +257,3 @@ def _mark_of(execution: Execution, reason: str) -> NewEntry:
     number, payload = len(execution.events), canonical(str(reason))
     now = execution.now()
     return NewEntry(EntryType.NOT_REPLAYABLE, execution.execution_id, number, payload, now)
-
-
-def _write_group(
-    store: FileExecutionStore, records: Iterable[Callable[[], ExecutionRecord]]
-) -> None:
-    store.write(make() for make in records)
-
-
-def _same(record: ExecutionRecord) -> ExecutionRecord:
-    return record

@@ -6,13 +6,14 @@ name as well, and the directories that were made for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
 from system.errors import LogStopped
 from system.ports import FileSystem, Ids, OpenMode
-from system.recording.wal_format import HEADER_BYTES, SegmentHeader, encode_entry, pieces_of
+from system.recording.spool import chunks
+from system.recording.wal_format import HEADER_BYTES, EntryType, SegmentHeader, encode_entry
 from system.storage.log_file import LogFile
 
 _SALT_DIGITS: Final = 16
@@ -48,7 +49,7 @@ class WalSegment:
         segment = cls(files, path, header, directories)
         files.open(path, OpenMode.CREATE).close()
         try:
-            segment._write(header.encoded())
+            segment._write([header.encoded()])
         except BaseException:
             segment.close()
             with suppress(OSError):
@@ -57,27 +58,35 @@ class WalSegment:
         assert segment.size_bytes == HEADER_BYTES
         return segment
 
-    def append(self, payloads: Sequence[tuple[int, bytes]]) -> None:
-        """Append payloads with their types, by one write; a large one is several entries.
+    def append(self, payloads: Iterable[tuple[int, Iterable[bytes]]]) -> None:
+        """Append payloads with their types; one that is given in several pieces is so many entries.
 
-        Raises ``OSError`` with nothing of it left, or ``LogStopped`` when that is not certain.
-        Then the numbers of the entries are used up.
+        Raises ``OSError``, also that of a piece, with nothing of them left, or ``LogStopped``
+        when that is not certain. Then the numbers of the entries are used up.
         """
-        encoded, sequence, seed = list[bytes](), self.last, self._seed
-        for entry_type, payload in payloads:
-            for kind, piece in pieces_of(entry_type, payload):
+        sequence, seed = self.last, self._seed
+
+        def encoded() -> Iterator[bytes]:
+            nonlocal sequence
+            for entry_type, pieces in payloads:
+                waiting = b""
+                for piece in pieces:
+                    if waiting:
+                        sequence += 1
+                        yield encode_entry(EntryType.PART, sequence, waiting, seed)
+                    waiting = piece
                 sequence += 1
-                encoded.append(encode_entry(kind, sequence, piece, seed))
+                yield encode_entry(entry_type, sequence, waiting, seed)
+
         try:
-            self._write(b"".join(encoded))
+            self._write(chunks(encoded()))
         except LogStopped:
             self.last = sequence
             raise
         self.last = sequence
 
-    def _write(self, encoded: bytes) -> None:
-        self._file.append(encoded)
-        self.size_bytes += len(encoded)
+    def _write(self, encoded: Iterable[bytes]) -> None:
+        self.size_bytes += self._file.append_all(encoded)
 
     def sync(self) -> None:
         """Make all entries durable; raises ``OSError`` or ``LogStopped``."""

@@ -26,7 +26,7 @@ class WalExecutionStore:
     def save(self, record: ExecutionRecord) -> str:
         self._check_not_being_written(record.execution_id)
         path = self._recording.files.save(record)
-        self._recording.waiting.pop(record.execution_id, None)
+        self._recording.forget(record.execution_id)
         return path
 
     def load(self, execution_id: str) -> ExecutionRecord:

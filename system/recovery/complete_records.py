@@ -98,7 +98,8 @@ def _finish(execution: Execution, facts: TurnFacts, recorded: RecordedTurn) -> N
 
 
 def _redo(execution: Execution, event_type: EventType, payload: JsonObject, ts: str) -> None:
-    number = execution.events[-1].seq + 1 if execution.events else 1
+    last = execution.events.last
+    number = 1 if last is None else last.seq + 1
     execution.redo(ExecutionEvent(number, event_type, FrozenJson.of(payload), ts))
 
 

@@ -8,7 +8,7 @@ it, and ``sweep_temporaries`` removes it at the next boot; it is never read.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from posixpath import join
 from typing import Final
 
@@ -52,11 +52,24 @@ def replace_file(
     ``scratch`` is the directory of the temporary file, by default that of ``path``. Raises
     ``OSError`` with the old file untouched.
     """
+    replace_by_pieces(files, path, (data,), ids, scratch)
+
+
+def replace_by_pieces(
+    files: FileSystem, path: str, pieces: Iterable[bytes], ids: Ids, scratch: str | None = None
+) -> None:
+    """Do as ``replace_file`` with content that is not in memory as a whole.
+
+    An ``OSError`` of ``pieces`` leaves the old file untouched as well.
+    """
     place = path if scratch is None else join(scratch, name_of(path))
     temporary, file = _create_temporary(files, place, ids)
     try:
         try:
-            write_all(file, data, 0)
+            offset = 0
+            for piece in pieces:
+                write_all(file, piece, offset)
+                offset += len(piece)
             file.fsync()
         finally:
             file.close()

@@ -11,6 +11,7 @@ report would be lost with it, and the sync of a later descriptor would prove not
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from system.errors import LogStopped
@@ -45,14 +46,24 @@ class LogFile:
         Raises ``OSError`` when the write failed and a partial line was removed again, or
         ``LogStopped`` when that is not certain.
         """
-        file = self._opened()
+        self.append_all((encoded,))
+
+    def append_all(self, pieces: Iterable[bytes]) -> int:
+        """Write pieces behind each other, all or none of them; return their length.
+
+        Raises as ``append``, also for what ``pieces`` raises.
+        """
+        file, size_bytes = self._opened(), 0
         try:
-            if (taken := file.append(encoded)) < len(encoded):
-                append_remainder(file, encoded, taken)
+            for encoded in pieces:
+                if (taken := file.append(encoded)) < len(encoded):
+                    append_remainder(file, encoded, taken)
+                size_bytes += len(encoded)
         except OSError:
             self._cut(file)
             raise
-        self._written_bytes += len(encoded)
+        self._written_bytes += size_bytes
+        return size_bytes
 
     def commit(self) -> None:
         """Sync the file; ``LogStopped`` if that fails."""

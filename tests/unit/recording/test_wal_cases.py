@@ -43,7 +43,7 @@ from system.recording.frozen_json import FrozenJson
 from system.recording.invalidation import invalidated
 from system.recording.open_recording import open_recording
 from system.recording.record_file import encode_record
-from system.recording.wal_entry import NewEntry, encode_payload
+from system.recording.wal_entry import NewEntry, payload_pieces
 from system.recording.wal_format import (
     ENTRY_OF_EVENT,
     EntryType,
@@ -143,7 +143,7 @@ class Builder:
         self.numbers[letter] = number = members.get("n", number)
         now = new_execution(letter).now()
         fact = NewEntry(entry_type, execution_id(letter), number, payload, now)
-        encoded = encode_payload(fact, members.get("durable"))
+        encoded = b"".join(payload_pieces(fact, members.get("durable")))
         entry = encode_entry(entry_type, self.sequence, encoded, self.header.crc)
         if found["damaged"]:
             entry = entry[:-1] + b"?"

@@ -1,0 +1,88 @@
+"""The parts of long executions that are not kept in memory.
+
+A spool is a file without a name, so a crash leaves nothing of it: everything in it is in the
+write-ahead log as well. It has no barrier.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from posixpath import join
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from system.ports import File, FileSystem, Ids, OpenMode
+from system.storage.transfer import write_all
+
+PIECE_BYTES: Final = 1 << 18
+
+_NAME: Final = "spool.tmp.{}"
+
+
+class Extent(NamedTuple):
+    """``size_bytes`` bytes of a spool from ``offset``; ``crc`` is their CRC-32."""
+
+    offset: int
+    size_bytes: int
+    crc: int
+
+
+class Spool:
+    """Bytes that are written once, and read in pieces.
+
+    The file is made in ``directory``, which must exist; raises ``OSError``. Bytes may be read
+    in another thread while others are written.
+    """
+
+    def __init__(self, files: FileSystem, ids: Ids, directory: str) -> None:
+        # Left behind by a kill in between, it is swept like any other temporary file.
+        path = join(directory, _NAME.format(ids.random_hex(8)))
+        self._file: File = files.open(path, OpenMode.CREATE)
+        self._end = 0
+        with suppress(OSError):
+            files.unlink(path)
+
+    def write(self, pieces: Iterable[bytes]) -> Extent:
+        """Write pieces behind each other; raises ``OSError``, and what ``pieces`` raises."""
+        start = offset = self._end
+        crc = 0
+        for chunk in chunks(pieces):
+            write_all(self._file, chunk, offset)
+            offset += len(chunk)
+            crc = crc32(chunk, crc)
+        self._end = offset
+        return Extent(start, offset - start, crc)
+
+    def read(self, extent: Extent) -> Iterator[bytes]:
+        """Yield the bytes of an extent in pieces; ``OSError`` if they are others than written."""
+        offset, crc = extent.offset, 0
+        end = offset + extent.size_bytes
+        while offset < end:
+            piece = self._file.pread(min(PIECE_BYTES, end - offset), offset)
+            if not piece:
+                break
+            offset += len(piece)
+            crc = crc32(piece, crc)
+            yield piece
+        if offset < end or crc != extent.crc:
+            raise OSError(errno.EIO, f"bytes of a long execution are gone, at offset {offset}")
+
+    def close(self) -> None:
+        """Close the file, whose content is gone then."""
+        with suppress(OSError):
+            self._file.close()
+
+
+def chunks(pieces: Iterable[bytes], size_bytes: int = PIECE_BYTES) -> Iterator[bytes]:
+    """Yield the same bytes in chunks of ``size_bytes``, the last one shorter."""
+    waiting = bytearray()
+    for piece in pieces:
+        for start in range(0, len(piece), size_bytes):
+            waiting += piece[start : start + size_bytes]
+            if len(waiting) >= size_bytes:
+                yield bytes(waiting[:size_bytes])
+                del waiting[:size_bytes]
+    if waiting:
+        yield bytes(waiting)
