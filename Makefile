@@ -19,8 +19,11 @@ CAMPAIGNS := $(addprefix tests/unit/,cli/ crash_tests/ explorer/ fuzz/)
 UNTRACED := $(addprefix tests/,litmus/test_seen_on_linux.py litmus/test_recordings.py \
 	litmus/test_lazy_mutants.py unit/recording/test_every_flip.py)
 COVERING := $(filter-out $(CAMPAIGNS),$(wildcard tests/unit/*/)) tests/conformance/ tests/litmus/
+# These run in a copy of the tree without the runtime: tests/meta/test_engine_alone.py.
+ALONE := tests/snapshots/ $(addprefix tests/unit/,cli/ fuzz/)
 # All other tests, so that the gate runs each test once.
-OTHERS := $(filter-out $(COVERING) tests/unit/,$(wildcard tests/*/ $(CAMPAIGNS))) $(UNTRACED)
+OTHERS := $(filter-out $(COVERING) $(ALONE) tests/unit/,$(wildcard tests/*/ $(CAMPAIGNS))) \
+	$(UNTRACED) tests/unit/cli/test_calibrate.py
 PACKAGES := sim faults oracles system powercut crash_tests benchmarks tests
 
 # The length of `make nightly`: make nightly SECONDS=14400
