@@ -62,7 +62,7 @@ def payload_pieces(entry: NewEntry, durable: int | None) -> Iterable[bytes]:
     if isinstance(payload, bytes) and len(payload) <= PIECE_BYTES:
         return (head + payload + tail,)
     pieces = (payload,) if isinstance(payload, bytes) else payload.pieces()
-    return chunks(chain((head,), pieces, (tail,)))
+    return chunks(chain((head,), pieces, (tail,)), PIECE_BYTES)
 
 
 def entries_of(raw: Iterator[RawEntry]) -> Iterator[LogEntry]:
