@@ -290,11 +290,17 @@ class RecorderTarget(SystemTarget):
         self._families |= damage_of(self.fault_plan)
         if self.fault_plan:
             self._faulty = True
+        if self._may_a_barrier_fail:
             self._shadow.disturb()
+
+    @property
+    def _may_a_barrier_fail(self) -> bool:
+        """Whether a fault is on, or was on whose error a later barrier reports."""
+        return bool(self.fault_plan) or FaultFamily.DELAYED_BARRIER_ERROR in self._families
 
     def _admitted(self) -> list[str]:
         """Return the executions that were disturbed and say that they have lost an event."""
-        if self.fault_plan:
+        if self._may_a_barrier_fail:
             self._shadow.disturb()
         return [each for each in self._shadow.doubted if self._admits(each)]
 

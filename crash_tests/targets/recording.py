@@ -93,7 +93,7 @@ class RecordingTarget(RecorderTarget):
             ActionKind("finish", 5, self._finish, self._propose_finish, self._has_open),
             ActionKind("mark", 1, self._mark, self._propose_one, self._has_open),
             ActionKind("barrier", 4, self._barrier, self._propose_one, self._has_open),
-            ActionKind("invalidate", 2, self._invalidate, self._propose_one, self._has_records),
+            ActionKind("invalidate", 3, self._invalidate, self._propose_one, self._has_records),
             ActionKind("replay", 1, self._replay, self._propose_one, self._has_records),
             ActionKind("checkpoint", 2, self._checkpoint, ready=self._is_open),
             ActionKind("read", 1, self._read, ready=self._is_open),

@@ -201,6 +201,8 @@ class ShadowRecording:
                         execution_id=execution_id, facts=execution.facts, actual=record,
                     )  # fmt: skip
                 execution.damaged = True
+            # Damage may have hidden it, and a power cut can bring its files back.
+            execution.damaged |= not facts and execution_id in excused
             if execution.damaged:
                 self._check_right(execution_id, execution, record)
                 facts = None

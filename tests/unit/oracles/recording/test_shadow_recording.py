@@ -1,0 +1,265 @@
+"""The shadow of the recording: a wrong state is reported by exactly the right violation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import pytest
+
+from oracles.recording.record_reader import FINAL, SeenEvent, SeenRecord
+from oracles.recording.shadow_execution import CORRUPTED, FAILURE, INCOMPLETE, INVALIDATED, FactKind
+from oracles.recording.shadow_recording import Seen, ShadowRecording, is_sampled
+from oracles.recording.violations import UnearnedReplay, UnreportedDamage, WrongReason
+from oracles.violation import LogGap, LostAck, Phantom, Resurrected, SilentEmpty, Violation
+
+ONE: Final = f"exec-{1:016x}"
+TWO: Final = f"exec-{2:016x}"
+FIRST: Final = "INTENT_RECEIVED"
+SECOND: Final = "ROUTER_DECISION"
+DONE: Final = b'{"status":"success"}'
+CLASS: Final = "READ_ONLY"
+
+
+def started(*execution_ids: str) -> ShadowRecording:
+    """Executions that have started; nothing of them is durable."""
+    shadow = ShadowRecording()
+    for execution_id in execution_ids or (ONE,):
+        shadow.begin_start(execution_id.encode(), CLASS)
+        shadow.started(execution_id)
+    return shadow
+
+
+def add(shadow: ShadowRecording, name: str, execution_id: str = ONE) -> None:
+    shadow.written(shadow.begin(execution_id, FactKind.EVENT, name, b"{}"))
+
+
+def end(shadow: ShadowRecording, execution_id: str = ONE) -> None:
+    shadow.written(shadow.end(execution_id, DONE))
+
+
+def seen(
+    *names: str,
+    reason: str | None = INCOMPLETE,
+    execution_id: str = ONE,
+    invalidated: tuple[str, str] | None = None,
+    payload: bytes = b"{}",
+    envelope: bytes = b"",
+) -> SeenRecord:
+    events = [
+        SeenEvent(n, name, DONE if name == FINAL else payload) for n, name in enumerate(names, 1)
+    ]
+    response = DONE if FINAL in names else None
+    return SeenRecord(
+        execution_id, envelope or execution_id.encode(), CLASS, tuple(events), response, reason,
+        invalidated,
+    )  # fmt: skip
+
+
+def durable() -> ShadowRecording:
+    """An execution that has ended, and is durable."""
+    shadow = started()
+    add(shadow, FIRST)
+    end(shadow)
+    shadow.barrier()
+    return shadow
+
+
+WHOLE: Final = seen(FIRST, FINAL, reason=None)
+
+WRONG_READS: Final[dict[str, tuple[SeenRecord | None, type[Violation]]]] = {
+    "it is gone": (None, LostAck),
+    "an event is gone": (seen(FINAL, reason=None), LostAck),
+    "the response is gone": (seen(FIRST), LostAck),
+    "an event was never recorded": (seen(FIRST, SECOND, FINAL, reason=None), Phantom),
+    "a payload is another one": (seen(FIRST, FINAL, reason=None, payload=b"[]"), Phantom),
+    "the envelope is another one": (seen(FIRST, FINAL, reason=None, envelope=b"x"), Phantom),
+    "it has a reason": (seen(FIRST, FINAL, reason=FAILURE), WrongReason),
+    "it is incomplete": (seen(FIRST, FINAL, reason=INCOMPLETE), WrongReason),
+    "it is invalidated": (
+        seen(FIRST, FINAL, reason=INVALIDATED, invalidated=("wrong", "Anna")), Resurrected,
+    ),
+}  # fmt: skip
+
+wrong_reads = pytest.mark.parametrize(
+    ("record", "violation"), WRONG_READS.values(), ids=WRONG_READS.keys()
+)
+
+
+def raised_by(check: Callable[[], object]) -> type[Violation]:
+    with pytest.raises(Violation) as caught:
+        check()
+    return caught.type
+
+
+def test_the_right_record_is_no_violation() -> None:
+    durable().check(ONE, WHOLE)
+    assert durable().settle({ONE: WHOLE}, kept=True) is False
+    started().check(TWO, None)
+
+
+@wrong_reads
+def test_a_wrong_read_of_the_running_system(
+    record: SeenRecord | None, violation: type[Violation]
+) -> None:
+    assert raised_by(lambda: durable().check(ONE, record)) is violation
+
+
+@wrong_reads
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_wrong_record_behind_a_recovery(
+    record: SeenRecord | None, violation: type[Violation], kept: bool
+) -> None:
+    found = {} if record is None else {ONE: record}
+    assert raised_by(lambda: durable().settle(found, kept=kept)) is violation
+
+
+def test_a_record_that_was_never_started() -> None:
+    assert raised_by(lambda: started().check(TWO, seen(execution_id=TWO))) is Phantom
+    found: Seen = {ONE: seen(), TWO: seen(execution_id=TWO)}
+    assert raised_by(lambda: started().settle(found, kept=True)) is Phantom
+
+
+def test_an_id_is_given_once() -> None:
+    shadow = started()
+    shadow.begin_start(b"{}", CLASS)
+    assert raised_by(lambda: shadow.started(ONE)) is Phantom
+
+
+def test_a_kill_takes_nothing_whose_call_has_returned() -> None:
+    shadow = started()
+    add(shadow, FIRST)
+    assert raised_by(lambda: shadow.settle({ONE: seen()}, kept=True)) is LostAck
+
+
+def test_a_power_cut_takes_what_no_barrier_covers_and_then_it_stays_gone() -> None:
+    shadow = started()
+    shadow.barrier()
+    add(shadow, FIRST)
+    assert shadow.settle({ONE: seen()}, kept=False) is False
+    assert raised_by(lambda: shadow.check(ONE, seen(FIRST))) is Phantom
+
+
+def test_a_power_cut_never_takes_what_a_barrier_covers() -> None:
+    shadow = started()
+    add(shadow, FIRST)
+    shadow.barrier(ONE)
+    assert raised_by(lambda: shadow.settle({ONE: seen()}, kept=False)) is LostAck
+
+
+def test_a_fact_behind_a_lost_one_is_a_gap() -> None:
+    shadow = started(ONE, TWO)
+    shadow.barrier()
+    add(shadow, FIRST, ONE)
+    add(shadow, FIRST, TWO)
+    found = {ONE: seen(), TWO: seen(FIRST, execution_id=TWO)}
+    assert raised_by(lambda: shadow.settle(found, kept=False)) is LogGap
+    found = {ONE: seen(FIRST), TWO: seen(execution_id=TWO)}
+    assert started(ONE, TWO).settle({}, kept=False) is False
+
+
+def test_an_empty_store_is_a_violation_of_its_own() -> None:
+    shadow = started(ONE, TWO)
+    shadow.barrier()
+    assert raised_by(lambda: shadow.settle({}, kept=False)) is SilentEmpty
+
+
+def test_a_record_without_a_response_is_not_replayable() -> None:
+    shadow = started()
+    assert raised_by(lambda: shadow.check(ONE, seen(reason=None))) is UnearnedReplay
+
+
+def test_a_marked_record_is_not_replayable() -> None:
+    shadow = started()
+    shadow.written(shadow.begin(ONE, FactKind.REASON, "it has a clock", b""))
+    end(shadow)
+    shadow.check(ONE, seen(FINAL, reason="it has a clock"))
+    assert raised_by(lambda: shadow.check(ONE, seen(FINAL, reason=None))) is UnearnedReplay
+    assert raised_by(lambda: shadow.check(ONE, seen(FINAL, reason="another"))) is WrongReason
+
+
+def test_a_record_that_lost_an_event_is_not_replayable() -> None:
+    shadow = started()
+    shadow.begin(ONE, FactKind.EVENT, FIRST, b"{}")
+    shadow.lost(ONE)
+    end(shadow)
+    shadow.check(ONE, seen(FINAL, reason=FAILURE))
+    assert raised_by(lambda: shadow.check(ONE, seen(FINAL, reason=None))) is UnearnedReplay
+    assert raised_by(lambda: shadow.check(ONE, seen(FINAL))) is WrongReason
+
+
+def test_a_failed_barrier_has_lost_the_events_of_the_execution_that_asked() -> None:
+    shadow = started()
+    add(shadow, FIRST)
+    shadow.fail_barrier(ONE)
+    shadow.check(ONE, seen(FIRST, reason=FAILURE))
+    assert raised_by(lambda: shadow.check(ONE, seen(FIRST))) is WrongReason
+
+
+def test_a_barrier_that_may_have_failed_leaves_both_reasons() -> None:
+    shadow = started()
+    add(shadow, FIRST)
+    shadow.disturb()
+    shadow.check(ONE, seen(FIRST, reason=FAILURE))
+    shadow.check(ONE, seen(FIRST))
+    assert raised_by(lambda: shadow.check(ONE, seen(FIRST, reason="another"))) is WrongReason
+
+
+def test_a_start_under_way_may_be_there_once() -> None:
+    shadow = ShadowRecording()
+    shadow.begin_start(ONE.encode(), CLASS)
+    assert shadow.settle({ONE: seen()}, kept=True) is True
+    shadow.check(ONE, seen())
+    again = ShadowRecording()
+    again.begin_start(ONE.encode(), CLASS)
+    found = {ONE: seen(), TWO: seen(execution_id=TWO, envelope=ONE.encode())}
+    assert raised_by(lambda: again.settle(found, kept=True)) is Phantom
+
+
+def test_an_invalidation_stays() -> None:
+    shadow = durable()
+    shadow.begin_invalidate(ONE, "wrong", "Anna")
+    invalid = seen(FIRST, FINAL, reason=INVALIDATED, invalidated=("wrong", "Anna"))
+    shadow.check(ONE, invalid)
+    shadow.check(ONE, WHOLE)
+    shadow.invalidated(ONE)
+    shadow.check(ONE, invalid)
+    assert raised_by(lambda: shadow.check(ONE, WHOLE)) is Resurrected
+    assert raised_by(lambda: shadow.settle({ONE: WHOLE}, kept=False)) is Resurrected
+
+
+def test_damage_is_excused_if_it_is_reported_and_nothing_wrong_is_served() -> None:
+    found: Seen = {}
+    unreported = partial(durable().settle, found, kept=False, excused=[ONE], reported=False)
+    assert raised_by(unreported) is UnreportedDamage
+    shadow = durable()
+    shadow.settle(found, kept=False, excused=[ONE])
+    shadow.check(ONE, None)
+    shadow.check(ONE, WHOLE)
+    shadow.check(ONE, seen(FINAL, reason=CORRUPTED))
+    assert raised_by(lambda: shadow.check(ONE, seen(SECOND))) is Phantom
+    assert raised_by(lambda: shadow.check(ONE, seen(FINAL, reason=None))) is UnearnedReplay
+
+
+def test_a_record_that_the_store_calls_damaged_is_reported_by_that() -> None:
+    durable().settle({ONE: None}, kept=False, excused=[ONE], reported=False)
+    damaged = seen(FINAL, reason=CORRUPTED)
+    durable().settle({ONE: damaged}, kept=False, excused=[ONE], reported=False)
+    assert raised_by(lambda: durable().settle({ONE: None}, kept=False)) is LostAck
+
+
+def test_an_unsafe_execution_that_damage_hides_may_come_back() -> None:
+    shadow = started()
+    shadow.settle({}, kept=False, excused=[ONE])
+    shadow.settle({ONE: seen()}, kept=False)
+    gone = started()
+    gone.settle({}, kept=False)
+    assert raised_by(lambda: gone.settle({ONE: seen()}, kept=False)) is Phantom
+
+
+@pytest.mark.parametrize(("digits", "is_in"), [("7fffffff", True), ("80000000", False)])
+def test_the_id_decides_about_a_sample(digits: str, is_in: bool) -> None:
+    assert is_sampled(f"exec-{digits}{0:08x}", 0.5) is is_in
+    assert is_sampled(f"exec-{'f' * 16}", 1.0)
+    assert not is_sampled(f"exec-{0:016x}", 0.0)
