@@ -6,6 +6,7 @@ from typing import Final
 
 from oracles.durable.violations import (
     EndlessRetry,
+    FreedKey,
     MovedTime,
     RepeatedTrigger,
     StaleSettlement,
@@ -22,7 +23,7 @@ _TARGET: Final = "durable"
 settled_trigger_frees_every_key = Mutant(
     "a settled trigger frees its key, also one that is taken for ever",
     _TARGET,
-    (RepeatedTrigger,),
+    (FreedKey, RepeatedTrigger),
     (
         SourcePatch(
             "system.durable.dedup",

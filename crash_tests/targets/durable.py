@@ -8,9 +8,10 @@ from typing import Final
 
 from crash_tests.rig.effect_ledger import ACTIONS, Answer
 from crash_tests.targets.durable_operator import DurableOperator
-from crash_tests.targets.durable_store import SECOND_NS, SESSIONS
+from crash_tests.targets.durable_store import ROUTER, SECOND_NS
 from crash_tests.targets.system_target import COMMON_MARKS
 from oracles.durable.marks import COLLECTED, DECIDED, DURABLE_MARKS, SUPERSEDED
+from oracles.durable.shadow_durable import DAY_S, STARTED_S
 from oracles.marks import STALE_TEMPORARY_SWEPT
 from oracles.violation import InvalidState, Starved
 from powercut.fuzz.action import ActionKind, Arguments
@@ -43,13 +44,16 @@ class DurableTarget(DurableOperator):
         """Return the calls of producers, turns, runners and people, and the steps of clocks."""
         return (
             ActionKind("emit", 6, self._emit, self._propose_emit, self._is_open),
-            ActionKind("claim", 6, self._claim, self._propose_claim, self._may_claim),
+            ActionKind("claim", 9, self._claim, self._propose_claim, self._may_claim),
             ActionKind("turn", 5, self._turn, self._propose_turn, self._is_open),
-            ActionKind("fail", 6, self._fail, self._propose_fail, self._has_claims),
+            ActionKind("fail", 8, self._fail, self._propose_fail, self._has_claims),
             ActionKind("late", 2, self._late, ready=self._has_stale),
             ActionKind("repeat", 1, self._repeat, ready=self._is_open),
             ActionKind("advance", 3, self._advance, self._propose_advance),
             ActionKind("step_wall", 1, self._step_wall, self._propose_step),
+            ActionKind("route", 4, self._route, self._propose_session, self._may_route),
+            ActionKind("end_session", 1, self._end, self._propose_session, self._may_end),
+            ActionKind("end_routed", 3, self._end, self._propose_routed, self._may_end_routed),
             ActionKind("schedule", 2, self._schedule, self._propose_schedule, self._may_schedule),
             ActionKind("unschedule", 1, self._unschedule, ready=self._has_schedules),
             ActionKind("perform", 4, self._perform, self._propose_perform, self._is_open),
@@ -202,6 +206,7 @@ class DurableTarget(DurableOperator):
             or (row["status"] == "FAILED" and row["decided_by"] is not None)
         ]
         self._shadow.begin(self._shadow.state)
+        old_keys = self._effects.settled_before(self._now() - DAY_S - STARTED_S)
         self._shadow.begin_collect(self._now(), settled)
         try:
             removed = self._state.transact(remove_settled)
@@ -212,7 +217,7 @@ class DurableTarget(DurableOperator):
         if rows is None:
             self._shadow.return_unread()
             return "removed"
-        self._shadow.acknowledge_collect(rows)
+        self._shadow.acknowledge_collect(rows, old_keys)
         self._check_effects(rows)
         if removed:
             self.marks.reach(COLLECTED)
@@ -256,9 +261,12 @@ class DurableTarget(DurableOperator):
         for schedule_id in self._living():
             assert schedule_id
             self._unschedule({})
+        sessions = self._sessions.living
         for _ in range(MOST_ROUNDS):
-            outcomes = [self._claim({"session": session}) for session in SESSIONS]
-            for session in SESSIONS:
+            outcomes = [self._claim({"session": each}) for each in (*sessions, ROUTER)]
+            if ROUTER in self._claims:
+                self._route({"session": sessions[0]})
+            for session in sessions:
                 if session in self._claims:
                     self._turn({"session": session, "emits": "", "checkpoint": 0, "activity": 0})
             if set(outcomes) == {"nothing is due"}:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Final
 
-from crash_tests.targets.durable_store import SESSIONS
+from crash_tests.targets.durable_store import ROUTER
 from crash_tests.targets.durable_triggers import DurableTriggers
+from oracles.durable.nominal_times import CronTimes, NominalTimes, OneTime, Periodic
 from oracles.durable.shadow_schedules import armed, deleted
 from oracles.durable.shadow_state import ExpectedSchedule
 from powercut.fuzz.action import Arguments
 from sim.choices import Choices
-from system.durable.errors import AlreadyDecided
+from system.durable.errors import AlreadyDecided, NoRecipient
 from system.durable.schedule import ScheduleSpec
+
+MOST_SCHEDULES: Final = 3
+CRON: Final = {"*/20 * * * *": "UTC", "30 9 * * 1-5": "Europe/Berlin"}
+"""Cron specifications and their zones."""
 
 
 class DurableOperator(DurableTriggers):
@@ -45,16 +50,20 @@ class DurableOperator(DurableTriggers):
                 state.settled(name, "discarded", now),
             )
             return "discarded"
-        holder = state.holder(state.triggers[name].key, now)
-        is_held = holder not in (None, name)
+        trigger = state.triggers[name]
+        holder = state.holder(trigger.key, now)
+        is_refused = holder not in (None, name)
+        if trigger.session in self._sessions.ended:
+            is_refused |= not trigger.routed
+            state = state.with_trigger(name, replace(trigger, session=None, routed=False))
         try:
             self._do(
                 lambda transaction: triggers.retry(transaction, trigger_id),
-                state if is_held else state.retried(name, now),
+                self._shadow.state if is_refused else state.retried(name, now),
             )
-        except AlreadyDecided:
+        except (AlreadyDecided, NoRecipient):
             self._shadow.refuse()
-            if not is_held:
+            if not is_refused:
                 raise
             return "replaced"
         return "retried"
@@ -63,38 +72,49 @@ class DurableOperator(DurableTriggers):
 
     def _living(self) -> list[str]:
         schedules = self._shadow.state.schedules.items()
-        return [each for each, schedule in schedules if schedule.upcoming is not None]
+        return [each for each, schedule in schedules if schedule.ended_at is None]
 
     def _may_schedule(self) -> bool:
-        return self._open and len(self._living()) < len(SESSIONS)
+        return self._open and len(self._living()) < MOST_SCHEDULES
 
     def _propose_schedule(self, choices: Choices) -> Arguments:
         return {
-            "session": choices.pick("session", SESSIONS),
-            "period": choices.pick("period", (60, 3_600, 0)),
+            "session": choices.pick("session", (*self._sessions.living, ROUTER)),
+            "period": choices.pick("period", (60, 3_600, 0, *CRON)),
+            "catch_up": choices.pick("catch_up", ("latest", "all", "skip")),
         }
 
     def _schedule(self, arguments: Arguments) -> str:
-        """Create a schedule for every so many seconds, or once."""
+        """Create a schedule for every so many seconds, for the times of cron, or once."""
         self._number += 1
-        schedule_id, session = f"s{self._number}", str(arguments["session"])
-        period, payload = int(str(arguments["period"])), f'{{"s":"s{self._number}"}}'
-        state, now = self._shadow.state, self._now()
-        moments: Sequence[int] = sorted({round(now), round(now + 0.01)})
+        schedule_id, now = f"s{self._number}", self._now()
+        catch_up = str(arguments.get("catch_up", "latest"))
         spec = ScheduleSpec(
-            "every", str(period), session_id=session, payload={"s": schedule_id}
+            "cron", str(arguments["period"]), session_id=str(arguments["session"]) or None,
+            payload={"s": schedule_id}, catch_up=catch_up,
         )  # fmt: skip
-        if not period:
-            moments = [int(now) + 100]
-            spec = replace(
-                spec, kind="once", spec=datetime.fromtimestamp(moments[0], UTC).isoformat()
-            )
+        possible: list[NominalTimes]
+        if arguments["period"] in CRON:
+            spec = replace(spec, zone=CRON[spec.spec])
+            possible = [CronTimes(spec.spec, spec.zone)]
+        elif arguments["period"]:
+            spec = replace(spec, kind="every")
+            moments = sorted({round(now), round(now + 0.01)})
+            possible = [Periodic(each, int(spec.spec)) for each in moments]
+        else:
+            moment = int(now) + 100
+            spec = replace(spec, kind="once", spec=datetime.fromtimestamp(moment, UTC).isoformat())
+            possible = [OneTime(moment)]
         after = [
             armed(
-                state, schedule_id,
-                ExpectedSchedule(period or None, session, moment + period), payload,
+                self._shadow.state, schedule_id,
+                ExpectedSchedule(
+                    times, spec.session_id, times.after(int(now)), None, catch_up,
+                    spec.kind == "once",
+                ),
+                f'{{"s":"{schedule_id}"}}', now,
             )
-            for moment in moments
+            for times in possible
         ]  # fmt: skip
         created = self._do(
             lambda transaction: self._stores.schedules.create(transaction, spec, schedule_id),

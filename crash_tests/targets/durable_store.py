@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from crash_tests.rig.effect_ledger import Answer, EffectLedger
 from crash_tests.targets.system_target import SystemTarget
+from oracles.durable.differences import SLACK_S
 from oracles.durable.marks import (
     ACK_REDONE,
     CRASHED_EFFECT,
@@ -40,17 +42,32 @@ from system.ports import Host
 T = TypeVar("T")
 
 SESSIONS: Final = ("a", "b")
+"""The first sessions; another one takes the place of one that ends."""
+ROUTER: Final = ""
+"""The name under which the triggers without a session are claimed."""
 MOST_ATTEMPTS: Final = 2
 SECOND_NS: Final = 10**9
 
 
-class LivingSessions:
-    """All sessions live; implements ``system.durable.trigger.Sessions``."""
+class KnownSessions:
+    """The living sessions and those that have ended; implements ``Sessions``.
+
+    Their logs are durable, so the names survive every crash.
+    """
+
+    def __init__(self) -> None:
+        self.living = list(SESSIONS)
+        self.ended: list[str] = []
 
     def status(self, session_id: str) -> SessionStatus:
-        """Return that it lives."""
-        del session_id
-        return SessionStatus.LIVING
+        """Return whether it lives."""
+        return SessionStatus.LIVING if session_id in self.living else SessionStatus.ENDED
+
+    def end(self, session: str) -> None:
+        """End a session, and let the next one begin in its place."""
+        following = chr(ord(SESSIONS[-1]) + len(self.ended) + 1)
+        self.living[self.living.index(session)] = following
+        self.ended.append(session)
 
 
 class DurableStore(SystemTarget):
@@ -66,12 +83,13 @@ class DurableStore(SystemTarget):
     changed_by_boot = frozenset(("/state.db", "/state.db-wal", "/state.db-shm"))
 
     def __init__(self) -> None:
-        self._shadow = ShadowDurable()
+        self._shadow = ShadowDurable(self._now)
         self._effects = ShadowEffects()
         self._root_id: str | None = None
         self._epoch = 0
         self._number = 0
-        self._seqs = dict.fromkeys(SESSIONS, 0)
+        self._seqs: Counter[str] = Counter()
+        self._sessions = KnownSessions()
         self._lines: dict[str, TurnPromises] = {}
         self._claims: dict[str, Claim] = {}
         self._stale: list[Claim] = []
@@ -112,7 +130,7 @@ class DurableStore(SystemTarget):
             self._recovering_from = self._now()
         self._state = open_state(host, self._root_id)
         self._root_id = self._state.root_id
-        self._stores = Stores(host, self._epoch, LivingSessions(), MOST_ATTEMPTS)
+        self._stores = Stores(host, self._epoch, self._sessions, MOST_ATTEMPTS)
         self._recovered = self._state.transact(self._recover)
         resumed = self._state.transact(
             lambda transaction: self._stores.tasks.resume(transaction, lambda _: True)
@@ -125,6 +143,8 @@ class DurableStore(SystemTarget):
         for promises in self._lines.values():
             if self._stores.carry_out(transaction, promises):
                 self.marks.reach(ACK_REDONE)
+        for session in self._sessions.ended:
+            self._stores.end_session(transaction, session)
         return self._stores.recover(transaction, lambda _: True)
 
     def check_recovered(self) -> None:
@@ -139,9 +159,10 @@ class DurableStore(SystemTarget):
 
         def recovered(state: State) -> State:
             again = state.recovered(now, MOST_ATTEMPTS)
-            return again.resumed(began, now - began)
+            # A sum of floats may be less than the time that it stands for.
+            return again.resumed(began, now - began + SLACK_S)
 
-        happened = self._shadow.settle(rows, recovered)
+        happened = self._shadow.settle(rows, recovered, began)
         if doubtful:
             self.marks.reach(IN_FLIGHT_KEPT if happened else IN_FLIGHT_LOST)
         self._recovering_from = None
@@ -228,7 +249,7 @@ class DurableStore(SystemTarget):
             self._effects.refuse(key)
         ledger.doubted.clear()
         ledger.refused.clear()
-        self._effects.check(rows, ledger.effects, ledger.requests)
+        self._effects.check(rows, ledger.effects, ledger.requests, self._now())
         for key, row in rows.activities.items():
             if row["status"] == "UNCERTAIN":
                 self.marks.reach(UNCERTAIN)

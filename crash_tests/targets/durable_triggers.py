@@ -7,16 +7,21 @@ from dataclasses import replace
 from typing import Final
 
 from crash_tests.rig.effect_ledger import ACTIONS
-from crash_tests.targets.durable_store import MOST_ATTEMPTS, SESSIONS, DurableStore
+from crash_tests.targets.durable_store import MOST_ATTEMPTS, ROUTER, DurableStore
 from oracles.durable.marks import (
     DEAD_BY_FAILURE,
     FENCED_OFF,
     KEY_FREE_AGAIN,
     KEY_HELD,
     LINE_NOT_REPEATED,
+    OCCURRENCE_SKIPPED,
     OCCURRENCES_MISSED,
+    ROUTED,
+    ROUTED_AGAIN,
+    SESSION_ENDED,
 )
-from oracles.durable.shadow_schedules import followed
+from oracles.durable.shadow_schedules import claimed
+from oracles.durable.shadow_sessions import session_ended
 from oracles.durable.shadow_state import ExpectedTrigger, State
 from oracles.durable.violations import (
     EarlyTrigger,
@@ -38,8 +43,10 @@ from system.durable.turn_promises import TurnPromises
 from system.errors import StorageError
 
 KINDS: Final = ("plain", "skill", "memory", "immediate", "reminder")
+ROUTABLE: Final = ("plain", "skill", "immediate")
 DELAYS: Final = (0, 60, 4_000, -100_000)
 SLOTS: Final = 2
+MOST_ENDED: Final = 3
 _SOURCES: Final = {
     "plain": ("IMMEDIATE", 10), "skill": ("SKILL_WORKFLOW", 60), "memory": ("MEMORY", 50),
     "immediate": ("IMMEDIATE", 10), "reminder": ("SCHEDULED", 20), "resume": ("RESUME", 5),
@@ -53,9 +60,11 @@ class DurableTriggers(DurableStore):
     # -- emit ----------------------------------------------------------------------------
 
     def _propose_emit(self, choices: Choices) -> Arguments:
+        kind = choices.pick("kind", KINDS)
+        router = (ROUTER,) if kind in ROUTABLE else ()
         return {
-            "kind": choices.pick("kind", KINDS),
-            "session": choices.pick("session", SESSIONS),
+            "kind": kind,
+            "session": choices.pick("session", (*self._sessions.living, *router)),
             "slot": choices.integer("slot", 0, SLOTS - 1),
             "delay": choices.pick("delay", DELAYS),
             "again": choices.integer("again", 0, 3) == 3,
@@ -86,9 +95,7 @@ class DurableTriggers(DurableStore):
         return "refused" if emitted is None else self._check_emitted(emitted, name, holder)
 
     def _emit_again(self, name: str, session: str) -> str:
-        spec = TriggerSpec("IMMEDIATE", "another", session_id=session)
-        if name not in self._shadow.state.triggers:
-            return "removed"
+        spec = TriggerSpec("IMMEDIATE", "another", session_id=session or None)
         emitted = self._do(
             lambda transaction: self._stores.emitter.emit(transaction, spec, name),
             self._shadow.state,
@@ -119,20 +126,23 @@ class DurableTriggers(DurableStore):
             "resume": f"resume:task-{session}",
         }[kind]  # fmt: skip
         name, payload = f"t{self._number}", {"n": self._number}
-        spec = TriggerSpec(source, dict(payload), session_id=session, key=key)
-        expected = ExpectedTrigger(key, session, 0.0, priority, f'{{"n":{self._number}}}')
+        spec = TriggerSpec(source, dict(payload), session_id=session or None, key=key)
+        expected = ExpectedTrigger(key, session or None, 0.0, priority, f'{{"n":{self._number}}}')
         return name, spec, expected
 
     # -- claim ---------------------------------------------------------------------------
 
     def _free_sessions(self) -> list[str]:
-        return [session for session in SESSIONS if session not in self._claims]
+        return [each for each in (*self._sessions.living, ROUTER) if each not in self._claims]
 
     def _propose_claim(self, choices: Choices) -> Arguments:
-        return {"session": choices.pick("session", self._free_sessions())}
+        free, now = self._free_sessions(), self._now()
+        triggers = self._shadow.state.open_triggers()
+        due = {each.session or ROUTER for each in triggers if each.due_by(now)}
+        return {"session": choices.pick("session", [*filter(due.__contains__, free)] or free)}
 
     def _claim(self, arguments: Arguments) -> str:
-        """Claim the trigger that comes first in a session."""
+        """Claim the trigger that comes first in a session, or the first one to be routed."""
         session, before = str(arguments["session"]), self._now()
         if session in self._claims:
             return "claimed already"
@@ -140,9 +150,11 @@ class DurableTriggers(DurableStore):
         surely = {
             name: each
             for name, each in state.triggers.items()
-            if each.session == session and each.status == "PENDING" and each.due_by(before)
+            if each.session == (session or None)
+            and each.status == "PENDING"
+            and each.due_by(before)
         }
-        found = self._stores.queue.next_of(session, reached_at(self._state.now_ns()))
+        found = self._stores.queue.next_of(session or None, reached_at(self._state.now_ns()))
         if found is None:
             if surely:
                 raise Starved("a due trigger is not offered", expected=sorted(surely))
@@ -154,11 +166,15 @@ class DurableTriggers(DurableStore):
             if _due_at(each) + each.priority < rank - 0.001:
                 raise WrongOrder("another trigger comes first", expected=other, actual=name)
         later = self._now() + 1
-        after = [_claimed(state, name, now) for now in (before, later)]
+        after = [claimed(state, name, now) for now in (before, later)]
         claim = self._do(
             lambda transaction: self._stores.triggers.claim(transaction, found), *after
         )
         if claim is None:
+            now_there = self._shadow.state.triggers[name]
+            if self._shadow.settled and now_there.resolution == "skipped":
+                self.marks.reach(OCCURRENCE_SKIPPED)
+                return "skipped"
             if self.fault_plan:
                 return "refused"
             raise InvalidState("a due trigger was not claimed", name=name)
@@ -176,7 +192,7 @@ class DurableTriggers(DurableStore):
 
     def _propose_turn(self, choices: Choices) -> Arguments:
         return {
-            "session": choices.pick("session", SESSIONS),
+            "session": choices.pick("session", self._sessions.living),
             "emits": choices.pick("emits", ("", "resume", "plain", "memory")),
             "checkpoint": choices.integer("checkpoint", 0, 3),
             "activity": choices.integer("activity", 0, 2),
@@ -231,7 +247,7 @@ class DurableTriggers(DurableStore):
                 [number], [("step", number)] * number,
             )  # fmt: skip
             promises = replace(promises, checkpoints=(checkpoint,))
-            state = state.checkpointed(checkpoint.task_id, session, status, number)
+            state = state.checkpointed(checkpoint.task_id, session, status, number, now)
         for position in range(int(str(arguments["activity"]))):
             action = list(ACTIONS.values())[position]
             intent = Intent(
@@ -289,6 +305,60 @@ class DurableTriggers(DurableStore):
             self._claims[str(arguments["session"])] = claim
         return str(how)
 
+    # -- routing, and the end of a session -----------------------------------------------
+
+    def _may_route(self) -> bool:
+        return self._open and ROUTER in self._claims
+
+    def _propose_session(self, choices: Choices) -> Arguments:
+        return {"session": choices.pick("session", self._sessions.living)}
+
+    def _route(self, arguments: Arguments) -> str:
+        """Give the trigger that is being routed to a session."""
+        claim, session = self._claims.pop(ROUTER), str(arguments["session"])
+        name = self._shadow.name_of(claim.trigger.id)
+        self._do(
+            lambda transaction: self._stores.triggers.route(transaction, claim, session),
+            self._shadow.state.routed(name, session),
+        )
+        if self._shadow.state.triggers[name].status == "CLAIMED":
+            self._claims[ROUTER] = claim
+            return "refused"
+        self.marks.reach(ROUTED)
+        return "routed"
+
+    def _may_end(self) -> bool:
+        return self._open and len(self._sessions.ended) < MOST_ENDED
+
+    def _routed(self) -> list[str]:
+        routed = {each.session for each in self._shadow.state.open_triggers() if each.routed}
+        return [session for session in self._sessions.living if session in routed]
+
+    def _may_end_routed(self) -> bool:
+        return self._may_end() and bool(self._routed())
+
+    def _propose_routed(self, choices: Choices) -> Arguments:
+        return {"session": choices.pick("session", self._routed())}
+
+    def _end(self, arguments: Arguments) -> str:
+        """End a session: its log says so before the database does."""
+        session, before = str(arguments["session"]), self._shadow.state
+        state = session_ended(before, session, self._now())
+        self._sessions.end(session)
+        claim = self._claims.pop(session, None)
+        self._stale += [] if claim is None else [claim]
+        self._shadow.begin(state, certain=True)
+        try:
+            self._state.transact(lambda transaction: self._stores.end_session(transaction, session))
+        except StorageError as refused:
+            self._refuse_line(refused, state)
+            return "refused"
+        self._acknowledge()
+        self.marks.reach(SESSION_ENDED)
+        if any(each.routed and each.session == session for each in before.open_triggers()):
+            self.marks.reach(ROUTED_AGAIN)
+        return "ended"
+
     def _has_stale(self) -> bool:
         return self._open and bool(self._stale)
 
@@ -313,8 +383,3 @@ class DurableTriggers(DurableStore):
 
 def _due_at(trigger: ExpectedTrigger) -> float:
     return max(trigger.fire_at, trigger.pause[1] if trigger.pause is not None else 0.0)
-
-
-def _claimed(state: State, name: str, now: float) -> State:
-    followed_state, missed = followed(state, name, now)
-    return followed_state.claimed(name, missed)

@@ -12,6 +12,10 @@ KEY_HELD: Final = "a key refused a second trigger"
 KEY_FREE_AGAIN: Final = "a key was used again after its scope had ended"
 SUPERSEDED: Final = "a trigger was superseded by a newer one"
 OCCURRENCES_MISSED: Final = "an outage has passed over occurrences"
+OCCURRENCE_SKIPPED: Final = "a late occurrence was skipped"
+ROUTED: Final = "a trigger was routed to a session"
+ROUTED_AGAIN: Final = "the session of a routed trigger ended before its turn"
+SESSION_ENDED: Final = "a session has ended"
 ACK_REDONE: Final = "a line was carried out after a crash"
 LINE_NOT_REPEATED: Final = "a line was not carried out twice"
 PAUSE_CUT: Final = "a pause of a wrong clock was cut"
@@ -26,6 +30,7 @@ DECIDED: Final = "a person decided about an activity"
 
 DURABLE_MARKS: Final = (
     RECLAIMED, DEAD_BY_RECLAIM, DEAD_BY_FAILURE, FENCED_OFF, KEY_HELD, KEY_FREE_AGAIN,
-    SUPERSEDED, OCCURRENCES_MISSED, ACK_REDONE, LINE_NOT_REPEATED, PAUSE_CUT, TASK_RESUMED,
+    SUPERSEDED, OCCURRENCES_MISSED, OCCURRENCE_SKIPPED, ROUTED, ROUTED_AGAIN, SESSION_ENDED,
+    ACK_REDONE, LINE_NOT_REPEATED, PAUSE_CUT, TASK_RESUMED,
     TASK_BLOCKED, COLLECTED, STOPPED, UNCERTAIN, CRASHED_EFFECT, REPEATED_KEY, DECIDED,
 )  # fmt: skip

@@ -11,8 +11,9 @@ Query: TypeAlias = Callable[[str], Sequence[Sequence[Any]]]
 
 _TRIGGERS: Final = (
     "SELECT id, dedup_key, session_id, fire_at, not_before, due_at, priority, payload_json,"
-    " status, attempts, fence, missed, resolution FROM triggers ORDER BY rowid"
+    " status, attempts, fence, missed, routed, resolution FROM triggers ORDER BY rowid"
 )
+_KEYS: Final = "SELECT key, trigger_id FROM dedup"
 _SCHEDULES: Final = (
     "SELECT schedule_id, last_nominal, next_fire_at, paused, ended_at FROM schedules ORDER BY rowid"
 )
@@ -26,9 +27,13 @@ _EVENTS: Final = "SELECT task_id, count(*), max(seq) FROM task_events GROUP BY t
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of each table in the order of their insertion; ``events`` counts those of a task."""
+    """The rows of each table in the order of their insertion.
+
+    ``keys`` are the dedup keys with the triggers that hold them, ``events`` counts those of a task.
+    """
 
     triggers: Sequence[Row]
+    keys: Mapping[str, str]
     schedules: Mapping[str, Row]
     tasks: Mapping[str, Row]
     events: Mapping[str, int]
@@ -41,6 +46,7 @@ def read_rows(query: Query) -> Rows:
     assert all(number == last for _, number, last in counts)
     return Rows(
         _table(query, _TRIGGERS),
+        {str(key): str(trigger_id) for key, trigger_id in query(_KEYS)},
         {row["schedule_id"]: row for row in _table(query, _SCHEDULES)},
         {row["task_id"]: row for row in _table(query, _TASKS)},
         {task_id: number for task_id, number, _ in counts},

@@ -7,35 +7,33 @@ the system, except which of these it is, the ids that it has minted, and times w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from oracles.durable.rows import Row, Rows
-from oracles.durable.shadow_state import OPEN, ExpectedTrigger, State
-from oracles.durable.violations import (
-    EndlessRetry,
-    MovedTime,
-    RepeatedTrigger,
-    TornTransaction,
-    UncountedAttempt,
-    WrongSchedule,
-)
-from oracles.violation import InvalidState, LostAck, Phantom, Resurrected, TornRecord, Violation
+from oracles.durable.differences import SLACK_S, difference, is_torn
+from oracles.durable.rows import Rows
+from oracles.durable.shadow_state import State
+from oracles.durable.violations import KeptTooLong, TornTransaction
+from oracles.violation import Phantom
 
 DAY_S: Final = 86_400
-SLACK_S: Final = 0.001
-_STOPPED: Final = ("FAILED", "DEAD")
+WEEK_S: Final = 7 * DAY_S
+STARTED_S: Final = 1.0
+"""A transaction may have taken a key so much later than it began."""
 
 
 class ShadowDurable:
     """The state that is acknowledged, and those that a call in flight may leave.
 
-    ``ids`` are the ids of triggers by the names that the shadow gives them.
+    ``ids`` are the ids of triggers by the names that the shadow gives them. ``now`` returns the
+    time that the system must have, in seconds since 1970.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self.state = State()
+        self._now = now
+        self._ended_by: dict[str, float] = {}
         self.ids: dict[str, str] = {}
         self._in_flight: tuple[State, ...] = ()
         self._is_certain = False
@@ -80,27 +78,37 @@ class ShadowDurable:
         self._collected_at = now
         self._settled_keys = frozenset(settled_keys)
 
-    def acknowledge_collect(self, rows: Rows) -> None:
-        """Check that exactly the settled triggers of a day were removed."""
+    def acknowledge_collect(self, rows: Rows, old_keys: Iterable[str]) -> None:
+        """Check that exactly the rows were removed that nothing asks for any more.
+
+        ``old_keys`` are activities that have surely been settled for a day.
+        """
         assert self._collected_at is not None
-        before = self._collected_at - DAY_S - SLACK_S
-        there = {row["id"] for row in rows.triggers}
-        for name, trigger in self.state.triggers.items():
-            is_old = trigger.status == "DONE" and trigger.settled_at < before
-            if is_old and self.ids[name] in there:
-                raise InvalidState("a settled trigger was not removed", trigger=trigger)
+        now = self._collected_at
         self.acknowledge(rows)
         self._collected_at = None
+        for name, (_, keep_s) in _ended(self.state).items():
+            if self._ended_by[name] < now - keep_s - STARTED_S:
+                raise KeptTooLong("a row that has ended was not removed", name=name)
+        for key in rows.keys:
+            if self.state.holder(key, now - STARTED_S) is None:
+                raise KeptTooLong("a key that refuses nothing was not removed", actual=key)
+        for key in old_keys:
+            if key in rows.activities:
+                raise KeptTooLong("a settled activity was not removed", key=key)
 
-    def settle(self, rows: Rows, recovered: Callable[[State], State]) -> bool:
+    def settle(self, rows: Rows, recovered: Callable[[State], State], began: float) -> bool:
         """Check the rows after a recovery, which makes ``recovered(state)`` of the state before.
 
-        Returns whether a transaction in flight has happened.
+        ``began`` is the time of its first boot, which may be before the crash: then the clock
+        was set back, and lines are carried out at that time. Returns whether a transaction in
+        flight has happened.
         """
         before, in_flight = self.state, self._in_flight
         first = () if self._is_certain else (before,)
         candidates = tuple(recovered(each) for each in (*first, *in_flight))
         position = self._adopt(candidates, rows)
+        self.state = _ended_at(began, before, self.state)
         self._collected_at = None
         return position >= len(first)
 
@@ -110,25 +118,33 @@ class ShadowDurable:
         for position, candidate in enumerate(candidates):
             ids = dict(self.ids)
             expected = self._without_collected(candidate, rows)
-            violation = _difference(expected, rows, ids)
+            violation = difference(expected, rows, ids)
             if violation is None:
-                self.ids = ids
+                self.ids = _renamed(ids, set(candidate.triggers) - set(expected.triggers))
                 self.state = _exact(expected, rows, ids)
                 self._in_flight, self._is_certain = (), False
+                self._ended_by = {
+                    name: self._ended_by.get(name, max(ended_at, self._now()))
+                    for name, (ended_at, _) in _ended(self.state).items()
+                }
                 return position
             found.append(violation)
-        if len(candidates) > 1 and _is_torn(candidates, rows, self.ids):
+        if len(candidates) > 1 and is_torn(candidates, rows, self.ids):
             raise TornTransaction(
                 "a part of a transaction is there", before=str(found[0]), after=str(found[-1])
             )
         raise found[0]
 
     def _without_collected(self, state: State, rows: Rows) -> State:
+        """Return the state without the rows that a collection may have removed, and that are gone.
+
+        Keys that refuse nothing may be gone at any time.
+        """
         if self._collected_at is None:
             return state
-        there = {row["id"] for row in rows.triggers}
+        now, there = self._collected_at + SLACK_S, {row["id"] for row in rows.triggers}
         for name, trigger in state.triggers.items():
-            is_old = trigger.settled_at <= self._collected_at - DAY_S + SLACK_S
+            is_old = trigger.settled_at <= now - DAY_S
             if trigger.status == "DONE" and is_old and self.ids.get(name) not in there:
                 state = state.without_trigger(name)
         gone = [key for key in self._settled_keys if key not in rows.activities]
@@ -136,150 +152,56 @@ class ShadowDurable:
         tasks = {
             task_id: task
             for task_id, task in state.tasks.items()
-            if task.status != "DONE" or task_id in rows.tasks
+            if not _has_ended(task.ended_at, now) or task_id in rows.tasks
         }
         schedules = {
             schedule_id: schedule
             for schedule_id, schedule in state.schedules.items()
-            if schedule.upcoming is not None or schedule_id in rows.schedules
+            if not _has_ended(schedule.ended_at, now) or schedule_id in rows.schedules
         }
         return replace(state, intents=intents, tasks=tasks, schedules=schedules)
 
 
-def _difference(state: State, rows: Rows, ids: dict[str, str]) -> Violation | None:
-    """Return the first difference between state and rows; new ids are added to ``ids``."""
-    by_id = {row["id"]: row for row in rows.triggers}
-    unknown = {row_id: by_id[row_id] for row_id in by_id if row_id not in ids.values()}
-    for name, trigger in state.triggers.items():
-        if name not in ids:
-            fresh = [each for each, row in unknown.items() if _may_be(trigger, row)]
-            if fresh:
-                ids[name] = fresh[0]
-                del unknown[fresh[0]]
-        row = by_id.get(ids.get(name, ""))
-        if row is None:
-            return LostAck("a trigger is gone", name=name, expected=trigger)
-        violation = _trigger_difference(name, trigger, row)
-        if violation is not None:
-            return violation
-    if len(by_id) > len(state.triggers):
-        names = {ids[name] for name in state.triggers}
-        return _surplus(state, [row for each, row in by_id.items() if each not in names])
-    return _schedule_difference(state, rows) or _task_difference(state, rows)
+def _renamed(ids: Mapping[str, str], removed: set[str]) -> dict[str, str]:
+    """Return the ids with other names for removed triggers, whose names may be given again."""
+    return {
+        f"{name}, removed as {known}" if name in removed else name: known
+        for name, known in ids.items()
+    }
 
 
-def _is_torn(candidates: Sequence[State], rows: Rows, ids: Mapping[str, str]) -> bool:
-    """Return whether each trigger and task by itself is that of some candidate."""
-    by_id = {row["id"]: row for row in rows.triggers}
-    for name in {name for each in candidates for name in each.triggers}:
-        row = by_id.get(ids.get(name, ""))
-        if not any(_is_trigger(name, each.triggers.get(name), row) for each in candidates):
-            return False
-    for task_id in {task_id for each in candidates for task_id in each.tasks}:
-        found = rows.tasks.get(task_id, {})
-        shown = found.get("status"), found.get("last_seq")
-        expected = [each.tasks.get(task_id) for each in candidates]
-        if shown not in [(each and each.status, each and each.last_seq) for each in expected]:
-            return False
-    return True
+def _ended(state: State) -> dict[str, tuple[float, int]]:
+    """Return when rows have ended at the earliest, and for how many seconds they are kept."""
+    found = {
+        name: (each.settled_at, DAY_S)
+        for name, each in state.triggers.items()
+        if each.status == "DONE"
+    }
+    ends = {name: each.ended_at for name, each in state.tasks.items()}
+    ends |= {name: each.ended_at for name, each in state.schedules.items()}
+    return found | {name: (end, WEEK_S) for name, end in ends.items() if end is not None}
 
 
-def _is_trigger(name: str, trigger: ExpectedTrigger | None, row: Row | None) -> bool:
-    if trigger is None or row is None:
-        # A new one has no known id yet.
-        return row is None
-    return _trigger_difference(name, trigger, row) is None
+def _ended_at(began: float, before: State, after: State) -> State:
+    """Return the state in which no row has ended later than ``began`` that had not before."""
+    known = _ended(before)
+    for name, trigger in after.triggers.items():
+        if trigger.status == "DONE" and name not in known:
+            settled_at = min(trigger.settled_at, began)
+            after = after.with_trigger(name, replace(trigger, settled_at=settled_at))
+    for task_id, task in after.tasks.items():
+        if task.ended_at is not None and task_id not in known:
+            ended_at = min(task.ended_at, began)
+            after = after.with_task(task_id, replace(task, ended_at=ended_at))
+    for schedule_id, schedule in after.schedules.items():
+        if schedule.ended_at is not None and schedule_id not in known:
+            ended_at = min(schedule.ended_at, began)
+            after = after.with_schedule(schedule_id, replace(schedule, ended_at=ended_at))
+    return after
 
 
-def _surplus(state: State, rows: list[Row]) -> Violation:
-    keys = {trigger.key for trigger in state.triggers.values()} | set(state.keys)
-    for row in rows:
-        if row["dedup_key"] in keys - {None}:
-            return RepeatedTrigger("a trigger was emitted again under its key", actual=row)
-    return Phantom("a trigger exists that nothing has emitted", actual=rows)
-
-
-def _may_be(trigger: ExpectedTrigger, row: Row) -> bool:
-    return (
-        (trigger.key, trigger.session) == (row["dedup_key"], row["session_id"])
-        and trigger.fire_at <= row["fire_at"] <= trigger.fire_at + trigger.spread_s
-        and trigger.payload in (None, row["payload_json"])
-    )
-
-
-def _trigger_difference(name: str, trigger: ExpectedTrigger, row: Row) -> Violation | None:
-    evidence = {"name": name, "expected": trigger, "actual": row}
-    if not trigger.fire_at <= row["fire_at"] <= trigger.fire_at + trigger.spread_s:
-        return MovedTime("the time of a trigger has changed", **evidence)
-    if trigger.status != row["status"]:
-        return _status_difference(trigger, row, evidence)
-    if (trigger.attempts, trigger.fence) != (row["attempts"], row["fence"]):
-        return UncountedAttempt("attempts or claims are counted wrongly", **evidence)
-    if trigger.status == "PENDING":
-        low, high = trigger.pause or (0.0, 0.0)
-        not_before = row["not_before"] or 0.0
-        if not low - SLACK_S <= not_before <= high + SLACK_S:
-            return MovedTime("the pause of a trigger is another one", **evidence)
-        if row["due_at"] != max(row["fire_at"], not_before):
-            return MovedTime("a trigger is due at another time than its own", **evidence)
-    if trigger.payload not in (None, row["payload_json"]):
-        return TornRecord("a trigger has another payload", **evidence)
-    if (trigger.session, trigger.resolution, trigger.missed, trigger.key, trigger.priority) != (
-        row["session_id"], row["resolution"], row["missed"], row["dedup_key"], row["priority"],
-    ):  # fmt: skip
-        return InvalidState("a member of a trigger is another one", **evidence)
-    return None
-
-
-def _status_difference(
-    trigger: ExpectedTrigger, row: Row, evidence: Mapping[str, object]
-) -> Violation:
-    actual = row["status"]
-    if trigger.status in _STOPPED and actual in OPEN:
-        return EndlessRetry("a trigger that has failed too often is run again", **evidence)
-    if trigger.status == "DONE":
-        return Resurrected("a settled trigger is back", **evidence)
-    if actual == "DONE":
-        return LostAck("a trigger counts as settled that was not handled", **evidence)
-    return InvalidState("a trigger has another status", **evidence)
-
-
-def _schedule_difference(state: State, rows: Rows) -> Violation | None:
-    for schedule_id, schedule in state.schedules.items():
-        row = rows.schedules.get(schedule_id)
-        evidence = {"schedule_id": schedule_id, "expected": schedule, "actual": row}
-        if row is None:
-            return LostAck("a schedule is gone", **evidence)
-        if schedule.upcoming != row["next_fire_at"] or (schedule.last or 0) > (
-            row["last_nominal"] or 0
-        ):
-            return WrongSchedule("a schedule waits for another occurrence", **evidence)
-    if set(rows.schedules) > set(state.schedules):
-        return Phantom("a schedule exists that was not created", actual=rows.schedules)
-    return None
-
-
-def _task_difference(state: State, rows: Rows) -> Violation | None:
-    for task_id, task in state.tasks.items():
-        row = rows.tasks.get(task_id)
-        evidence = {"task_id": task_id, "expected": task, "actual": row}
-        if row is None:
-            return LostAck("a task is gone", **evidence)
-        if (row["session_id"], row["status"], row["last_seq"]) != (
-            task.session, task.status, task.last_seq,
-        ):  # fmt: skip
-            return TornRecord("a task is in another state", **evidence)
-        if rows.events.get(task_id, 0) != task.last_seq:
-            return TornRecord("a task has other events", **evidence)
-    if set(rows.tasks) | set(rows.events) > set(state.tasks):
-        return Phantom("a task exists that was never begun", actual=rows.tasks)
-    for key, arguments in state.intents.items():
-        row = rows.activities.get(key)
-        if row is None or row["arguments_json"] != arguments:
-            return LostAck("an activity is gone, or another one", key=key, actual=row)
-    if set(rows.activities) > set(state.intents):
-        return Phantom("an activity exists that nothing has intended", actual=rows.activities)
-    return None
+def _has_ended(ended_at: float | None, now: float) -> bool:
+    return ended_at is not None and ended_at <= now - WEEK_S
 
 
 def _exact(state: State, rows: Rows, ids: Mapping[str, str]) -> State:

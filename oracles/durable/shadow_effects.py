@@ -22,7 +22,8 @@ class KnownActivity:
     """The knowledge about an activity: effects and requests up to the last decision to repeat it.
 
     ``again`` counts these decisions. ``doubted`` says that a request of it has failed, or that
-    a crash came while it was to be performed. ``status`` is the one that was read last.
+    a crash came while it was to be performed. ``status`` is the one that was read last,
+    ``final_at`` the time at which nothing was left to decide, or None.
     """
 
     again: int = 0
@@ -32,6 +33,7 @@ class KnownActivity:
     refused: bool = False
     status: str = "INTENT"
     decided: bool = False
+    final_at: float | None = None
 
 
 class ShadowEffects:
@@ -62,7 +64,14 @@ class ShadowEffects:
             activity.again += 1
             activity.effects_before, activity.requests_before = effects, requests
 
-    def check(self, rows: Rows, effects: Mapping[str, int], requests: Mapping[str, int]) -> None:
+    def settled_before(self, moment: float) -> list[str]:
+        """Return the activities about which nothing was left to decide before a time."""
+        known = self._known.items()
+        return [key for key, each in known if each.final_at is not None and each.final_at < moment]
+
+    def check(
+        self, rows: Rows, effects: Mapping[str, int], requests: Mapping[str, int], now: float
+    ) -> None:
         """Check the ledger against the number of effects and requests of each key."""
         for key, number in effects.items():
             if number > 1 + self._activity(key).again:
@@ -71,6 +80,10 @@ class ShadowEffects:
             activity = self._activity(key)
             self._check_row(key, activity, row, effects.get(key, 0), requests.get(key, 0))
             activity.status = row["status"]
+            if not _is_final(row):
+                activity.final_at = None
+            elif activity.final_at is None:
+                activity.final_at = now
 
     def _check_row(
         self, key: str, known: KnownActivity, row: Row, effects: int, requests: int
@@ -105,3 +118,7 @@ class ShadowEffects:
 
     def _activity(self, key: str) -> KnownActivity:
         return self._known.setdefault(key, KnownActivity())
+
+
+def _is_final(row: Row) -> bool:
+    return row["status"] == "DONE" or (row["status"] == "FAILED" and row["decided_by"] is not None)

@@ -1,4 +1,4 @@
-"""The occurrences of schedules, computed from their periods alone."""
+"""The occurrences of schedules, computed from their nominal times alone."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ from oracles.durable.shadow_state import ExpectedSchedule, ExpectedTrigger, Stat
 
 PRIORITY: Final = 30
 MOST_MISSED: Final = 1_000
-
-
-def key_of(schedule_id: str, nominal: int, schedule: ExpectedSchedule) -> str:
-    """Return the dedup key of an occurrence."""
-    if schedule.period_s is None:
-        return f"scheduled-once:{schedule_id}"
-    return f"scheduled:{schedule_id}:{nominal}"
+LATE_S: Final = 120
 
 
 def name_of(schedule_id: str, nominal: int) -> str:
@@ -23,49 +17,69 @@ def name_of(schedule_id: str, nominal: int) -> str:
     return f"{schedule_id} at {nominal}"
 
 
-def armed(state: State, schedule_id: str, schedule: ExpectedSchedule, payload: str | None) -> State:
-    """Let a schedule wait for its upcoming occurrence."""
-    assert schedule.upcoming is not None
+def armed(
+    state: State, schedule_id: str, schedule: ExpectedSchedule, payload: str | None, now: float
+) -> State:
+    """Let a schedule wait for its upcoming occurrence; without one it has ended at ``now``."""
+    if schedule.upcoming is None:
+        return state.with_schedule(schedule_id, replace(schedule, ended_at=now))
     trigger = ExpectedTrigger(
-        key_of(schedule_id, schedule.upcoming, schedule), schedule.session,
+        schedule.key_of(schedule_id, schedule.upcoming), schedule.session,
         float(schedule.upcoming), PRIORITY, payload,
     )  # fmt: skip
     name = name_of(schedule_id, schedule.upcoming)
     return state.emitted(name, trigger, 0.0).with_schedule(schedule_id, schedule)
 
 
-def followed(state: State, name: str, now: float) -> tuple[State, int]:
-    """Emit the occurrence after the one that is claimed at ``now``; return what it has missed.
+def claimed(state: State, name: str, now: float) -> State:
+    """Claim a trigger at ``now``, and emit the occurrence that follows it.
+
+    An occurrence that its schedule skips is settled instead.
+    """
+    state, missed, is_skipped = _followed(state, name, now)
+    return state.settled(name, "skipped", now) if is_skipped else state.claimed(name, missed)
+
+
+def _followed(state: State, name: str, now: float) -> tuple[State, int, bool]:
+    """Return the state behind an occurrence, what it has missed, and whether it is skipped.
 
     An occurrence that was followed, and a trigger of no schedule, change nothing.
     """
     trigger = state.triggers[name]
-    schedule_id = name.partition(" at ")[0]
-    schedule = state.schedules.get(schedule_id)
     nominal = round(trigger.fire_at)
-    if schedule is None or schedule.upcoming != nominal:
-        return state, trigger.missed
+    schedule_id, schedule = state.schedule_of(trigger)
+    if schedule is None or (schedule.last is not None and schedule.last >= nominal):
+        return state, trigger.missed, False
     assert trigger.key is not None
-    state = replace(state, keys={k: v for k, v in state.keys.items() if k != trigger.key})
-    if schedule.period_s is None:
-        ended = replace(schedule, upcoming=None, last=nominal)
-        return state.with_schedule(schedule_id, ended), 0
-    passed = int(now - nominal) // schedule.period_s
-    last = nominal + passed * schedule.period_s
-    following = replace(schedule, upcoming=last + schedule.period_s, last=last)
-    return armed(state, schedule_id, following, trigger.payload), min(passed, MOST_MISSED)
+    state = state.without_keys(trigger.key)
+    is_skipped = schedule.catch_up == "skip" and now - nominal > LATE_S
+    missed, last = 0, nominal
+    if is_skipped:
+        last = max(nominal, schedule.times.last(_before(now - LATE_S)))
+    elif schedule.catch_up != "all":
+        missed, last = schedule.times.number(nominal, int(now)), schedule.times.last(int(now))
+    upcoming = None if schedule.is_once else schedule.times.after(last)
+    following = replace(schedule, upcoming=upcoming, last=last)
+    state = armed(state, schedule_id, following, trigger.payload, now)
+    return state, min(missed, MOST_MISSED), is_skipped
+
+
+def _before(moment: float) -> int:
+    """Return the last whole second before a moment."""
+    return int(moment) if moment > int(moment) else int(moment) - 1
 
 
 def deleted(state: State, schedule_id: str, now: float) -> State:
     """End a schedule: its PENDING triggers are superseded, its keys free."""
+    schedule = state.schedules[schedule_id]
     for name, trigger in state.triggers.items():
-        if trigger.status == "PENDING" and _belongs(trigger.key, schedule_id):
+        if trigger.status == "PENDING" and state.schedule_of(trigger)[0] == schedule_id:
             state = state.settled(name, "superseded", now)
-    keys = {key: held for key, held in state.keys.items() if not _belongs(key, schedule_id)}
-    ended = replace(state.schedules[schedule_id], upcoming=None)
-    return replace(state, keys=keys).with_schedule(schedule_id, ended)
+    keys = [key for key in state.keys if _belongs(key, schedule_id)]
+    ended = replace(schedule, upcoming=None, ended_at=now)
+    return state.without_keys(*keys).with_schedule(schedule_id, ended)
 
 
-def _belongs(key: str | None, schedule_id: str) -> bool:
-    prefix, *parts = (key or "").split(":")
+def _belongs(key: str, schedule_id: str) -> bool:
+    prefix, *parts = key.split(":")
     return prefix in ("scheduled", "scheduled-once") and parts[0] == schedule_id

@@ -11,9 +11,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from oracles.durable.nominal_times import NominalTimes
+
 FIRST_PAUSE_S: Final = 30
 LONGEST_PAUSE_S: Final = 3_600
 WINDOW_S: Final = 7 * 86_400
+MOST_DEAD: Final = 5
 OPEN: Final = ("PENDING", "CLAIMED")
 
 _SCOPES: Final = {
@@ -43,6 +46,7 @@ class ExpectedTrigger:
     pause: tuple[float, float] | None = None
     resolution: str | None = None
     missed: int = 0
+    routed: bool = False
     settled_at: float = 0.0
 
     def due_by(self, now: float) -> bool:
@@ -61,12 +65,27 @@ class ExpectedKey:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedSchedule:
-    """A schedule for every ``period_s``, or once; ``upcoming`` is None at its end."""
+    """A schedule that waits for ``upcoming``, which is None while it is paused, and at its end.
 
-    period_s: int | None
-    session: str
+    Without a ``session`` its triggers are routed. ``last`` is the time up to which it fires
+    nothing any more, ``dead_in_row`` counts occurrences that were stopped one after the other.
+    """
+
+    times: NominalTimes
+    session: str | None
     upcoming: int | None
     last: int | None = None
+    catch_up: str = "latest"
+    is_once: bool = False
+    dead_in_row: int = 0
+    is_paused: bool = False
+    ended_at: float | None = None
+
+    def key_of(self, schedule_id: str, nominal: int) -> str:
+        """Return the dedup key of an occurrence."""
+        if self.is_once:
+            return f"scheduled-once:{schedule_id}"
+        return f"scheduled:{schedule_id}:{nominal}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +95,7 @@ class ExpectedTask:
     session: str
     status: str
     last_seq: int
+    ended_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +119,10 @@ class State:
         if held.scope == "active" and (holder is None or holder.status not in OPEN):
             return None
         return None if held.scope == "window" and held.expires_at <= now else held.holder
+
+    def open_triggers(self) -> list[ExpectedTrigger]:
+        """Return the triggers that are PENDING or CLAIMED."""
+        return [each for each in self.triggers.values() if each.status in OPEN]
 
     def emitted(self, name: str, trigger: ExpectedTrigger, now: float) -> State:
         """Insert a trigger whose key is free."""
@@ -138,7 +162,18 @@ class State:
         trigger = self.triggers[name]
         if trigger.status == "DONE":
             return self
-        return self.with_trigger(name, _done(trigger, resolution, now))
+        state = self.with_trigger(name, _done(trigger, resolution, now))
+        schedule_id, schedule = state.schedule_of(trigger)
+        if resolution == "handled" and schedule is not None:
+            return state.with_schedule(schedule_id, replace(schedule, dead_in_row=0))
+        return state
+
+    def routed(self, name: str, session: str) -> State:
+        """Give a claimed trigger to a session, as if it had not been claimed yet."""
+        trigger = self.triggers[name]
+        assert trigger.session is None
+        given = replace(trigger, status="PENDING", session=session, routed=True, attempts=0)
+        return self.with_trigger(name, given)
 
     def failed(
         self, name: str, before: float, after: float, most_attempts: int, *, retryable: bool
@@ -146,9 +181,9 @@ class State:
         """Give a trigger back between two times, or stop it."""
         trigger = self.triggers[name]
         if not retryable:
-            return self.stopped(name, "FAILED")
+            return self.stopped(name, "FAILED", before)
         if trigger.attempts >= most_attempts:
-            return self.stopped(name, "DEAD")
+            return self.stopped(name, "DEAD", before)
         least = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (trigger.attempts - 1))
         pause = (before + least, after + least * 1.25)
         return self.with_trigger(name, replace(trigger, status="PENDING", pause=pause))
@@ -159,22 +194,40 @@ class State:
         attempts = trigger.attempts - 1
         return self.with_trigger(name, replace(trigger, status="PENDING", attempts=attempts))
 
-    def stopped(self, name: str, status: str) -> State:
-        """Make a trigger FAILED or DEAD; the task that it should resume is BLOCKED."""
+    def stopped(self, name: str, status: str, now: float) -> State:
+        """Make a trigger FAILED or DEAD; the task that it should resume is BLOCKED.
+
+        The fifth occurrence of a schedule in a row pauses it.
+        """
         trigger = self.triggers[name]
         state = self.with_trigger(name, replace(trigger, status=status))
         prefix, _, task_id = (trigger.key or "").partition(":")
         task = self.tasks.get(task_id) if prefix == "resume" else None
         if task is not None and task.status == "ACTIVE":
             return state.with_task(task_id, replace(task, status="BLOCKED"))
-        return state
+        schedule_id, schedule = state.schedule_of(trigger)
+        if schedule is None:
+            return state
+        counted = replace(schedule, dead_in_row=schedule.dead_in_row + 1)
+        if counted.dead_in_row < MOST_DEAD or counted.is_paused:
+            return state.with_schedule(schedule_id, counted)
+        assert counted.upcoming is not None
+        key = counted.key_of(schedule_id, counted.upcoming)
+        upcoming = state.keys[key].holder
+        state = state.settled(upcoming, "superseded", now).without_keys(key)
+        return state.with_schedule(schedule_id, replace(counted, upcoming=None, is_paused=True))
 
     def retried(self, name: str, now: float) -> State:
-        """Run a stopped trigger again, because a person has said so; it takes a free key again."""
+        """Run a stopped trigger again, because a person has said so; it takes a free key again.
+
+        An occurrence of a schedule needs none: no time up to the last one is fired again.
+        """
         trigger = replace(self.triggers[name], status="PENDING", attempts=0, pause=None)
         state = self.with_trigger(name, trigger)
-        if trigger.key is not None and self.holder(trigger.key, now) is None:
-            scope = _SCOPES[trigger.key.split(":")[0]]
+        prefix = (trigger.key or "").partition(":")[0]
+        is_occurrence = prefix in ("scheduled", "scheduled-once")
+        if trigger.key and not is_occurrence and self.holder(trigger.key, now) is None:
+            scope = _SCOPES[prefix]
             key = ExpectedKey(name, scope, now + WINDOW_S)
             state = replace(state, keys={**self.keys, trigger.key: key})
         prefix, _, task_id = (trigger.key or "").partition(":")
@@ -190,7 +243,7 @@ class State:
             if trigger.status == "CLAIMED":
                 is_dead = trigger.attempts >= most_attempts
                 state = (
-                    state.stopped(name, "DEAD")
+                    state.stopped(name, "DEAD", now)
                     if is_dead
                     else state.with_trigger(name, replace(trigger, status="PENDING"))
                 )
@@ -219,11 +272,22 @@ class State:
 
     # -- others --------------------------------------------------------------------------
 
-    def checkpointed(self, task_id: str, session: str, status: str, events: int) -> State:
+    def schedule_of(self, trigger: ExpectedTrigger) -> tuple[str, ExpectedSchedule | None]:
+        """Return the living schedule of an occurrence, or None."""
+        prefix, _, parts = (trigger.key or "").partition(":")
+        schedule_id = parts.partition(":")[0] if prefix in ("scheduled", "scheduled-once") else ""
+        schedule = self.schedules.get(schedule_id)
+        is_living = schedule is not None and schedule.ended_at is None
+        return schedule_id, schedule if is_living else None
+
+    def checkpointed(
+        self, task_id: str, session: str, status: str, events: int, now: float
+    ) -> State:
         """Append events to a task, and give it a status."""
         old = self.tasks.get(task_id)
         last_seq = (0 if old is None else old.last_seq) + events
-        return self.with_task(task_id, ExpectedTask(session, status, last_seq))
+        ended_at = now if status == "DONE" else None
+        return self.with_task(task_id, ExpectedTask(session, status, last_seq, ended_at))
 
     def intended(self, key: str, arguments: str) -> State:
         """Record an activity."""
@@ -240,6 +304,11 @@ class State:
     def with_schedule(self, schedule_id: str, schedule: ExpectedSchedule) -> State:
         """Return the state with another or a new schedule."""
         return replace(self, schedules={**self.schedules, schedule_id: schedule})
+
+    def without_keys(self, *keys: str) -> State:
+        """Return the state in which nothing holds these keys."""
+        held = {key: each for key, each in self.keys.items() if key not in keys}
+        return replace(self, keys=held)
 
     def without_trigger(self, name: str) -> State:
         """Return the state without a trigger that may be removed."""

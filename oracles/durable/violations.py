@@ -9,6 +9,10 @@ class RepeatedTrigger(Violation):
     """A trigger exists although its key or id was taken."""
 
 
+class FreedKey(Violation):
+    """A key is free that still refuses a second trigger."""
+
+
 class SuppressedTrigger(Violation):
     """A trigger was not emitted although its key was free."""
 
@@ -55,3 +59,7 @@ class MissingEffect(Violation):
 
 class WrongOutcome(Violation):
     """The ledger has another outcome of an activity than the provider."""
+
+
+class KeptTooLong(Violation):
+    """A settled row, or a key that refuses nothing, is kept beyond its time."""

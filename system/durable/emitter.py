@@ -154,6 +154,18 @@ class Emitter:
         transaction.after_commit(lambda: self._queue.add(trigger, number))
         return Emitted(trigger.id, created=True)
 
+    def with_recipient(self, trigger: Trigger) -> Trigger:
+        """Return a trigger that a session can take; one that was routed is routed again.
+
+        Raises ``NoRecipient`` if its session has ended.
+        """
+        session_id = trigger.session_id
+        if session_id is None or self._sessions.status(session_id) is not SessionStatus.ENDED:
+            return trigger
+        if not trigger.routed:
+            raise NoRecipient(session_id, f"it is {SessionStatus.ENDED}")
+        return replace(trigger, session_id=None, routed=False)
+
     def supersede(
         self, transaction: Transaction, trigger: Trigger, successor_id: str | None
     ) -> None:

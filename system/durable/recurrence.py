@@ -116,13 +116,12 @@ class Cron(Recurrence):
         is_hourly = self.spec.split(" ")[1].startswith("*")
         matches = croniter(self.spec, datetime.fromtimestamp(moment, self.zone))
         try:
-            found = matches.get_next(datetime)
-            while found.fold and not is_hourly:
-                found = matches.get_next(datetime)
+            found: float = matches.get_next(float)
+            while not is_hourly and datetime.fromtimestamp(found, self.zone).fold:
+                found = matches.get_next(float)
         except CroniterBadDateError:
             return None
-        seconds: float = found.timestamp()
-        return round(seconds)
+        return round(found)
 
     def last(self, moment: int) -> int:
         """Return the last match; croniter goes back wrongly where the clocks change."""

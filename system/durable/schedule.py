@@ -19,7 +19,7 @@ class CatchUp(StrEnum):
     ALL = "all"
     """Each is fired."""
     SKIP = "skip"
-    """One that is more than 120 s late is not fired."""
+    """As ``latest``, among those that are not more than 120 s late."""
 
 
 @dataclass(frozen=True, slots=True)

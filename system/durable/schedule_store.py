@@ -130,14 +130,16 @@ class ScheduleStore:
         if schedule is None or (schedule.last_nominal or 0) >= nominal:
             return Occurrence(trigger.missed, skipped=False)
         DEDUP.delete(transaction, schedule.key_of(nominal))
-        now = transaction.now_ns // SECOND_NS
-        skipped = schedule.catch_up is CatchUp.SKIP and now - nominal > LATE_S
+        now, late_ns = transaction.now_ns // SECOND_NS, transaction.now_ns - nominal * SECOND_NS
+        skipped = schedule.catch_up is CatchUp.SKIP and late_ns > LATE_S * SECOND_NS
         if schedule.is_once:
             ended = replace(schedule, last_nominal=nominal, next_fire_at=None)
             self._update(transaction, _ended(ended, transaction.now))
             return Occurrence(0, skipped)
         times, missed, last = self._times(schedule), 0, nominal
-        if schedule.catch_up is not CatchUp.ALL:
+        if skipped:
+            last = max(nominal, times.last((transaction.now_ns - 1) // SECOND_NS - LATE_S))
+        elif schedule.catch_up is not CatchUp.ALL:
             missed, last = times.missed(nominal, now), max(nominal, times.last(now))
         followed = replace(schedule, last_nominal=last)
         self._arm(transaction, followed, times.after(last))
@@ -228,8 +230,10 @@ class ScheduleStore:
 
     def _waiting(self, transaction: Transaction, schedule: Schedule) -> list[Trigger]:
         """Return the occurrences that are PENDING again after a failure."""
+        # Without a session they are routed, and wait in any.
         rows = TRIGGERS.select(
-            transaction, "session_id IS ? AND status='PENDING' ORDER BY rowid",
+            transaction, "status='PENDING' AND (session_id IS ?1 OR ?1 IS NULL AND routed)"
+            " ORDER BY rowid",
             (schedule.session_id,),
         )  # fmt: skip
         return [

@@ -154,8 +154,18 @@ class StateDatabase:
         return StateStopped(STATE, self.stopped)
 
     def is_read_only(self) -> bool:
-        """Return whether SQLite could open the file for reading only."""
-        return self._connection.readonly("main")
+        """Return whether SQLite could open the file, or its log, for reading only."""
+        if self._connection.readonly("main"):
+            return True
+        try:
+            # It opens the log, and writes nothing.
+            self._connection.execute("BEGIN IMMEDIATE")
+        except apsw.ReadOnlyError:
+            return True
+        except apsw.Error as failure:
+            raise translated(failure) from failure
+        self._connection.execute("ROLLBACK")
+        return False
 
     def close(self) -> None:
         """Move everything into the database file, and close it; twice is once.

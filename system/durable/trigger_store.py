@@ -218,10 +218,10 @@ class TriggerStore:
     def retry(self, transaction: Transaction, trigger_id: str) -> None:
         """Run a FAILED or DEAD trigger again, with all its attempts.
 
-        Raises ``UnknownTrigger``, ``AlreadyDecided`` (also if a newer trigger holds its key) or
-        ``RowDamaged``.
+        Raises ``UnknownTrigger``, ``AlreadyDecided`` (also if a newer trigger holds its key),
+        ``NoRecipient`` if its session has ended, or ``RowDamaged``.
         """
-        trigger = self._undecided(transaction, trigger_id)
+        trigger = self._emitter.with_recipient(self._undecided(transaction, trigger_id))
         key = trigger.dedup_key
         if key is not None:
             holder = holder_of(transaction, key)

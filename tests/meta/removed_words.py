@@ -79,7 +79,7 @@ _EXEMPT = (
     # The fencing token of a claim, a column of ``state.db``.
     ("fence", ("system/durable/", "oracles/durable/", "crash_tests/", "tests/unit/")),
     # The attribute of a datetime in an hour that the clocks repeat.
-    ("fold", ("system/durable/recurrence.py",)),
+    ("fold", ("system/durable/recurrence.py", "oracles/durable/nominal_times.py")),
     # The log framing of that name, and messages that wait in an inbox.
     ("pending", ("system/", "crash_tests/", "oracles/", "tests/", "benchmarks/")),
     ("handle", ("sim/loop/", "tests/unit/loop/")),

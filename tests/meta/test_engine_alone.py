@@ -24,6 +24,7 @@ APPLICATION = (
     "oracles/runtime/",
     "tests/crash_tests/",
     "tests/unit/crash_tests/",
+    "tests/unit/oracles/durable/",
     "tests/unit/oracles/recording/",
     "tests/unit/oracles/runtime/",
     "tests/unit/durable/",

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from oracles.durable.nominal_times import CronTimes
 from system.durable.errors import BadSchedule
 from system.durable.recurrence import MOST_MISSED, Recurrence, ScheduleKind, recurrence_of
 from system.host import RealZones
@@ -55,6 +56,23 @@ def following(times: Recurrence, moment: str, number: int) -> list[str]:
 )  # fmt: skip
 def test_cron_times_are_those_of_local_clocks(spec: str, moment: str, expected: list[str]) -> None:
     assert following(cron(spec), moment, len(expected)) == expected
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+@pytest.mark.parametrize(
+    "spec", ["30 2 * * *", "15 1,3 * * *", "*/40 */5 * * *", "0 2-3 * * 0", "5 4 13 * 5",
+             "59 23 31 12 *", "30 1-2 */2 3,10,11 *", "10-50/20 2 * * 6-7"],
+)  # fmt: skip
+def test_cron_times_are_those_that_trying_every_minute_finds(spec: str, zone: str) -> None:
+    system, expected = cron(spec, zone), CronTimes(spec, zone)
+    for start in ("2024-03-08T13:00Z", "2024-03-29T20:00Z", "2024-10-25T07:00Z"):
+        moment = at(start)
+        for _ in range(8):
+            found = system.after(moment)
+            assert found == expected.after(moment)
+            assert found is not None
+            assert expected.last(found) == found == system.last(found)
+            moment = found
 
 
 @pytest.mark.parametrize("spec", ["30 2 * * *", "*/30 * * * *", "0 */2 * * *", "15 1-3 * * sun"])

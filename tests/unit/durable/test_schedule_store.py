@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -96,10 +97,10 @@ def test_a_repeated_attempt_emits_no_further_occurrence(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("catch_up", "fired", "missed"),
-    [(CatchUp.LATEST, 1, [4]), (CatchUp.ALL, 5, [0] * 5), (CatchUp.SKIP, 0, [])],
+    [(CatchUp.LATEST, [0], [4]), (CatchUp.ALL, range(5), [0] * 5), (CatchUp.SKIP, [3], [1])],
 )
 def test_an_outage_is_caught_up_as_the_schedule_says(
-    bench: Bench, catch_up: CatchUp, fired: int, missed: list[int]
+    bench: Bench, catch_up: CatchUp, fired: Sequence[int], missed: list[int]
 ) -> None:
     made(bench, catch_up=catch_up)
     nominal = schedule(bench).next_fire_at or 0
@@ -113,7 +114,7 @@ def test_an_outage_is_caught_up_as_the_schedule_says(
             bench.do(bench.stores.triggers.ack, claim)
             rows.append(claim.trigger)
     assert [row.missed for row in rows] == missed
-    assert [row.fire_at for row in rows] == [nominal + 60.0 * n for n in range(fired)]
+    assert [row.fire_at for row in rows] == [nominal + 60.0 * n for n in fired]
     assert [row.fire_at for row in waiting(bench)] == [nominal + 300.0]
     bench.advance(60)
     assert fire(bench).missed == 0
@@ -123,6 +124,14 @@ def test_an_occurrence_that_is_a_little_late_is_not_skipped(bench: Bench) -> Non
     made(bench, catch_up=CatchUp.SKIP)
     bench.advance(60 + 119)
     assert fire(bench).missed == 1
+
+
+def test_an_occurrence_that_is_hardly_too_late_is_skipped(bench: Bench) -> None:
+    made(bench, catch_up=CatchUp.SKIP)
+    [row] = waiting(bench)
+    bench.advance(row.fire_at + 120.5 - bench.now)
+    assert bench.do(bench.stores.triggers.claim, row.id) is None
+    assert [each.fire_at - row.fire_at for each in waiting(bench)] == [60.0]
 
 
 def test_a_skipped_occurrence_is_done(bench: Bench) -> None:
@@ -192,6 +201,16 @@ def test_a_deleted_schedule_leaves_nothing_waiting(bench: Bench) -> None:
     assert schedule(bench).payload_json == "null"
     with pytest.raises(UnknownSchedule, match="see `schedules`"):
         bench.do(bench.stores.schedules.delete, "a")
+
+
+def test_a_deleted_schedule_leaves_nothing_where_it_was_routed_to(bench: Bench) -> None:
+    made(bench, session_id=None)
+    bench.advance(60)
+    claim = bench.claim(bench.due(None) or "")
+    bench.do(bench.stores.triggers.route, claim, "other")
+    bench.do(bench.stores.schedules.delete, "a")
+    assert waiting(bench, "other") == waiting(bench, None) == []
+    assert bench.row(claim.trigger.id).resolution == "superseded"
 
 
 def test_a_paused_schedule_fires_again_from_its_next_time_on(bench: Bench) -> None:

@@ -22,7 +22,7 @@ from system.durable.errors import (
 )
 from system.durable.schema import APPLICATION_ID, VERSION
 from system.durable.state import STATE, Transaction, open_state
-from system.errors import NewerFormat, RootInUse, StorageFull
+from system.errors import NewerFormat, RootInUse, StorageError, StorageFull
 from system.host import real_host
 from system.ports import OpenMode
 from tests.unit.durable.durable_bench import ROOT, Bench
@@ -263,6 +263,22 @@ def test_a_database_that_can_only_be_read_is_refused(bench: Bench) -> None:
     with pytest.raises(StateStopped, match="it can be opened for reading only"):
         open_state(bench.host, bench.root_id)
     open_state(bench.host, bench.root_id).close()
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+def test_a_boot_that_may_open_no_file_for_writing_is_refused(bench: Bench, number: int) -> None:
+    bench.emit()
+    bench.world.kill()
+    host = bench.world.boot()
+    injector = bench.fail(f"open * #{number} EMFILE")
+    try:
+        state = open_state(host, bench.root_id)
+    except (OSError, StorageError):
+        assert injector.fired == (1,)
+    else:
+        injector.remove()
+        bench.state = state
+        assert apply(bench, 1)
 
 
 def test_a_commit_behind_one_whose_barrier_has_failed_survives(bench: Bench) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from system.durable.errors import AlreadyDecided, FencedOff, RowDamaged, UnknownTrigger
+from system.durable.errors import (
+    AlreadyDecided,
+    FencedOff,
+    NoRecipient,
+    RowDamaged,
+    UnknownTrigger,
+)
 from system.durable.state import Transaction
 from system.durable.task import TASKS, Task, TaskStatus
-from system.durable.trigger import TriggerStatus
+from system.durable.trigger import SessionStatus, TriggerStatus
 from system.durable.trigger_store import LEASE_NS, is_expired
 from tests.unit.durable.durable_bench import Bench
 
@@ -255,6 +261,27 @@ def test_a_retried_trigger_has_all_its_attempts(bench: Bench) -> None:
     row = bench.row(trigger_id)
     assert (row.status, row.attempts, row.fence, row.reason) == ("PENDING", 0, 1, None)
     assert bench.due() == trigger_id
+
+
+def test_a_trigger_whose_session_has_ended_is_not_retried(bench: Bench) -> None:
+    trigger_id = dead(bench)
+    bench.sessions.states["s"] = SessionStatus.ENDED
+    with pytest.raises(NoRecipient, match="ended"):
+        bench.do(bench.stores.triggers.retry, trigger_id)
+    assert bench.row(trigger_id).status == "FAILED"
+
+
+def test_a_routed_trigger_whose_session_has_ended_is_retried_by_routing_it_again(
+    bench: Bench,
+) -> None:
+    trigger_id = bench.emit(source="MESSAGE", session=None)
+    bench.do(bench.stores.triggers.route, bench.claim(trigger_id), "s")
+    bench.do(bench.stores.triggers.fail, bench.claim(trigger_id), "no", retryable=False)
+    bench.sessions.states["s"] = SessionStatus.ENDED
+    bench.do(bench.stores.triggers.retry, trigger_id)
+    row = bench.row(trigger_id)
+    assert (row.status, row.session_id, row.routed) == ("PENDING", None, False)
+    assert bench.due(None) == trigger_id
 
 
 def test_a_discarded_trigger_is_done(bench: Bench) -> None:
