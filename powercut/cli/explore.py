@@ -205,7 +205,10 @@ def _explore(
         # Any other check takes microseconds, less than its share of a fork.
         processes = given["processes"] or (cores() if recorded.root else 1)
         with pace.shown(), settled():
-            verdicts = judged(recorded, workload.check, models, limits, processes, pace.tick)
+            deciding = given["processes"] or cores()
+            verdicts = judged(
+                recorded, workload.check, models, limits, processes, pace.tick, deciding
+            )
             pace.diagnose()
             diagnosis = diagnose(verdicts)
     except HarnessError as mistake:

@@ -102,12 +102,15 @@ def judged(
     limits: Limits | None = None,
     processes: int = 1,
     tick: Tick = never_stop,
+    deciding: int | None = None,
 ) -> dict[str, Exploration]:
     """Return the verdicts on a recorded workload by the name of the model, in their order.
 
+    The check runs in so many ``processes``, and for the lazy engine in ``deciding``, if given.
+
     Raises ``HarnessError`` if they would be safe because nothing was acknowledged or done.
     """
-    recorded, judge = judge_of(recorded, check, limits or Limits(), processes, tick)
+    recorded, judge = judge_of(recorded, check, limits or Limits(), processes, tick, deciding)
     must_use_the_disk(recorded)
     verdicts = {model.name: judge.explore(recorded, model) for model in models}
     if all(found.safe for found in verdicts.values()):
@@ -121,6 +124,7 @@ def judge_of(
     limits: Limits,
     processes: int = 1,
     tick: Tick = never_stop,
+    deciding: int | None = None,
 ) -> tuple[RecordedWorkload, Judge]:
     """Return the judge of a recorded workload, and the workload as it judges it."""
     if check is None:
@@ -128,4 +132,4 @@ def judge_of(
         check = default_check(recorded)
     elif recorded.root or takes_one(check):
         check = interposed_check(check, recorded.root or DEFAULT_ROOT, limits.timeout)
-    return recorded, Judge(cast("ProcessCheck", check), limits, processes, tick)
+    return recorded, Judge(cast("ProcessCheck", check), limits, processes, tick, deciding)

@@ -14,6 +14,7 @@ from powercut.explorer.forks import in_forks
 from powercut.explorer.journals import MOST_SECTORS, CrashImage, Journals, Key
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.lazy.lazy_explorer import LazyExplorer
+from powercut.explorer.lazy.phases import lazy_check
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
@@ -43,16 +44,23 @@ class Judge:
     ``check`` is called with the disk that the next boot finds, and with the values that were
     acknowledged and in flight at the crash. Without crashes of the recovery it is called once
     for images that it cannot distinguish, also if several models allow them, and in so many
-    forked ``processes``. ``tick`` is called now and then.
+    forked ``processes``; the lazy engine has ``deciding`` processes, or as many. ``tick`` is
+    called now and then.
     """
 
     def __init__(
-        self, check: Check, limits: Limits, processes: int = 1, tick: Tick = never_stop
+        self,
+        check: Check,
+        limits: Limits,
+        processes: int = 1,
+        tick: Tick = never_stop,
+        deciding: int | None = None,
     ) -> None:
         self.limits = limits
         self.tick = tick
         self.batch = _BATCH * processes if processes > 1 and not limits.nested else 1
         self._processes = processes
+        self._deciding = deciding or processes
         self._check = check
         self._results: dict[Key, Violation | None] = {}
         self._lazy: LazyExplorer | None = None
@@ -75,12 +83,13 @@ class Judge:
         if fitting(model, workload.journal, MOST_SECTORS) != model:
             return None
         if self._lazy is None:
-            history = workload.history
-
-            def check(disk: Disk, entries: int) -> Violation | None:
-                return self.violation(disk, history.known(entries))
-
-            self._lazy = LazyExplorer(check, self.limits.nested, self.tick)
+            self._lazy = LazyExplorer(
+                lazy_check(self._check, self.violation, workload.history),
+                self.violation,
+                self.limits,
+                self._deciding,
+                self.tick,
+            )
         return self._lazy.explore(Exploration(model, workload, self))
 
     def once(

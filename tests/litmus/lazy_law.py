@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, Phase
-from oracles.history import History
+from oracles.history import History, Known
 from oracles.violation import Violation
 from powercut.explorer.lazy.budget import Budget
 from powercut.explorer.lazy.crash_sites import CrashSite, crash_sites
-from powercut.explorer.lazy.tree import Node
+from powercut.explorer.lazy.crashes import Crashes
+from powercut.explorer.lazy.phases import OnePhase
+from powercut.explorer.lazy.tree import Ending
 from powercut.explorer.lazy.walk import Leaf, Walk
 from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
@@ -55,16 +57,18 @@ class Pair(NamedTuple):
         return disk.journal
 
     def walk(self, model: PersistenceModel, nested: int = 0, tears: int = UNLIMITED) -> Walk:
-        def check(disk: Disk) -> Violation | None:
+        def check(disk: Disk, _known: Known) -> Violation:
             return Violation(observe(self.observer, disk))
 
-        return Walk(Node(), check, model, nested, tears, Budget(100_000, 1_000_000))
+        budget = Budget(100_000, 1_000_000)
+        crashes = Crashes(model, nested, tears, budget)
+        return Walk(OnePhase(check, History(lambda: 0)), {}, model, crashes, budget)
 
 
 def _seen_at(leaf: Leaf) -> str:
     """Return everything that the check read."""
-    assert leaf.outcome.violation is not None
-    return leaf.outcome.violation.statement
+    assert leaf.ending.violation is not None
+    return leaf.ending.violation.statement
 
 
 def pair(seed: int, most_calls: int, *, writes: bool) -> Pair:
@@ -86,24 +90,24 @@ def one_crash(pair: Pair, model: PersistenceModel, tears: int = UNLIMITED) -> in
         if site.layer is not None
     }
     unsynced, images = Unsynced(model, SETUP.platter), 0
-    reached: set[Node] = set()
+    reached: set[Ending] = set()
     for number in range(len(journal) + 1):
         if number:
             unsynced.advance(journal[number - 1], number)
         leaves = []
         if number in sites:
-            leaves = list(walk.leaves(sites[number].boxes, sites[number].point))
+            leaves = list(walk.leaves(iter([sites[number]])))
             for leaf in leaves:
                 for survivors in _completions_reach(leaf, sites[number], unsynced, pair.observer):
                     assert len(survivors.torn) <= tears, (pair, model.name, survivors)
-        reached |= {leaf.node for leaf in leaves}
+        reached |= {leaf.ending for leaf in leaves}
         if len(unsynced.micros) <= MOST_UNSYNCED:
             found = set()
             for image in _images(unsynced, journal.next_inode, tears):
                 images += 1
                 found.add(_leaf_of(image, pair, walk, sites[0], model))
             assert found <= reached, (pair, model.name, "an image leads to no leaf")
-            extra = {leaf.node for leaf in leaves} - found
+            extra = {leaf.ending for leaf in leaves} - found
             assert not extra, (pair, model.name, "a leaf has no image")
     return images
 
@@ -116,11 +120,12 @@ def _images(unsynced: Unsynced, next_inode: int, tears: int) -> Iterator[Image]:
 
 def _leaf_of(
     image: Image, pair: Pair, walk: Walk, site: CrashSite, model: PersistenceModel
-) -> Node:
-    (leaf,) = walk.leaves([Box(image.platter, (), (), image.next_inode)], site.point)
+) -> Ending:
+    box = Box(image.platter, (), (), image.next_inode)
+    (leaf,) = walk.leaves(iter([site._replace(boxes=[box])]))
     outcome = observe(pair.observer, Disk(image, model))
     assert _seen_at(leaf) == outcome, (pair, model.name, "another outcome", outcome)
-    return leaf.node
+    return leaf.ending
 
 
 def _completions_reach(
@@ -160,10 +165,9 @@ def nested_crashes(pair: Pair, model: PersistenceModel, nested: int) -> bool:
         return False
     walk = pair.walk(model, nested)
     found: _Seen = {}
-    for site in _sites(pair, model, UNLIMITED):
-        for leaf in walk.leaves(site.boxes, site.point):
-            crashes = tuple((each.operation, each.phase, each.kind) for each in leaf.crashes)
-            found.setdefault(crashes, set()).add(_seen_at(leaf))
+    for leaf in walk.leaves(_sites(pair, model, UNLIMITED)):
+        crashes = tuple((each.operation, each.phase, each.kind) for each in leaf.crashes)
+        found.setdefault(crashes, set()).add(_seen_at(leaf))
     for crashes, seen in found.items():
         assert seen <= expected[crashes], (pair, model.name, crashes)
     for crashes, seen in expected.items():

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from powercut.explorer.lazy.crash_sites import crash_sites
+from powercut.explorer.lazy.tree import Node
+from powercut.explorer.lazy.walk import Walk
 from powercut.fuzz.source_patch import SourcePatch
 from sim.disk.cache.lazy_inode import LazyEntries, LazyInode
 from sim.disk.cache.operation import SyncFailure
@@ -143,6 +145,19 @@ MUTANTS = (
            "changes += _page_changes(operations)", "pass", nested=1),
     Mutant("a kill carries unsynced pieces over", cuts.after_kill,
            "carried=unsynced.carried_over(len(operations)),", "carried=(),", nested=2),
+    Mutant("a step with another answer becomes a branch", Walk._descend,
+           "if [*parts] != [step.answer]:", "if step.answer not in parts:"),
+    Mutant("what is behind a step is behind its answer", Node.split,
+           "below = Node(self, step.answer, self.steps[number + 1 :], self.end)",
+           "below = Node(self, step.answer, self.steps[number:], self.end)"),
+    Mutant("nodes are behind the branch that was made last", Node.split,
+           "node.before = below", "pass"),
+    Mutant("an execution is answered as on its path", Node.path,
+           "return [step for part in reversed(parts) for step in part]",
+           "return [step for part in parts for step in part]"),
+    Mutant("a recovery is crashed at all of its operations", Walk._crash,
+           "done = [operation for step in steps for operation in step.operations]",
+           "done = []", nested=1),
     Mutant("a kill keeps the durable pieces", cuts.after_kill,
            "durable=tuple(lifetime.durable),", "durable=(),", nested=2),
 )  # fmt: skip

@@ -23,8 +23,8 @@ class Budget:
         if self._executions < 0:
             raise GaveUp("too many executions")
 
-    def divide(self) -> None:
-        """Count a part of a box; raise ``GaveUp`` if there were too many."""
-        self._boxes -= 1
+    def divide(self, parts: int = 1) -> None:
+        """Count parts of boxes; raise ``GaveUp`` if there were too many."""
+        self._boxes -= parts
         if self._boxes < 0:
             raise GaveUp("too many boxes")

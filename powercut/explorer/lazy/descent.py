@@ -1,37 +1,54 @@
-"""Descents: one execution of a check, which adds a path to its observation tree."""
+"""Descents: one execution of a check, answered along a known path and then in some way."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NoReturn, Protocol
+from collections.abc import Callable, Sequence
+from typing import NoReturn, TypeAlias
 
-from oracles.violation import Violation
 from powercut.explorer.lazy.budget import GaveUp
-from powercut.explorer.lazy.tree import Node, Outcome
+from powercut.explorer.lazy.tree import Ending, Step
 from sim.disk.cache.operation import Operation
-from sim.disk.crash.undecided.box import Box
+from sim.disk.crash.undecided.box import Box, split
 from sim.disk.crash.undecided.question import Answer, Question
 from sim.errors import HarnessError, NeedsWholeImage
 
+Chooser: TypeAlias = Callable[[Question], Answer]
+"""Answers questions that were never asked after the answers before."""
 
-class Divider(Protocol):
-    """Divides boxes by the answers to the question of a node, the plainest answer first."""
 
-    def divided(self, node: Node, boxes: Sequence[Box]) -> Mapping[Answer, Sequence[Box]]:
-        """Return the answers that the boxes give, each with its part of them."""
-        ...
+def plainest(box: Box) -> Chooser:
+    """Return a chooser that decides the disk of a box in the plainest way."""
+
+    def choose(question: Question) -> Answer:
+        nonlocal box
+        answer, box = next(split(box, question))
+        return answer
+
+    return choose
 
 
 class Descent:
-    """Answers one execution: as on the path to ``node``, then the plainest way for ``boxes``."""
+    """Answers one execution: as on ``path``, then by ``choose``; ``steps`` has the new ones.
 
-    def __init__(self, divider: Divider, node: Node, boxes: Sequence[Box]) -> None:
+    The check must end behind the path as in ``ending``, if that is given. Without
+    ``keeps_operations`` the operations of the check are not kept.
+    """
+
+    def __init__(
+        self,
+        path: Sequence[Step],
+        choose: Chooser,
+        ending: Ending | None = None,
+        *,
+        keeps_operations: bool = False,
+    ) -> None:
         self.failure: BaseException | None = None
-        self._divider = divider
-        self._path = node.path()
-        self._boxes = boxes
-        self._node = self._path[0]
-        self._step = 0
+        self.steps: list[Step] = []
+        self._path = path
+        self._choose = choose
+        self._ending = ending
+        self._keeps_operations = keeps_operations
+        self._number = 0
         self._done = 0
 
     def fail(self, failure: BaseException) -> NoReturn:
@@ -40,51 +57,51 @@ class Descent:
         raise failure
 
     def answer(self, question: Question, operations: Sequence[Operation]) -> Answer:
-        """Return the answer to the next question, and go on to the node behind it."""
+        """Return the answer to the next question."""
         if self.failure is not None:
             raise self.failure
-        node = self._node
-        if not node.is_known:
-            self._note(operations)
-            node.question = question
-        elif node.question != question:
-            self._differ(str(question))
+        if self._number < len(self._path):
+            expected, found, _ = self._path[self._number]
+            if question != expected:
+                self._differ(str(expected), str(question))
+        elif self._ending is not None:
+            self._differ(_shown(self._ending), str(question))
+        else:
+            found = self._chosen(question)
+            self.steps.append(Step(question, found, self._since(operations)))
+        self._number += 1
         self._done = len(operations)
-        self._step += 1
-        if self._step < len(self._path):
-            self._node = self._path[self._step]
-            return self._node.answer
-        try:
-            parts = self._divider.divided(node, self._boxes)
-        except (GaveUp, NeedsWholeImage) as failure:
-            self.fail(failure)
-        found, self._boxes = next(iter(parts.items()))
-        self._node = node.child(found)
         return found
 
-    def finish(self, violation: Violation | None, operations: Sequence[Operation]) -> None:
-        """End the execution."""
-        node = self._node
-        if node.question is not None or self._step < len(self._path) - 1:
-            self._differ("nothing more")
-        if not node.is_known:
-            self._note(operations)
-            node.outcome = Outcome.of(violation)
-        elif node.outcome != Outcome.of(violation):
-            self._differ(f"nothing more, and ended with {violation or 'no violation'}")
+    def _chosen(self, question: Question) -> Answer:
+        try:
+            return self._choose(question)
+        except (GaveUp, NeedsWholeImage) as failure:
+            self.fail(failure)
+        except RecursionError:
+            self.fail(NeedsWholeImage("a place that was changed too often"))
 
-    def _note(self, operations: Sequence[Operation]) -> None:
-        self._node.operations = tuple(operations[self._done :])
+    def _since(self, operations: Sequence[Operation]) -> Sequence[Operation]:
+        return tuple(operations[self._done :]) if self._keeps_operations else ()
 
-    def _differ(self, now: str) -> NoReturn:
-        node = self._node
-        first = str(node.question)
-        if node.outcome is not None:
-            first = f"nothing more, and ended with {node.outcome.violation or 'no violation'}"
+    def finish(self, ending: Ending, operations: Sequence[Operation]) -> Ending:
+        """End the execution; return the ending with its operations."""
+        if self._number < len(self._path):
+            self._differ(str(self._path[self._number].question), "nothing more")
+        before = self._ending
+        if before is not None and before.property_name != ending.property_name:
+            self._differ(_shown(before), _shown(ending))
+        return Ending(ending.violation, ending.result, self._since(operations))
+
+    def _differ(self, first: str, now: str) -> NoReturn:
         self.fail(
             HarnessError(
-                f"the check is not deterministic: after the same {self._step} answers of the disk "
-                f"it asked for {first}, and now for {now}; it must depend on nothing but the disk "
-                "and the values that were acknowledged, and keep nothing between two calls"
+                f"the check is not deterministic: after the same {self._number} answers of the "
+                f"disk it asked for {first}, and now for {now}; it must depend on nothing but the "
+                "disk and the values that were acknowledged, and keep nothing between two calls"
             )
         )
+
+
+def _shown(ending: Ending) -> str:
+    return f"nothing more, and ended with {ending.violation or 'no violation'}"

@@ -6,21 +6,23 @@ or boxes, it explores with at most one torn piece in a power cut, and at last wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from faults.crash_point import CrashKind, CrashPoint
+from oracles.history import Known
 from oracles.violation import Violation
 from powercut.explorer.crash_state import image_after
 from powercut.explorer.lazy.budget import Budget, GaveUp
 from powercut.explorer.lazy.crash_sites import CrashSite, crash_sites
-from powercut.explorer.lazy.tree import Node
+from powercut.explorer.lazy.crashes import Crashes
+from powercut.explorer.lazy.estimate import check_estimate
+from powercut.explorer.lazy.phases import LazyCheck
+from powercut.explorer.lazy.tree import Ending, Node
 from powercut.explorer.lazy.walk import Leaf, Walk
-from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.verdicts import Exploration, Failure
-from sim.disk.crash.image import Image
-from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.undecided.box import Box
 from sim.disk.crash.undecided.count import survivor_sets
 from sim.disk.crash.undecided.progress import UNLIMITED
@@ -28,33 +30,46 @@ from sim.disk.disk import Disk
 from sim.errors import NeedsWholeImage
 
 MOST_EXECUTIONS: Final = {UNLIMITED: 4_000, 1: 8_000, 0: 16_000}
-"""Executions of the check for one model, by the torn pieces that are allowed."""
+"""Executions of the check for one model, by the torn pieces that are allowed.
 
-BOXES_PER_EXECUTION: Final = 40
+A model that tears nothing has those of the last attempt.
+"""
+
+ON_REQUEST: Final = 8
+"""How many times as many the last attempt has where a sample is not wanted."""
+
+BOXES_PER_EXECUTION: Final = 100
 """Parts of boxes for each of these executions."""
 
 FORK: Final = 16
 """The number of executions that take as long as one in a process of its own."""
 
-_LEAVES_PER_TICK: Final = 64
+_TOO_MANY: Final = 3
+"""An attempt is not made if the estimate is so many times the executions that it may take."""
 
-CheckDisk: TypeAlias = Callable[[Disk, int], Violation | None]
-"""Checks a disk that a crash after so many entries of the history has left."""
+_LEAVES_PER_TICK: Final = 64
 
 
 class LazyExplorer:
     """Explores one workload, under several models and with further barriers.
 
-    ``check`` must depend on nothing but its arguments. What it asked for is kept, by the number
-    of entries of the history, for later explorations. ``nested`` is the number of times that
-    the check itself is crashed. ``tick`` is called now and then; False stops the exploration.
+    What ``check`` asked for is kept for later explorations. ``recheck`` checks a crash image.
+    ``limits`` has the number of times that the check itself is crashed. The check is executed in
+    so many ``processes``. ``tick`` is called now and then; False stops the exploration.
     """
 
     def __init__(
-        self, check: CheckDisk, nested: int, tick: Callable[[Exploration, int], bool]
+        self,
+        check: LazyCheck,
+        recheck: Callable[[Disk, Known], Violation | None],
+        limits: Limits,
+        processes: int,
+        tick: Callable[[Exploration, int], bool],
     ) -> None:
         self.check = check
-        self.nested = nested
+        self.recheck = recheck
+        self.limits = limits
+        self.processes = processes
         self.tick = tick
         self.trees: dict[int, Node] = {}
 
@@ -64,10 +79,16 @@ class LazyExplorer:
         None if the check asks for something that only whole images have, or if the exploration
         would take too long even without torn pieces.
         """
-        for tears in MOST_EXECUTIONS if empty.model.torn_units else (UNLIMITED,):
+        *earlier, last = MOST_EXECUTIONS.items()
+        if not empty.model.torn_units:
+            earlier, last = [], (UNLIMITED, last[1])
+        if self.limits.engine == Engine.LAZY:
+            last = (last[0], last[1] * ON_REQUEST)
+        for tears, executions in (*earlier, last):
             found = empty.empty()
+            most = executions // FORK if found.workload.root else executions
             try:
-                _Exploring(self, found, tears).run()
+                _Exploring(self, found, tears, most).run()
             except GaveUp:
                 continue
             except NeedsWholeImage:
@@ -79,88 +100,81 @@ class LazyExplorer:
 class _Exploring:
     """One exploration with at most ``tears`` torn pieces in a power cut; ``result`` grows."""
 
-    def __init__(self, explorer: LazyExplorer, result: Exploration, tears: int) -> None:
+    def __init__(
+        self, explorer: LazyExplorer, result: Exploration, tears: int, executions: int
+    ) -> None:
         self._explorer = explorer
         self._result = result
         self._tears = tears
-        executions = MOST_EXECUTIONS[tears]
-        if result.workload.root:
-            executions //= FORK
-        self._budget = Budget(executions, executions * BOXES_PER_EXECUTION)
-        self._walks: dict[int, Walk] = {}
-        self._leaves: set[Node] = set()
-        self._failed: dict[tuple[Node, int], Failure] = {}
+        self._executions = executions
+        budget = Budget(executions, executions * BOXES_PER_EXECUTION)
+        self._walk = Walk(
+            explorer.check,
+            explorer.trees,
+            result.model,
+            Crashes(result.model, explorer.limits.nested, tears, budget),
+            budget,
+            explorer.processes,
+        )
+        self._leaves: set[Ending] = set()
+        self._failed: dict[tuple[Ending, int, int], Failure] = {}
 
     def run(self) -> None:
-        """Explore every crash of the workload."""
+        """Explore every crash of the workload; raise ``GaveUp`` if that takes too long."""
         result = self._result
-        self._visit_sites()
-        for walk in self._walks.values():
-            walk.repeat()
+        workload = result.workload
+        sites = list(crash_sites(workload.journal, workload.history, result.model, self._tears))
+        check_estimate(self._walk, sites, _TOO_MANY * self._executions)
+        self._visit(sites)
+        self._walk.repeat()
         result.states = len(self._leaves)
-        result.failed = len({node for node, _ in self._failed})
+        result.failed = len({ending for ending, _, _ in self._failed})
         result.failures = sorted(self._failed.values(), key=lambda each: each.simplicity)
         result.most_torn = None if self._tears == UNLIMITED else self._tears
         result.exhaustive = not result.stopped and result.most_torn is None
 
-    def _visit_sites(self) -> None:
-        result, tears = self._result, self._tears
-        workload = result.workload
-        for site in crash_sites(workload.journal, workload.history, result.model, tears):
+    def _visit(self, sites: Sequence[CrashSite]) -> None:
+        result = self._result
+        for number, leaf in enumerate(self._walk.leaves(self._counted(sites))):
+            if not number % _LEAVES_PER_TICK:
+                result.states = len(self._leaves)
+                result.stopped = not self._explorer.tick(result, leaf.site.point.operation)
+            if result.stopped:
+                return
+            self._reach(leaf)
+
+    def _counted(self, sites: Sequence[CrashSite]) -> Iterator[CrashSite]:
+        for site in sites:
             if site.layer is not None:
-                result.decided += survivor_sets(site.layer, tears)
-            leaves = self._walk(site.entries).leaves(site.boxes, site.point)
-            for number, leaf in enumerate(leaves):
-                if not number % _LEAVES_PER_TICK:
-                    result.states = len(self._leaves)
-                    result.stopped = not self._explorer.tick(result, site.point.operation)
-                if result.stopped:
-                    return
-                self._reach(leaf, site)
+                self._result.decided += survivor_sets(site.layer, self._tears)
+            yield site
 
-    def _walk(self, entries: int) -> Walk:
-        walk = self._walks.get(entries)
-        if walk is None:
-            explorer = self._explorer
-            root = explorer.trees.setdefault(entries, Node())
-            walk = self._walks[entries] = Walk(
-                root,
-                lambda disk: explorer.check(disk, entries),
-                self._result.model,
-                explorer.nested,
-                self._tears,
-                self._budget,
-            )
-        return walk
-
-    def _reach(self, leaf: Leaf, site: CrashSite) -> None:
-        self._leaves.add(leaf.node)
-        violation = leaf.outcome.violation
+    def _reach(self, leaf: Leaf) -> None:
+        site = leaf.site
+        self._leaves.add(leaf.ending)
+        violation = self._explorer.check.violation(leaf.ending, site.entries)
         if violation is None:
             return
-        place = (leaf.node, site.point.operation)
+        place = (leaf.ending, site.entries, site.point.operation)
         if place not in self._failed:
             # The first box is the plainest.
             crashes = _evidence(leaf.crashes, leaf.boxes[0])
-            failure = Failure(crashes, site.entries, leaf.node, violation)
+            failure = Failure(crashes, site.entries, leaf.ending, violation)
             self._confirm(failure)
             self._failed[place] = failure
 
     def _confirm(self, failure: Failure) -> None:
         """Check the crash image of a failure, which must fail in the same way."""
-        result, check = self._result, self._explorer.check
-        image = _image_of(result.workload, result.model, failure, check)
-        again = check(Disk(image, result.model), failure.entries)
+        result = self._result
+        known = result.workload.history.known(failure.entries)
+
+        def check(disk: Disk) -> Violation | None:
+            return self._explorer.recheck(disk, known)
+
+        image = image_after(result.workload.journal, result.model, failure.crashes, check)
+        again = check(Disk(image, result.model))
         if again is None or again.property_name != failure.violation.property_name:
             raise NeedsWholeImage("something that its crash image shows in another way")
-
-
-def _image_of(
-    workload: RecordedWorkload, model: PersistenceModel, failure: Failure, check: CheckDisk
-) -> Image:
-    return image_after(
-        workload.journal, model, failure.crashes, lambda disk: check(disk, failure.entries)
-    )
 
 
 def _evidence(crashes: Sequence[CrashPoint], box: Box) -> tuple[CrashPoint, ...]:

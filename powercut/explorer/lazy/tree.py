@@ -1,67 +1,94 @@
-"""The observation tree of a check: its questions, with the answers that led to each."""
+"""The observation tree of a check: its questions, with the answers that led to each.
+
+Questions that all boxes have answered in the same way so far are steps of one node, so a tree
+has few more nodes than leaves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from oracles.violation import Violation
 from sim.disk.cache.operation import Operation
 from sim.disk.crash.undecided.question import Answer, Question
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The end of a check: what it refused, or None.
+class Step(NamedTuple):
+    """A question with its answer, and the operations that the check does before it."""
 
-    Two ends are equal if they violate the same property, whatever evidence they show.
+    question: Question
+    answer: Answer
+    operations: Sequence[Operation] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ending:
+    """The end of a check, after certain answers; two of them are never equal.
+
+    It has what the check refused, or None, and ``result``, the pickled result of the first phase
+    of a check in two phases. ``operations`` are those since the last answer.
     """
 
-    violation: Violation | None = field(compare=False)
-    property_name: str | None = None
+    violation: Violation | None = None
+    result: bytes = b""
+    operations: Sequence[Operation] = ()
 
-    @classmethod
-    def of(cls, violation: Violation | None) -> Outcome:
-        """Return the end of a check that raised this violation, or nothing."""
-        return cls(violation, None if violation is None else violation.property_name)
+    @property
+    def property_name(self) -> str | None:
+        """The property that is violated, or None."""
+        return None if self.violation is None else self.violation.property_name
+
+
+@dataclass(slots=True, eq=False)
+class Branch:
+    """A question with several answers, and the nodes behind them."""
+
+    question: Question
+    operations: Sequence[Operation]
+    after: dict[Answer, Node] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """What a check does next, after certain answers: a question, or its end; neither is known yet.
+    """What a check does after certain answers: some steps, then a branch or its end.
 
-    ``operations`` are those that it does before, since the last answer. ``before`` is the node
-    of that answer's question.
+    ``end`` is None as long as no execution has come here. ``before`` is the node of the branch
+    with the last of these answers, which is ``answer``.
     """
 
     before: Node | None = None
     answer: Answer = 0
-    question: Question | None = None
-    outcome: Outcome | None = None
-    operations: Sequence[Operation] = ()
-    after: dict[Answer, Node] = field(default_factory=dict)
-
-    @property
-    def is_known(self) -> bool:
-        return self.question is not None or self.outcome is not None
+    steps: list[Step] = field(default_factory=list)
+    end: Branch | Ending | None = None
 
     def child(self, answer: Answer) -> Node:
-        """Return the node that an answer leads to."""
-        found = self.after.get(answer)
+        """Return the node that an answer to the question of the branch leads to."""
+        assert isinstance(self.end, Branch)
+        found = self.end.after.get(answer)
         if found is None:
-            found = self.after[answer] = Node(self, answer)
+            found = self.end.after[answer] = Node(self, answer)
         return found
 
-    def path(self) -> list[Node]:
-        """Return the nodes from the root to this one."""
-        found: list[Node] = []
-        node: Node | None = self
-        while node is not None:
-            found.append(node)
-            node = node.before
-        return found[::-1]
+    def split(self, number: int) -> None:
+        """Make a branch of step ``number``; what was behind it is behind its answer then."""
+        step = self.steps[number]
+        below = Node(self, step.answer, self.steps[number + 1 :], self.end)
+        if isinstance(below.end, Branch):
+            for node in below.end.after.values():
+                node.before = below
+        del self.steps[number:]
+        self.end = Branch(step.question, step.operations, {step.answer: below})
 
-
-def operations_to(node: Node) -> list[Operation]:
-    """Return the operations of a check up to a node, those of the node included."""
-    return [operation for each in node.path() for operation in each.operations]
+    def path(self) -> list[Step]:
+        """Return all steps from the root to the beginning of this node."""
+        parts: list[list[Step]] = []
+        node = self
+        while node.before is not None:
+            above = node.before
+            branch = above.end
+            assert isinstance(branch, Branch)
+            parts.append([*above.steps, Step(branch.question, node.answer, branch.operations)])
+            node = above
+        return [step for part in reversed(parts) for step in part]

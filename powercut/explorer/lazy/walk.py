@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
 
-from faults.crash_counter import page_prefixes
-from faults.crash_point import CrashKind, CrashPoint, Phase
-from oracles.violation import Violation
-from powercut.explorer.lazy.boot import FIRST_NEW, Boot
-from powercut.explorer.lazy.budget import Budget
-from powercut.explorer.lazy.descent import Descent
-from powercut.explorer.lazy.tree import Node, Outcome, operations_to
-from sim.disk.cache.operation import Create, Operation, Write
+from faults.crash_point import CrashPoint
+from powercut.explorer.forks import in_forks
+from powercut.explorer.lazy.boot import Boot
+from powercut.explorer.lazy.budget import Budget, GaveUp
+from powercut.explorer.lazy.crash_sites import CrashSite
+from powercut.explorer.lazy.crashes import Crashes
+from powercut.explorer.lazy.descent import Chooser, Descent, plainest
+from powercut.explorer.lazy.phases import LazyCheck
+from powercut.explorer.lazy.tree import Ending, Node, Step
+from sim.disk.cache.operation import Operation
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.undecided.box import Box, split
-from sim.disk.crash.undecided.cuts import after_kill, after_power_cut, renumbered
-from sim.disk.crash.undecided.layer import Layer
-from sim.disk.crash.undecided.question import Answer
-from sim.disk.crash.undecided.unsynced_above import recoveries
-from sim.disk.disk import Disk
+from sim.disk.crash.undecided.question import Answer, Question
 from sim.errors import NeedsWholeImage
+
+_TOGETHER: Final = 128
+"""Executions that are begun before their results are used; also on one core, for one order."""
+
+Trace = tuple[list[Step], Ending]
+Parts = Mapping[Answer, Sequence[Box]]
+
+
+def divided(question: Question, boxes: Sequence[Box], most: int = sys.maxsize) -> Parts:
+    """Return the answers to a question, each with its part of the boxes, the plainest first.
+
+    Raises ``GaveUp`` if there are more than ``most`` answers.
+    """
+    found: dict[Answer, list[Box]] = {}
+    for box in boxes:
+        try:
+            for answer, part in split(box, question):
+                found.setdefault(answer, []).append(part)
+                if len(found) > most:
+                    raise GaveUp("too many answers")
+        except RecursionError:
+            raise NeedsWholeImage("a place that was changed too often") from None
+    return found
 
 
 class Leaf(NamedTuple):
@@ -29,136 +52,176 @@ class Leaf(NamedTuple):
     ``crashes`` are their crash points; the survivors of power cuts are those of each box.
     """
 
-    node: Node
-    outcome: Outcome
+    ending: Ending
+    site: CrashSite
     boxes: Sequence[Box]
     crashes: tuple[CrashPoint, ...]
 
 
 class _Visit(NamedTuple):
     node: Node
+    site: CrashSite
     boxes: Sequence[Box]
     crashes: tuple[CrashPoint, ...]
 
 
 class Walk:
-    """Takes boxes down the tree of one check.
+    """Takes boxes down the trees of one check, which it executes in so many ``processes``.
 
-    ``check`` runs the check once on a disk. The recovery is crashed as well, ``nested`` times.
-    ``tears`` is the largest number of torn pieces of one power cut.
+    ``trees`` are by their number; they grow. The recovery is crashed as well, as ``crashes``
+    says.
     """
 
     def __init__(
         self,
-        root: Node,
-        check: Callable[[Disk], Violation | None],
+        check: LazyCheck,
+        trees: dict[int, Node],
         model: PersistenceModel,
-        nested: int,
-        tears: int,
+        crashes: Crashes,
         budget: Budget,
+        processes: int = 1,
     ) -> None:
-        self._root = root
         self._check = check
+        self._trees = trees
         self._model = model
-        self._nested = nested
-        self._tears = tears
+        self._crashes = crashes
         self._budget = budget
-        self._parts: dict[Node, Mapping[Answer, Sequence[Box]]] = {}
-        self._first: tuple[Node, Sequence[Box]] | None = None
+        self._processes = processes
+        self._questions: dict[Question, Question] = {}
+        self._bytes: dict[bytes, bytes] = {}
+        self._first: dict[int, tuple[list[Step], Ending, int]] = {}
 
-    def leaves(self, boxes: Sequence[Box], crash: CrashPoint) -> Iterator[Leaf]:
-        """Yield the ends of the check for the boxes of one crash, and of all crashes after it."""
-        stack = [_Visit(self._root, boxes, (crash,))]
-        while stack:
-            node, boxes, crashes = stack.pop()
-            if not node.is_known:
-                self._execute(node, boxes)
-            if len(crashes) <= self._nested and node.operations:
-                stack.extend(self._crashes_at(node, boxes, crashes))
-            if node.outcome is not None:
-                self._first = self._first or (node, boxes)
-                yield Leaf(node, node.outcome, boxes, crashes)
+    def leaves(self, sites: Iterator[CrashSite]) -> Iterator[Leaf]:
+        """Yield the ends of the check for the boxes of each crash, and of all crashes after it."""
+        stack: list[_Visit] = []
+        waiting: dict[Node, list[_Visit]] = {}
+        while True:
+            if not stack and len(waiting) < _TOGETHER:
+                site = next(sites, None)
+                if site is not None:
+                    stack.append(_Visit(self.root(site), site, site.boxes, (site.point,)))
+            if not stack:
+                if not waiting:
+                    return
+                self._execute(waiting)
+                stack += [each for visits in reversed(waiting.values()) for each in visits[::-1]]
+                waiting = {}
+            visit = stack.pop()
+            if visit.node.end is not None:
+                yield from self._descend(visit, stack)
                 continue
-            parts = self._parts.pop(node, None) or self.divided(node, boxes)
-            visits = [_Visit(node.child(each), part, crashes) for each, part in parts.items()]
-            stack += visits[::-1]
+            waiting.setdefault(visit.node, []).append(visit)
+            if len(waiting) == _TOGETHER:
+                self._execute(waiting)
+                stack += [each for visits in reversed(waiting.values()) for each in visits[::-1]]
+                waiting = {}
 
-    def repeat(self) -> None:
-        """Execute the first path again: a check that keeps state takes another one."""
-        if self._first is not None:
-            self._execute(*self._first)
+    def root(self, site: CrashSite) -> Node:
+        """Return the root of the tree of a crash."""
+        return self._trees.setdefault(self._check.tree(site.entries), Node())
 
-    def divided(self, node: Node, boxes: Sequence[Box]) -> Mapping[Answer, Sequence[Box]]:
-        """Return the answers to the question of a node, each with its part of the boxes."""
-        assert node.question is not None
-        found: dict[Answer, list[Box]] = {}
-        for box in boxes:
+    def _descend(self, visit: _Visit, stack: list[_Visit]) -> Iterator[Leaf]:
+        """Take a visit to the next branch or end; what follows goes on the stack."""
+        node, site, boxes, crashes = visit
+        for number, step in enumerate(node.steps):
+            self._crash(visit, number, step.operations, boxes, stack)
+            parts = self._divided(step.question, boxes)
+            if [*parts] != [step.answer]:
+                node.split(number)
+                break
+            boxes = parts[step.answer]
+        else:
+            end = node.end
+            assert end is not None
+            self._crash(visit, len(node.steps), end.operations, boxes, stack)
+            if isinstance(end, Ending):
+                tree = self._check.tree(site.entries)
+                if tree not in self._first:
+                    self._first[tree] = [*node.path(), *node.steps], end, site.entries
+                yield Leaf(end, site, boxes, crashes)
+                return
+            parts = self._divided(end.question, boxes)
+        visits = [_Visit(node.child(answer), site, part, crashes) for answer, part in parts.items()]
+        stack += visits[::-1]
+
+    def _crash(
+        self,
+        visit: _Visit,
+        number: int,
+        operations: Sequence[Operation],
+        boxes: Sequence[Box],
+        stack: list[_Visit],
+    ) -> None:
+        """Add the crashes at the operations before step ``number`` of a node."""
+        node, site, _, crashes = visit
+        if not operations or len(crashes) > self._crashes.nested:
+            return
+        steps = [*node.path(), *node.steps[:number]]
+        done = [operation for step in steps for operation in step.operations]
+        for point, found in self._crashes.during([*done, *operations], len(done), boxes):
+            stack.append(_Visit(self.root(site), site, found, (*crashes, point)))
+
+    def _divided(self, question: Question, boxes: Sequence[Box]) -> Parts:
+        parts = divided(question, boxes)
+        self._budget.divide(sum(len(part) for part in parts.values()))
+        return parts
+
+    # -- executions ----------------------------------------------------------------------------
+
+    def _execute(self, waiting: Mapping[Node, Sequence[_Visit]]) -> None:
+        """Run the check to its end for the first visit of each node, which is not known."""
+        for _ in waiting:
+            self._budget.execute()
+
+        def trace(visit: _Visit) -> Trace | NeedsWholeImage:
             try:
-                for answer, part in split(box, node.question):
-                    self._budget.divide()
-                    found.setdefault(answer, []).append(part)
-            except RecursionError:
-                raise NeedsWholeImage("a place that was changed too often") from None
-        return found
+                return self.trace(visit.node.path(), plainest(visit.boxes[0]), visit.site.entries)
+            except NeedsWholeImage as failure:
+                return failure
 
-    def _execute(self, node: Node, boxes: Sequence[Box]) -> None:
-        """Run the check from the start along the path to ``node``, and from there to its end."""
-        self._budget.execute()
-        descent = Descent(self, node, boxes)
+        firsts = [visits[0] for visits in waiting.values()]
+        for visit, found in zip(firsts, in_forks(trace, firsts, self._processes), strict=True):
+            if isinstance(found, NeedsWholeImage):
+                raise found
+            self.grow(visit.node, found)
+
+    def trace(
+        self, path: Sequence[Step], choose: Chooser, entries: int, ending: Ending | None = None
+    ) -> Trace:
+        """Run the check from the start along a path, and from there as ``choose`` answers."""
+        keeps = self._crashes.nested > 0
+        descent = Descent(path, choose, ending, keeps_operations=keeps)
         disk = Boot(descent, self._model).disk
-        violation = self._check(disk)
+        found = self._check.execute(disk, entries)
         if descent.failure is not None:
             # The check has swallowed it.
             raise descent.failure
-        descent.finish(violation, disk.journal.operations)
+        return descent.steps, descent.finish(found, disk.journal.operations)
 
-    # -- crashes of the recovery ---------------------------------------------------------------
+    def grow(self, node: Node, trace: Trace) -> None:
+        """Add what an execution has shown behind a node."""
+        assert node.end is None
+        steps, end = trace
+        node.steps = [self._shared(step) for step in steps]
+        node.end = replace(end, result=self._shared_bytes(end.result))
 
-    def _crashes_at(
-        self, node: Node, boxes: Sequence[Box], crashes: tuple[CrashPoint, ...]
-    ) -> Iterator[_Visit]:
-        """Yield the crashes at the operations of a node, for the boxes that reach it."""
-        operations = operations_to(node)
-        first = len(operations) - len(node.operations)
-        for number in range(first + 1, len(operations) + 1):
-            done = operations[:number]
-            if isinstance(done[-1], Write):
-                yield from self._kills_during(boxes, done, crashes)
-            cut, killed = self._boxes_at(boxes, done)
-            for kind, found in ((CrashKind.POWER_CUT, cut), (CrashKind.KILL, killed)):
-                if found:
-                    point = CrashPoint(number, Phase.AFTER, kind)
-                    yield _Visit(self._root, found, (*crashes, point))
+    def _shared(self, step: Step) -> Step:
+        """Return a step that shares its question and its bytes with equal ones."""
+        question, answer, operations = step
+        question = self._questions.setdefault(question, question)
+        if isinstance(answer, bytes):
+            answer = self._shared_bytes(answer)
+        return Step(question, answer, operations)
 
-    def _kills_during(
-        self, boxes: Sequence[Box], operations: Sequence[Operation], crashes: tuple[CrashPoint, ...]
-    ) -> Iterator[_Visit]:
-        """Yield the kills that interrupt a long write, the last one, between two of its pages."""
-        write = operations[-1]
-        assert isinstance(write, Write), write
-        for kept in page_prefixes(write):
-            part = write._replace(data=write.data[:kept])
-            _, killed = self._boxes_at(boxes, [*operations[:-1], part])
-            point = CrashPoint(len(operations), Phase.DURING, CrashKind.KILL, kept=kept)
-            yield _Visit(self._root, killed, (*crashes, point))
+    def _shared_bytes(self, found: bytes) -> bytes:
+        return self._bytes.setdefault(found, found)
 
-    def _boxes_at(
-        self, boxes: Sequence[Box], operations: Sequence[Operation]
-    ) -> tuple[list[Box], list[Box]]:
-        """Return the boxes of a power cut and of a kill after these operations."""
-        cut: list[Box] = []
-        killed: list[Box] = []
-        created = sum(isinstance(each, Create) for each in operations)
-        for box in boxes:
-            named = renumbered(operations, box, FIRST_NEW)
-            next_inode = box.next_inode + created
-            for lifetime in recoveries(box, named, self._model):
-                self._budget.divide()
-                layer = Layer(lifetime.durable, lifetime.unsynced.ordering)
-                killed.append(after_kill(lifetime, named, next_inode))
-                for part in after_power_cut(
-                    lifetime.box, layer, lifetime.since, self._tears, next_inode
-                ):
-                    self._budget.divide()
-                    cut.append(part)
-        return cut, killed
+    def repeat(self) -> None:
+        """Execute the first path of each tree again: a check with state takes another one."""
+        for path, ending, entries in self._first.values():
+            self._budget.execute()
+            self.trace(path, _unasked, entries, ending)
+
+
+def _unasked(question: Question) -> Answer:
+    raise AssertionError(question)

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -14,12 +15,15 @@ import pytest
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
 from powercut.explorer.crash_state import image_after
-from powercut.explorer.explore import explore
+from powercut.explorer.explore import explore, judged
 from powercut.explorer.lazy import lazy_explorer
 from powercut.explorer.lazy.boot import LazyDisk
 from powercut.explorer.limits import Engine, Limits
+from powercut.explorer.recorded_workload import record
+from powercut.explorer.two_phases import TwoPhases
 from powercut.explorer.verdicts import Exploration
 from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.undecided.progress import UNLIMITED
 from sim.disk.disk import Disk
@@ -257,3 +261,88 @@ def test_unmodified_sqlite_is_decided() -> None:
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(HarnessError, match="unknown engine 'fast'; known are brute, lazy, auto"):
         Limits(engine=cast("Engine", "fast"))
+
+
+# -- processes, estimates and phases ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("check", "model"), [(_whole, "posix"), (_finish, "ext4-ordered")])
+def test_the_result_is_the_same_in_one_process_and_in_several(
+    check: Callable[[Process, Known], None], model: str
+) -> None:
+    workload, nested = (_replaced, 0) if check is _whole else (_announced, 1)
+    limits = Limits(nested=nested, engine=Engine.LAZY)
+    recorded = record(workload, MODELS[model], Image.empty())
+    one, three = (
+        judged(recorded, check, [MODELS[model]], limits, deciding=number)[model]
+        for number in (1, 3)
+    )
+    assert (one.is_lazy, one.states, one.decided) == (True, three.states, three.decided)
+    assert [each.crashes for each in one.failures] == [each.crashes for each in three.failures]
+    assert [str(each.violation) for each in one.failures] == [
+        str(each.violation) for each in three.failures
+    ]
+
+
+def test_an_attempt_that_cannot_succeed_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    executions: list[int] = []
+
+    def check(process: Process, known: Known) -> None:
+        executions.append(1)
+        _reads_all(process, known)
+
+    def ten_files(process: Process, ack: History) -> None:
+        for number in range(10):
+            _write(process, f"/{number}", b"x")
+        ack("all")
+
+    limits = Limits(engine=Engine.BRUTE, states_per_point=1, samples=1)
+    built = explore(ten_files, check, "btrfs", limits).states
+    executions.clear()
+    monkeypatch.setattr(lazy_explorer, "MOST_EXECUTIONS", {UNLIMITED: 1, 1: 1, 0: 100})
+    found = explore(ten_files, check, "btrfs", replace(limits, engine=Engine.AUTO))
+    assert found.how == "sampled"
+    assert len(executions) - built < 65
+
+
+def _recovered(process: Process) -> dict[str, bytes]:
+    return {name: _read(process, f"/{name}") for name in process.listdir("/")}
+
+
+def _compared(files: dict[str, bytes], known: Known) -> None:
+    if known.acknowledged and files.get("file", b"")[:5] not in _CONTENTS:
+        raise LostAck("file", files=files)
+
+
+def test_a_check_in_two_phases_recovers_once_for_all_acknowledgements() -> None:
+    recoveries: list[int] = []
+
+    def recovered(process: Process) -> dict[str, bytes]:
+        recoveries.append(1)
+        return _recovered(process)
+
+    def whole(process: Process, known: Known) -> None:
+        _compared(_recovered(process), known)
+
+    two = explore(_replaced, TwoPhases(recovered, _compared), "ext4-ordered", LAZY)
+    executions = len(recoveries)
+    one = explore(_replaced, whole, "ext4-ordered", LAZY)
+    assert not one.safe
+    assert executions - len(two.failures) <= two.states + 1 < one.states
+    assert {(each.crashes, str(each.violation)) for each in two.failures} == {
+        (each.crashes, str(each.violation)) for each in one.failures
+    }
+
+
+def test_a_recovery_that_fails_is_a_failure_of_a_check_in_two_phases() -> None:
+    def recovered(process: Process) -> bytes:
+        return _read(process, "/file")
+
+    found = explore(_replaced, TwoPhases(recovered, lambda *_: None), "scc", LAZY)
+    assert (found.is_lazy, found.safe) == (True, False)
+
+
+def test_a_result_that_cannot_be_copied_is_refused() -> None:
+    check = TwoPhases(lambda process: lambda: process, lambda *_: None)
+    with pytest.raises(HarnessError, match="recover returned a value that cannot be copied"):
+        explore(_replaced, check, "scc", LAZY)

@@ -1,0 +1,107 @@
+"""Checks as the lazy engine executes them: in one phase, or in two with a tree for both."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from oracles.history import History, Known
+from oracles.violation import Violation
+from powercut.explorer.check_violation import violation_of
+from powercut.explorer.lazy.tree import Ending
+from powercut.explorer.two_phases import TwoPhases
+from sim.disk.calls.process import Process
+from sim.disk.disk import Disk
+from sim.errors import HarnessError
+
+CheckDisk = Callable[[Disk, Known], Violation | None]
+
+
+class LazyCheck(Protocol):
+    """A check after a crash, when the history had so many entries."""
+
+    def tree(self, entries: int) -> int:
+        """Return the number of the observation tree that it has then."""
+        ...
+
+    def execute(self, disk: Disk, entries: int) -> Ending:
+        """Run it as far as it reads the disk."""
+        ...
+
+    def violation(self, ending: Ending, entries: int) -> Violation | None:
+        """Return what it refuses at the end of an execution."""
+        ...
+
+
+class OnePhase:
+    """A check that may depend on the acknowledged values from its beginning."""
+
+    def __init__(self, check: CheckDisk, history: History) -> None:
+        self._check = check
+        self._history = history
+
+    def tree(self, entries: int) -> int:
+        return entries
+
+    def execute(self, disk: Disk, entries: int) -> Ending:
+        return Ending(self._check(disk, self._history.known(entries)))
+
+    def violation(self, ending: Ending, _entries: int) -> Violation | None:
+        return ending.violation
+
+
+class Phases:
+    """A check in two phases: one tree for all acknowledged values, each result judged once."""
+
+    def __init__(self, check: TwoPhases, history: History) -> None:
+        self._check = check
+        self._history = history
+        self._judged: dict[tuple[bytes, int], Violation | None] = {}
+
+    def tree(self, _entries: int) -> int:
+        return 0
+
+    def execute(self, disk: Disk, _entries: int) -> Ending:
+        try:
+            found = self._check.recover(Process(disk))
+        except HarnessError:
+            raise
+        except Exception as error:  # noqa: BLE001 - any exception of the program is a finding
+            return Ending(violation_of(error))
+        return Ending(None, _copied(found))
+
+    def violation(self, ending: Ending, entries: int) -> Violation | None:
+        if ending.violation is not None:
+            return ending.violation
+        place = (ending.result, entries)
+        if place not in self._judged:
+            result = pickle.loads(ending.result)  # noqa: S301 - it was made by this process
+            self._judged[place] = self._judge(result, self._history.known(entries))
+        return self._judged[place]
+
+    def _judge(self, result: Any, known: Known) -> Violation | None:
+        try:
+            self._check.judge(result, known)
+        except HarnessError:
+            raise
+        except Exception as error:  # noqa: BLE001 - any exception of the program is a finding
+            return violation_of(error)
+        return None
+
+
+def lazy_check(check: Callable[..., None], alone: CheckDisk, history: History) -> LazyCheck:
+    """Return a check of ``history`` for the lazy engine; ``alone`` runs it as a whole."""
+    if isinstance(check, TwoPhases):
+        return Phases(check, history)
+    return OnePhase(alone, history)
+
+
+def _copied(result: object) -> bytes:
+    try:
+        return pickle.dumps(result)
+    except Exception as error:  # noqa: BLE001 - its own methods may raise anything
+        raise HarnessError(
+            f"recover returned a value that cannot be copied ({type(error).__name__}: {error}); "
+            "return plain values, not the running program"
+        ) from None

@@ -1,0 +1,27 @@
+"""Checks in two phases: recover, which reads the disk, then judge what that has found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from oracles.history import Known
+from sim.disk.calls.process import Process
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPhases:
+    """A check that recovers without the acknowledged values, and compares with them afterwards.
+
+    ``recover(process)`` returns plain values, which can be pickled: all that ``judge(result,
+    known)`` needs. The lazy engine then recovers once for all acknowledged values, and judges
+    equal results once; every other user calls it as any check.
+    """
+
+    recover: Callable[[Process], Any]
+    judge: Callable[[Any, Known], None]
+
+    def __call__(self, process: Process, known: Known) -> None:
+        """Check a disk as a whole."""
+        self.judge(self.recover(process), known)
