@@ -10,8 +10,8 @@ from crash_tests.workloads.workload import Run, Workload
 from oracles.history import History, Known
 from oracles.shadow_log import ShadowLog
 from oracles.violation import LostAck
-from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
+from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
 from system.ports import JsonObject
 from system.storage.event_log import EventLog
@@ -70,29 +70,29 @@ def _segments(process: Process, ack: History) -> None:
     log.close()
 
 
-def _check_segments(process: Process, known: Known) -> None:
-    shadow: ShadowLog[object] = ShadowLog()
-    shadow.begin(*known.acknowledged)
-    shadow.acknowledge()
-    shadow.begin(*known.in_flight)
+def _recover_segments(process: Process) -> list[object]:
     log = EventLog.open(host_of(process), _PATH, _SESSION)
     lines = [*log.earlier_lines(), *log.lines()]
     numbers = [line.seq for line in lines]
     if numbers != list(range(1, len(lines) + 1)) or log.report.has_fallen_back:
         raise LostAck("a segment is not whole", numbers=numbers, report=log.report)
-    shadow.settle([line.data["text"] for line in lines if line.event == _EVENT])
+    return [line.data["text"] for line in lines if line.event == _EVENT]
 
 
-def _check(framing: Framing) -> Check:
-    def check(process: Process, known: Known) -> None:
-        shadow: ShadowLog[object] = ShadowLog()
-        shadow.begin(*known.acknowledged)
-        shadow.acknowledge()
-        shadow.begin(*known.in_flight)
+def _check(framing: Framing) -> TwoPhases:
+    def recover(process: Process) -> list[object]:
         log = EventLog.open(host_of(process), _PATH, _SESSION, framing)
-        shadow.settle([line.data["text"] for line in log.lines()])
+        return [line.data["text"] for line in log.lines()]
 
-    return check
+    return TwoPhases(recover, _judge)
+
+
+def _judge(texts: list[object], known: Known) -> None:
+    shadow: ShadowLog[object] = ShadowLog()
+    shadow.begin(*known.acknowledged)
+    shadow.acknowledge()
+    shadow.begin(*known.in_flight)
+    shadow.settle(texts)
 
 
 def _appends(framing: Framing) -> Workload:
@@ -121,5 +121,5 @@ group_pending = _group(Framing.PENDING)
 segments = Workload(
     "begin a new segment of the event log with a snapshot, then recover",
     _segments,
-    _check_segments,
+    TwoPhases(_recover_segments, _judge),
 )

@@ -19,10 +19,12 @@ from crash_tests.workloads.observations import Observer, replay_observations
 from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
 from oracles.recording.canonical import canonical
+from oracles.recording.record_reader import SeenRecord
 from oracles.recording.shadow_execution import FactKind
 from oracles.recording.shadow_recording import ShadowRecording
 from oracles.violation import FalseAlarm
 from powercut.explorer.limits import Limits
+from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
 from sim.loop.event_loop import SimulatedLoop
 from system.ports import Host, SideEffectClass
@@ -129,24 +131,28 @@ def _work(process: Process, ack: History) -> None:
         _Recorders(host, loop, opened[0], Observer(ack)).work()
 
 
-def _check(process: Process, known: Known) -> None:
-    shadow = ShadowRecording()
-    replay_observations(known, shadow)
+def _recover(process: Process) -> dict[str, SeenRecord | None]:
     with Lifetime(process) as (host, loop):
         opened = open_recording(host, segment_bytes=_SEGMENT_BYTES)
         recording, log = loop.run_until_complete(opened)
         store = WalExecutionStore(recording, host.clock)
         seen = read_store(store)
-        shadow.settle(seen, kept=False)
         check_incomplete(store, seen)
         check_record_files(host.files, seen)
     if not log.report.lost_nothing:
         raise FalseAlarm("recovery reports damage that no crash can do", report=str(log.report))
+    return seen
+
+
+def _judge(seen: dict[str, SeenRecord | None], known: Known) -> None:
+    shadow = ShadowRecording()
+    replay_observations(known, shadow)
+    shadow.settle(seen, kept=False)
 
 
 recording = Workload(
     "record three executions, write checkpoints, invalidate one; recover, crash the recovery",
     _work,
-    _check,
+    TwoPhases(_recover, _judge),
     Limits(states_per_point=16, samples=4),
 )

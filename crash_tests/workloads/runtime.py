@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from crash_tests.targets.false_alarms import check_report
 from crash_tests.targets.watched_providers import WatchedProviders
@@ -19,10 +19,11 @@ from oracles.history import History, Known
 from oracles.runtime.root_snapshot import SnapshotReader
 from oracles.runtime.shadow_runtime import ShadowRuntime
 from oracles.runtime.shadow_turns import ShadowTurns
-from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
+from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
 from sim.loop.event_loop import SimulatedLoop
+from system.agents.view import RuntimeView
 from system.ports import JsonObject
 from system.runtime import Options, Runtime
 from system.storage.framing import Framing
@@ -124,24 +125,33 @@ def _work(framing: Framing) -> Run:
     return work
 
 
-def _check(framing: Framing) -> Check:
+class _Recovered(NamedTuple):
+    """What a recovery has left: the files of the root by relative path, and the view of it."""
+
+    files: dict[str, bytes]
+    view: RuntimeView
+
+
+def _check(framing: Framing) -> TwoPhases:
     reader = SnapshotReader()
     options = Options(framing=framing, recording=None)
 
-    def check(process: Process, known: Known) -> None:
-        shadow = _shadow_of(known, reader)
+    def recover(process: Process) -> _Recovered:
         providers = WatchedProviders(ShadowTurns()).by_name
         with Lifetime(process) as (host, loop):
-            recover = Runtime.recover(host, providers, options)
-            runtime = loop.run_until_complete(recover)
+            runtime = loop.run_until_complete(Runtime.recover(host, providers, options))
             loop.raise_unhandled()
         check_report(runtime.report)
-        files = process.disk.files()
-        snapshot = shadow.read({path[1:]: content for path, content in files.items()})
-        shadow.settle(snapshot)
-        shadow.check_view(runtime.view(), snapshot, idle=True)
+        files = {path[1:]: content for path, content in process.disk.files().items()}
+        return _Recovered(files, runtime.view())
 
-    return check
+    def judge(found: _Recovered, known: Known) -> None:
+        shadow = _shadow_of(known, reader)
+        snapshot = shadow.read(found.files)
+        shadow.settle(snapshot)
+        shadow.check_view(found.view, snapshot, idle=True)
+
+    return TwoPhases(recover, judge)
 
 
 def _team(framing: Framing) -> Workload:

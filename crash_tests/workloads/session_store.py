@@ -9,6 +9,7 @@ from crash_tests.workloads.workload import Workload
 from oracles.history import History, Known
 from oracles.violation import InvalidState, LostAck, Phantom, TornRecord
 from powercut.explorer.limits import Limits
+from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
 from system.sessions.session import SessionRecord, SessionState
 from system.sessions.session_store import SessionStore
@@ -39,7 +40,7 @@ def _save(process: Process, ack: History) -> None:
         ack(Saved(state, blob))
 
 
-def _check(process: Process, known: Known) -> None:
+def _recover(process: Process) -> list[Saved]:
     host = host_of(process)
     store = SessionStore(host)
     sweep = store.sweep()
@@ -51,13 +52,17 @@ def _check(process: Process, known: Known) -> None:
         raise InvalidState("recovery reports damage that no crash can do", found=found)
     if len(records) > 1:
         raise Phantom("one creation has made two sessions", sessions=records)
+    return [Saved(record.state, record.provider_state_blob) for record in records]
+
+
+def _judge(found: list[Saved], known: Known) -> None:
     latest = known.acknowledged[-1:]
     allowed = [*latest, *known.in_flight]
-    if not records:
+    if not found:
         if latest:
             raise LostAck("an acknowledged session is gone", allowed=allowed)
         return
-    actual = Saved(records[0].state, records[0].provider_state_blob)
+    (actual,) = found
     if actual not in allowed:
         raise TornRecord(
             "the record is neither the old one nor the new", actual=actual, allowed=allowed
@@ -67,6 +72,6 @@ def _check(process: Process, known: Known) -> None:
 session_store = Workload(
     "add a record and replace it three times, recover, crash the recovery",
     _save,
-    _check,
+    TwoPhases(_recover, _judge),
     limits=Limits(nested=1),
 )

@@ -10,7 +10,7 @@ from crash_tests.workloads.workload import Run, Workload
 from oracles.history import History, Known
 from oracles.shadow_log import ShadowLog
 from oracles.violation import TornRecord
-from powercut.explorer.judge import Check
+from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
 from sim.sqlite.connection import abandon, connect
 
@@ -45,14 +45,8 @@ def _insert(journal: str, synchronous: str) -> Run:
     return insert
 
 
-def _check(journal: str, synchronous: str) -> Check:
-    def check(process: Process, known: Known) -> None:
-        shadow: ShadowLog[object] = ShadowLog()
-        for name in known.acknowledged:
-            shadow.begin(name)
-            shadow.acknowledge()
-        for name in known.in_flight:
-            shadow.begin(name)
+def _check(journal: str, synchronous: str) -> TwoPhases:
+    def recover(process: Process) -> list[object]:
         connection = _opened(process, journal, synchronous)
         try:
             answer = connection.execute("PRAGMA integrity_check").fetchall()
@@ -60,12 +54,22 @@ def _check(journal: str, synchronous: str) -> Check:
                 raise TornRecord("the database is malformed", integrity_check=answer)
             tables = connection.execute("SELECT name FROM sqlite_schema").fetchall()
             rows = connection.execute("SELECT name FROM names").fetchall() if tables else []
-            shadow.settle([name for (name,) in rows])
             connection.close()
         finally:
             abandon(connection)
+        return [name for (name,) in rows]
 
-    return check
+    return TwoPhases(recover, _judge)
+
+
+def _judge(names: list[object], known: Known) -> None:
+    shadow: ShadowLog[object] = ShadowLog()
+    for name in known.acknowledged:
+        shadow.begin(name)
+        shadow.acknowledge()
+    for name in known.in_flight:
+        shadow.begin(name)
+    shadow.settle(names)
 
 
 def _commits(journal: str, synchronous: str, *, sound: bool = True) -> Workload:

@@ -17,6 +17,7 @@ from powercut.explorer.lazy.lazy_explorer import LazyExplorer
 from powercut.explorer.lazy.phases import lazy_check
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.two_phases import TwoPhases
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.calls.process import Process
 from sim.disk.crash.persistence import PersistenceModel
@@ -230,7 +231,7 @@ def default_check(workload: RecordedWorkload) -> Check:
     except TypeError as mistake:
         raise HarnessError(str(mistake)) from None
     old_or_new = OldOrNew(_contents(Process(Disk(workload.journal.image)), paths))
-    return lambda process, known: old_or_new(_contents(process, paths), known)
+    return TwoPhases(lambda process: _contents(process, paths), old_or_new)
 
 
 def _contents(process: Process, paths: list[str]) -> dict[str, bytes | None]:
