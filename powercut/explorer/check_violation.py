@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from oracles.violation import CheckFailed, UnreadableAfterCrash, Violation
 from powercut.place import Stack
+from sim.errors import HarnessError
+
+
+def violation_raised(check: Callable[[], object]) -> Violation | None:
+    """Call a check, and return the violation that it raises, or None.
+
+    An assertion that fails is a violation, and so is any other exception: a recovery that
+    fails. A ``HarnessError`` is raised as it is.
+    """
+    try:
+        check()
+    except HarnessError:
+        raise
+    except Exception as error:  # noqa: BLE001 - any exception of the program is a finding
+        return violation_of(error)
+    return None
 
 
 def violation_of(error: BaseException) -> Violation:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from oracles.history import History, Known
 from oracles.old_or_new import OldOrNew, paths_of
 from oracles.violation import Violation
-from powercut.explorer.check_violation import violation_of
+from powercut.explorer.check_violation import violation_raised
 from powercut.explorer.forks import in_forks
 from powercut.explorer.journals import MOST_SECTORS, CrashImage, Journals, Key
 from powercut.explorer.large_writes import fitting
@@ -116,18 +116,8 @@ class Judge:
         self._results.update((crashed.key, each) for crashed, each in zip(new, found, strict=True))
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
-        """Check a disk once, and return the violation.
-
-        An assertion of the check that fails is a violation, and so is any other exception of
-        it: a recovery that fails.
-        """
-        try:
-            self._check(Process(disk), known)
-        except HarnessError:
-            raise
-        except Exception as error:  # noqa: BLE001 - any exception of the program is a finding
-            return violation_of(error)
-        return None
+        """Check a disk once, and return the violation."""
+        return violation_raised(lambda: self._check(Process(disk), known))
 
 
 class _Explorer:

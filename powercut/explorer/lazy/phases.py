@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from oracles.history import History, Known
 from oracles.violation import Violation
-from powercut.explorer.check_violation import violation_of
+from powercut.explorer.check_violation import violation_raised
 from powercut.explorer.lazy.tree import Ending
 from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
@@ -63,31 +63,23 @@ class Phases:
         return 0
 
     def execute(self, disk: Disk, _entries: int) -> Ending:
-        try:
-            found = self._check.recover(Process(disk))
-        except HarnessError:
-            raise
-        except Exception as error:  # noqa: BLE001 - any exception of the program is a finding
-            return Ending(violation_of(error))
-        return Ending(None, _copied(found))
+        result = b""
+
+        def recover() -> None:
+            nonlocal result
+            result = _copied(self._check.recover(Process(disk)))
+
+        violation = violation_raised(recover)
+        return Ending(violation, result)
 
     def violation(self, ending: Ending, entries: int) -> Violation | None:
         if ending.violation is not None:
             return ending.violation
         place = (ending.result, entries)
         if place not in self._judged:
-            result = pickle.loads(ending.result)  # noqa: S301 - it was made by this process
-            self._judged[place] = self._judge(result, self._history.known(entries))
+            result, known = pickle.loads(ending.result), self._history.known(entries)
+            self._judged[place] = violation_raised(lambda: self._check.judge(result, known))
         return self._judged[place]
-
-    def _judge(self, result: Any, known: Known) -> Violation | None:
-        try:
-            self._check.judge(result, known)
-        except HarnessError:
-            raise
-        except Exception as error:  # noqa: BLE001 - any exception of the program is a finding
-            return violation_of(error)
-        return None
 
 
 def lazy_check(check: Callable[..., None], alone: CheckDisk, history: History) -> LazyCheck:
@@ -100,7 +92,7 @@ def lazy_check(check: Callable[..., None], alone: CheckDisk, history: History) -
 def _copied(result: object) -> bytes:
     try:
         return pickle.dumps(result)
-    except Exception as error:  # noqa: BLE001 - its own methods may raise anything
+    except Exception as error:
         raise HarnessError(
             f"recover returned a value that cannot be copied ({type(error).__name__}: {error}); "
             "return plain values, not the running program"
