@@ -17,7 +17,7 @@ from system.commands.offline import (
 )
 from system.errors import NotPlainJson, StorageError
 from system.host import RealFileSystem, RealIds
-from system.ports import JsonObject
+from system.ports import FileKind, JsonObject
 from system.recording.errors import RecordCorruptedError, ReplayHashMismatchError
 from system.recording.json_difference import differences
 from system.recording.record_file import parse_object
@@ -36,8 +36,9 @@ from system.storage.codec import canonical
 @click.option("--force", is_flag=True, help="Replay a record that is not replayable.")
 @click.option("--show-diff", is_flag=True, help="List the differences to the verified envelope.")
 @click.option(
-    "--output", metavar="FILE", type=click.Path(), help="Write the result there, atomically."
-)
+    "--output", metavar="FILE", type=click.Path(resolve_path=True),
+    help="Write the result there, atomically.",
+)  # fmt: skip
 def replay(
     root: str, execution_id: str, envelope_file: str | None, force: bool, show_diff: bool,
     output: str | None,
@@ -84,8 +85,12 @@ def _envelope(path: str) -> JsonObject:
 
 def _write(path: str, result: JsonObject) -> None:
     text = json.dumps(result, indent=2, sort_keys=True) + "\n"
+    files = RealFileSystem("")
     try:
-        write_atomic(RealFileSystem(""), path, text.encode("ascii"), RealIds())
+        # The rename would take the place of a device or a pipe.
+        if files.kind(path) not in {None, FileKind.FILE}:
+            leave(USAGE, f"--output {path}: it is no regular file; nothing was written")
+        write_atomic(files, path, text.encode("ascii"), RealIds())
     except (OSError, StorageError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         leave(USAGE, f"--output {path}: {reason}; nothing was written")

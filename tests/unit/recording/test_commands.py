@@ -194,6 +194,21 @@ def test_a_replay_prints_the_result(root: Path, ids: list[str], tmp_path: Path) 
     assert "nothing was written" in refused.stderr
 
 
+def test_a_result_takes_the_place_of_no_pipe_and_no_link(
+    root: Path, ids: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("results")
+    pipe, link, target = place / "pipe", place / "link", place / "target"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    refused = invoke(root, "replay", ids[0], "--output", str(pipe))
+    assert (refused.exit_code, pipe.is_fifo()) == (2, True)
+    assert "it is no regular file; nothing was written" in refused.stderr
+    assert invoke(root, "replay", ids[0], "--output", str(link)).exit_code == 0
+    assert link.is_symlink()
+    assert json.loads(target.read_text())["originalExecutionId"] == ids[0]
+
+
 def envelope_of(root: Path, execution_id: str) -> Any:
     return json.loads((root / "records" / f"{execution_id}.json").read_text())["envelope"]
 
