@@ -9,7 +9,7 @@ is garbage, which the next boot removes.
 from __future__ import annotations
 
 from asyncio import CancelledError, Task, gather
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,6 @@ from system.agents.agent import Agent
 from system.agents.dispatcher import Dispatcher
 from system.agents.orchestrator import SECOND_NS
 from system.durable.ended import Ended, insert_ended
-from system.durable.state import StateDatabase
 from system.errors import RuntimeRefused, StorageError
 from system.ports import FileSystem, Ids
 from system.recovery.recovery_report import RecoveryReport
@@ -54,19 +53,14 @@ class CollectionOptions:
 
 
 class Collector:
-    """Collects the agents of one root; ``open_state`` opens the database, or makes it."""
+    """Collects the agents of one root."""
 
     def __init__(
-        self,
-        dispatcher: Dispatcher,
-        options: CollectionOptions,
-        open_state: Callable[[], StateDatabase],
-        report: RecoveryReport,
+        self, dispatcher: Dispatcher, options: CollectionOptions, report: RecoveryReport
     ) -> None:
         self._dispatcher = dispatcher
         self._orchestrator = dispatcher.orchestrator
         self._options = options
-        self._open_state = open_state
         self._report = report
         # Sessions of which damage has taken something: they are kept as they are.
         self._damaged = {
@@ -152,8 +146,8 @@ class Collector:
 
     def _collectable(self) -> list[Agent]:
         orchestrator = self._orchestrator
-        if orchestrator.unserved or orchestrator.lost:
-            # A log that was not read may demand any of them.
+        if orchestrator.unserved or orchestrator.lost or orchestrator.durable.is_behind:
+            # A log that was not read may demand any of them, and so does work that waits.
             return []
         now_ns = orchestrator.host.clock.wall_ns()
         named = set(self._named())
@@ -232,10 +226,10 @@ class Collector:
         if self._options.lines is Lines.ARCHIVE:
             logs = {agent.session_id: orchestrator.log_path(agent.session_id) for agent in batch}
             archived = await host.workers.run(lambda: write_archives(host.files, host.ids, logs))
-        if orchestrator.state is None:
-            orchestrator.state = await host.workers.run(self._open_state)
+        durable = orchestrator.durable
+        await durable.opened()
         rows = [self._row(agent) for agent in batch]
-        await orchestrator.state.run(lambda transaction: insert_ended(transaction, rows))
+        await durable.run(lambda transaction: insert_ended(transaction, rows))
         self._report.collected += len(batch)
         self._report.archived_bytes += archived
         for agent in batch:
@@ -256,7 +250,7 @@ class Collector:
     def _forget(self, agent: Agent) -> None:
         orchestrator = self._orchestrator
         agent.log.close()
-        del orchestrator.agents[agent.agent_id]
+        orchestrator.forget(agent)
         orchestrator.tree.remove(agent.agent_id)
         orchestrator.collected.add(agent.agent_id)
         for other in orchestrator.agents.values():

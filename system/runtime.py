@@ -24,6 +24,7 @@ from system.agents.agent import Agent
 from system.agents.agent_log import terminated
 from system.agents.creation import Event
 from system.agents.dispatcher import SNAPSHOT_LINES, Dispatcher
+from system.agents.feeder import Feeder
 from system.agents.history import OPERATOR
 from system.agents.message import USER, Message, MessageKind, check_payload
 from system.agents.multiplexer import Multiplexer
@@ -33,6 +34,9 @@ from system.agents.turn_recorder import RecordingOptions
 from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
 from system.collector import CollectionOptions, Collector
+from system.durable.back_off import MOST_ATTEMPTS
+from system.durable.stores import Stores
+from system.durable.trigger import Emitted, TriggerSpec
 from system.errors import (
     AgentStopped,
     Closed,
@@ -45,9 +49,9 @@ from system.operator_calls import OperatorCalls, uncancellable
 from system.ports import Host, Json, Provider
 from system.providers.bounded import bounded
 from system.recording.wal_store import WalExecutionStore
-from system.recovery.lock_root import create_database
 from system.recovery.recovery import recover
 from system.recovery.root_recovery import RootRecovery
+from system.schedule_calls import ScheduleCalls
 from system.sessions.session_store import SessionStore
 from system.storage.framing import Framing
 
@@ -71,7 +75,8 @@ class Options:
     each other call of a provider, both in nanoseconds. ``recording`` is None if executions
     are not recorded. A log of more than ``snapshot_lines`` lines behind its last snapshot
     begins a new segment. ``collection`` says when agents that have ended are collected, None
-    that they are kept.
+    that they are kept. A trigger that was claimed ``most_attempts`` times without a result is
+    DEAD.
     """
 
     slots: int = 8
@@ -82,6 +87,7 @@ class Options:
     recording: RecordingOptions | None = _RECORDED
     snapshot_lines: int = SNAPSHOT_LINES
     collection: CollectionOptions | None = None
+    most_attempts: int = MOST_ATTEMPTS
 
 
 _DEFAULTS: Final = Options()
@@ -109,12 +115,10 @@ class Runtime:
         self._creation = RootCreation(recovery.orchestrator, self.calls)
         self._turns = turns
         self._resume = resume
+        self._feeder: Feeder | None = None
         self._collector: Collector | None = None
         if collection is not None:
-            self._collector = Collector(
-                recovery.dispatcher, collection,
-                lambda: create_database(recovery.host, recovery.root), recovery.report,
-            )  # fmt: skip
+            self._collector = Collector(recovery.dispatcher, collection, recovery.report)
 
     @classmethod
     async def recover(
@@ -126,7 +130,9 @@ class Runtime:
         """
         patient = bounded(providers, host.clock, options.provider_timeout_ns)
         multiplexer = Multiplexer(patient, options.slots)
-        orchestrator = Orchestrator(host, SessionStore(host), multiplexer, options.framing)
+        orchestrator = Orchestrator(
+            host, SessionStore(host), multiplexer, options.framing, options.most_attempts
+        )
         dispatcher = Dispatcher(orchestrator, options.snapshot_lines)
         recording = options.recording
         recovery = await recover(dispatcher, is_recording=recording is not None)
@@ -163,9 +169,53 @@ class Runtime:
                 self._dispatcher.remind(agent, reminder_id)
             if resume is Resume.ALL or (resume is Resume.ROOTS and node.parent_id is None):
                 orchestrator.wake(agent)
+        orchestrator.on_end = self._ended
         if self._collector is not None:
-            orchestrator.on_end = self._collector.arm
             self._collector.arm()
+        if orchestrator.durable.stores is not None:
+            self._begin_to_feed()
+
+    def _begin_to_feed(self) -> None:
+        """Let triggers wake agents from now on; those that are due do it at once."""
+        durable = self._orchestrator.durable
+        if self._feeder is None:
+            self._feeder = Feeder(self._orchestrator)
+            durable.on_change = self._feeder.arm
+        self._feeder.feed_now()
+
+    def _ended(self) -> None:
+        if self._collector is not None:
+            self._collector.arm()
+        if self._feeder is not None:
+            self._feeder.feed_now()
+
+    # -- durable work --------------------------------------------------------------------
+
+    @uncancellable
+    async def emit(self, spec: TriggerSpec, trigger_id: str | None = None) -> Emitted:
+        """Give an agent something to do, now or at a time; it is durable when this returns.
+
+        Returns the id of the trigger, and whether this call has made it: the same
+        ``trigger_id``, or a key that is taken, changes nothing. No provider is called. Raises
+        ``BadTrigger``, ``KeyOfAnotherSource``, ``NotAnOccurrence``, ``NoRecipient``,
+        ``NotPlainJson``, ``PayloadTooLarge``, ``StorageError`` or ``OSError``.
+        """
+        stores = await self._stores()
+        return await self._orchestrator.durable.run(
+            lambda transaction: stores.emitter.emit(transaction, spec, trigger_id)
+        )
+
+    @property
+    def schedules(self) -> ScheduleCalls:
+        """The calls about schedules, which emit triggers at their times."""
+        return ScheduleCalls(self.calls, self._stores, self._orchestrator.durable)
+
+    async def _stores(self) -> Stores:
+        durable = self._open().durable
+        stores = await durable.opened()
+        if self._feeder is None and self._orchestrator.take_turns is not None:
+            self._begin_to_feed()
+        return stores
 
     # -- the operator --------------------------------------------------------------------
 
@@ -185,7 +235,11 @@ class Runtime:
         ``PayloadTooLarge``, ``ProviderError``, ``StorageError`` or ``OSError``.
         """
         self._open()
-        return await self._creation.create(name, instructions, provider, model, request_id)
+        agent_id = await self._creation.create(name, instructions, provider, model, request_id)
+        if self._feeder is not None:
+            # Triggers without a session may have waited for it.
+            self._feeder.feed_now()
+        return agent_id
 
     @uncancellable
     async def send(self, agent_id: str, payload: Json, message_id: str | None = None) -> str:
@@ -264,9 +318,12 @@ class Runtime:
         return view_of(self._orchestrator)
 
     async def idle(self) -> None:
-        """Return when no agent takes a turn or retries; reminders that are not due do not count."""
+        """Return when no agent takes a turn or retries; what is not due yet does not count."""
         agents = self._orchestrator.agents
-        while busy := [task for agent in agents.values() for task in agent.schedule.tasks()]:
+        while busy := [
+            *(task for agent in agents.values() for task in agent.schedule.tasks()),
+            *(self._feeder.tasks() if self._feeder is not None else ()),
+        ]:
             await wait(busy)
 
     @uncancellable
@@ -282,10 +339,14 @@ class Runtime:
         collector = self._collector
         if collector is not None:
             collector.stop()
+        feeder = self._feeder
+        if feeder is not None:
+            feeder.stop()
         while tasks := [
             *orchestrator.at_work(),
             *self.calls.others(),
             *(collector.tasks() if collector is not None else ()),
+            *(feeder.tasks() if feeder is not None else ()),
         ]:
             await wait(tasks)
         refused: list[OSError | StorageError] = []

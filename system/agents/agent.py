@@ -13,7 +13,10 @@ from system.storage.framing import Framing
 
 
 class Agent:
-    """``history`` is the state that its log has led to; USER has no session ``store``."""
+    """``history`` is the state that its log has led to; USER has no session ``store``.
+
+    ``applied`` is the number of its last line that ``state.db`` has carried out.
+    """
 
     def __init__(
         self,
@@ -30,6 +33,7 @@ class Agent:
         self.history: Final = history
         self.log: Final = AgentLog(host, store, agent_id, session_id, path, framing, history)
         self.schedule: Final = Schedule()
+        self.applied = 0
 
     @property
     def alive(self) -> bool:
@@ -37,15 +41,21 @@ class Agent:
         return not self.history.ended
 
     @property
-    def runnable(self) -> bool:
-        """Whether it has pending messages, and may take a turn."""
+    def may_run(self) -> bool:
+        """Whether it may take a turn, if there is anything to present."""
         history = self.history
         return bool(
-            history.pending
-            and not history.ended
-            and not self.log.stopped
-            and (not history.gated or history.permits)
+            not history.ended and not self.log.stopped and (not history.gated or history.permits)
         )
+
+    @property
+    def runnable(self) -> bool:
+        """Whether it has pending messages, and may take a turn."""
+        return bool(self.history.pending) and self.may_run
+
+    def pass_applied(self, seq: int) -> None:
+        """Note that ``state.db`` has carried out line ``seq`` and those before it."""
+        self.applied = max(self.applied, seq)
 
     def name(self) -> str:
         """Return the agent's name, or its id before it is created."""

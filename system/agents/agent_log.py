@@ -137,7 +137,8 @@ class AgentLog:
                 following.append(terminated(self._agent_id, COMPLETED))
             with suppress(OSError, StorageError):
                 # They repeat parts of the turn, which is applied already.
-                self._write_unsynced(following)
+                if following:
+                    self._write_unsynced(following)
                 history.termination_logged = turn.terminate
             return turn
 
@@ -146,7 +147,7 @@ class AgentLog:
     ) -> None:
         """Append the start of a turn without a barrier; raises as ``commit``.
 
-        ``members`` say how its execution is recorded.
+        ``members`` say how its execution is recorded, and which trigger it handles.
         """
         data: JsonObject = {
             "turn_id": turn_id, "prompt": prompt, "presented": list[Json](presented), **members,

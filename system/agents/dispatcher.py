@@ -22,6 +22,7 @@ from system.agents.outbox import Control, Outbox, Spawn
 from system.agents.snapshots import Snapshots
 from system.agents.tree import Node
 from system.agents.turn_complete import TurnComplete
+from system.agents.turn_trigger import carry_out_turn, end_durable_work
 from system.errors import RuntimeRefused, StorageError, UnknownAgent
 from system.ports import Json, JsonObject
 from system.sessions.session import SessionState
@@ -41,6 +42,10 @@ class Dispatcher:
 
     async def dispatch_turn(self, agent: Agent, turn: TurnComplete) -> None:
         """Dispatch everything that a turn of ``agent`` promises, and start its reminders."""
+        if turn.is_durable_work:
+            # Turns of one agent follow one another, so this is the last one.
+            seq = max(agent.history.promises)
+            await carry_out_turn(self.orchestrator.durable, agent, turn, seq)
         self.enqueue_outbox(agent, turn.outbox)
         self.enqueue_notices(agent, [added.subscription_id for added in turn.subscribed])
         await self.dispatch()
@@ -53,6 +58,7 @@ class Dispatcher:
     async def finish(self, agent: Agent) -> None:
         """Dispatch the consequences of an agent's end, which its log has."""
         assert agent.history.ended
+        await end_durable_work(self.orchestrator.durable, agent)
         self.enqueue_errors(agent)
         self.orchestrator.reminders.drop_cancelled(agent)
         for other in self.agents.values():
@@ -99,7 +105,11 @@ class Dispatcher:
         """Move the agent's ``dispatched`` behind the lines whose promises other logs have."""
         history = agent.history
         history.drop_kept_promises()
-        unkept = [seq for seq, turn in history.promises.items() if not self._is_kept(turn.outbox)]
+        unkept = [
+            seq
+            for seq, turn in history.promises.items()
+            if not self._is_kept(turn.outbox) or (turn.is_durable_work and seq > agent.applied)
+        ]
         unkept += [
             lost.seq for lost in history.unreachable.values() if not self._is_answered(lost.message)
         ]

@@ -44,7 +44,8 @@ class History:
     for each session up to which of its lines everything has arrived here. ``open_turns`` have a
     ``turn.start`` and no end. ``exchanges`` are those since the last snapshot. ``seq`` is the
     number of the last line, and ``dispatched`` that of the last one whose promises the log
-    itself says to be kept. ``promises`` are turns with promises by the number of their line,
+    itself says to be kept; ``applied`` is that of the last one before it that promises anything
+    to ``state.db``. ``promises`` are turns with promises by the number of their line,
     and ``unreachable`` messages whose senders get an error; both lose those that are kept in
     ``drop_kept_promises``. ``children`` are all promised children by session id;
     ``completed_children`` are the agents whose response has arrived. ``ended`` is empty while
@@ -53,7 +54,8 @@ class History:
     """
 
     __slots__ = (
-        "agent", "children", "completed_children", "controls", "dispatched", "dispatched_of",
+        "agent", "applied", "children", "completed_children", "controls", "dispatched",
+        "dispatched_of",
         "ended", "enqueued", "exchanges", "from_user", "gated", "identity", "ignored", "last_ts",
         "last_turns", "metadata", "open_turns",
         "pending", "permits", "presentations", "promises", "recorded", "reminders", "retry_of",
@@ -78,6 +80,7 @@ class History:
         self.exchanges: list[Exchange] = []
         self.seq = 0
         self.dispatched = 0
+        self.applied = 0
         self.promises: dict[int, TurnComplete] = {}
         self.children: dict[str, Spawn] = {}
         self.recorded: list[RecordedTurn] = []
@@ -116,7 +119,7 @@ class History:
         begun = self.open_turns.pop(turn.turn_id, None)
         self.seq, self.last_ts, self.retry_of = seq, ts, None
         self.dispatched = max(self.dispatched, turn.dispatched)
-        if turn.outbox != NO_PROMISES:
+        if turn.outbox != NO_PROMISES or turn.is_durable_work:
             self.promises[seq] = turn
             self.children.update((spawn.session_id, spawn) for spawn in turn.outbox.spawned)
         self.turn_count += 1
@@ -151,10 +154,20 @@ class History:
 
     def drop_kept_promises(self) -> None:
         """Forget the promises of the lines up to ``dispatched``."""
+        self.applied = self.applied_by_log()
         for seq in [seq for seq in self.promises if seq <= self.dispatched]:
             del self.promises[seq]
         for key in [key for key, lost in self.unreachable.items() if lost.seq <= self.dispatched]:
             del self.unreachable[key]
+
+    def applied_by_log(self) -> int:
+        """Return the last line of which the log says that ``state.db`` has carried it out."""
+        kept = [
+            seq
+            for seq, turn in self.promises.items()
+            if turn.is_durable_work and seq <= self.dispatched
+        ]
+        return max(self.applied, *kept, 0)
 
     def knows(self, key: str) -> bool:
         """Whether the line of this id (a message's, or a control's) is in the log."""
@@ -206,6 +219,7 @@ class History:
             "promises": [{"seq": seq, "turn": turn.data()} for seq, turn in self.promises.items()],
             "unreachable": [lost.data() for lost in self.unreachable.values()],
             "dispatched": self.dispatched,
+            "applied": self.applied_by_log(),
             "dispatched_of": dict[str, Json](sorted(dispatched_of.items())),
             "senders": list[Json](sorted(self.senders)),
             "from_user": list[Json](sorted(self.from_user)),
@@ -256,6 +270,7 @@ class History:
         (dispatched_of,) = objects([data["dispatched_of"]])
         self.dispatched_of = {key: int(str(mark)) for key, mark in dispatched_of.items()}
         self.dispatched = int(str(data["dispatched"]))
+        self.applied = int(str(data["applied"]))
         self.sources.clear()
         self.senders = set(strings(data["senders"]))
         self.from_user = set(strings(data["from_user"]))

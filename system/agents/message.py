@@ -32,6 +32,7 @@ class MessageKind(StrEnum):
     NOTICE = "notice"
     REMINDER = "reminder"
     SYSTEM = "system"
+    TRIGGER = "trigger"
 
 
 UNANSWERED: Final = frozenset(

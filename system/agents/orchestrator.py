@@ -7,11 +7,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Final, TypeAlias
 
 from system.agents.agent import Agent
+from system.agents.durable_work import AgentSessions, DurableWork
 from system.agents.history import History
 from system.agents.message import USER
 from system.agents.multiplexer import Multiplexer
 from system.agents.reminders import Reminders
 from system.agents.tree import Tree
+from system.durable.back_off import MOST_ATTEMPTS
 from system.durable.ended import ENDED
 from system.durable.state import StateDatabase
 from system.ports import Host
@@ -31,29 +33,34 @@ TakeTurns: TypeAlias = Callable[[Agent], Coroutine[None, None, None]]
 class Orchestrator:
     """All agents of one root by agent id, USER among them, and the tree of the others.
 
+    ``sessions`` has the same agents by session id.
+
     ``take_turns`` runs an agent as long as it is runnable; it is None until turns may begin.
     ``unserved`` are sessions that cannot be read in this lifetime, ``lost`` those of which too
     little is left for any lifetime. ``failures`` are exceptions that no part of the runtime
     expected. ``recording`` is None if executions are not recorded, ``epoch`` that of this boot.
-    ``state`` is None while the root has no database; ``collected`` are agents whose files were
-    removed in this lifetime. ``on_end`` is called when an agent has ended.
+    ``durable`` is the work in ``state.db``; ``collected`` are agents whose files were removed in
+    this lifetime. ``on_end`` is called when an agent has ended.
     """
 
     def __init__(
-        self, host: Host, store: SessionStore, multiplexer: Multiplexer, framing: Framing
-    ) -> None:
+        self, host: Host, store: SessionStore, multiplexer: Multiplexer, framing: Framing,
+        most_attempts: int = MOST_ATTEMPTS,
+    ) -> None:  # fmt: skip
         self.host: Final = host
         self.store: Final = store
         self.multiplexer: Final = multiplexer
         self.framing: Final = framing
         self.tree: Final = Tree()
         self.agents: Final[dict[str, Agent]] = {}
+        self.sessions: Final[dict[str, Agent]] = {}
         self.unserved: Final[set[str]] = set()
         self.lost: Final[set[str]] = set()
         self.reminders: Final = Reminders(host)
         self.failures: Final[list[BaseException]] = []
         self.recording: WalRecording | None = None
-        self.state: StateDatabase | None = None
+        sessions = AgentSessions(self.sessions, self.unserved, self.lost)
+        self.durable: Final = DurableWork(host, sessions, most_attempts)
         self.collected: Final[set[str]] = set()
         self.on_end: Callable[[], None] | None = None
         self.epoch = 0
@@ -70,6 +77,11 @@ class Orchestrator:
         """The agent that stands for the operator."""
         return self.agents[USER]
 
+    @property
+    def state(self) -> StateDatabase | None:
+        """The database of the root; None while it has none."""
+        return self.durable.state
+
     def new_agent(self, agent_id: str, session_id: str, history: History | None = None) -> Agent:
         """Register and return an agent; without a history, nothing of it is durable yet."""
         assert agent_id not in self.agents
@@ -77,8 +89,12 @@ class Orchestrator:
         store = None if agent_id == USER else self.store
         history = History() if history is None else history
         agent = Agent(self.host, store, agent_id, session_id, path, self.framing, history)
-        self.agents[agent_id] = agent
+        self.agents[agent_id] = self.sessions[session_id] = agent
         return agent
+
+    def forget(self, agent: Agent) -> None:
+        """Take an agent out that is no more in the tree."""
+        del self.agents[agent.agent_id], self.sessions[agent.session_id]
 
     def is_collected(self, agent_id: str) -> bool:
         """Whether an agent has ended and its files are gone; by the database in a recovery."""
@@ -98,12 +114,17 @@ class Orchestrator:
 
     # -- work ----------------------------------------------------------------------------
 
+    def is_runnable(self, agent: Agent) -> bool:
+        """Whether an agent has pending messages or a due trigger, and may take a turn."""
+        has_work = agent.history.pending or self.durable.due_trigger(agent.session_id)
+        return bool(has_work) and agent.may_run
+
     def wake(self, agent: Agent) -> None:
         """Start the task that takes the agent's turns, unless it runs or has nothing to do."""
         if self.take_turns is None or self.closing:
             return
         turns = agent.schedule.turns
-        if turns.task is None and agent.runnable and agent.agent_id != USER:
+        if turns.task is None and agent.agent_id != USER and self.is_runnable(agent):
             turns.begin(self.task(self._take_turns(agent), f"turns of {agent.agent_id}"))
 
     async def wake_or_park(self, agent: Agent) -> None:

@@ -114,7 +114,7 @@ class RootCreation:
         """Remove the files and the conversation of a creation that failed."""
         orchestrator = self._orchestrator
         pool.give_up()
-        del orchestrator.agents[agent.agent_id]
+        orchestrator.forget(agent)
         with suppress(ProviderError):
             await conversation.stop()
         agent.log.close()

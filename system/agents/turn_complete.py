@@ -43,7 +43,8 @@ class TurnComplete:
     ``identity`` is the provider's name for the conversation; ``returned`` are messages that
     were pending, and not presented, when the turn ended the agent. ``dispatched`` is the number
     of the last line of this log of which all promises, and those of all lines before it, were
-    durable in other logs when the turn was committed.
+    durable in other logs when the turn was committed. ``trigger_id`` is the trigger that the
+    turn has handled, and so settles.
     """
 
     turn_id: str
@@ -61,6 +62,12 @@ class TurnComplete:
     returned: Sequence[str] = ()
     permitted: bool = False
     dispatched: int = 0
+    trigger_id: str | None = None
+
+    @property
+    def is_durable_work(self) -> bool:
+        """Whether the line promises anything to ``state.db``."""
+        return self.trigger_id is not None
 
     def data(self) -> JsonObject:
         """Return the data of the line."""
@@ -68,7 +75,7 @@ class TurnComplete:
         assert not outbox.foreign, "a turn of another version is never written again"
         data: JsonObject = {
             "turn_id": self.turn_id,
-            "trigger_id": None,
+            "trigger_id": self.trigger_id,
             "presented": list[Json](self.presented),
             "response": self.response,
             "provider": {"name": self.provider, "identity": self.identity},
@@ -96,7 +103,7 @@ class TurnComplete:
 
         Promises of another version are no error: ``outbox.foreign`` describes them.
         """
-        provider, metadata = data["provider"], data.get("metadata")
+        provider, metadata, trigger_id = data["provider"], data.get("metadata"), data["trigger_id"]
         by = provider if isinstance(provider, dict) else {}
         return cls(
             str(data["turn_id"]),
@@ -117,6 +124,7 @@ class TurnComplete:
             strings(data.get("returned")),
             "permitted" in data,
             int(str(data.get("dispatched", 0))),
+            None if trigger_id is None else str(trigger_id),
         )
 
 
@@ -125,6 +133,7 @@ class TurnDraft:
     """The effects of a turn that is under way; ``completion`` is the result of ``complete``.
 
     ``presented`` are the ids of the messages shown so far. ``spawned`` is by agent id.
+    ``trigger_id`` is the trigger that the turn handles.
     """
 
     presented: list[str]
@@ -137,6 +146,7 @@ class TurnDraft:
     cancelled: list[str] = field(default_factory=list)
     metadata: JsonObject = field(default_factory=dict)
     completion: Message | None = None
+    trigger_id: str | None = None
 
     def complete(
         self, turn_id: str, response: str, provider: str, identity: str, pending: Sequence[str],
@@ -151,5 +161,5 @@ class TurnDraft:
         return TurnComplete(
             turn_id, self.presented, response, provider, identity, outbox,
             self.completion is not None, self.subscribed, self.unsubscribed, self.reminders,
-            self.cancelled, self.metadata, returned, permitted, dispatched,
+            self.cancelled, self.metadata, returned, permitted, dispatched, self.trigger_id,
         )  # fmt: skip

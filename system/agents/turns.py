@@ -14,7 +14,7 @@ from typing import Final
 from system.agents import event
 from system.agents.agent import Agent
 from system.agents.dispatcher import Dispatcher
-from system.agents.message import Message, prompt_of, shown_message
+from system.agents.message import Message, shown_message
 from system.agents.multiplexer import Pool
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS
 from system.agents.tools import TurnTools
@@ -22,13 +22,18 @@ from system.agents.turn_complete import TurnComplete
 from system.agents.turn_facts import TurnFacts
 from system.agents.turn_failed import FailureCode, TurnFailed
 from system.agents.turn_recorder import RecordingOptions, TurnRecorder
+from system.agents.turn_trigger import (
+    TurnTrigger,
+    claimed_trigger,
+    first_of,
+    fitting_prompt,
+    give_up_trigger,
+    return_trigger,
+    start_members,
+)
 from system.errors import LineTooLarge, NotPlainJson, RuntimeRefused, StorageError
 from system.ports import Conversation, JsonObject, ProviderError
 from system.providers.bounded import was_cancelled
-from system.storage.line import LARGEST_BYTES
-
-MOST_PROMPT_BYTES: Final = LARGEST_BYTES // 4
-"""A prompt is a text in a line, where escapes may double its size."""
 
 MOST_PRESENTATIONS: Final = 5
 """After so many failed turns a message is dead."""
@@ -52,7 +57,7 @@ class Turns:
         while not orchestrator.closing:
             try:
                 async with schedule.turn:
-                    if not agent.runnable:
+                    if not orchestrator.is_runnable(agent):
                         return
                     await self._take_one(agent, pause_ns)
                     await self._dispatcher.snapshots.take_if_due(agent)
@@ -79,13 +84,9 @@ class Turns:
 
     async def _take_one(self, agent: Agent, pause_ns: int) -> None:
         dispatcher = self._dispatcher
-        if await self._return_dead_letters(agent) and not agent.runnable:
+        if await self._return_dead_letters(agent) and not self._orchestrator.is_runnable(agent):
             return
-        pool, conversation = await self._orchestrator.multiplexer.hold(agent)
-        try:
-            turn = await self._turn(agent, pool, conversation, pause_ns)
-        finally:
-            pool.release(agent)
+        turn = await self._turn_in_slot(agent, pause_ns)
         if turn is None:
             return
         if turn.terminate:
@@ -93,6 +94,27 @@ class Turns:
         await dispatcher.dispatch_turn(agent, turn)
         if turn.terminate:
             await dispatcher.finish(agent)
+
+    async def _turn_in_slot(self, agent: Agent, pause_ns: int) -> TurnComplete | None:
+        """Take a turn with at most one trigger, which is claimed when the slot is held."""
+        orchestrator, trigger = self._orchestrator, None
+        durable = orchestrator.durable
+        pool, conversation = await orchestrator.multiplexer.hold(agent)
+        try:
+            try:
+                if agent.may_run and not orchestrator.closing:
+                    trigger = await claimed_trigger(durable, agent, orchestrator.now())
+                turn = await self._turn(agent, pool, conversation, pause_ns, trigger)
+            finally:
+                pool.release(agent)
+        except Exception as failure:
+            # After a failed barrier the line may be durable: the next boot reads the log first.
+            if trigger is not None and not agent.log.stopped:
+                await give_up_trigger(durable, trigger, failure)
+            raise
+        if turn is None and trigger is not None:
+            await return_trigger(durable, trigger)
+        return turn
 
     async def _return_dead_letters(self, agent: Agent) -> bool:
         """Give up messages that were presented too often; return whether there were any.
@@ -119,32 +141,34 @@ class Turns:
         return bool(dead)
 
     async def _turn(
-        self, agent: Agent, pool: Pool, conversation: Conversation, pause_ns: int
-    ) -> TurnComplete | None:
+        self, agent: Agent, pool: Pool, conversation: Conversation, pause_ns: int,
+        trigger: TurnTrigger | None,
+    ) -> TurnComplete | None:  # fmt: skip
         """Return the committed turn; None if the agent is not runnable any more.
 
         A turn that fails runs again after ``pause_ns``.
         """
         orchestrator = self._orchestrator
         shown = list(agent.history.pending.values())
-        if not agent.runnable or orchestrator.closing:
+        if not (shown or trigger) or not agent.may_run or orchestrator.closing:
             return None
         turn_id = orchestrator.host.ids.uuid_hex()
-        while len(prompt := prompt_of(shown, orchestrator.tree.names)) > MOST_PROMPT_BYTES:
-            # The others are shown in a later turn; one message alone always fits.
-            del shown[len(shown) // 2 :]
+        prompt = fitting_prompt(trigger, shown, orchestrator.tree.names)
         presented = [message.message_id for message in shown]
-        recorder = self._recorder(agent, turn_id, shown)
+        recorder = self._recorder(agent, turn_id, [*first_of(trigger), *shown])
         try:
             if recorder:
                 await recorder.start(orchestrator.epoch, agent.history.retry_of)
             members = recorder.start_members if recorder else {}
-            await agent.log.begin_turn(turn_id, prompt, presented, members)
+            await agent.log.begin_turn(
+                turn_id, prompt, presented, {**members, **start_members(trigger)}
+            )
         except (OSError, StorageError, RuntimeRefused) as refusal:
             if recorder:
                 await recorder.fail(refusal, presented, pause_ns)
             raise
         tools = TurnTools(orchestrator, agent, presented)
+        tools.draft.trigger_id = trigger.trigger_id if trigger else None
         try:
             if recorder:
                 await recorder.begin_attempt()

@@ -99,6 +99,15 @@ class Stores:
         damaged = self.triggers.load(transaction)
         return Recovered(tuple(reclaimed), cut, tuple(to_perform), tuple(damaged))
 
+    def open_sessions(self, transaction: Transaction) -> list[str]:
+        """Return the sessions that have a trigger, a schedule or a task that has not ended."""
+        found = transaction.execute(
+            "SELECT session_id FROM triggers WHERE status IN ('PENDING', 'CLAIMED')"
+            " UNION SELECT session_id FROM schedules WHERE ended_at IS NULL"
+            " UNION SELECT session_id FROM tasks WHERE status IN ('ACTIVE', 'WAITING', 'BLOCKED')"
+        )
+        return [str(session_id) for (session_id,) in found if session_id is not None]
+
     def end_session(self, transaction: Transaction, session_id: str) -> None:
         """End the triggers, schedules and tasks of a session that has ended.
 

@@ -13,20 +13,23 @@ from system.root import DATABASE, Root
 def lock_root(recovery: RootRecovery) -> None:
     """Open the root; raises as ``Root.open`` and ``open_state``."""
     host, orchestrator = recovery.host, recovery.orchestrator
+    durable = orchestrator.durable
 
     def open_database(root_id: str | None, names: Sequence[str]) -> None:
         if root_id is not None or DATABASE in names:
-            orchestrator.state = open_state(host, root_id)
+            durable.state = open_state(host, root_id)
 
     try:
         recovery.root = root = Root.open(host.files, host.ids, open_database)
     except BaseException:
-        if orchestrator.state is not None:
-            orchestrator.state.close()
+        if durable.state is not None:
+            durable.state.close()
         raise
-    if orchestrator.state is not None and root.root_id is None:
+    if durable.state is not None and root.root_id is None:
         # A crash came between the database and the marker that names it.
-        _adopt(host, root, orchestrator.state)
+        _adopt(host, root, durable.state)
+    durable.create = lambda: create_database(host, root)
+    durable.begin(root.epoch)
     recovery.report.epoch = orchestrator.epoch = root.epoch
     recovery.report.swept += root.swept
 

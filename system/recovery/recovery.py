@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from system.agents.dispatcher import Dispatcher
 from system.recovery.apply_logs import apply_logs
-from system.recovery.check_database import check_database
+from system.recovery.apply_promises import apply_promises
 from system.recovery.dispatch_promises import dispatch_promises
 from system.recovery.lock_root import lock_root
 from system.recovery.notify_agents import notify_agents
@@ -35,7 +35,7 @@ PASSES: Final[Sequence[Pass]] = (
     apply_logs,
     place_agents,
     dispatch_promises,
-    check_database,
+    apply_promises,
     suspend_sessions,
     notify_agents,
     publish_report,

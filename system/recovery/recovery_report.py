@@ -30,6 +30,9 @@ class RecoveryReport:
     ``recording`` is the report of the write-ahead log of executions; ``incomplete`` are
     executions that had not ended. ``collected`` counts the agents whose directories were
     removed by this boot, and since, and ``archived_bytes`` those of their lines since.
+    ``carried_out`` counts the lines whose promises ``state.db`` did not have, ``reclaimed`` are
+    triggers whose turns the crash had interrupted. ``damaged_rows`` of ``state.db`` are left
+    alone; ``unfed`` are sessions that are not served, and for which work is waiting there.
     """
 
     epoch: int = 0
@@ -54,5 +57,9 @@ class RecoveryReport:
     leaks: list[str] = field(default_factory=list)
     collected: int = 0
     archived_bytes: int = 0
+    carried_out: int = 0
+    reclaimed: list[str] = field(default_factory=list)
+    damaged_rows: list[str] = field(default_factory=list)
+    unfed: list[str] = field(default_factory=list)
     recording: WalReport = field(default_factory=WalReport)
     incomplete: list[IncompleteExecution] = field(default_factory=list)

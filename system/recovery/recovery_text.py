@@ -39,6 +39,8 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         ("sessions that never became agents, removed", len(report.orphans)),
         ("temporary files, removed", len(report.swept)),
         ("directories of agents whose end is recorded, removed", report.collected),
+        ("turns whose promises to state.db were carried out", report.carried_out),
+        ("triggers whose turns were interrupted", len(report.reclaimed)),
         ("executions that had not ended", len(report.incomplete)),
         ("bytes of unfinished entries of the recording, cut off", report.recording.torn_bytes),
     )
@@ -56,6 +58,10 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         yield f"  {_log_of(session_id)}: its newest snapshot was damaged; the one before was read"
     for session_id in report.detached:
         yield f"  session {session_id}: its parent cannot be found; it counts as a root"
+    for damaged in report.damaged_rows:
+        yield f"  {damaged}"
+    for session_id in report.unfed:
+        yield f"  session {session_id}: work in state.db waits for it, and it is not served"
     for line in (*_vanished(report), *_leaks(report), *_recording(report)):
         yield f"  {line}"
 

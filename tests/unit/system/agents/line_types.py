@@ -60,10 +60,11 @@ TYPES: Final[dict[str, Is]] = {
     **dict.fromkeys(("last_turns", "completed_children", "controls"), several(UUID)),
     **dict.fromkeys(("ids", "from_user"), several(MESSAGE_ID)),
     "senders": several(ADDRESS),
+    "trigger_id": UUID,
     "retry_of": lambda value: value is None or TEXT(value),
     "execution_id": matching("exec-[0-9a-f]{16}"),
     **dict.fromkeys(
-        ("due_ns", "state_size", "dispatched", "format", "turn_count", "permits"), number
+        ("due_ns", "state_size", "dispatched", "applied", "format", "turn_count", "permits"), number
     ),
     "op": matching("gate|ungate|permit_turn"),
     "timestamp": MOMENT,

@@ -15,6 +15,7 @@ import pytest
 from system.agents import event
 from system.agents.turn_recorder import RecordingOptions
 from system.collector import CollectionOptions
+from system.durable.trigger import TriggerSpec
 from system.ports import JsonObject
 from system.runtime import Options
 from tests.meta.source_tree import ROOT
@@ -184,6 +185,7 @@ def turns() -> Room:
         ("permit_turn", {"name": "Bob"}),
     ))  # fmt: skip
     end(room, room.named("Kim").agent_id)
+    run_a_trigger(room, ada)
     return room
 
 
@@ -256,7 +258,13 @@ def recorded_or_not() -> Room:
     room.options = Options(recording=RecordingOptions(sample_rate=0.0))
     room.reopen()
     room.say(ada, "hello")
+    run_a_trigger(room, ada)
     return room
+
+
+def run_a_trigger(room: Room, agent_id: str) -> None:
+    room.run(room.runtime.emit(TriggerSpec("IMMEDIATE", session_id=room.session(agent_id))))
+    room.settle()
 
 
 def short_logs() -> Room:

@@ -1,0 +1,189 @@
+"""What a runtime does with its ``state.db``: the database, its stores, and work that waits.
+
+A root has no database until it is needed first: for a trigger, a schedule, or the row of a
+collected agent. What follows from a durable line must not be lost when the disk is full. So
+such work waits in a queue, which is written in its order, in one transaction.
+"""
+
+from __future__ import annotations
+
+from asyncio import Lock
+from collections import deque
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from system.agents.message import USER
+from system.durable.back_off import MOST_ATTEMPTS
+from system.durable.errors import FencedOff, RowDamaged, UnknownTrigger
+from system.durable.seconds import nanoseconds_of, reached_at
+from system.durable.state import StateDatabase, Transaction
+from system.durable.stores import Stores
+from system.durable.trigger import SessionStatus
+from system.errors import StorageError
+from system.ports import Host
+
+if TYPE_CHECKING:
+    from system.agents.agent import Agent
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[Transaction], object]
+
+
+class AgentSessions:
+    """The sessions of the agents in memory; implements ``system.durable.trigger.Sessions``.
+
+    ``sessions`` has the agents by session id; ``unread`` are sessions of which nothing is known
+    in this lifetime.
+    """
+
+    def __init__(self, sessions: Mapping[str, Agent], *unread: AbstractSet[str]) -> None:
+        self._sessions = sessions
+        self._unread = unread
+
+    def status(self, session_id: str) -> SessionStatus:
+        """Return the state of a session; a collected one is unknown."""
+        agent = self._sessions.get(session_id)
+        if agent is not None and agent.agent_id != USER and agent.history.agent is not None:
+            return SessionStatus.LIVING if agent.alive else SessionStatus.ENDED
+        if any(session_id in unread for unread in self._unread):
+            return SessionStatus.UNSERVED
+        return SessionStatus.UNKNOWN
+
+    def is_served(self, session_id: str | None) -> bool:
+        """Whether turns of a session may run in this lifetime; None stands for the router."""
+        if session_id is None:
+            return True
+        agent = self._sessions.get(session_id)
+        return agent is not None and agent.alive and not agent.log.stopped
+
+
+class DurableWork:
+    """``state`` and ``stores`` are None while the root has no database.
+
+    ``most_attempts`` is the number of claims after which a trigger is DEAD. ``create`` makes
+    the database of a root that has none. ``on_change`` is called when triggers may have become
+    due at another time, or work waits.
+    """
+
+    def __init__(
+        self, host: Host, sessions: AgentSessions, most_attempts: int = MOST_ATTEMPTS
+    ) -> None:
+        self.sessions: Final = sessions
+        self.state: StateDatabase | None = None
+        self.stores: Stores | None = None
+        self.create: Callable[[], StateDatabase] | None = None
+        self.on_change: Callable[[], None] | None = None
+        self._host = host
+        self._most_attempts = most_attempts
+        self._epoch = 0
+        self._opening = Lock()
+        self._writing = Lock()
+        self._waiting: deque[Work] = deque()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether work waits that the disk has refused so far, and may take later."""
+        return bool(self._waiting) and self.is_running
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a database, and it takes transactions."""
+        return self.state is not None and self.state.stopped is None
+
+    def begin(self, epoch: int) -> None:
+        """Make the stores of boot ``epoch``, if the root has a database."""
+        self._epoch = epoch
+        if self.state is not None:
+            self.stores = Stores(self._host, epoch, self.sessions, self._most_attempts)
+
+    async def opened(self) -> Stores:
+        """Return the stores of the root; its database is made if there is none.
+
+        Raises as ``open_state``.
+        """
+        async with self._opening:
+            if self.stores is None:
+                assert self.create is not None
+                self.state = await self._host.workers.run(self.create)
+                self.begin(self._epoch)
+            assert self.stores is not None
+            return self.stores
+
+    async def run(self, work: Callable[[Transaction], T]) -> T:
+        """Return the result of one transaction; raises as ``StateDatabase.run``."""
+        assert self.state is not None
+        try:
+            return await self.state.run(work)
+        finally:
+            self._changed()
+
+    async def settle(self, work: Work) -> None:
+        """Do ``work`` in a transaction, after all that waits; it waits if the disk is full.
+
+        When the database has stopped, the next boot does it.
+        """
+        self._waiting.append(_leniently(work))
+        with suppress(StorageError):
+            await self.write_waiting()
+
+    async def write_waiting(self) -> None:
+        """Do all work that waits, in one transaction; raises as ``StateDatabase.run``."""
+        async with self._writing:
+            batch = tuple(self._waiting)
+            if not batch:
+                return
+
+            def all_of(transaction: Transaction) -> None:
+                for work in batch:
+                    work(transaction)
+
+            await self.run(all_of)
+            for _ in batch:
+                self._waiting.popleft()
+
+    # -- triggers that are due -----------------------------------------------------------
+
+    def due_trigger(self, session_id: str | None) -> str | None:
+        """Return the due trigger of a session that is to be claimed first, or None.
+
+        None as a session stands for triggers that are to be routed.
+        """
+        if self.stores is None or not self.is_running:
+            return None
+        return self.stores.queue.next_of(session_id, self._now())
+
+    def due_sessions(self) -> list[str | None]:
+        """Return the sessions that have a trigger that is due."""
+        if self.stores is None or not self.is_running:
+            return []
+        return self.stores.queue.due_sessions(self._now())
+
+    def due_in_ns(self) -> int | None:
+        """Return in how many nanoseconds a trigger becomes due that is not due yet, or None."""
+        if self.stores is None or not self.is_running:
+            return None
+        due_at = self.stores.queue.next_due_at()
+        if due_at is None:
+            return None
+        assert self.state is not None
+        return max(0, nanoseconds_of(due_at) - self.state.now_ns())
+
+    def _now(self) -> float:
+        assert self.state is not None
+        return reached_at(self.state.now_ns())
+
+    def _changed(self) -> None:
+        if self.on_change is not None:
+            self.on_change()
+
+
+def _leniently(work: Work) -> Work:
+    """Return work that is dropped where a newer claim, or damage, has come between."""
+
+    def done(transaction: Transaction) -> None:
+        with suppress(FencedOff, UnknownTrigger, RowDamaged):
+            work(transaction)
+
+    return done

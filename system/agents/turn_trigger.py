@@ -1,0 +1,146 @@
+"""The trigger of a turn: claimed when its slot is held, shown first, settled by its line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from system.agents.agent import Agent
+from system.agents.durable_work import DurableWork
+from system.agents.message import RUNTIME, Message, MessageKind, prompt_of
+from system.agents.turn_complete import TurnComplete
+from system.durable.errors import RowDamaged
+from system.durable.schedule import schedule_id_of
+from system.durable.seconds import SECOND_NS
+from system.durable.state import Transaction
+from system.durable.trigger import Claim
+from system.durable.turn_promises import TurnPromises
+from system.errors import RuntimeRefused, StorageError
+from system.ports import JsonObject
+from system.storage.line import LARGEST_BYTES
+
+LATE_NS: Final = 120 * SECOND_NS
+"""A turn is told that its trigger is late from here on."""
+MOST_PROMPT_BYTES: Final = LARGEST_BYTES // 4
+"""A prompt is a text in a line, where escapes may double its size."""
+_REASON_CHARACTERS: Final = 500
+
+
+class TurnTrigger(NamedTuple):
+    """A claimed trigger, and the message that shows it."""
+
+    claim: Claim
+    message: Message
+
+    @property
+    def trigger_id(self) -> str:
+        """The id of the trigger, and of the message."""
+        return self.message.message_id
+
+
+def first_of(trigger: TurnTrigger | None) -> list[Message]:
+    """Return what a turn shows before the messages."""
+    return [] if trigger is None else [trigger.message]
+
+
+def start_members(trigger: TurnTrigger | None) -> JsonObject:
+    """Return the members of ``turn.start`` about the trigger."""
+    return {} if trigger is None else {"trigger_id": trigger.trigger_id}
+
+
+def fitting_prompt(
+    trigger: TurnTrigger | None, shown: list[Message], names: Mapping[str, str]
+) -> str:
+    """Return the prompt of a turn; messages that do not fit are removed from ``shown``.
+
+    They are shown in a later turn. One message alone always fits, and so does a trigger.
+    """
+    first = first_of(trigger)
+    while len(prompt := prompt_of([*first, *shown], names)) > MOST_PROMPT_BYTES:
+        del shown[len(shown) // 2 :]
+    return prompt
+
+
+async def claimed_trigger(durable: DurableWork, agent: Agent, now: str) -> TurnTrigger | None:
+    """Claim the first due trigger of an agent whose turn holds its slot; None if there is none.
+
+    Damaged triggers are passed over. If the database refuses, an agent with messages runs
+    without a trigger; raises ``StorageError`` if it has none.
+    """
+    try:
+        while (trigger_id := durable.due_trigger(agent.session_id)) is not None:
+            await durable.write_waiting()
+            if (claim := await _claim(durable, trigger_id)) is not None:
+                return TurnTrigger(claim, _message(claim, agent.agent_id, now))
+    except StorageError:
+        if not agent.history.pending:
+            raise
+    return None
+
+
+async def give_up_trigger(durable: DurableWork, trigger: TurnTrigger, failure: Exception) -> None:
+    """Give a trigger back whose turn has not happened; it counts unless the disk refused."""
+    stores, claim = durable.stores, trigger.claim
+    assert stores is not None
+    reason = ascii(str(failure))[1:-1][:_REASON_CHARACTERS]
+    if isinstance(failure, OSError | StorageError | RuntimeRefused):
+        await return_trigger(durable, trigger)
+    else:
+        await durable.settle(lambda each: stores.triggers.fail(each, claim, reason))
+
+
+async def return_trigger(durable: DurableWork, trigger: TurnTrigger) -> None:
+    """Give a trigger back whose turn could not begin, or was refused by the disk; uncounted."""
+    stores = durable.stores
+    assert stores is not None
+    await durable.settle(lambda each: stores.triggers.give_back(each, trigger.claim))
+
+
+async def carry_out_turn(durable: DurableWork, agent: Agent, turn: TurnComplete, seq: int) -> None:
+    """Carry out what the durable line ``seq`` of an agent promises to ``state.db``."""
+    stores = durable.stores
+    assert stores is not None
+    promises = promises_of(agent, turn, seq)
+
+    def carry_out(transaction: Transaction) -> None:
+        stores.carry_out(transaction, promises)
+        transaction.after_commit(lambda: agent.pass_applied(seq))
+
+    await durable.settle(carry_out)
+
+
+async def end_durable_work(durable: DurableWork, agent: Agent) -> None:
+    """Bring triggers, schedules and tasks of an agent that has ended to their end."""
+    stores, session_id = durable.stores, agent.session_id
+    if stores is not None:
+        await durable.settle(lambda each: stores.end_session(each, session_id))
+
+
+def promises_of(agent: Agent, turn: TurnComplete, seq: int) -> TurnPromises:
+    """Return the promises of a turn line to ``state.db``."""
+    return TurnPromises(agent.session_id, seq, turn.trigger_id)
+
+
+async def _claim(durable: DurableWork, trigger_id: str) -> Claim | None:
+    stores = durable.stores
+    assert stores is not None
+    try:
+        return await durable.run(lambda each: stores.triggers.claim(each, trigger_id))
+    except RowDamaged:
+        stores.queue.remove(trigger_id)
+        return None
+
+
+def _message(claim: Claim, agent_id: str, now: str) -> Message:
+    trigger = claim.trigger
+    payload: JsonObject = {
+        "source": str(trigger.source),
+        "description": trigger.description,
+        "payload": trigger.payload,
+        "fire_at": trigger.fire_at,
+    }
+    if claim.late_ns > LATE_NS:
+        payload["late_s"] = claim.late_ns // SECOND_NS
+        if schedule_id_of(trigger.dedup_key) is not None:
+            payload["missed"] = trigger.missed
+    return Message(trigger.id, RUNTIME, agent_id, MessageKind.TRIGGER, payload, now)

@@ -1,0 +1,74 @@
+"""The operator's calls about schedules; each change is durable when its call returns."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from system.agents.durable_work import DurableWork
+from system.durable.errors import RowDamaged
+from system.durable.schedule import Schedule, Scheduled, ScheduleSpec
+from system.durable.stores import Stores
+from system.operator_calls import OperatorCalls, uncancellable
+
+
+class ScheduleCalls:
+    """The schedules of one runtime; all calls raise ``StorageError`` or ``OSError`` too."""
+
+    def __init__(
+        self,
+        calls: OperatorCalls,
+        stores: Callable[[], Awaitable[Stores]],
+        durable: DurableWork,
+    ) -> None:
+        self.calls = calls
+        self._stores = stores
+        self._durable = durable
+
+    @uncancellable
+    async def create(self, spec: ScheduleSpec, schedule_id: str | None = None) -> Scheduled:
+        """Keep a schedule; the same ``schedule_id`` again changes nothing.
+
+        Raises ``BadSchedule``, ``BadTrigger``, ``NoRecipient``, ``NotPlainJson`` or
+        ``PayloadTooLarge``.
+        """
+        stores = await self._stores()
+        return await self._durable.run(
+            lambda transaction: stores.schedules.create(transaction, spec, schedule_id)
+        )
+
+    @uncancellable
+    async def change(self, schedule_id: str, spec: ScheduleSpec) -> None:
+        """Give a schedule other times or content; raises as ``create``, and ``UnknownSchedule``."""
+        stores = await self._stores()
+        await self._durable.run(
+            lambda transaction: stores.schedules.change(transaction, schedule_id, spec)
+        )
+
+    @uncancellable
+    async def delete(self, schedule_id: str) -> None:
+        """End a schedule; what it has emitted and is not run yet is superseded."""
+        stores = await self._stores()
+        await self._durable.run(
+            lambda transaction: stores.schedules.delete(transaction, schedule_id)
+        )
+
+    @uncancellable
+    async def pause(self, schedule_id: str) -> None:
+        """Stop firing until ``resume``; raises ``UnknownSchedule``."""
+        stores = await self._stores()
+        await self._durable.run(
+            lambda transaction: stores.schedules.pause(transaction, schedule_id)
+        )
+
+    @uncancellable
+    async def resume(self, schedule_id: str) -> None:
+        """Fire again from the next occurrence on; raises ``UnknownSchedule``."""
+        stores = await self._stores()
+        await self._durable.run(
+            lambda transaction: stores.schedules.resume(transaction, schedule_id)
+        )
+
+    async def living(self) -> list[Schedule | RowDamaged]:
+        """Return the schedules that have not ended, oldest first; damaged rows as errors."""
+        stores = await self._stores()
+        return await self._durable.run(stores.schedules.all_living)
