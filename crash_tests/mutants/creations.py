@@ -84,11 +84,11 @@ refused_creation_leaks_its_conversation = Mutant(
         SourcePatch(
             "system.agents.root_creation",
             """
-            del orchestrator.agents[agent.agent_id]
+            orchestrator.forget(agent)
             with suppress(ProviderError):
                 await conversation.stop()
             """,
-            "del orchestrator.agents[agent.agent_id]",
+            "orchestrator.forget(agent)",
         ),
     ),
 )
@@ -102,9 +102,9 @@ refused_creation_keeps_its_slot = Mutant(
             "system.agents.root_creation",
             """
             pool.give_up()
-            del orchestrator.agents[agent.agent_id]
+            orchestrator.forget(agent)
             """,
-            "del orchestrator.agents[agent.agent_id]",
+            "orchestrator.forget(agent)",
         ),
     ),
 )

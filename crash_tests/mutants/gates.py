@@ -58,8 +58,8 @@ gate_is_not_checked = Mutant(
     (
         SourcePatch(
             "system.agents.agent",
-            "and (not history.gated or history.permits)",
-            "",
+            "(not history.gated or history.permits)",
+            "True",
         ),
     ),
 )

@@ -58,8 +58,8 @@ class Dispatcher:
     async def finish(self, agent: Agent) -> None:
         """Dispatch the consequences of an agent's end, which its log has."""
         assert agent.history.ended
-        await end_durable_work(self.orchestrator.durable, agent)
         self.enqueue_errors(agent)
+        await end_durable_work(self.orchestrator.durable, agent)
         self.orchestrator.reminders.drop_cancelled(agent)
         for other in self.agents.values():
             subscriptions = other.history.subscriptions
