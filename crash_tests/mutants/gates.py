@@ -58,8 +58,8 @@ gate_is_not_checked = Mutant(
     (
         SourcePatch(
             "system.agents.agent",
-            "(not history.gated or history.permits)",
-            "True",
+            "not history.ended and not self.log.stopped and (not history.gated or history.permits)",
+            "not history.ended and not self.log.stopped",
         ),
     ),
 )
