@@ -35,8 +35,9 @@ from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
 from system.collector import CollectionOptions, Collector
 from system.durable.back_off import MOST_ATTEMPTS
+from system.durable.errors import RowDamaged
 from system.durable.stores import Stores
-from system.durable.trigger import Emitted, TriggerSpec
+from system.durable.trigger import Emitted, Trigger, TriggerSpec
 from system.errors import (
     AgentStopped,
     Closed,
@@ -204,6 +205,16 @@ class Runtime:
         return await self._orchestrator.durable.run(
             lambda transaction: stores.emitter.emit(transaction, spec, trigger_id)
         )
+
+    async def triggers(self) -> list[Trigger | RowDamaged]:
+        """Return the triggers that are not DONE, by the time at which they are due.
+
+        Raises ``StorageError``.
+        """
+        durable = self._open().durable
+        if durable.stores is None:
+            return []
+        return await durable.run(durable.stores.triggers.open_rows)
 
     @property
     def schedules(self) -> ScheduleCalls:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from oracles.violation import FalseAlarm
+from system.durable.errors import NoRecipient, StateStopped
 from system.errors import AgentStopped, HasChildren, LogStopped, NameTaken, UnknownAgent
 from system.ports import ProviderError
 from system.recovery.recovery_report import RecoveryReport
@@ -21,7 +22,9 @@ def check_report(report: RecoveryReport) -> None:
 def is_stopped(runtime: Runtime) -> bool:
     """Return whether any part of the runtime is stopped until the next boot."""
     view = runtime.view()
-    return bool(view.user_stopped or view.in_doubt) or any(agent.stopped for agent in view.agents)
+    return bool(view.user_stopped or view.state_stopped or view.in_doubt) or any(
+        agent.stopped for agent in view.agents
+    )
 
 
 def is_plausible(
@@ -42,7 +45,9 @@ def is_plausible(
             return name in names or runtime.is_taken(name)
         case HasChildren(children=children):
             return any(child in names or runtime.is_taken(child) for child in children.split(", "))
-        case AgentStopped() | LogStopped():
+        case NoRecipient(session_id=session_id):
+            return session_id not in [agent.session_id for agent in view.agents if agent.alive]
+        case AgentStopped() | LogStopped() | StateStopped():
             return is_stopped(runtime)
         case ProviderError():
             return provider_failed

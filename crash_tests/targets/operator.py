@@ -96,7 +96,7 @@ class Operator:
         agent_id, payload = asked
         self._shadow.sends.begin(message_id, agent_id, payload)
         return OperatorCall(
-            lambda: runtime.send(agent_id, _plain(payload), message_id),
+            lambda: runtime.send(agent_id, plain(payload), message_id),
             lambda _: self._shadow.sends.acknowledge(message_id),
             lambda: self._shadow.sends.refuse(message_id),
         )
@@ -129,6 +129,6 @@ class Operator:
         )
 
 
-def _plain(payload: object) -> Any:
+def plain(payload: object) -> Any:
     """Return an own copy of a payload."""
     return json.loads(json.dumps(payload))

@@ -143,7 +143,8 @@ class ScriptedAgent:
         """Execute every script in ``prompt``; return the text of the answer."""
         texts: list[str] = []
         for message in json.loads(prompt):
-            script = _script_of(message["payload"])
+            payload = message["payload"]
+            script = _script_of(payload["payload"] if message["kind"] == "trigger" else payload)
             results: list[dict[str, Any]] = []
             for number, (tool, arguments) in enumerate(script.get("do", ()), 1):
                 call_id = f"{message['message_id']} {number}"

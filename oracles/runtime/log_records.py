@@ -84,6 +84,7 @@ class StartRecord(NamedTuple):
     prompt: str
     presented: tuple[str, ...]
     history: int
+    trigger_id: str | None = None
 
 
 class TurnRecord(NamedTuple):
@@ -111,6 +112,7 @@ class TurnRecord(NamedTuple):
     returned: tuple[str, ...]
     permitted: bool
     dispatched: int
+    trigger_id: str | None = None
 
 
 def agent_of(data: Mapping[str, Any]) -> AgentRecord:
@@ -162,4 +164,5 @@ def turn_of(
         returned=tuple(get("returned", ())),
         permitted=get("permitted", False),
         dispatched=get("dispatched", 0),
+        trigger_id=data["trigger_id"],
     )

@@ -65,6 +65,10 @@ COLLECTED: Final = "an agent that had ended was collected"
 COLLECTION_FINISHED: Final = "recovery removed the directory of a collected agent"
 COLLECTION_LOST: Final = "a crash left an archive of an agent that was not collected"
 
+TRIGGER_RECLAIMED: Final = "recovery gave back a trigger whose turn a crash had interrupted"
+TRIGGER_AFTER_CRASH: Final = "a trigger was settled in a run with crashes"
+TRIGGER_MARKS: Final = (TRIGGER_RECLAIMED, TRIGGER_AFTER_CRASH)
+"""The marks of a campaign in which triggers are emitted."""
 COLLECTION_MARKS: Final = (COLLECTED, COLLECTION_FINISHED, COLLECTION_LOST)
 """The marks of a campaign in which agents are collected."""
 

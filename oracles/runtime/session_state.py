@@ -257,7 +257,10 @@ class SessionState:
                 "a message is presented again after its last presentation",
                 messages=exhausted, most=MOST_PRESENTATIONS,
             )  # fmt: skip
-        start = StartRecord(turn_id, line.seq, line.data["prompt"], presented, len(self.turns))
+        start = StartRecord(
+            turn_id, line.seq, line.data["prompt"], presented, len(self.turns),
+            line.data.get("trigger_id"),
+        )  # fmt: skip
         self.starts.pop(turn_id, None)
         self.starts[turn_id] = self.open_starts[turn_id] = start
         self.presentations.update(presented)

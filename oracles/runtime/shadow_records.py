@@ -18,10 +18,11 @@ ACTIVE: Final = "ACTIVE"
 class ShadowRecords:
     """The suspended sessions, by agent id, each with the number of messages in its log."""
 
-    __slots__ = ("_suspended",)
+    __slots__ = ("_has_triggers", "_suspended")
 
     def __init__(self) -> None:
         self._suspended: dict[str, int] = {}
+        self._has_triggers = False
 
     def created(self, snapshot: RootSnapshot, agent_id: str) -> None:
         """Check the record of an agent that ``create_agent`` has just returned."""
@@ -34,9 +35,16 @@ class ShadowRecords:
         the suspension before the caller had the answer.
         """
         state = snapshot.agents.get(agent_id)
+        if self._has_triggers:
+            return
         if state is not None and not state.pending and len(state.turns) == turns:
             self._suspended[agent_id] = len(state.enqueued)
             self.check(snapshot)
+
+    def expect_triggers(self) -> None:
+        """Allow triggers to wake suspended agents at any time from now on."""
+        self._has_triggers = True
+        self.forget()
 
     def forget(self) -> None:
         """Forget all suspensions: a recovery under damage may put any record aside."""

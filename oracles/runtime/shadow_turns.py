@@ -176,6 +176,13 @@ def _check_prompt(
         raise PresentedMismatch(
             "a prompt is not a list of messages", turn_id=turn.turn_id, prompt=attempt.prompt
         ) from error
+    if turn.trigger_id is not None:
+        if ids[:1] != (turn.trigger_id,):
+            raise PresentedMismatch(
+                "a turn settles a trigger that its prompt does not show first",
+                turn_id=turn.turn_id, trigger_id=turn.trigger_id, shown=list(ids),
+            )  # fmt: skip
+        shown, ids = shown[1:], ids[1:]
     for call in attempt.calls.values():
         if call.name == "check_inbox" and "error" not in call.result:
             new = call.result["messages"]

@@ -106,7 +106,8 @@ def _members(state: FoldedLog) -> dict[str, Any]:
         "promises": [
             turn.seq
             for turn in state.turns.values()
-            if turn.seq > state.dispatched and (turn.outbox or turn.spawned or turn.controls)
+            if turn.seq > state.dispatched
+            and (turn.outbox or turn.spawned or turn.controls or turn.trigger_id)
         ],
         "dispatched": state.dispatched,
     }  # fmt: skip

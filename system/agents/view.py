@@ -40,13 +40,15 @@ class RuntimeView:
 
     ``user_stopped`` is the reason why no message reaches the operator until the next boot, or
     empty. ``in_doubt`` are the names of agents whose creation met a failed barrier: the next
-    boot decides whether they exist.
+    boot decides whether they exist. ``state_stopped`` is the reason why no trigger is run until
+    the next boot, or empty.
     """
 
     agents: tuple[AgentView, ...]
     user: tuple[Message, ...]
     user_stopped: str = ""
     in_doubt: tuple[str, ...] = ()
+    state_stopped: str = ""
 
 
 def view_of(orchestrator: Orchestrator) -> RuntimeView:
@@ -67,7 +69,11 @@ def view_of(orchestrator: Orchestrator) -> RuntimeView:
                 agent.schedule.trouble, agent.schedule.turns.task is not None,
             )
         )  # fmt: skip
-    user = orchestrator.user
+    user, state = orchestrator.user, orchestrator.state
     return RuntimeView(
-        tuple(shown), tuple(user.history.pending.values()), user.log.stopped, tuple(in_doubt)
+        tuple(shown),
+        tuple(user.history.pending.values()),
+        user.log.stopped,
+        tuple(in_doubt),
+        (state.stopped or "") if state is not None else "",
     )

@@ -132,6 +132,11 @@ class TriggerStore:
                 self._queue.add(trigger, number)
         return damaged
 
+    def open_rows(self, transaction: Transaction) -> list[Trigger | RowDamaged]:
+        """Return the triggers that are not DONE, by the time at which they are due."""
+        rows = TRIGGERS.select(transaction, f"{_NOT_DONE} ORDER BY due_at, rowid")
+        return [trigger for _, trigger in rows]
+
     def settle(self, transaction: Transaction, trigger_id: str) -> None:
         """Settle a trigger that a durable line names, whatever its row says.
 
