@@ -257,10 +257,8 @@ class SessionState:
                 "a message is presented again after its last presentation",
                 messages=exhausted, most=MOST_PRESENTATIONS,
             )  # fmt: skip
-        start = StartRecord(
-            turn_id, line.seq, line.data["prompt"], presented, len(self.turns),
-            line.data.get("trigger_id"),
-        )  # fmt: skip
+        count, trigger_id = len(self.turns), line.data.get("trigger_id")
+        start = StartRecord(turn_id, line.seq, line.data["prompt"], presented, count, trigger_id)
         self.starts.pop(turn_id, None)
         self.starts[turn_id] = self.open_starts[turn_id] = start
         self.presentations.update(presented)

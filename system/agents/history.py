@@ -20,6 +20,7 @@ from system.agents.session_facts import (
     RecordedTurn,
     SessionFacts,
     Unreachable,
+    last_applied,
     optional_text,
 )
 from system.agents.turn_complete import Reminder, TurnComplete
@@ -154,20 +155,11 @@ class History:
 
     def drop_kept_promises(self) -> None:
         """Forget the promises of the lines up to ``dispatched``."""
-        self.applied = self.applied_by_log()
+        self.applied = max(self.applied, last_applied(self.promises, self.dispatched))
         for seq in [seq for seq in self.promises if seq <= self.dispatched]:
             del self.promises[seq]
         for key in [key for key, lost in self.unreachable.items() if lost.seq <= self.dispatched]:
             del self.unreachable[key]
-
-    def applied_by_log(self) -> int:
-        """Return the last line of which the log says that ``state.db`` has carried it out."""
-        kept = [
-            seq
-            for seq, turn in self.promises.items()
-            if turn.is_durable_work and seq <= self.dispatched
-        ]
-        return max(self.applied, *kept, 0)
 
     def knows(self, key: str) -> bool:
         """Whether the line of this id (a message's, or a control's) is in the log."""
@@ -219,7 +211,7 @@ class History:
             "promises": [{"seq": seq, "turn": turn.data()} for seq, turn in self.promises.items()],
             "unreachable": [lost.data() for lost in self.unreachable.values()],
             "dispatched": self.dispatched,
-            "applied": self.applied_by_log(),
+            "applied": max(self.applied, last_applied(self.promises, self.dispatched)),
             "dispatched_of": dict[str, Json](sorted(dispatched_of.items())),
             "senders": list[Json](sorted(self.senders)),
             "from_user": list[Json](sorted(self.from_user)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -106,6 +106,12 @@ class RecordedTurn(NamedTuple):
 def optional_text(value: Json) -> str | None:
     """Return a text of a line, or None for null."""
     return None if value is None else str(value)
+
+
+def last_applied(promises: Mapping[int, TurnComplete], dispatched: int) -> int:
+    """Return the last line up to ``dispatched`` that promises anything to ``state.db``, or 0."""
+    durable = [seq for seq, turn in promises.items() if turn.is_durable_work]
+    return max((seq for seq in durable if seq <= dispatched), default=0)
 
 
 def exchanges_in(lines: Iterable[Line]) -> Iterator[Exchange]:

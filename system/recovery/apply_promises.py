@@ -60,7 +60,7 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
         recovery.report_problem(agent.session_id, Problem.FAILED, str(damaged))
         return
     if not agent.log.stopped:
-        check_applied(transaction, agent.session_id, agent.history.applied_by_log())
+        check_applied(transaction, agent.session_id, agent.history.applied)
     if agent.log.log is not None:
         # Damage may have taken the end of the log: its numbers were used already.
         agent.history.seq = max(agent.history.seq, agent.applied)

@@ -33,6 +33,7 @@ LEFT_OUT = {
     "runtime-recorded": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
     "runtime-segments": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
     "runtime-collected": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
+    "runtime-durable": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
 }
 DRAWS = 400
 MOST_RUNS = 40

@@ -28,6 +28,7 @@ MOST_RUNS = {
     "runtime-recorded": 100,
     "runtime-segments": 100,
     "runtime-collected": 100,
+    "runtime-durable": 100,
 }
 """Each campaign ends as soon as every mark is reached."""
 
@@ -36,6 +37,7 @@ ELSEWHERE = {
     "runtime-recorded": RARE_MARKS,
     "runtime-segments": (*RUNTIME_MARKS, SNAPSHOT_UNFINISHED),
     "runtime-collected": (*RUNTIME_MARKS, COLLECTION_FINISHED),
+    "runtime-durable": RUNTIME_MARKS,
 }
 """Marks that depend neither on framing, recording nor segments: ``runtime`` reaches them.
 
