@@ -45,13 +45,12 @@ class History:
     for each session up to which of its lines everything has arrived here. ``open_turns`` have a
     ``turn.start`` and no end. ``exchanges`` are those since the last snapshot. ``seq`` is the
     number of the last line, and ``dispatched`` that of the last one whose promises the log
-    itself says to be kept; ``applied`` is that of the last one before it that promises anything
-    to ``state.db``. ``promises`` are turns with promises by the number of their line,
-    and ``unreachable`` messages whose senders get an error; both lose those that are kept in
-    ``drop_kept_promises``. ``children`` are all promised children by session id;
-    ``completed_children`` are the agents whose response has arrived. ``ended`` is empty while
-    the agent lives. ``ignored`` counts lines of unknown events; ``last_ts`` is the time of the
-    last line.
+    itself says to be kept; ``applied`` is the last such line for ``state.db``. ``promises`` are
+    turns with promises by the number of their line, and ``unreachable`` messages whose senders get
+    an error; both lose those that are kept in ``drop_kept_promises``. ``children`` are all promised
+    children by session id; ``completed_children`` are the agents whose response has arrived.
+    ``ended`` is empty while the agent lives. ``ignored`` counts lines of unknown events;
+    ``last_ts`` is the time of the last line.
     """
 
     __slots__ = (
