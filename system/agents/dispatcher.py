@@ -42,7 +42,7 @@ class Dispatcher:
 
     async def dispatch_turn(self, agent: Agent, turn: TurnComplete) -> None:
         """Dispatch everything that a turn of ``agent`` promises, and start its reminders."""
-        if turn.is_durable_work:
+        if turn.trigger_id is not None:
             # Turns of one agent follow one another, so this is the last one.
             seq = max(agent.history.promises)
             await carry_out_turn(self.orchestrator.durable, agent, turn, seq)
@@ -108,7 +108,8 @@ class Dispatcher:
         unkept = [
             seq
             for seq, turn in history.promises.items()
-            if not self._is_kept(turn.outbox) or (turn.is_durable_work and seq > agent.applied)
+            if not self._is_kept(turn.outbox)
+            or (turn.trigger_id is not None and seq > agent.applied)
         ]
         unkept += [
             lost.seq for lost in history.unreachable.values() if not self._is_answered(lost.message)

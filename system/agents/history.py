@@ -119,7 +119,7 @@ class History:
         begun = self.open_turns.pop(turn.turn_id, None)
         self.seq, self.last_ts, self.retry_of = seq, ts, None
         self.dispatched = max(self.dispatched, turn.dispatched)
-        if turn.outbox != NO_PROMISES or turn.is_durable_work:
+        if turn.outbox != NO_PROMISES or turn.trigger_id is not None:
             self.promises[seq] = turn
             self.children.update((spawn.session_id, spawn) for spawn in turn.outbox.spawned)
         self.turn_count += 1
@@ -154,9 +154,9 @@ class History:
 
     def drop_kept_promises(self) -> None:
         """Forget the promises of the lines up to ``dispatched``."""
-        self.applied = max(self.applied, last_applied(self.promises, self.dispatched))
         for seq in [seq for seq in self.promises if seq <= self.dispatched]:
-            del self.promises[seq]
+            if self.promises.pop(seq).trigger_id is not None:
+                self.applied = max(self.applied, seq)
         for key in [key for key, lost in self.unreachable.items() if lost.seq <= self.dispatched]:
             del self.unreachable[key]
 

@@ -116,6 +116,8 @@ class Orchestrator:
 
     def is_runnable(self, agent: Agent) -> bool:
         """Whether an agent has pending messages or a due trigger, and may take a turn."""
+        if self.durable.stores is None:
+            return agent.runnable
         has_work = agent.history.pending or self.durable.due_trigger(agent.session_id)
         return bool(has_work) and agent.may_run
 

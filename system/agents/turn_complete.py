@@ -64,11 +64,6 @@ class TurnComplete:
     dispatched: int = 0
     trigger_id: str | None = None
 
-    @property
-    def is_durable_work(self) -> bool:
-        """Whether the line promises anything to ``state.db``."""
-        return self.trigger_id is not None
-
     def data(self) -> JsonObject:
         """Return the data of the line."""
         outbox = self.outbox

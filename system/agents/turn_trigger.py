@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from system.agents.agent import Agent
 from system.agents.durable_work import DurableWork
-from system.agents.message import RUNTIME, Message, MessageKind, prompt_of
+from system.agents.message import RUNTIME, Message, MessageKind
 from system.agents.turn_complete import TurnComplete
 from system.durable.errors import RowDamaged
 from system.durable.schedule import schedule_id_of
@@ -17,12 +16,9 @@ from system.durable.trigger import Claim
 from system.durable.turn_promises import TurnPromises
 from system.errors import RuntimeRefused, StorageError
 from system.ports import JsonObject
-from system.storage.line import LARGEST_BYTES
 
 LATE_NS: Final = 120 * SECOND_NS
 """A turn is told that its trigger is late from here on."""
-MOST_PROMPT_BYTES: Final = LARGEST_BYTES // 4
-"""A prompt is a text in a line, where escapes may double its size."""
 _REASON_CHARACTERS: Final = 500
 
 
@@ -36,29 +32,6 @@ class TurnTrigger(NamedTuple):
     def trigger_id(self) -> str:
         """The id of the trigger, and of the message."""
         return self.message.message_id
-
-
-def first_of(trigger: TurnTrigger | None) -> list[Message]:
-    """Return what a turn shows before the messages."""
-    return [] if trigger is None else [trigger.message]
-
-
-def start_members(trigger: TurnTrigger | None) -> JsonObject:
-    """Return the members of ``turn.start`` about the trigger."""
-    return {} if trigger is None else {"trigger_id": trigger.trigger_id}
-
-
-def fitting_prompt(
-    trigger: TurnTrigger | None, shown: list[Message], names: Mapping[str, str]
-) -> str:
-    """Return the prompt of a turn; messages that do not fit are removed from ``shown``.
-
-    They are shown in a later turn. One message alone always fits, and so does a trigger.
-    """
-    first = first_of(trigger)
-    while len(prompt := prompt_of([*first, *shown], names)) > MOST_PROMPT_BYTES:
-        del shown[len(shown) // 2 :]
-    return prompt
 
 
 async def claimed_trigger(durable: DurableWork, agent: Agent, now: str) -> TurnTrigger | None:

@@ -7,14 +7,14 @@ durable nothing of the turn has happened, so a turn that fails before that is re
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
 from system.agents import event
 from system.agents.agent import Agent
 from system.agents.dispatcher import Dispatcher
-from system.agents.message import Message, shown_message
+from system.agents.message import Message, prompt_of, shown_message
 from system.agents.multiplexer import Pool
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS
 from system.agents.tools import TurnTools
@@ -25,15 +25,16 @@ from system.agents.turn_recorder import RecordingOptions, TurnRecorder
 from system.agents.turn_trigger import (
     TurnTrigger,
     claimed_trigger,
-    first_of,
-    fitting_prompt,
     give_up_trigger,
     return_trigger,
-    start_members,
 )
 from system.errors import LineTooLarge, NotPlainJson, RuntimeRefused, StorageError
 from system.ports import Conversation, JsonObject, ProviderError
 from system.providers.bounded import was_cancelled
+from system.storage.line import LARGEST_BYTES
+
+MOST_PROMPT_BYTES: Final = LARGEST_BYTES // 4
+"""A prompt is a text in a line, where escapes may double its size."""
 
 MOST_PRESENTATIONS: Final = 5
 """After so many failed turns a message is dead."""
@@ -102,7 +103,7 @@ class Turns:
         pool, conversation = await orchestrator.multiplexer.hold(agent)
         try:
             try:
-                if agent.may_run and not orchestrator.closing:
+                if durable.stores is not None and agent.may_run and not orchestrator.closing:
                     trigger = await claimed_trigger(durable, agent, orchestrator.now())
                 turn = await self._turn(agent, pool, conversation, pause_ns, trigger)
             finally:
@@ -153,15 +154,15 @@ class Turns:
         if not (shown or trigger) or not agent.may_run or orchestrator.closing:
             return None
         turn_id = orchestrator.host.ids.uuid_hex()
-        prompt = fitting_prompt(trigger, shown, orchestrator.tree.names)
+        prompt = _fitting_prompt(trigger, shown, orchestrator.tree.names)
         presented = [message.message_id for message in shown]
-        recorder = self._recorder(agent, turn_id, [*first_of(trigger), *shown])
+        recorder = self._recorder(agent, turn_id, [*_first_of(trigger), *shown])
         try:
             if recorder:
                 await recorder.start(orchestrator.epoch, agent.history.retry_of)
             members = recorder.start_members if recorder else {}
             await agent.log.begin_turn(
-                turn_id, prompt, presented, {**members, **start_members(trigger)}
+                turn_id, prompt, presented, {**members, **_start_members(trigger)}
             )
         except (OSError, StorageError, RuntimeRefused) as refusal:
             if recorder:
@@ -263,3 +264,26 @@ def _identity_of(conversation: Conversation) -> str:
         return conversation.identity()
     except ProviderError as error:
         raise TurnFailed(str(error)) from error
+
+
+def _first_of(trigger: TurnTrigger | None) -> list[Message]:
+    """Return what a turn shows before the messages."""
+    return [] if trigger is None else [trigger.message]
+
+
+def _start_members(trigger: TurnTrigger | None) -> JsonObject:
+    """Return the members of ``turn.start`` about the trigger."""
+    return {} if trigger is None else {"trigger_id": trigger.trigger_id}
+
+
+def _fitting_prompt(
+    trigger: TurnTrigger | None, shown: list[Message], names: Mapping[str, str]
+) -> str:
+    """Return the prompt of a turn; messages that do not fit are removed from ``shown``.
+
+    They are shown in a later turn. One message alone always fits, and so does a trigger.
+    """
+    first = _first_of(trigger)
+    while len(prompt := prompt_of([*first, *shown], names)) > MOST_PROMPT_BYTES:
+        del shown[len(shown) // 2 :]
+    return prompt

@@ -68,7 +68,7 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
     for seq, turn in sorted(agent.history.promises.items()):
         if turn.outbox.foreign:
             return
-        if turn.is_durable_work and seq > agent.applied:
+        if turn.trigger_id is not None and seq > agent.applied:
             stores.carry_out(transaction, promises_of(agent, turn, seq))
             agent.pass_applied(seq)
             recovery.report.carried_out += 1
