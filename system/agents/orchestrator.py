@@ -114,19 +114,21 @@ class Orchestrator:
 
     # -- work ----------------------------------------------------------------------------
 
-    def is_runnable(self, agent: Agent) -> bool:
-        """Whether an agent has pending messages or a due trigger, and may take a turn."""
-        if self.durable.stores is None:
-            return agent.runnable
-        has_work = agent.history.pending or self.durable.due_trigger(agent.session_id)
-        return bool(has_work) and agent.may_run
+    def has_due_trigger(self, agent: Agent) -> bool:
+        """Whether a trigger of an agent is due, and the agent may take a turn."""
+        durable = self.durable
+        if durable.stores is None or not agent.may_run:
+            return False
+        return durable.due_trigger(agent.session_id) is not None
 
     def wake(self, agent: Agent) -> None:
         """Start the task that takes the agent's turns, unless it runs or has nothing to do."""
         if self.take_turns is None or self.closing:
             return
         turns = agent.schedule.turns
-        if turns.task is None and agent.agent_id != USER and self.is_runnable(agent):
+        if turns.task is not None or agent.agent_id == USER:
+            return
+        if agent.runnable or self.has_due_trigger(agent):
             turns.begin(self.task(self._take_turns(agent), f"turns of {agent.agent_id}"))
 
     async def wake_or_park(self, agent: Agent) -> None:

@@ -58,7 +58,7 @@ class Turns:
         while not orchestrator.closing:
             try:
                 async with schedule.turn:
-                    if not orchestrator.is_runnable(agent):
+                    if not (agent.runnable or orchestrator.has_due_trigger(agent)):
                         return
                     await self._take_one(agent, pause_ns)
                     await self._dispatcher.snapshots.take_if_due(agent)
@@ -85,7 +85,8 @@ class Turns:
 
     async def _take_one(self, agent: Agent, pause_ns: int) -> None:
         dispatcher = self._dispatcher
-        if await self._return_dead_letters(agent) and not self._orchestrator.is_runnable(agent):
+        if await self._return_dead_letters(agent) and not agent.runnable:
+            # A due trigger is claimed in the next round.
             return
         turn = await self._turn_in_slot(agent, pause_ns)
         if turn is None:
