@@ -253,8 +253,9 @@ def _database_is_whole(known: Known) -> None:
     connection.close()
 
 
-def test_unmodified_sqlite_is_decided() -> None:
-    found = explore(_inserted, _database_is_whole, "ext4-ordered", LAZY)
+def test_unmodified_sqlite_is_decided_with_crashes_of_its_recovery() -> None:
+    limits = Limits(nested=1, engine=Engine.LAZY)
+    found = explore(_inserted, _database_is_whole, "ext4-ordered", limits)
     assert (found.is_lazy, found.safe, found.how) == (True, True, "exhaustive")
 
 
