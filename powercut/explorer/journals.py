@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
+from powercut.explorer.even_share import EvenShare
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.limits import Limits
 from powercut.explorer.page_cache import PageCache
@@ -37,17 +38,17 @@ BRANCHES_PER_STATE: Final = 16
 REPRESENTATIVES_PER_PART: Final = 8
 """Enough for every prefix, every single loss and survival, and every torn end."""
 
-MOST_PIECES: Final = 2_000_000
-"""Pieces that are applied to build states, before crash points with many of them are thinned."""
+MOST_STEPS: Final = 500_000
+"""Pieces that are decided or applied for one journal, about; some seconds."""
+
+MOST_STEPS_OF_POINT: Final = 200_000
+"""Steps of one crash point, after which only random states are added."""
 
 FEW_PIECES: Final = 48
-"""Unsynced pieces up to which a crash point is never thinned."""
-
-THIN_POINTS: Final = 32
-"""Crash points of a thinned journal, spread evenly over its operations."""
+"""Crash points with so many pieces are never passed over."""
 
 THIN_STEPS: Final = 4
-"""Prefixes, and losses of one part, that a thinned crash point has."""
+"""Prefixes, and losses of one part, of a crash point for which no work is left."""
 
 MOST_SECTORS: Final = 4096
 """Unsynced sectors above which each write is lost as a whole or not at all."""
@@ -75,7 +76,7 @@ class CrashImage(NamedTuple):
 class _Point(NamedTuple):
     """Crash points after operation ``number``, in the lifetime that follows ``before``.
 
-    ``cache`` is the page cache at that operation.
+    ``cache`` is the page cache at that operation, ``share`` the work that is left.
     """
 
     next_inode: int
@@ -83,6 +84,7 @@ class _Point(NamedTuple):
     number: int
     before: tuple[CrashPoint, ...]
     entries: int
+    share: EvenShare
 
     def crash(self, image: Image, key: Key, point: CrashPoint) -> CrashImage:
         return CrashImage(image, (self.entries, *key), (*self.before, point), self.entries)
@@ -104,7 +106,6 @@ class Journals:
         self._history = history
         self._limits = limits
         self._is_new = is_new
-        self._pieces = 0
 
     def crashes(
         self,
@@ -121,44 +122,45 @@ class Journals:
         """
         fitted = fitting(model, journal, MOST_SECTORS)
         self.exhaustive = self.exhaustive and fitted == model
-        stride = max(len(journal) // THIN_POINTS, 1)
+        share = EvenShare(MOST_STEPS, len(journal))
         unsynced = Unsynced(fitted, journal.image.platter, journal.image.unsynced)
         cache = PageCache(journal.image.cached)
         next_inode = journal.next_inode
-        reached, skipped = 0, False
+        reached, since, skipped = 0, 0, False
         for number in range(len(journal) + 1):
-            since = 0
-            if self._is_thin(unsynced) and number % stride and number < len(journal):
-                self.exhaustive = False
-                skipped = True
-                unsynced.advance(journal[number - 1], number)
-                cache.advance(journal[number - 1], unsynced)
-                continue
             if number:
                 operation = journal[number - 1]
-                since = len(unsynced.micros)
+                waiting = len(unsynced.micros)
                 if not before:
                     entries = self._history.entries_by(number, returned=False)
-                point = _Point(next_inode, cache, number, before, entries)
-                yield from self._kills_during(unsynced, operation, point)
+                point = _Point(next_inode, cache, number, before, entries, share)
+                is_visited = self._is_visited(unsynced, point)
+                if is_visited:
+                    yield from self._kills_during(unsynced, operation, point)
                 unsynced.advance(operation, number)
                 cache.advance(operation, unsynced)
-                if unsynced.allows_more or skipped:
-                    since = 0
-                skipped = False
-                changed = since < len(unsynced.micros) or isinstance(operation, FailedSync)
-                if changed or entries != reached:
-                    yield from self._crashes_at(unsynced, point, since)
-                    reached = entries
+                count = len(unsynced.micros)
+                since = 0 if unsynced.allows_more or (skipped and count < waiting) else since
+                since = min(since, count)
+                skipped = not is_visited
+                changed = since < count or isinstance(operation, FailedSync)
+                if is_visited:
+                    if changed or entries != reached:
+                        yield from self._crashes_at(unsynced, point, since)
+                        reached = entries
+                    since = count
             if not before:
                 entries = self._history.entries_by(number, returned=True)
             if entries != reached or not number:
-                point = _Point(next_inode, cache, number, before, entries)
-                yield from self._crashes_at(unsynced, point, 0)
-                reached = entries
+                point = _Point(next_inode, cache, number, before, entries, share)
+                if self._is_visited(unsynced, point) or number == len(journal):
+                    yield from self._crashes_at(unsynced, point, 0)
+                    reached, since = entries, len(unsynced.micros)
+        self.exhaustive = self.exhaustive and not share.passed_over
 
-    def _is_thin(self, unsynced: Unsynced) -> bool:
-        return self._pieces > MOST_PIECES and len(unsynced.micros) > FEW_PIECES
+    def _is_visited(self, unsynced: Unsynced, point: _Point) -> bool:
+        """Return whether a crash point has few pieces, or there is work left for it."""
+        return len(unsynced.micros) <= FEW_PIECES or point.share.is_left(point.number)
 
     def _crashes_at(self, unsynced: Unsynced, point: _Point, since: int) -> Iterator[CrashImage]:
         """Yield the kill and the power cuts right after an operation."""
@@ -168,18 +170,17 @@ class Journals:
         space = StateSpace(unsynced)
         killed, key = self._killed(unsynced, point.cache, point)
         yield point.crash(killed, key, CrashPoint(operation, phase, CrashKind.KILL))
-        for inodes, state_key, survivors in self._states(space, since):
+        for inodes, state_key, survivors in self._states(space, since, point):
             self.built += 1
-            self._pieces += len(space.micros)
             if self._is_new((point.entries, state_key), depth):
                 image = Image.of_platter(inodes, point.next_inode)
                 crash = CrashPoint(operation, phase, CrashKind.POWER_CUT, survivors)
                 yield point.crash(image, (state_key,), crash)
+        point.share.spend(space.steps + len(space.micros))
 
-    def _states(self, space: StateSpace, since: int) -> Iterator[State]:
+    def _states(self, space: StateSpace, since: int, point: _Point) -> Iterator[State]:
         limit, count = self._limits.states_per_point, len(space.micros)
-        if self._pieces > MOST_PIECES and count > FEW_PIECES:
-            self.exhaustive = False
+        if count > FEW_PIECES and not point.share.is_left(point.number):
             yield from _thinned(space)
             return
         yield from islice(space.all(since, BRANCHES_PER_STATE * (limit + count)), limit)
@@ -189,6 +190,8 @@ class Journals:
         parts = len(space.parts)
         most = limit + REPRESENTATIVES_PER_PART * parts
         for survivors in islice(space.representative(), most):
+            if space.steps > MOST_STEPS_OF_POINT:
+                break
             yield space.state_of(survivors)
         source = SeededChoices(self._limits.seed)
         everything = (1 << parts) - 1

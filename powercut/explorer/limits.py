@@ -30,8 +30,9 @@ class Limits:
     operations of the check itself, which are the recovery. ``timeout`` is the time in seconds
     that an interposed workload, and each interposed check, may take.
 
-    Beyond some millions of pieces that were applied, crash points with many unsynced pieces are
-    thinned, and beyond 2 MiB of unsynced data in one file, writes are lost as a whole.
+    The work for one journal is bounded and spread evenly over it: where crash points have more
+    than 48 unsynced pieces, some are passed over. Beyond 2 MiB of unsynced data, writes are lost
+    as a whole. Both make an exploration ``sampled``.
 
     ``engine`` decides whether states are built (``Engine``).
     """

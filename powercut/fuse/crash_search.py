@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
+from powercut.explorer.even_share import EvenShare
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.page_cache import PageCache
 from sim.choices import SeededChoices
@@ -151,7 +152,7 @@ class _Searcher:
         self._found: list[Found] = []
         self._exhaustive = exhaustive
         self._points: set[int] = set()
-        self._work = 0
+        self._share = EvenShare(_WORK, len(journal))
         self._choices = SeededChoices(0)
 
     def run(self) -> Search:
@@ -169,17 +170,13 @@ class _Searcher:
                 since = 0 if unsynced.allows_more else min(since, len(unsynced.micros))
             entries = history.entries_by(number, returned=False)
             later = history.entries_by(number, returned=True)
-            if number and self._is_visited(number):
+            if number and self._share.is_left(number):
                 self._visit(number, unsynced, cache, entries, since)
             if later != reached or later != entries:
                 self._visit(number, unsynced, cache, later, 0)
             reached = later
         visited, total = len(self._points), len(journal) + 1
         return Search(self._found, visited, total, self._exhaustive and visited == total)
-
-    def _is_visited(self, number: int) -> bool:
-        """Return whether there is work left for this crash point, by an even share."""
-        return self._work * len(self._journal) <= _WORK * number
 
     def _visit(
         self, number: int, unsynced: Unsynced, cache: PageCache, entries: int, since: int
@@ -227,14 +224,14 @@ class _Searcher:
     def _states(self, space: StateSpace, since: int) -> Iterator[State]:
         count = len(space.micros)
         if count <= _ALL_PIECES:
-            self._work += count * _ALL_STATES // 8
+            self._share.spend(count * _ALL_STATES // 8)
             yield from islice(space.all(since, _ALL_STATES * 8), _ALL_STATES)
             if space.complete:
                 return
         self._exhaustive = False
         blocks = _blocks(space.ordering)
         for survivors in dict.fromkeys(self._chosen(space.ordering, since)):
-            self._work += count + blocks
+            self._share.spend(count + blocks)
             yield space.state_of(survivors)
 
     def _chosen(self, ordering: Ordering, since: int) -> Iterator[SurvivorSet]:

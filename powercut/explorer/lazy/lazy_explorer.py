@@ -24,7 +24,7 @@ from powercut.explorer.lazy.walk import Leaf, Walk
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.verdicts import Exploration, Failure
 from sim.disk.crash.undecided.box import Box
-from sim.disk.crash.undecided.count import survivor_sets
+from sim.disk.crash.undecided.count import SurvivorSets
 from sim.disk.crash.undecided.progress import UNLIMITED
 from sim.disk.disk import Disk
 from sim.errors import NeedsWholeImage
@@ -40,6 +40,12 @@ ON_REQUEST: Final = 8
 
 BOXES_PER_EXECUTION: Final = 100
 """Parts of boxes for each of these executions."""
+
+MOST_INDEXED: Final = 1_000_000
+"""Unsynced pieces and their predecessors, added up over all power cuts: a few seconds."""
+
+MOST_STEPS: Final = 30_000
+"""Steps of counting survivor sets, after which the number that is shown is too small."""
 
 FORK: Final = 16
 """The number of executions that take as long as one in a process of its own."""
@@ -76,8 +82,8 @@ class LazyExplorer:
     def explore(self, empty: Exploration) -> Exploration | None:
         """Return the verdict on the workload and the model of ``empty``, an empty verdict.
 
-        None if the check asks for something that only whole images have, or if the exploration
-        would take too long even without torn pieces.
+        None if the check asks for something that only whole images have, if there are too many
+        unsynced pieces, or if the exploration would take too long even without torn pieces.
         """
         *earlier, last = MOST_EXECUTIONS.items()
         if not empty.model.torn_units:
@@ -116,14 +122,14 @@ class _Exploring:
             budget,
             explorer.processes,
         )
+        self._survivor_sets = SurvivorSets(tears, MOST_STEPS)
         self._leaves: set[Ending] = set()
         self._failed: dict[tuple[Ending, int, int], Failure] = {}
 
     def run(self) -> None:
         """Explore every crash of the workload; raise ``GaveUp`` if that takes too long."""
         result = self._result
-        workload = result.workload
-        sites = list(crash_sites(workload.journal, workload.history, result.model, self._tears))
+        sites = list(self._sites())
         check_estimate(self._walk, sites, _TOO_MANY * self._executions)
         self._visit(sites)
         self._walk.repeat()
@@ -132,6 +138,19 @@ class _Exploring:
         result.failures = sorted(self._failed.values(), key=lambda each: each.simplicity)
         result.most_torn = None if self._tears == UNLIMITED else self._tears
         result.exhaustive = not result.stopped and result.most_torn is None
+
+    def _sites(self) -> Iterator[CrashSite]:
+        """Yield the crashes; raise ``NeedsWholeImage`` if they have too many unsynced pieces."""
+        workload, indexed = self._result.workload, 0
+        for site in crash_sites(
+            workload.journal, workload.history, self._result.model, self._tears
+        ):
+            if site.layer is not None:
+                order = site.layer.order
+                indexed += len(order) + sum(before.bit_count() for before in order)
+                if indexed > MOST_INDEXED:
+                    raise NeedsWholeImage("more unsynced pieces than can be kept apart")
+            yield site
 
     def _visit(self, sites: Sequence[CrashSite]) -> None:
         result = self._result
@@ -146,7 +165,7 @@ class _Exploring:
     def _counted(self, sites: Sequence[CrashSite]) -> Iterator[CrashSite]:
         for site in sites:
             if site.layer is not None:
-                self._result.decided += survivor_sets(site.layer, self._tears)
+                self._result.decided += self._survivor_sets.of(site.layer)
             yield site
 
     def _reach(self, leaf: Leaf) -> None:

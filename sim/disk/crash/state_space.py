@@ -14,18 +14,15 @@ from itertools import accumulate, combinations
 from operator import or_
 from typing import Final, NamedTuple
 
-from sim.disk.cache.inode import Inode
 from sim.disk.cache.inode_table import Inodes, InodeTable
 from sim.disk.cache.key import unreachable_key
 from sim.disk.crash.micro_operation import (
     Arrival,
     CreateInode,
-    ForgetName,
     FreeBlocks,
     MicroOperation,
     NameChange,
     SetSize,
-    UnlinkName,
     WriteBlock,
     ZeroTail,
     stale_bytes,
@@ -34,6 +31,7 @@ from sim.disk.crash.micro_operation import (
 from sim.disk.crash.persistence import DataBeforeSize, RenameWaits
 from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, check_legal, closed
 from sim.disk.crash.unsynced import Unsynced
+from sim.disk.crash.visibility import is_hidden, is_visible, repeats, tears
 
 _Pairs = tuple[tuple[int, int], ...]
 
@@ -57,6 +55,12 @@ class _TornSizes(NamedTuple):
 # last the step that is still to be applied, because most branches of a large walk are not taken.
 _Next = MicroOperation | _Torn | _TornSizes | None
 _Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, _Next]
+
+_PIECES_PER_STEP: Final = 64
+"""Pieces that are looked at in the time in which one is decided."""
+
+_STEPS_OF_PIECE: Final = 2
+"""Steps in which one is applied."""
 
 REPRESENTATIVE_TEARS: Final = 3
 MOST_SINGLE_PIECES: Final = 48
@@ -92,7 +96,7 @@ class StateSpace:
     """Every state that a power cut at this moment may leave, under the model of ``unsynced``.
 
     It is valid until ``unsynced`` advances. ``complete`` is whether the last walk through
-    ``all`` reached its end.
+    ``all`` reached its end. ``steps`` counts the work, about; a step is a piece that is decided.
     """
 
     def __init__(self, unsynced: Unsynced) -> None:
@@ -101,6 +105,7 @@ class StateSpace:
         self.base = unsynced.platter
         self.base_key = unsynced.key
         self.complete = True
+        self.steps = 0
         self._directories = tuple(self._detachable())
         self._chosen: dict[SurvivorSet, State] = {}
         self._prefixes: list[tuple[Inodes, int]] = [(self.base, self.base_key)]
@@ -132,15 +137,19 @@ class StateSpace:
         difference: without these pieces the others were there already. With ``branches``,
         stop after that many steps; ``complete`` is False then.
         """
+        if self.ordering.model.sequential:
+            yield from self._prefixes_from(since)
+            return
         walk, count = self._walk(since), len(self.micros)
         left = -1 if branches is None else branches
         self.complete = False
         stack: list[_Branch] = [(0, 0, self.base, self.base_key, (), (), since == 0, None)]
         while stack and left:
             left -= 1
+            self.steps += 1
             position, survived, inodes, key, torn, stale, marked, piece = branch = stack.pop()
             if isinstance(piece, _Torn):
-                sizes = _tears(piece.micro, inodes)
+                sizes = tears(piece.micro, inodes)
                 if sizes:
                     pieces = _TornSizes(piece.place, piece.micro, sizes)
                     stack.append((position, survived, inodes, key, torn, stale, marked, pieces))
@@ -166,6 +175,15 @@ class StateSpace:
                 stack.extend(self._ways(walk, branch))
         self.complete = not stack
 
+    def _prefixes_from(self, since: int) -> Iterator[State]:
+        """Yield the states of a model that keeps everything in order, the longest first."""
+        self.complete = False
+        count = len(self.micros)
+        for length in range(count, since or -1, -1):
+            survivors = SurvivorSet.of_mask((1 << length) - 1, count)
+            yield self._state(survivors, InodeTable(*self._prefix(length)))
+        self.complete = True
+
     def _may_be_marked(self, walk: _Walk, position: int, inodes: Inodes) -> bool:
         """Return whether a new piece is still to be decided that a program could observe."""
         if position > walk.last_new:
@@ -173,7 +191,7 @@ class StateSpace:
         if position != walk.sizes or walk.sizes == len(self.micros):
             return True
         new = (micro for micro in self.micros[walk.since :] if isinstance(micro, WriteBlock))
-        return any(_is_visible(micro, inodes.get(micro.number)) for micro in new)
+        return any(is_visible(micro, inodes.get(micro.number)) for micro in new)
 
     def _ways(self, walk: _Walk, branch: _Branch) -> list[_Branch]:
         """Return the fates of the next piece, survival last.
@@ -192,20 +210,20 @@ class StateSpace:
         allowed = not self.ordering.order[index] & ~survived
         kept = survived | allowed << index
         unseen = (position, kept, inodes, key, torn, stale, marked, None)
-        if position > walk.sizes and _is_hidden(micro, inode):
+        if position > walk.sizes and is_hidden(micro, inode):
             return [unseen]
-        repeats = _repeats(micro, inodes)
-        ways: list[_Branch] = [] if repeats and allowed else [lost]
+        changes_nothing = repeats(micro, inodes)
+        ways: list[_Branch] = [] if changes_nothing and allowed else [lost]
         mark = marked or index >= walk.since
         shows, freed = walk.stale[index], self.ordering.truncation[index]
         if shows is not None and inode is not None and (freed is None or survived >> freed & 1):
             ways.append((position, survived, inodes, key, torn, (*stale, index), mark, shows))
-        if allowed and repeats:
+        if allowed and changes_nothing:
             ways.append(unseen)
         elif allowed:
             if self.ordering.model.torn_units and isinstance(micro, WriteBlock):
-                tears = _Torn(index, micro)
-                ways.append((position, survived, inodes, key, torn, stale, mark, tears))
+                forms = _Torn(index, micro)
+                ways.append((position, survived, inodes, key, torn, stale, mark, forms))
             ways.append((position, kept, inodes, key, torn, stale, mark, micro))
         return ways
 
@@ -248,6 +266,7 @@ class StateSpace:
         return None
 
     def _state(self, survivors: SurvivorSet, table: InodeTable) -> State:
+        self.steps += (len(self.micros) + len(self._ends)) // _PIECES_PER_STEP
         self._trim(table)
         inodes, key = _rebased(table)
         if self._directories:
@@ -269,6 +288,7 @@ class StateSpace:
         if state is None:
             check_legal(self.ordering, survivors)
             begin = survivors.first_loss
+            self.steps += _STEPS_OF_PIECE * (len(self.micros) - begin)
             table = InodeTable(*self._prefix(begin))
             for micro in survivors.applied(self.micros, begin):
                 micro.apply(table)
@@ -278,6 +298,7 @@ class StateSpace:
     def _prefix(self, length: int) -> tuple[Inodes, int]:
         """Return the platter with the first ``length`` pieces on it, and its key."""
         prefixes = self._prefixes
+        self.steps += _STEPS_OF_PIECE * max(0, length - len(prefixes) + 1)
         for micro in self.micros[len(prefixes) - 1 : length]:
             prefixes.append(_applied(micro, *prefixes[-1]))
         return prefixes[length]
@@ -328,6 +349,7 @@ class StateSpace:
             yield self._closed(reduce(or_, chosen, 0))
 
     def _closed(self, wanted: int) -> SurvivorSet:
+        self.steps += len(self.micros) // _PIECES_PER_STEP
         return SurvivorSet.of_mask(closed(self.ordering, wanted), len(self.micros))
 
     def _torn_ends(self, index: int) -> Iterator[SurvivorSet]:
@@ -342,36 +364,6 @@ class StateSpace:
             length = len(micro.data)
             for kept in sorted({1, length // REPRESENTATIVE_TEARS, length // 2, length - 1} - {0}):
                 yield SurvivorSet.of_mask(survived, count, torn=((index, kept),))
-
-
-def _repeats(micro: MicroOperation, inodes: Inodes) -> bool:
-    """Return whether a piece changes nothing: a write of equal bytes, a name that is gone."""
-    match micro:
-        case WriteBlock():
-            inode = inodes.get(micro.number)
-            return inode is not None and inode.stored(micro.offset, len(micro.data)) == micro.data
-        case UnlinkName() | ForgetName():
-            holder = inodes.get(micro.directory)
-            return holder is not None and holder.entries.get(micro.name) != micro.number
-        case _:
-            return False
-
-
-def _tears(micro: WriteBlock, inodes: Inodes) -> list[int]:
-    """Return the sizes of those torn forms of a write that differ from one another."""
-    old = inodes[micro.number].stored(micro.offset, len(micro.data))
-    sizes = [place + 1 for place, byte in enumerate(micro.data) if byte != old[place]]
-    return sizes[:-1]
-
-
-def _is_visible(micro: WriteBlock, inode: Inode | None) -> bool:
-    """Return whether the file has a name, and extends to this write."""
-    return inode is not None and bool(inode.links) and micro.offset < inode.size
-
-
-def _is_hidden(micro: MicroOperation, inode: Inode | None) -> bool:
-    """Return whether this is data beyond the end of its file."""
-    return isinstance(micro, WriteBlock) and inode is not None and micro.offset >= inode.size
 
 
 def _applied(micro: MicroOperation, inodes: Inodes, key: int) -> tuple[Inodes, int]:

@@ -7,12 +7,14 @@ Numbers are indexes in the list of unsynced pieces at the power cut, from 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sim.disk.crash.micro_operation import MicroOperation, WriteBlock, stale_bytes
 from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import StaleBytes
 from sim.errors import HarnessError
+
+_FEW: Final = 8
 
 
 class SurvivorSet(NamedTuple):
@@ -55,10 +57,16 @@ class SurvivorSet(NamedTuple):
         stale: tuple[int, ...] = (),
     ) -> SurvivorSet:
         """Return the survivor set of ``count`` pieces whose bits are set in ``survived``."""
-        if survived == (1 << count) - 1:
-            return cls((), torn, stale)
-        lost = tuple([index for index in range(count) if not survived >> index & 1])
-        return cls(lost, torn, stale)
+        missing = (1 << count) - 1 & ~survived
+        if missing.bit_count() * _FEW > count:
+            bits = f"{missing:b}"[::-1]
+            return cls(tuple([index for index, bit in enumerate(bits) if bit == "1"]), torn, stale)
+        lost = []
+        while missing:
+            lowest = missing & -missing
+            lost.append(lowest.bit_length() - 1)
+            missing ^= lowest
+        return cls(tuple(lost), torn, stale)
 
     def mask(self, count: int) -> int:
         """Return the survivors as the bits of an integer."""

@@ -9,6 +9,8 @@ import pytest
 from oracles.history import History
 from powercut.explorer import journals
 from powercut.explorer.explore import explore
+from powercut.explorer.lazy import lazy_explorer
+from powercut.explorer.limits import Engine, Limits
 from sim.disk.calls.process import Process
 
 
@@ -34,11 +36,40 @@ def test_a_large_write_is_lost_as_a_whole() -> None:
     assert found.states < 200
 
 
-def test_crash_points_of_many_files_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journals, "MOST_PIECES", 1000)
-    found = explore(many, model="ext4")
+def test_crash_points_of_many_files_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "MOST_STEPS", 1000)
+    found = explore(many, model="ext4", limits=Limits(states_per_point=64, samples=8))
     assert not found.safe
     assert not found.exhaustive
     assert found.states < 20_000
     last = max(failure.crashes[0].operation for failure in found.failures)
     assert last == found.operations
+
+
+def renames(process: Process, ack: History) -> None:
+    for number in range(40):
+        descriptor = process.open("/new", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+        process.write(descriptor, b"x")
+        process.close(descriptor)
+        process.rename("/new", f"/{number}")
+    ack({"/0": b"x"})
+
+
+def test_a_model_without_reordering_is_explored_whole() -> None:
+    found = explore(renames, lambda _process, _known: None, "scc", Limits(engine=Engine.BRUTE))
+    assert found.exhaustive
+    assert found.built <= 3 * found.operations
+
+
+def test_many_unsynced_renames_are_decided_without_their_states() -> None:
+    found = explore(renames, lambda _process, _known: None, "posix", Limits(engine=Engine.LAZY))
+    assert found.how == "exhaustive"
+    assert found.decided > 1 << 40
+
+
+def test_too_many_unsynced_pieces_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy_explorer, "MOST_INDEXED", 1000)
+    monkeypatch.setattr(journals, "MOST_STEPS", 1000)
+    limits = Limits(states_per_point=16, samples=4)
+    found = explore(renames, lambda _process, _known: None, "posix", limits)
+    assert (found.how, found.decided) == ("sampled", 0)

@@ -10,37 +10,64 @@ from sim.disk.crash.undecided.progress import Progress, undecided
 MOST_STEPS: Final = 2_000
 """Steps of one count, after which a group of pieces counts as one survivor set."""
 
+MOST_LEVELS: Final = 60
+"""Pieces that are decided one after the other, after which a group counts as one as well."""
 
-def survivor_sets(layer: Layer, tears: int) -> int:
-    """Return the number of survivor sets with at most ``tears`` torn pieces, or fewer.
+PIECES_PER_STEP: Final = 64
+"""A step of a larger group counts as several."""
 
-    It is exact unless pieces depend on one another in a way that takes too many steps.
+
+class SurvivorSets:
+    """Counts survivor sets with at most ``tears`` torn pieces, in at most ``steps`` steps.
+
+    A number is exact unless pieces depend on one another in a way that takes more than
+    ``MOST_STEPS``, or all numbers together more than ``steps``. Then it is too small.
     """
-    free = ((1 << len(layer.micros)) - 1) >> layer.durable << layer.durable
-    if tears >= len(layer.micros):
-        return _Counter(layer).of(undecided(layer), free)
-    assert tears <= 1, tears
-    whole = _Counter(layer).of(undecided(layer, 0), free)
-    return whole if not tears else whole + _torn_once(layer, free)
 
+    def __init__(self, tears: int, steps: int) -> None:
+        self._tears = tears
+        self._steps = steps
 
-def _torn_once(layer: Layer, free: int) -> int:
-    """Return the number of survivor sets in which exactly one piece is torn."""
-    total = 0
-    for index, length in enumerate(layer.lengths):
-        torn = undecided(layer, 1).limit(layer, index, 1, 1) if length > 1 else None
-        if torn is not None:
-            total += (length - 1) * _Counter(layer).of(torn, free)
-    return total
+    def of(self, layer: Layer) -> int:
+        """Return the number of survivor sets of one power cut."""
+        counter = _Counter(layer, min(self._steps, MOST_STEPS))
+        total = counter.whole(self._tears)
+        if 0 < self._tears < len(layer.micros):
+            total += counter.torn_once()
+        self._steps -= counter.steps
+        return total
 
 
 class _Counter:
     """Counts the completions of a progress, each group of dependent pieces by itself."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, most_steps: int) -> None:
+        self.steps = 0
         self._layer = layer
+        self._count = len(layer.micros)
+        self._free = ((1 << self._count) - 1) >> layer.durable << layer.durable
+        self._most_steps = most_steps
         self._counts: dict[tuple[int, int], int] = {}
-        self._steps = MOST_STEPS
+        self._level = 0
+        self._neighbours = [a | b for a, b in zip(layer.order, layer.followers, strict=True)]
+        for stale, needed in layer.stale.items():
+            for index in needed:
+                self._neighbours[stale] |= 1 << index
+                self._neighbours[index] |= 1 << stale
+
+    def whole(self, tears: int) -> int:
+        """Return the number of survivor sets: any piece torn, or none if not all may be."""
+        return self.of(undecided(self._layer, tears if tears >= self._count else 0), self._free)
+
+    def torn_once(self) -> int:
+        """Return the number of survivor sets in which exactly one piece is torn."""
+        layer, total = self._layer, 0
+        for index, length in enumerate(layer.lengths):
+            torn = undecided(layer, 1).limit(layer, index, 1, 1) if length > 1 else None
+            if torn is not None:
+                self._counts.clear()
+                total += (length - 1) * self.of(torn, self._free)
+        return total
 
     def of(self, state: Progress, pieces: int) -> int:
         """Return the number of completions in these pieces."""
@@ -67,31 +94,25 @@ class _Counter:
             group |= added
             reached = 0
             for index in _members(added):
-                reached |= self._neighbours(index)
+                reached |= self._neighbours[index]
             added = reached & pieces & ~group
         return group
-
-    def _neighbours(self, index: int) -> int:
-        layer = self._layer
-        found = layer.order[index] | layer.followers[index]
-        for needed in layer.stale.get(index, ()):
-            found |= 1 << needed
-        for stale, needed_by in layer.stale.items():
-            if index in needed_by:
-                found |= 1 << stale
-        return found
 
     def _of_group(self, state: Progress, group: int) -> int:
         key = (group, state.lost & group)
         if key not in self._counts:
-            self._steps -= 1
-            self._counts[key] = self._divided(state, group) if self._steps > 0 else 1
+            if self.steps >= self._most_steps or self._level >= MOST_LEVELS:
+                return 1
+            self.steps += 1 + group.bit_count() // PIECES_PER_STEP
+            self._level += 1
+            self._counts[key] = self._divided(state, group)
+            self._level -= 1
         return self._counts[key]
 
     def _divided(self, state: Progress, group: int) -> int:
-        """Count by the fates of the piece with which most others are connected."""
+        """Count by the fates of one piece, which leaves small groups."""
         layer = self._layer
-        pivot = max(_members(group), key=lambda each: (self._neighbours(each) & group).bit_count())
+        pivot = self._pivot(group)
         ways: list[tuple[int, Progress | None]]
         if self._is_free(state, pivot):
             length = layer.lengths[pivot]
@@ -105,6 +126,19 @@ class _Counter:
             ways = [(1, state.without_stale(pivot)), (1, state.with_stale(layer, pivot))]
             group &= ~(1 << pivot)
         return sum(times * self.of(way, group) for times, way in ways if way is not None)
+
+    def _pivot(self, group: int) -> int:
+        """Return the piece in the middle of a chain, else the one with most neighbours."""
+        order, followers = self._layer.order, self._layer.followers
+
+        def rank(index: int) -> tuple[int, int]:
+            before, after = (
+                (order[index] & group).bit_count(),
+                (followers[index] & group).bit_count(),
+            )
+            return min(before, after), (self._neighbours[index] & group).bit_count()
+
+        return max(_members(group), key=rank)
 
 
 def _members(pieces: int) -> list[int]:
