@@ -18,9 +18,9 @@ from powercut.calibrate.requirements import missing_requirements
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside
+from powercut.cli.record import timeout_option
 from powercut.cli.usage import UsageMistake, asked_by_user
 from powercut.fuse.disk_mount import prepare_mounts
-from powercut.fuse.image_check import TIMEOUT_S
 from powercut.fuse.recording import Recording, load_recording
 
 _DEFAULT: Final = ("ext4", "xfs", "btrfs")
@@ -39,14 +39,7 @@ _SHOWN: Final = 4
     show_default=True,
     help="Mount about so many crash images of each file system.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    default=TIMEOUT_S,
-    show_default=True,
-    help="Time for one check.",
-)
+@timeout_option
 def command(file: Path, names: tuple[str, ...], images: int, timeout: float) -> None:
     """Repeat a finding of `powercut try` on real file systems of this machine.
 

@@ -11,6 +11,7 @@ from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import console_beside
 from powercut.cli.usage import UsageMistake, asked_by_user
 from powercut.fuse.disk_mount import prepare_mounts
+from powercut.fuse.image_check import TIMEOUT_S
 from powercut.fuse.record import record
 from powercut.fuse.recording import Recording, save_recording
 
@@ -21,6 +22,15 @@ setup_option = click.option(
     metavar="CMD",
     default="",
     help="Run this shell command first; everything that it writes is durable.",
+)
+
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    default=TIMEOUT_S,
+    show_default=True,
+    help="Time for one check.",
 )
 
 

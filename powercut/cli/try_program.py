@@ -14,11 +14,11 @@ from rich.console import Console
 from powercut.cli.completion import complete_from
 from powercut.cli.exit_code import ExitCode
 from powercut.cli.output import busy, console_beside, json_option, write_json
-from powercut.cli.record import print_recording, setup_option
+from powercut.cli.record import print_recording, setup_option, timeout_option
 from powercut.cli.usage import asked_by_user, must_be_writable, must_take_json
 from powercut.explorer.diagnosis import Diagnosis, diagnose
 from powercut.fuse.disk_mount import MountWay, prepare_mounts
-from powercut.fuse.image_check import TIMEOUT_S, CommandCheck, FilesCheck, ImageCheck
+from powercut.fuse.image_check import CommandCheck, FilesCheck, ImageCheck
 from powercut.fuse.program_judge import ProgramJudge
 from powercut.fuse.record import record
 from powercut.fuse.recording import Recording, load_recording, recording_digest, save_recording
@@ -64,13 +64,11 @@ _CHECKS = 1000
     help="Check at most so many images, those that find most bugs first.",
 )
 @click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    default=TIMEOUT_S,
-    show_default=True,
-    help="Time for one check.",
+    "--nested",
+    is_flag=True,
+    help="Crash the check as well, where it passes and writes: it is a recovery.",
 )
+@timeout_option
 @click.option(
     "--recording",
     "recorded",
@@ -86,6 +84,7 @@ def command(
     check: str | None,
     model: str,
     checks: int,
+    nested: bool,
     timeout: float,
     recorded: Path | None,
     json_out: str | None,
@@ -115,11 +114,17 @@ def command(
             loaded = load_recording(recorded)
             recording = replace(loaded, check=loaded.check if check is None else check)
         recording.must_say_something()
+        if nested and not recording.check:
+            raise HarnessError("--nested crashes the check; give the command with --check")
         print_recording(console, recording)
-        judge = ProgramJudge(recording, _check(recording, timeout, way), checks, cores())
+        image_check = _check(recording, timeout, way)
+        crashed = image_check if nested and isinstance(image_check, CommandCheck) else None
+        judge = ProgramJudge(recording, image_check, checks, cores(), crashed)
         with _mount_point(recording.mount_point), busy(console, "checking images"):
             diagnosis = _judged(judge, models)
     _report(console, judge, diagnosis)
+    if nested and not judge.counts.recoveries:
+        console.print("note: the check wrote nothing, so there was no recovery to crash")
     file = _kept(recording, recorded) if diagnosis.unsafe_models else None
     if not way.is_private:
         console.print(f"note: checks did not run in {recording.mount_point}, but beside it")
@@ -159,6 +164,8 @@ def _judged(judge: ProgramJudge, models: Sequence[PersistenceModel]) -> Diagnosi
 def _report(console: Console, judge: ProgramJudge, diagnosis: Diagnosis) -> None:
     counts = judge.counts
     console.print(f"checked {counts.checked:,} of {counts.images:,} images", soft_wrap=True)
+    if counts.recoveries:
+        console.print(f"crashed the check itself on {counts.recoveries:,} of them")
     if judge.is_blind:
         console.print(
             "note: the check passes also if everything is lost that was acknowledged; it must "
@@ -191,6 +198,7 @@ def _write(
             "images": judge.counts.images,
             "checked": judge.counts.checked,
             "flaky": judge.counts.flaky,
+            "recoveries": judge.counts.recoveries,
             "blind_check": judge.is_blind,
             "notes": list(recording.notes),
         },

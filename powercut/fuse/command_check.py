@@ -90,7 +90,7 @@ class CheckRunner:
     """Runs check commands in directories that exist. ``folder`` is for temporary files."""
 
     def __init__(self, folder: str) -> None:
-        self._acknowledged = f"{folder}/{os.getpid()}.acks"
+        self._folder = folder
         self._child: subprocess.Popen[bytes] | None = None
         self._is_starting = False
         self._is_ending = False
@@ -99,14 +99,13 @@ class CheckRunner:
         self, command: str, directory: str, acknowledged: Sequence[str], timeout_s: float
     ) -> Outcome:
         """Run a shell command; ``POWERCUT_ACKS`` names a file with the acknowledged lines."""
-        text = "".join(f"{line}\n" for line in acknowledged)
-        Path(self._acknowledged).write_bytes(os.fsencode(text))
-        with tempfile.TemporaryFile(dir=os.path.dirname(self._acknowledged)) as output:
+        variables = acknowledged_in(self._folder, acknowledged)
+        with tempfile.TemporaryFile(dir=self._folder) as output:
             self._is_starting = True
             self._child = subprocess.Popen(
                 ["/bin/sh", "-c", command],
                 cwd=directory,
-                env={**os.environ, "POWERCUT_ACKS": self._acknowledged},
+                env={**os.environ, **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -141,6 +140,13 @@ class CheckRunner:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
+
+
+def acknowledged_in(folder: str, acknowledged: Sequence[str]) -> dict[str, str]:
+    """Write the acknowledged lines to a file of this process; return the variable that names it."""
+    path = f"{folder}/{os.getpid()}.acks"
+    Path(path).write_bytes(os.fsencode("".join(f"{line}\n" for line in acknowledged)))
+    return {"POWERCUT_ACKS": path}
 
 
 def memory_folder() -> str:

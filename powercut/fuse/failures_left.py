@@ -33,10 +33,14 @@ _CONTENT = (CreateInode, WriteBlock, SetSize, ZeroTail, FreeBlocks, ChangeAttrib
 
 
 class FailuresLeft:
-    """The failures of one exploration, each with the pieces that its power cut loses."""
+    """The failures of one exploration, each with the pieces that its power cut loses.
 
-    def __init__(self, exploration: Exploration) -> None:
+    ``recovered`` has the keys of the images, by their crash point, whose recovery was crashed.
+    """
+
+    def __init__(self, exploration: Exploration, recovered: Mapping[CrashPoint, object]) -> None:
         self._exploration = exploration
+        self._recovered = recovered
         self._model: PersistenceModel = exploration.model
         self._journal: Journal = exploration.workload.journal
         self._by_number: dict[int, list[Failure]] = {}
@@ -71,10 +75,11 @@ class FailuresLeft:
                 moved = _at(point, done, numbers)
                 if point.kind is CrashKind.POWER_CUT:
                     survivors = _moved(self._micros[number], numbers, point.survivors, index)
-                    if survivors is None or not _leads_to(space, survivors, failure.image):
+                    first = failure.image if len(failure.crashes) == 1 else self._recovered[point]
+                    if survivors is None or not _leads_to(space, survivors, first):
                         continue
                     moved = replace(moved, survivors=survivors)
-                yield replace(failure, crashes=(moved,))
+                yield replace(failure, crashes=(moved, *failure.crashes[1:]))
 
     def _has_returned(self, number: int, failure: Failure) -> bool:
         """Return whether an acknowledgement after operation ``number`` precedes the crash."""

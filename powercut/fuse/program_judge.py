@@ -11,9 +11,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from faults.crash_point import CrashPoint
 from oracles.history import Known
 from oracles.violation import Violation
 from powercut.explorer.large_writes import fitting
@@ -31,12 +33,14 @@ from powercut.fuse.crash_search import (
     search,
 )
 from powercut.fuse.failures_left import FailuresLeft
-from powercut.fuse.image_check import Checked, ImageCheck
+from powercut.fuse.image_check import Checked, CommandCheck, ImageCheck
 from powercut.fuse.parallel import in_processes
 from powercut.fuse.recording import Recording
+from powercut.fuse.recovery_crashes import Recoveries, Recovery
 from sim.disk.cache.key import key_of
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
+from sim.disk.crash.journal_file import decode_journal
 from sim.disk.crash.persistence import PersistenceModel, model_named
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.disk import Disk
@@ -46,6 +50,7 @@ _CHECKED_BYTES: Final = 6 << 30
 """The most bytes of images that are written for checks, about."""
 
 _FEWEST_CHECKS: Final = 64
+_CHECKS_PER_RECOVERY: Final = 10
 _SHARES: Final = {
     Rank.EXTREME: 5,
     Rank.PREFIX: 4,
@@ -59,28 +64,44 @@ _SHARES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The distinct images over all models, and those that were checked."""
+    """The distinct images over all models, and those that were checked.
+
+    ``recoveries`` is the number of checks that were crashed themselves.
+    """
 
     images: int
     checked: int
     flaky: int
+    recoveries: int = 0
 
 
 class ProgramJudge:
     """Judges one recording. ``checks`` is the most images that are checked.
 
+    With ``nested``, a check that passes and writes is a recovery, and is crashed as well, on the
+    best tenth of the images; so many images of such crashes are checked in addition.
+
     It is also the checker with which missing barriers are searched.
     """
 
     def __init__(
-        self, recording: Recording, check: ImageCheck, checks: int, processes: int
+        self,
+        recording: Recording,
+        check: ImageCheck,
+        checks: int,
+        processes: int,
+        nested: CommandCheck | None = None,
     ) -> None:
         self._recording = recording
         self._check = check
         self._checks = checks
         self._processes = processes
+        self._nested = nested
+        self._recoveries: dict[Key, Recovery] = {}
+        self._uncrashed: set[Key] = set()
         self._results: dict[Key, Checked] = {}
         self._verdicts: dict[str, Exploration] = {}
+        self._recovered: dict[str, dict[CrashPoint, object]] = {}
         self._left: dict[str, FailuresLeft] = {}
         self.counts = Counts(0, 0, 0)
         self.is_blind = False
@@ -113,10 +134,14 @@ class ProgramJudge:
         size = sum(map(len, Disk.from_journal(journal).files().values()))
         most = max(_FEWEST_CHECKS, min(self._checks, _CHECKED_BYTES // (size + 1)))
         self._check_best(workload, searches, min(most, self._checks))
+        if self._nested is not None:
+            self._crash_recoveries(workload, searches, self._nested)
         keys = {found.key for each in searches.values() for found in each.found}
+        for recovery in self._recoveries.values():
+            keys.update(found.key for each in recovery.found.values() for found in each)
         results = [self._results[key] for key in keys if key in self._results]
         flaky = sum(result.is_flaky for result in results)
-        self.counts = Counts(len(keys), len(results), flaky)
+        self.counts = Counts(len(keys), len(results), flaky, len(self._recoveries))
         for model in models:
             self._verdicts[model.name] = self._verdict(workload, model, searches)
         return {model.name: self._verdicts[model.name] for model in models}
@@ -126,7 +151,8 @@ class ProgramJudge:
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
         """Return the failures under ``model`` that further barriers leave."""
         if model.name not in self._left:
-            self._left[model.name] = FailuresLeft(self._verdicts[model.name])
+            verdict = self._verdicts[model.name]
+            self._left[model.name] = FailuresLeft(verdict, self._recovered[model.name])
         return self._left[model.name].of(workload)
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
@@ -164,19 +190,69 @@ class ProgramJudge:
         ).items():
             self._results[chosen[number].key] = checked
 
+    def _crash_recoveries(
+        self, workload: RecordedWorkload, searches: Mapping[str, Search], check: CommandCheck
+    ) -> None:
+        """Crash the checks of the best images that pass, and check what that leaves."""
+        passed: dict[Key, Found] = {}
+        allowed: dict[Key, list[PersistenceModel]] = {}
+        for name, each in searches.items():
+            for found in each.found:
+                result = self._results.get(found.key)
+                if result is not None and result == Checked(None):
+                    passed.setdefault(found.key, found)
+                    allowed.setdefault(found.key, []).append(model_named(name))
+        chosen = best(passed.values(), max(1, self._checks // _CHECKS_PER_RECOVERY))
+        self._uncrashed = passed.keys() - {found.key for found in chosen}
+        images = dict(_built(workload.journal, chosen))
+        work = [(images[found.key], found.entries, allowed[found.key]) for found in chosen]
+        for number, recovery in self._recover(work, check).items():
+            self._recoveries[chosen[number].key] = recovery
+        self._check_recoveries()
+
+    def _recover(
+        self, images: Sequence[tuple[Image, int, list[PersistenceModel]]], check: CommandCheck
+    ) -> dict[int, Recovery]:
+        processes = max(1, min(self._processes, len(images)))
+
+        def work(folder: str, number: int) -> Iterator[tuple[int, Recovery]]:
+            recoveries = Recoveries(check, folder)
+            for place in range(number, len(images), processes):
+                recovery = recoveries.of(*images[place])
+                if recovery is not None:
+                    yield place, recovery
+
+        with _folder() as folder:
+            return dict(in_processes(processes, lambda number: work(folder, number)))
+
+    def _check_recoveries(self) -> None:
+        """Check the best images that crashes of the recoveries leave, and no earlier crash."""
+        origins: dict[Key, tuple[Recovery, Found]] = {}
+        for recovery in self._recoveries.values():
+            for found in (found for each in recovery.found.values() for found in each):
+                if found.key not in self._results:
+                    origins.setdefault(found.key, (recovery, found))
+        chosen = best([found for _, found in origins.values()], self._checks)
+        by_recovery: dict[bytes, list[Found]] = {}
+        for found in chosen:
+            by_recovery.setdefault(origins[found.key][0].encoded, []).append(found)
+        images: dict[Key, Image] = {}
+        for encoded, those in by_recovery.items():
+            images.update(_built(decode_journal(encoded), those))
+        checked = self._run([(images[found.key], found.entries) for found in chosen])
+        for number, result in checked.items():
+            self._results[chosen[number].key] = result
+
     def _run(self, images: Sequence[tuple[Image, int]]) -> dict[int, Checked]:
         processes = max(1, min(self._processes, len(images)))
-        folder = tempfile.mkdtemp(prefix=f"powercut-checks-{os.getpid()}-", dir=memory_folder())
 
-        def work(number: int) -> Iterator[tuple[int, Checked]]:
+        def work(folder: str, number: int) -> Iterator[tuple[int, Checked]]:
             checks = self._check.begin(folder)
             for place in range(number, len(images), processes):
                 yield place, checks.check(*images[place])
 
-        try:
-            return dict(in_processes(processes, work))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with _folder() as folder:
+            return dict(in_processes(processes, lambda number: work(folder, number)))
 
     def _verdict(
         self, workload: RecordedWorkload, model: PersistenceModel, searches: Mapping[str, Search]
@@ -192,8 +268,44 @@ class ProgramJudge:
             violation = self._results[each.key].violation
             if violation is not None:
                 verdict.fail(Failure((each.crash,), each.entries, each.key[1], violation))
+        self._add_recoveries(verdict, found)
         verdict.failures.sort(key=lambda failure: failure.simplicity)
         return verdict
+
+    def _add_recoveries(self, verdict: Exploration, found: Sequence[Found]) -> None:
+        """Add the images of crashed recoveries to the verdict of a model."""
+        name = verdict.model.name
+        seen = {each.key for each in found}
+        verdict.exhaustive = verdict.exhaustive and not self._uncrashed & seen
+        recovered = self._recovered[name] = {}
+        for first in (each for each in found if each.key in self._recoveries):
+            recovered[first.crash] = first.key[1]
+            recovery = self._recoveries[first.key]
+            verdict.exhaustive = verdict.exhaustive and name not in recovery.sampled
+            for each in recovery.found[name]:
+                if each.key in seen:
+                    continue
+                seen.add(each.key)
+                verdict.built += 1
+                result = self._results.get(each.key)
+                if result is None:
+                    verdict.exhaustive = False
+                    continue
+                verdict.states += 1
+                if result.violation is not None:
+                    crashes = (first.crash, each.crash)
+                    failure = Failure(crashes, each.entries, each.key[1], result.violation)
+                    verdict.fail(failure)
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    """A new directory in memory for the files of checks, until the context ends."""
+    path = tempfile.mkdtemp(prefix=f"powercut-checks-{os.getpid()}-", dir=memory_folder())
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def best(images: Iterable[Found], most: int) -> list[Found]:

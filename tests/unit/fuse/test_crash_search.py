@@ -141,7 +141,7 @@ def test_failures_left_by_a_barrier_are_those_of_the_changed_journal(
     first, last = (write, rename) if synced is Synced.FILE else (rename, ack)
     changed = insert(workload, MissingBarrier(synced, first.site, last.site)).workload
     assert len(changed.journal) == len(journal) + 1
-    left = FailuresLeft(exploration).of(changed)
+    left = FailuresLeft(exploration, {}).of(changed)
     expected = failing_keys(changed.journal, changed.history, model)
     assert {each.state for each in left.failures} == {each.state for each in expected}
     assert len(left.failures) < len(failures) or name == "scc"

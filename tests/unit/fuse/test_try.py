@@ -66,6 +66,36 @@ def test_a_file_that_is_written_in_place_fails_at_a_kill(tmp_path: Path) -> None
     assert "SilentEmpty  corruption, at a kill" in result.stdout
 
 
+REDO = "echo new > t; sync t; mv t new; sync .; echo saved"
+KEPT = 'v=$(cat f); test "$v" = new || { test "$v" = old && ! grep -q saved "$POWERCUT_ACKS"; }'
+
+
+@pytest.mark.parametrize(
+    ("recovery", "unsafe_models"),
+    [
+        (
+            "cat new > f; rm new",
+            ["ext4", "ext4-ordered", "ext4-writeback", "xfs", "btrfs", "posix"],
+        ),
+        ("cat new > t; sync t; mv t f; sync .; rm new", []),
+    ],
+)
+def test_a_recovery_is_crashed_as_well(
+    tmp_path: Path, recovery: str, unsafe_models: list[str]
+) -> None:
+    check = f"if test -e new; then {recovery}; fi; {KEPT}"
+    found = verdict(tmp_path, REDO, *OLD, "--nested", "--check", check)
+    assert unsafe(found) == unsafe_models
+    assert found["recoveries"] == 2
+    assert all(len(each["crashes"]) == 2 for each in found["findings"])
+
+
+def test_a_check_that_is_crashed_must_be_a_command(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "try", "--nested", *OLD, "--", "sh", "-c", CAREFUL)
+    assert result.returncode == 2
+    assert "--nested crashes the check; give the command with --check" in result.stderr
+
+
 def test_versions_that_were_renamed_to_their_name_are_no_failure(tmp_path: Path) -> None:
     once = "echo {0} > t; sync t; mv t f; sync .;"
     script = once.format(1) + once.format(2) + " echo saved"
