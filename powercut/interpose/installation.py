@@ -27,7 +27,7 @@ from sim.errors import HarnessError
 from sim.loop.sandbox import SANDBOX
 
 _OLDEST: Final = (3, 11)
-_NEWEST: Final = (3, 14)
+_NEWEST: Final = (3, 13)
 
 
 class Installation:
@@ -181,7 +181,7 @@ def _check_platform() -> None:
     if sys.platform != "linux":
         reason = f"it runs on Linux, and this is {sys.platform}"
     elif sys.implementation.name != "cpython" or not _OLDEST <= version <= _NEWEST:
-        reason = f"it needs CPython 3.11 to 3.14, and this is {shown}"
+        reason = f"it was tried with CPython 3.11 to 3.13, and this is {shown}"
     elif sysconfig.get_config_var("Py_GIL_DISABLED"):
         reason = f"it needs the GIL, and this is a free-threaded {shown}"
     else:
