@@ -156,6 +156,13 @@ class WriteAheadLog:
 
     # -- segments ------------------------------------------------------------------------
 
+    def prepare(self) -> None:
+        """Open the segment of the next append, behind a barrier if the one before it is full.
+
+        If that barrier fails, ``on_doubt`` has been called on return. Raises as ``append``.
+        """
+        self._open_segment()
+
     def _open_segment(self) -> WalSegment:
         self._finish_if_full()
         if self._segment is None:

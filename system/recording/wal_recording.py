@@ -16,7 +16,7 @@ from typing import Final
 from system.errors import StorageError
 from system.ports import Host
 from system.recording.checkpoint import CHECKPOINT, write_checkpoint
-from system.recording.errors import BarrierFailed
+from system.recording.errors import BarrierFailed, EventLost
 from system.recording.event import EventType, ExecutionEvent
 from system.recording.event_list import MOST_BYTES, StoredEvent, StoredJson
 from system.recording.execution import Execution
@@ -100,8 +100,13 @@ class WalRecording:
         return Spool(self._host.files, self._host.ids, self._snapshots.base_path)
 
     def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
+        # The change of a segment may lose earlier events, behind which none may follow.
+        self.log.prepare()
+        is_final = event.type == EventType.FINAL_RESPONSE
+        if execution.has_lost_events and not is_final:
+            raise EventLost(execution.execution_id, "a barrier failed before this event")
         entry, reason = _entry_of(execution.execution_id, event), execution.header.replayable_reason
-        if event.type == EventType.FINAL_RESPONSE and reason != Reason.EXECUTION_INCOMPLETE:
+        if is_final and reason != Reason.EXECUTION_INCOMPLETE:
             entry = entry._replace(reason=canonical(str(reason)))
         execution.last_entry = self.log.append([entry])
 

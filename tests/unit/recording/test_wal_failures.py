@@ -253,3 +253,23 @@ def test_an_unfinished_link_is_swept(bench: Bench) -> None:
         assert "current.next" not in bench.names("wal")
 
     run(work())
+
+
+@pytest.mark.parametrize("events", [3, 4])
+def test_a_barrier_that_fails_inside_of_an_event_or_response_leaves_no_gap(
+    bench: Bench, events: int
+) -> None:
+    async def work() -> None:
+        await bench.open(segment_bytes=1)
+        recorder, execution_id = bench.started(events)
+        bench.here.files.fail("fdatasync", ".wal", errno.EIO)
+        if events == 3:
+            with pytest.raises(EventLost, match="a barrier failed before this event"):
+                recorder.record_event(*EVENTS[3])
+        await recorder.finalize(RESPONSE)
+        await bench.open()
+        record = bench.store.load(execution_id)
+        assert record.header.replayable_reason == "recording_failure"
+        assert record.final_response == RESPONSE
+
+    run(work())
