@@ -95,6 +95,8 @@ class DurableTriggers(DurableStore):
         return "refused" if emitted is None else self._check_emitted(emitted, name, holder)
 
     def _emit_again(self, name: str, session: str) -> str:
+        if name not in self._shadow.state.triggers:
+            return "removed"
         spec = TriggerSpec("IMMEDIATE", "another", session_id=session or None)
         emitted = self._do(
             lambda transaction: self._stores.emitter.emit(transaction, spec, name),

@@ -163,9 +163,10 @@ class ShadowDurable:
 
 
 def _renamed(ids: Mapping[str, str], removed: set[str]) -> dict[str, str]:
-    """Return the ids with other names for removed triggers, whose names may be given again."""
+    """Return the ids with other names for removed RESUME triggers: their names are given again."""
+    again = {name for name in removed if name.startswith("resume:")}
     return {
-        f"{name}, removed as {known}" if name in removed else name: known
+        f"{name}, removed as {known}" if name in again else name: known
         for name, known in ids.items()
     }
 

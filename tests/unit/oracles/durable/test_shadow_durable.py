@@ -186,8 +186,18 @@ def test_a_settled_trigger_is_removed_after_a_day_and_not_before(story: Story) -
 def test_exactly_the_settled_rows_are_gone(story: Story) -> None:
     collect(story, NOW + DAY_S + 10, collected(story.state))
     assert "t4" not in story.shadow.state.triggers
-    assert story.shadow.name_of("T4") == "t4, removed as T4"
-    assert "t4" not in story.shadow.ids
+    assert story.shadow.name_of("T4") == "t4"
+
+
+def test_the_name_of_a_removed_resume_is_given_again(story: Story) -> None:
+    name = "resume:task #0"
+    trigger = ExpectedTrigger("resume:task", "a", NOW, 5, "null")
+    state = story.state.emitted(name, trigger, NOW).settled(name, "handled", NOW)
+    story.take(state)
+    gone = state.without_trigger(name).without_trigger("t4").without_keys("resume:task")
+    collect(story, NOW + DAY_S + 10, rows_of(gone))
+    assert name not in story.shadow.ids
+    assert story.shadow.name_of(name.upper()) == f"{name}, removed as {name.upper()}"
 
 
 def test_a_key_that_refuses_nothing_is_removed(story: Story) -> None:
