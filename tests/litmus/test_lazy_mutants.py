@@ -77,6 +77,11 @@ _TORN_TWICE = Pair(
     [("write", "f", "B2", 0), ("write", "d/f", "C2", 0)],
     [("whole", "f", ""), ("whole", "d/f", "")],
 )
+_APPENDED = Pair([("mkdir", "e")], [("do", ("append", "f", "B1")), ("whole", "f", "")])
+_SYNCED = Pair(
+    [("mkdir", "e")],
+    [("do", ("append", "f", "B1")), ("do", ("fsync", "f")), ("whole", "f", "")],
+)
 _REPLACED = Pair([("link", "f", "g")], [("whole", "f", ""), ("do", ("rename", "d/f", "f"))])
 
 MUTANTS = (
@@ -144,7 +149,8 @@ MUTANTS = (
     Mutant("a kill keeps the page cache", cuts.after_kill,
            "changes += _page_changes(operations)", "pass", nested=1),
     Mutant("a kill carries unsynced pieces over", cuts.after_kill,
-           "carried=unsynced.carried_over(len(operations)),", "carried=(),", nested=2),
+           "carried=unsynced.carried_over(len(operations)),", "carried=(),",
+           nested=2, example=_APPENDED),
     Mutant("a step with another answer becomes a branch", Walk._descend,
            "if [*parts] != [step.answer]:", "if step.answer not in parts:"),
     Mutant("what is behind a step is behind its answer", Node.split,
@@ -159,7 +165,7 @@ MUTANTS = (
            "done = [operation for step in steps for operation in step.operations]",
            "done = []", nested=1),
     Mutant("a kill keeps the durable pieces", cuts.after_kill,
-           "durable=tuple(lifetime.durable),", "durable=(),", nested=2),
+           "durable=tuple(lifetime.durable),", "durable=(),", nested=2, example=_SYNCED),
 )  # fmt: skip
 
 
