@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from powercut.crashing_disk import CrashingDisk
     from powercut.explorer.explore import explore, explore_models
     from powercut.explorer.limits import Engine, Limits
+    from powercut.explorer.two_phases import TwoPhases
     from powercut.explorer.verdicts import Exploration, Failure
     from powercut.fuzz.action import ActionKind, Arguments
     from powercut.fuzz.drivers.hypothesis_choices import HypothesisChoices
@@ -109,6 +110,7 @@ __all__ = [
     "SurvivorSet",
     "Target",
     "TornRecord",
+    "TwoPhases",
     "UnreadableAfterCrash",
     "UnsupportedOperation",
     "Violation",
@@ -173,6 +175,7 @@ _MODULES = {
     "SurvivorSet": "sim.disk.crash.survivor_set",
     "Target": "powercut.fuzz.target",
     "TornRecord": "oracles.violation",
+    "TwoPhases": "powercut.explorer.two_phases",
     "UnreadableAfterCrash": "oracles.violation",
     "UnsupportedOperation": "sim.errors",
     "Violation": "oracles.violation",

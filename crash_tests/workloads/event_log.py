@@ -79,7 +79,7 @@ def _recover_segments(process: Process) -> list[object]:
     return [line.data["text"] for line in lines if line.event == _EVENT]
 
 
-def _check(framing: Framing) -> TwoPhases:
+def _check(framing: Framing) -> TwoPhases[list[object]]:
     def recover(process: Process) -> list[object]:
         log = EventLog.open(host_of(process), _PATH, _SESSION, framing)
         return [line.data["text"] for line in log.lines()]

@@ -132,7 +132,7 @@ class _Recovered(NamedTuple):
     view: RuntimeView
 
 
-def _check(framing: Framing) -> TwoPhases:
+def _check(framing: Framing) -> TwoPhases[_Recovered]:
     reader = SnapshotReader()
     options = Options(framing=framing, recording=None)
 

@@ -45,7 +45,7 @@ def _insert(journal: str, synchronous: str) -> Run:
     return insert
 
 
-def _check(journal: str, synchronous: str) -> TwoPhases:
+def _check(journal: str, synchronous: str) -> TwoPhases[list[object]]:
     def recover(process: Process) -> list[object]:
         connection = _opened(process, journal, synchronous)
         try:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
 from oracles.history import Known
 from sim.disk.calls.process import Process
 
+R = TypeVar("R")
+
 
 @dataclass(frozen=True, slots=True)
-class TwoPhases:
+class TwoPhases(Generic[R]):
     """A check that recovers without the acknowledged values, and compares with them afterwards.
 
     ``recover(process)`` returns plain values, which can be pickled: all that ``judge(result,
@@ -19,8 +21,8 @@ class TwoPhases:
     equal results once; every other user calls it as any check.
     """
 
-    recover: Callable[[Process], Any]
-    judge: Callable[[Any, Known], None]
+    recover: Callable[[Process], R]
+    judge: Callable[[R, Known], None]
 
     def __call__(self, process: Process, known: Known) -> None:
         """Check a disk as a whole."""

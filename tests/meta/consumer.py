@@ -65,6 +65,7 @@ from powercut import (
     SurvivorSet,
     Target,
     TornRecord,
+    TwoPhases,
     UnreadableAfterCrash,
     UnsupportedOperation,
     Violation,
@@ -123,6 +124,8 @@ def use_explorer() -> None:
     assert isinstance(failure.violation, Violation)
     assert CrashPoint.parse(str(point)) == point
     assert explore(save, nothing, model=model_named("scc")).safe
+    two_phases = TwoPhases(lambda process: process.listdir("/"), lambda names, _: names.sort())
+    assert explore(save, two_phases, model="scc").safe
     verdicts = explore_models(save)
     assert list(verdicts) == list(MODELS)
     model: PersistenceModel = MODELS["posix"]

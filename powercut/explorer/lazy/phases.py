@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from oracles.history import History, Known
 from oracles.violation import Violation
@@ -54,7 +54,7 @@ class OnePhase:
 class Phases:
     """A check in two phases: one tree for all acknowledged values, each result judged once."""
 
-    def __init__(self, check: TwoPhases, history: History) -> None:
+    def __init__(self, check: TwoPhases[Any], history: History) -> None:
         self._check = check
         self._history = history
         self._judged: dict[tuple[bytes, int], Violation | None] = {}
