@@ -30,7 +30,7 @@ class MovedTime(Violation):
 
 
 class EarlyTrigger(Violation):
-    """A trigger was claimed before its time."""
+    """A trigger was claimed, or run, before its time."""
 
 
 class WrongOrder(Violation):

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from oracles.durable.violations import EarlyTrigger
 from oracles.runtime.log_records import RUNTIME, TurnRecord
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
-from oracles.runtime.violations import EarlyTrigger, MisroutedMessage, UnsettledTrigger
+from oracles.runtime.violations import MisroutedMessage, UnsettledTrigger
 from oracles.violation import Duplicated, LostAck, Phantom, Resurrected, Starved, TornRecord
 
 MOST_ATTEMPTS: Final = 5

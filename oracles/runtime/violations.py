@@ -33,10 +33,6 @@ class PrematureWatermark(Violation):
     """A turn says that promises are kept, and the log that they concern lacks their lines."""
 
 
-class EarlyTrigger(Violation):
-    """A trigger was run before its time."""
-
-
 class UnsettledTrigger(Violation):
     """A recovery has left a trigger open that a durable line settles, or a claim of no turn."""
 

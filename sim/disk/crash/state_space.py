@@ -28,7 +28,7 @@ from sim.disk.crash.micro_operation import (
     stale_bytes,
     stored_until,
 )
-from sim.disk.crash.persistence import DataBeforeSize, RenameWaits
+from sim.disk.crash.persistence import DataBeforeSize, RenameWaits, StaleBytes
 from sim.disk.crash.survivor_set import SurvivorSet, can_be_stale, can_tear, check_legal, closed
 from sim.disk.crash.unsynced import Unsynced
 from sim.disk.crash.visibility import is_hidden, is_visible, repeats, tears
@@ -137,7 +137,8 @@ class StateSpace:
         difference: without these pieces the others were there already. With ``branches``,
         stop after that many steps; ``complete`` is False then.
         """
-        if self.ordering.model.sequential:
+        model = self.ordering.model
+        if model.sequential and not model.torn_units and model.stale_bytes is StaleBytes.NOWHERE:
             yield from self._prefixes_from(since)
             return
         walk, count = self._walk(since), len(self.micros)
@@ -176,7 +177,7 @@ class StateSpace:
         self.complete = not stack
 
     def _prefixes_from(self, since: int) -> Iterator[State]:
-        """Yield the states of a model that keeps everything in order, the longest first."""
+        """Yield the states of a model that only keeps everything in order, the longest first."""
         self.complete = False
         count = len(self.micros)
         for length in range(count, since or -1, -1):
