@@ -1,31 +1,15 @@
-"""An atomic writer as the package ``atomicwrites`` has it; it is safe under every model.
+"""``atomicwrites`` is safe under every model.
 
-It writes a temporary file beside the target, syncs it, renames it and syncs the directory.
+Its documentation promises: "``fsync`` is invoked on the temporary file after it is written [...],
+and on the parent directory after the file is moved".
 """
 
-import os
-import tempfile
-from contextlib import contextmanager
-
-
-@contextmanager
-def atomic_write(path):
-    folder = os.path.dirname(os.path.abspath(path))
-    with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
-    directory = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+from atomicwrites import atomic_write
 
 
 def save(ack):
     for text in ("one", "two"):
         ack.attempt({"state": text.encode()})
-        with atomic_write("state") as file:
+        with atomic_write("state", overwrite=True) as file:
             file.write(text)
         ack({"state": text.encode()})

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from faults.crash_point import CrashKind
+from oracles.violation import LostAck
 from powercut.explorer.explore import explore, explore_models
 from powercut.explorer.limits import Engine, Limits
 from sim.disk.crash.persistence import MODELS
@@ -21,9 +25,14 @@ KILL, POWER_CUT = CrashKind.KILL, CrashKind.POWER_CUT
 UNSAFE = [
     ("settings_file", "save", POWER_CUT, "does not exist"),
     ("dumb_database", "update", KILL, "only [] are left"),
+    ("archive", "add_two", KILL, "BadZipFile"),
     ("shelf", "remember", KILL, "only [] are left"),
     ("mail_folder", "read_one", POWER_CUT, "2 messages"),
     ("rotating_log", "rotate", POWER_CUT, "are left"),
+    ("boltons_save", "save", POWER_CUT, "is lost"),
+    ("portalocker_save", "save", POWER_CUT, "is lost"),
+    ("luigi_target", "write_report", POWER_CUT, "the report is not there"),
+    ("whoosh_index", "add_two", POWER_CUT, "only ['Anna'] are left"),
     ("sqlite_commits", "journal_off", KILL, "malformed"),
     ("sqlite_commits", "delete_full", POWER_CUT, "are left"),
     ("sqlite_commits", "wal_normal", POWER_CUT, "are left"),
@@ -36,10 +45,24 @@ SAFE = [
     ("sqlite_commits", "delete_extra"),
     ("sqlite_commits", "truncate_full"),
 ]
+CORRUPT_ON_EXT4 = [
+    ("luigi_target", "write_report", "the report is ''"),
+    pytest.param("whoosh_index", "add_two", "UnpicklingError", marks=pytest.mark.stress),
+]
+OPTIONAL = {"luigi_target": "luigi"}
 
 
 def workload_of(module: str, function: str) -> Any:
-    return getattr(import_module(f"examples.{module}"), function)
+    return getattr(module_of(module), function)
+
+
+def module_of(name: str) -> ModuleType:
+    if name in OPTIONAL and find_spec(OPTIONAL[name]) is None:
+        pytest.skip(f"{OPTIONAL[name]} is not part of the extra dev: it brings a web server")
+    with warnings.catch_warnings():
+        # The compiler's remarks on old packages.
+        warnings.simplefilter("ignore")
+        return import_module(f"examples.{name}")
 
 
 @pytest.mark.parametrize(("module", "function", "kind", "text"), UNSAFE)
@@ -51,6 +74,21 @@ def test_a_careless_program_is_caught_under_the_strongest_model(
     assert not found.safe
     assert found.failures[0].crashes[0].kind is kind
     assert any(text in str(failure.violation) for failure in found.failures)
+
+
+@pytest.mark.parametrize(("module", "function", "text"), CORRUPT_ON_EXT4)
+def test_a_rename_without_an_fsync_leaves_no_content_on_ext4(
+    module: str, function: str, text: str
+) -> None:
+    workload = workload_of(module, function)
+    found = explore(workload, workload.check, "ext4", FEW)
+    assert any(text in str(failure.violation) for failure in found.failures)
+
+
+@pytest.mark.parametrize("name", ["boltons_save", "portalocker_save"])
+def test_an_atomic_save_loses_its_acknowledgement_alone(name: str) -> None:
+    found = explore(workload_of(name, "save"), None, "posix", FEW)
+    assert {type(failure.violation) for failure in found.failures} == {LostAck}
 
 
 @pytest.mark.parametrize(("module", "function"), SAFE)
@@ -69,14 +107,13 @@ def test_a_correct_program_is_silent_under_every_model(module: str, function: st
     assert {name: each.safe for name, each in found.items()} == dict.fromkeys(MODELS, True)
 
 
-def test_every_workload_is_short_and_listed_here() -> None:
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "examples").glob("[!_]*.py")))
+def test_every_workload_is_short_and_listed_here(name: str) -> None:
     listed = {(module, function) for module, function, *_ in (*UNSAFE, *SAFE)}
-    for path in (ROOT / "examples").glob("*.py"):
-        if path.stem.startswith("_"):
-            continue
-        module = import_module(f"examples.{path.stem}")
-        for name, function in inspect.getmembers(module, inspect.isfunction):
-            is_own = function.__module__ == module.__name__
-            if is_own and list(inspect.signature(function).parameters) == ["ack"]:
-                assert (path.stem, name) in listed
-                assert len(inspect.getsource(function).splitlines()) <= MOST_LINES
+    assert f"[{name}.py]({name}.py)" in (ROOT / "examples" / "README.md").read_text("utf-8")
+    module = module_of(name)
+    for each, function in inspect.getmembers(module, inspect.isfunction):
+        is_own = function.__module__ == module.__name__
+        if is_own and list(inspect.signature(function).parameters) == ["ack"]:
+            assert (name, each) in listed
+            assert len(inspect.getsource(function).splitlines()) <= MOST_LINES

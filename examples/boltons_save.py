@@ -1,0 +1,16 @@
+"""``boltons.fileutils.atomic_save`` is atomic, but what it saved last may be lost.
+
+The code says: "Ensure data is flushed and synced to disk before closing". The file is synced and
+renamed; the directory is never synced, so the old file may be there after a power cut. A kill
+loses nothing, and no crash leaves a part of a file.
+"""
+
+from boltons.fileutils import atomic_save
+
+
+def save(ack):
+    for text in (b"one", b"two"):
+        ack.attempt({"state": text})
+        with atomic_save("state") as file:
+            file.write(text)
+        ack({"state": text})
