@@ -37,6 +37,7 @@ class Shown:
 
     agents: tuple[ShownAgent, ...] = (ShownAgent(),)
     user_stopped: str = ""
+    state_stopped: str = ""
     in_doubt: tuple[str, ...] = ()
 
     def is_taken(self, name: str) -> bool:
@@ -50,6 +51,7 @@ RUNNING = Shown()
 STOPPED = (
     Shown(agents=(ShownAgent(), ShownAgent(stopped="EIO"))),
     Shown(user_stopped="EIO"),
+    Shown(state_stopped="EIO"),
     Shown(in_doubt=("Bob",)),
 )
 
