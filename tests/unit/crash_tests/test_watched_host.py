@@ -40,8 +40,8 @@ def test_first_caller_of_an_operation_is_the_innermost_function_of_the_program()
     _, host, watch = watched_boot()
     write_atomic(host.files, "f", b"content", host.ids)
     assert words(watch) == [
-        ("Create", "_create_temporary"), ("Write", "write_all"), ("Sync", "replace_file"),
-        ("Rename", "replace_file"), ("Sync directory", "write_atomic"),
+        ("Create", "_create_temporary"), ("Write", "write_all"), ("Sync", "replace_by_pieces"),
+        ("Rename", "replace_by_pieces"), ("Sync directory", "write_atomic"),
     ]  # fmt: skip
     assert all(site.is_for("write_atomic") for site in watch.sites)
     assert str(watch.sites[3]).startswith("Rename at system/storage/atomic_file.py:")
