@@ -140,7 +140,7 @@ PASSES: Final[Mapping[str, Sequence[Piece]]] = {
         *within("an end", LINE, "_repair", "AgentLog.commit"),
         *within("an end", RECORD, "retire"),
     ),
-    "check_database": (),
+    "apply_promises": (),
     "suspend_sessions": RECORD,
     "notify_agents": LINE,
     "publish_report": (),
