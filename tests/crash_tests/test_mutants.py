@@ -1,13 +1,15 @@
 """Every known bug is found within the budget of the gate, by its own properties, in a short story.
 
-The other mutants are not searched here: their reproducers are replayed
-(``tests/regressions``), and ``powercut mutants`` searches them.
+Most bugs of the whole runtime, which take longest, are searched under ``--run-stress`` only. The
+other mutants are not searched here: their reproducers are replayed (``tests/regressions``), and
+``powercut mutants`` searches them.
 """
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -34,8 +36,19 @@ KNOWN_BUGS = [
 CHEAP_BUGS_OF_RECORDING = ["I7", "I8", "I8-replayable", "I14"]
 """Found and reduced in a second at most; the profile finds all others as well."""
 
+IN_THE_GATE = {"R4", "R12", "R15"}
+"""Bugs of the whole runtime that the gate searches: deliveries, promises, conversations."""
 
-@pytest.mark.parametrize("tag", [*KNOWN_BUGS, *CHEAP_BUGS_OF_RECORDING])
+
+def _searched(tag: str) -> Any:
+    is_long = str(REGISTRY.mutant(tag).mutant.target) == "runtime" and tag not in IN_THE_GATE
+    return pytest.param(tag, marks=[pytest.mark.stress] if is_long else [])
+
+
+SEARCHED = [_searched(tag) for tag in (*KNOWN_BUGS, *CHEAP_BUGS_OF_RECORDING)]
+
+
+@pytest.mark.parametrize("tag", SEARCHED)
 def test_gate_finds_the_planted_bug_and_reduces_it(tag: str, tmp_path: Path) -> None:
     mutant = REGISTRY.mutant(tag)
     search = search_mutant(mutant, time.process_time, GATE, tmp_path, REDUCTION_SECONDS)
