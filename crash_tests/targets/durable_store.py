@@ -159,7 +159,7 @@ class DurableStore(SystemTarget):
 
         def recovered(state: State) -> State:
             again = state.recovered(now, MOST_ATTEMPTS)
-            # A sum of floats may be less than the time that it stands for.
+            # A sum of floats may be less than the exact time.
             return again.resumed(began, now - began + SLACK_S)
 
         happened = self._shadow.settle(rows, recovered, began)

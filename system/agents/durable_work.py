@@ -52,7 +52,7 @@ class AgentSessions:
         return SessionStatus.UNKNOWN
 
     def is_served(self, session_id: str | None) -> bool:
-        """Whether turns of a session may run in this lifetime; None stands for the router."""
+        """Whether turns of a session may run in this lifetime; None asks about the router."""
         if session_id is None:
             return True
         agent = self._sessions.get(session_id)
@@ -148,7 +148,7 @@ class DurableWork:
     def due_trigger(self, session_id: str | None) -> str | None:
         """Return the due trigger of a session that is to be claimed first, or None.
 
-        None as a session stands for triggers that are to be routed.
+        None as a session means the triggers that are to be routed.
         """
         if self.stores is None or not self.is_running:
             return None

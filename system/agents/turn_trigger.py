@@ -18,7 +18,7 @@ from system.errors import RuntimeRefused, StorageError
 from system.ports import JsonObject
 
 LATE_NS: Final = 120 * SECOND_NS
-"""A turn is told that its trigger is late from here on."""
+"""A trigger that is claimed later than this is late: the prompt says by how much."""
 _REASON_CHARACTERS: Final = 500
 
 

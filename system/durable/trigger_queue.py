@@ -54,7 +54,7 @@ class TriggerQueue:
     def due_sessions(self, now: float) -> list[str | None]:
         """Return the sessions that have a trigger due at ``now`` (seconds since 1970).
 
-        None stands for the triggers that are to be routed.
+        None means the triggers that are to be routed.
         """
         self._move(now)
         return [session for session in list(self._due) if self._first(session, now) is not None]

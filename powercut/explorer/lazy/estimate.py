@@ -1,7 +1,7 @@
 """Estimates of the size of an observation tree, from a few random paths through it.
 
 Knuth (Mathematics of Computation 29, 1975): where a path takes one of several answers at random,
-it stands for as many paths. The executions are kept in the tree.
+it represents as many paths. The executions are kept in the tree.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check_estimate(walk: Walk, sites: Sequence[CrashSite], most: int) -> None:
 
 
 def _paths_like_one(walk: Walk, site: CrashSite, choices: Choices, most: int) -> int:
-    """Take a random path; return the number of paths that it stands for.
+    """Take a random path; return the number of paths that it represents.
 
     Raises ``GaveUp`` if these are more than ``most``.
     """

@@ -63,7 +63,7 @@ class Asker(Protocol):
 class LazyEntries(Mapping[str, int]):
     """The entries of a directory: those that the program changed, over those of the disk.
 
-    As a persistent map, it never changes; 0 stands for a name that was removed. A new
+    As a persistent map, it never changes; 0 marks a name that was removed. A new
     directory, without ``asker``, has only the entries that the program has made.
     """
 
