@@ -83,7 +83,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 		"powercut needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] \
 		+ "; name another one: make PYTHON=python3.12")'
 	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
-	$(PIP) install --constraint constraints.txt hatchling
+	@# setuptools builds atomicwrites, which has no wheel.
+	$(PIP) install --constraint constraints.txt hatchling setuptools
 	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
 	@touch $@
 
