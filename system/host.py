@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import replace
 from datetime import tzinfo
 from itertools import count
 from posixpath import dirname, join
@@ -23,7 +24,7 @@ from zoneinfo import ZoneInfo
 
 import apsw
 
-from system.ports import DATABASE_PRAGMAS, File, FileKind, Host, OpenMode
+from system.ports import DATABASE_PRAGMAS, NO_EFFECTS, Effects, File, FileKind, Host, OpenMode
 from system.storage.durable_directory import make_durable_directory
 
 T = TypeVar("T")
@@ -232,8 +233,8 @@ class RealWorkers:
             raise
 
 
-def real_host(root: str) -> Host:
-    """Return a host with its data below the directory ``root``.
+def real_host(root: str, effects: Effects = NO_EFFECTS) -> Host:
+    """Return a host with its data below the directory ``root``; ``effects`` performs its actions.
 
     The directory and its ancestors are created durably where they are missing. Raises
     ``OSError`` if they cannot be.
@@ -246,7 +247,7 @@ def real_host(root: str) -> Host:
         # this process may not read was not changed by an earlier run of it.
         with suppress(PermissionError):
             RealFileSystem("/").sync_dir(dirname(absolute))
-    return reading_host(root)
+    return replace(reading_host(root), effects=effects)
 
 
 def reading_host(root: str) -> Host:

@@ -357,9 +357,25 @@ class Effects(Protocol):
         ...
 
 
+class NoEffects:
+    """Implements ``Effects`` without any action."""
+
+    def actions(self) -> Sequence[Action]:
+        """Return nothing."""
+        return ()
+
+    async def perform(self, action: str, key: str, arguments: JsonObject) -> Performed:
+        """Refuse; raises ``EffectRefused``."""
+        del key, arguments
+        raise EffectRefused(f"there is no action {action!r}")
+
+
+NO_EFFECTS: Final = NoEffects()
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One of each port, valid for one boot."""
+    """One of each port, valid for one boot; ``effects`` has no actions by default."""
 
     files: FileSystem
     clock: Clock
@@ -367,3 +383,4 @@ class Host:
     database: Database
     workers: Workers
     zones: Zones
+    effects: Effects = NO_EFFECTS

@@ -58,10 +58,15 @@ class KnownSessions:
     def __init__(self) -> None:
         self.living = list(SESSIONS)
         self.ended: list[str] = []
+        self.inboxes: set[str] = set()
 
     def status(self, session_id: str) -> SessionStatus:
         """Return whether it lives."""
         return SessionStatus.LIVING if session_id in self.living else SessionStatus.ENDED
+
+    def has_message(self, session_id: str | None, message_id: str) -> bool:
+        """Return whether a message has arrived, or its session has ended."""
+        return session_id in self.ended or message_id in self.inboxes
 
     def end(self, session: str) -> None:
         """End a session, and let the next one begin in its place."""

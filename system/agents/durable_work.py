@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from system.agents.message import USER
+from system.agents.message import USER, USER_SESSION
 from system.durable.back_off import MOST_ATTEMPTS
 from system.durable.errors import FencedOff, RowDamaged, UnknownTrigger
 from system.durable.seconds import nanoseconds_of, reached_at
@@ -50,6 +50,13 @@ class AgentSessions:
         if any(session_id in unread for unread in self._unread):
             return SessionStatus.UNSERVED
         return SessionStatus.UNKNOWN
+
+    def has_message(self, session_id: str | None, message_id: str) -> bool:
+        """Whether the log of a session (None: of the operator) has a message, or never takes it."""
+        agent = self._sessions.get(USER_SESSION if session_id is None else session_id)
+        if agent is None:
+            return not any(session_id in unread for unread in self._unread)
+        return not agent.alive or message_id in agent.history.enqueued
 
     def is_served(self, session_id: str | None) -> bool:
         """Whether turns of a session may run in this lifetime; None asks about the router."""

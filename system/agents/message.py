@@ -13,6 +13,8 @@ from system.storage.line import timestamp
 
 USER: Final = "USER"
 """The operator: recipient of the messages that roots send to their parent."""
+USER_SESSION: Final = "0" * 32
+"""The session id in the log of USER."""
 RUNTIME: Final = "RUNTIME"
 """Sender of the runtime's own messages."""
 

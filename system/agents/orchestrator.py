@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from system.agents.agent import Agent
 from system.agents.durable_work import AgentSessions, DurableWork
 from system.agents.history import History
-from system.agents.message import USER
+from system.agents.message import USER, USER_SESSION
 from system.agents.multiplexer import Multiplexer
 from system.agents.reminders import Reminders
 from system.agents.tree import Tree
@@ -24,7 +24,6 @@ from system.storage.line import timestamp
 
 SECOND_NS: Final = 1_000_000_000
 LONGEST_PAUSE_NS: Final = 60 * SECOND_NS
-USER_SESSION: Final = "0" * 32
 USER_LOG: Final = "user/events.jsonl"
 
 TakeTurns: TypeAlias = Callable[[Agent], Coroutine[None, None, None]]

@@ -24,6 +24,11 @@ class UnreadSessions:
         del session_id
         return SessionStatus.UNKNOWN
 
+    def has_message(self, session_id: str | None, message_id: str) -> bool:
+        """Return that no message is known to have arrived."""
+        del session_id, message_id
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class DurableRoot:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from system.agents import event
-from system.agents.orchestrator import USER_LOG, USER_SESSION
+from system.agents.message import USER_SESSION
+from system.agents.orchestrator import USER_LOG
 from system.demo.jobs import job_of
 from system.ports import FileSystem
 from system.recovery.recovery_text import spans_text

@@ -41,7 +41,7 @@ class Decision(StrEnum):
 class Activity:
     """A row of ``activity_log``; times are seconds since 1970.
 
-    ``decided_by`` names the person who has resolved it.
+    ``decided_by`` names the person who has resolved it, or has let it be performed again.
     """
 
     idem_key: str

@@ -8,19 +8,23 @@ that does not know of the first.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from system.durable.activity import Activity, ActivityStatus, Outcome, Refused, Unknown
 from system.durable.back_off import FIRST_PAUSE_NS, pause_ns
 from system.durable.errors import BadActivity
 from system.errors import StorageError, StorageFull
-from system.ports import EffectRefused
+from system.ports import EffectRefused, Performed
 
 if TYPE_CHECKING:
     from system.durable.activity_store import ActivityStore
-    from system.durable.state import StateDatabase
+    from system.durable.state import StateDatabase, Transaction
     from system.ports import Action, Clock, Effects, Ids
+
+T = TypeVar("T")
+Pause: TypeAlias = Callable[[int], Awaitable[None]]
 
 _REASON_CHARACTERS: Final = 500
 
@@ -52,22 +56,26 @@ class ActivityRunner:
             raise BadActivity(f"action={name!r:.100} is not registered, known are: {known}")
         return self._actions[name]
 
-    async def perform(self, key: str) -> Activity:
+    async def perform(self, key: str, pause: Pause | None = None) -> Activity:
         """Attempt an activity until it is decided; return its row.
 
-        One that is decided, or under way, is returned as it is. Raises ``UnknownActivity``,
-        ``RowDamaged``, or the errors of the database: then the next boot decides.
+        One that is decided, or under way, is returned as it is. ``pause`` waits so many
+        nanoseconds between two attempts, or while the disk is full; by default it sleeps.
+        Raises ``UnknownActivity``, ``RowDamaged``, or the errors of the database: then the next
+        boot decides.
         """
+        pause = self._clock.sleep if pause is None else pause
         while True:
-            activity = await self._state.run(
-                lambda transaction: self._store.attempt(transaction, key)
+            activity = await self._patiently(
+                lambda transaction: self._store.attempt(transaction, key), pause
             )
             if activity is None:
                 return await self._state.run(lambda transaction: self._store.read(transaction, key))
-            recorded = await self._recorded(activity, await self._outcome(activity))
+            outcome = await self._outcome(activity)
+            recorded = await self._patiently(_recording(self._store, key, outcome), pause)
             if recorded.status is not ActivityStatus.INTENT:
                 return recorded
-            await self._clock.sleep(pause_ns(self._ids, recorded.attempts))
+            await pause(pause_ns(self._ids, recorded.attempts))
 
     async def _outcome(self, activity: Activity) -> Outcome:
         action = self._actions.get(activity.action)
@@ -76,29 +84,35 @@ class ActivityRunner:
             return Refused(reason) if activity.attempts == 1 else Unknown(reason)
         try:
             async with self._clock.timeout(action.timeout_ns):
-                return await self._effects.perform(
+                answer: object = await self._effects.perform(
                     activity.action, activity.idem_key, activity.arguments
                 )
-        except asyncio.CancelledError:
-            # If the disk refuses it, the next boot finds an attempt without an outcome.
-            with suppress(StorageError):
-                await self._record(activity, Unknown("it was cancelled"))
-            raise
         except EffectRefused as refused:
             return Refused(ascii(str(refused))[1:-1][:_REASON_CHARACTERS])
-        except Exception as failure:
+        except (Exception, asyncio.CancelledError) as failure:
+            task = asyncio.current_task()
+            if isinstance(failure, asyncio.CancelledError) and task and task.cancelling():
+                # If the disk refuses it, the next boot finds an attempt without an outcome.
+                cancelled = Unknown("it was cancelled")
+                with suppress(StorageError):
+                    await self._state.run(_recording(self._store, activity.idem_key, cancelled))
+                raise
             return Unknown(ascii(failure)[:_REASON_CHARACTERS])
+        # Providers of actions are adapters to foreign services: their types are checked.
+        if not isinstance(answer, Performed):
+            return Unknown(f"the answer is no result: {ascii(answer)[:_REASON_CHARACTERS]}")
+        return answer
 
-    async def _recorded(self, activity: Activity, outcome: Outcome) -> Activity:
-        """Record an outcome, as often as a full disk refuses it."""
+    async def _patiently(self, work: Callable[[Transaction], T], pause: Pause) -> T:
+        """Return the result of a transaction, repeated as often as a full disk refuses it."""
         while True:
             try:
-                return await self._record(activity, outcome)
+                return await self._state.run(work)
             except StorageFull:
-                await self._clock.sleep(FIRST_PAUSE_NS)
+                await pause(FIRST_PAUSE_NS)
 
-    async def _record(self, activity: Activity, outcome: Outcome) -> Activity:
-        key = activity.idem_key
-        return await self._state.run(
-            lambda transaction: self._store.record(transaction, key, outcome)
-        )
+
+def _recording(
+    store: ActivityStore, key: str, outcome: Outcome
+) -> Callable[[Transaction], Activity]:
+    return lambda transaction: store.record(transaction, key, outcome)

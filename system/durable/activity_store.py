@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from hashlib import sha256
-from typing import Final, assert_never
+from typing import Final, assert_never, cast
 
 from system.durable.activity import (
     ACTIVITIES,
@@ -26,12 +26,15 @@ from system.durable.errors import (
     UnknownActivity,
 )
 from system.durable.producers import DAY_S
+from system.durable.report import ReportStore
 from system.durable.state import Transaction
-from system.errors import NotPlainJson
-from system.ports import Json, Performed, SideEffectClass
-from system.storage.codec import canonical
+from system.errors import NotPlainJson, PayloadTooLarge
+from system.ports import JsonObject, Performed, SideEffectClass
+from system.storage.codec import DEEPEST, canonical
 
 MOST_ARGUMENT_BYTES: Final = 1 << 20
+DEEPEST_RESULT: Final = DEEPEST - 6
+"""Levels of nesting that a result may have: a message and a line are around it."""
 DEDUP_WINDOW_S: Final = DAY_S
 """Providers that deduplicate are trusted for so long after the intent."""
 
@@ -39,10 +42,14 @@ _KEY: Final = re.compile(r"activity:[\x21-\x7e]{1,400}")
 
 
 class ActivityStore:
-    """Changes the ledger in boot ``epoch``; ``running`` are the keys of attempts under way."""
+    """Changes the ledger in boot ``epoch``; ``running`` are the keys of attempts under way.
 
-    def __init__(self, epoch: int) -> None:
+    ``reports`` takes the outcomes.
+    """
+
+    def __init__(self, epoch: int, reports: ReportStore) -> None:
         self._epoch = epoch
+        self._reports = reports
         self.running: set[str] = set()
 
     def intend(self, transaction: Transaction, intent: Intent) -> Activity:
@@ -92,7 +99,7 @@ class ActivityStore:
             reason = activity.reason or f"attempt={activity.attempts} has no known outcome"
             activity = self._doubted(transaction, activity, reason)
             if activity.status is not ActivityStatus.INTENT:
-                self._update(transaction, activity)
+                self._decide(transaction, activity)
                 return None
         attempted = replace(activity, attempts=activity.attempts + 1, epoch=self._epoch)
         self._update(transaction, attempted)
@@ -116,9 +123,8 @@ class ActivityStore:
                 decided = self._doubted(transaction, activity, reason)
             case _:
                 assert_never(outcome)
-        self._update(transaction, decided)
         transaction.after_commit(lambda: self.running.discard(key))
-        return decided
+        return self._decide(transaction, decided)
 
     def recover(self, transaction: Transaction) -> list[str]:
         """Decide, at a boot, about all activities that are INTENT; return those to be performed.
@@ -133,7 +139,7 @@ class ActivityStore:
                 reason = f"its process has ended during attempt={activity.attempts}"
                 decided = self._doubted(transaction, activity, reason)
                 if decided.status is not ActivityStatus.INTENT:
-                    self._update(transaction, decided)
+                    self._decide(transaction, decided)
                     continue
             to_perform.append(activity.idem_key)
         return to_perform
@@ -161,10 +167,14 @@ class ActivityStore:
             case Decision.NOT_PERFORMED:
                 decided = replace(activity, status=ActivityStatus.FAILED, decided_by=by)
             case Decision.AGAIN:
-                decided = replace(activity, status=ActivityStatus.INTENT, attempts=0, epoch=None)
+                decided = replace(
+                    activity, status=ActivityStatus.INTENT, attempts=0, epoch=None, decided_by=by
+                )
             case _:
                 assert_never(decision)
         self._update(transaction, decided)
+        if decision is not Decision.AGAIN:
+            self._report(transaction, decided, f"{key}.decided")
         return decided
 
     def read(self, transaction: Transaction, key: str) -> Activity:
@@ -194,17 +204,66 @@ class ActivityStore:
         status = ActivityStatus.INTENT if is_repeatable else ActivityStatus.UNCERTAIN
         return replace(activity, status=status, reason=reason)
 
+    def _decide(self, transaction: Transaction, activity: Activity) -> Activity:
+        """Record an activity after an attempt, and report its outcome if it has one.
+
+        If a person has let it be performed again, that is another outcome.
+        """
+        again = "" if activity.decided_by is None else f".{self._epoch}"
+        if activity.status is not ActivityStatus.INTENT:
+            activity = replace(activity, decided_by=None)
+            self._report(transaction, activity, f"{activity.idem_key}.result{again}")
+            if activity.status is ActivityStatus.UNCERTAIN:
+                notice = _notice(activity)
+                name = f"{activity.idem_key}.uncertain{again}"
+                self._reports.add(transaction, name, None, notice)
+        self._update(transaction, activity)
+        return activity
+
+    def _report(self, transaction: Transaction, activity: Activity, message_id: str) -> None:
+        """Report an outcome to the agent whose turn has asked for the activity."""
+        if activity.session_id is not None:
+            outcome: JsonObject = {
+                "activity_id": activity.idem_key,
+                "action": activity.action,
+                "status": str(activity.status),
+                "provider_ref": activity.provider_ref,
+                "result": activity.result,
+                "reason": activity.reason,
+                "decided_by": activity.decided_by,
+            }
+            self._reports.add(transaction, message_id, activity.session_id, outcome)
+
     def _update(self, transaction: Transaction, activity: Activity) -> None:
         ACTIVITIES.update(transaction, replace(activity, updated_at=transaction.now))
 
 
+def _notice(activity: Activity) -> JsonObject:
+    """Return the payload of the report to the operator."""
+    return {
+        "notice": "activity",
+        "v": 1,
+        "activity_id": activity.idem_key,
+        "action": activity.action,
+        "status": str(activity.status),
+        "session_id": activity.session_id,
+        "attempts": activity.attempts,
+        "reason": activity.reason,
+    }
+
+
 def _performed(activity: Activity, performed: Performed) -> Activity:
-    """Return an activity as DONE; a result that is no JSON is left out, and the reason says so."""
-    result: Json = performed.result
+    """Return an activity as DONE; a result that no message takes is left out, with the reason."""
+    result, named = performed.result, cast("object", performed.provider_ref)
     try:
-        result_json, reason = canonical(result).decode("ascii"), None
-        canonical(performed.provider_ref)
-    except NotPlainJson as refused:
+        if not (named is None or isinstance(named, str)):
+            raise NotPlainJson("provider_ref", f"{named!r:.100} is no text")
+        encoded, reason = canonical(result, DEEPEST_RESULT), None
+        reference = canonical(named)
+        if len(encoded) + len(reference) > MOST_ARGUMENT_BYTES:
+            raise PayloadTooLarge(len(encoded) + len(reference), MOST_ARGUMENT_BYTES)
+        result_json = encoded.decode("ascii")
+    except (NotPlainJson, PayloadTooLarge) as refused:
         result_json, reason = "null", f"its result is left out: {refused}"
         performed = Performed(None, None)
     return replace(

@@ -93,6 +93,12 @@ class ScheduleStore:
             self._emitter.supersede(transaction, trigger, None)
         self._update(transaction, _ended(schedule, transaction.now))
 
+    def delete_own(self, transaction: Transaction, schedule_id: str, session_id: str) -> None:
+        """End a schedule of ``session_id``; raises ``UnknownSchedule``, or ``BadSchedule``."""
+        if self.living(transaction, schedule_id).session_id != session_id:
+            raise BadSchedule(f"schedule {schedule_id!r:.100} belongs to another session")
+        self.delete(transaction, schedule_id)
+
     def pause(self, transaction: Transaction, schedule_id: str) -> None:
         """Stop firing until ``resume``; raises ``UnknownSchedule``."""
         schedule = self.living(transaction, schedule_id)

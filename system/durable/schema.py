@@ -66,7 +66,13 @@ VERSION_1: Final[Sequence[str]] = (
         ended_at REAL NOT NULL, archive TEXT, crc TEXT NOT NULL) STRICT, WITHOUT ROWID""",
 )
 
-MIGRATIONS: Final[Sequence[Sequence[str]]] = (VERSION_1,)
+VERSION_2: Final[Sequence[str]] = (
+    """CREATE TABLE reports (
+        message_id TEXT NOT NULL PRIMARY KEY, session_id TEXT, payload_json TEXT NOT NULL,
+        crc TEXT NOT NULL) STRICT""",
+)
+
+MIGRATIONS: Final[Sequence[Sequence[str]]] = (VERSION_1, VERSION_2)
 """The statements of each migration; the first one makes the tables of version 1."""
 
 VERSION: Final = len(MIGRATIONS)

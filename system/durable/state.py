@@ -73,6 +73,17 @@ class Transaction:
         """Return the number of the row that was inserted last."""
         return self._connection.last_insert_rowid()
 
+    def part(self, work: Callable[[], T]) -> T:
+        """Return ``work()``; if it raises, only its own changes are taken back."""
+        before = len(self._committed)
+        try:
+            with self._connection:
+                result = work()
+        except BaseException:
+            del self._committed[before:]
+            raise
+        return result
+
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call ``call`` when the transaction is durable; never, if it is not."""
         self._committed.append(call)

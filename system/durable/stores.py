@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from system.durable.activity_store import ActivityStore
 from system.durable.applied import apply_line
 from system.durable.back_off import MOST_ATTEMPTS
 from system.durable.emitter import Emitter
-from system.durable.errors import NoRecipient, RowDamaged
+from system.durable.errors import RowDamaged
+from system.durable.report import ReportStore
 from system.durable.schedule_store import ScheduleStore
 from system.durable.state import StateDatabase, Transaction
 from system.durable.task_store import TaskStore
@@ -18,6 +20,7 @@ from system.durable.trigger import Sessions, Trigger
 from system.durable.trigger_queue import TriggerQueue
 from system.durable.trigger_store import TriggerStore
 from system.durable.turn_promises import TurnPromises
+from system.errors import RuntimeRefused
 from system.ports import Host
 
 
@@ -50,10 +53,12 @@ class Stores:
         self.emitter = Emitter(host.ids, sessions, self.queue)
         self.schedules = ScheduleStore(host.ids, host.zones, sessions, self.emitter)
         self.tasks = TaskStore(self.emitter)
-        self.activities = ActivityStore(epoch)
+        self.reports = ReportStore(sessions)
+        self.activities = ActivityStore(epoch, self.reports)
         self.triggers = TriggerStore(
-            host.ids, epoch, self.emitter, self.queue, self.schedules, self.tasks, most_attempts
-        )
+            host.ids, epoch, self.emitter, self.queue, self.schedules, self.tasks, self.reports,
+            most_attempts,
+        )  # fmt: skip
 
     async def apply_turn(self, state: StateDatabase, promises: TurnPromises) -> bool:
         """Carry out a durable line in one transaction; return False if it was before.
@@ -66,22 +71,35 @@ class Stores:
         """Carry out a durable line, unless it was; return whether it is now.
 
         Its trigger is settled first, so that the turn can emit its successor with the same
-        key. A trigger for a session that has ended meanwhile is dropped. Raises ``RowDamaged``.
+        key. A promise that cannot be kept any more, because its session has ended meanwhile or
+        its row is damaged, is dropped; the others are kept. Raises ``RowDamaged`` if the row
+        that guards the line is damaged.
         """
         if not apply_line(transaction, promises.session_id, promises.seq):
             return False
-        if promises.trigger_id is not None:
-            self.triggers.settle(transaction, promises.trigger_id)
-        for trigger_id in promises.superseded:
-            self.triggers.supersede(transaction, trigger_id)
-        for trigger_id, spec in promises.emitted:
-            with suppress(NoRecipient):
-                self.emitter.emit(transaction, spec, trigger_id)
-        for checkpoint in promises.checkpoints:
-            self.tasks.checkpoint(transaction, checkpoint)
-        for intent in promises.intents:
-            self.activities.intend(transaction, intent)
+        for keep in self._calls(transaction, promises):
+            with suppress(RowDamaged, RuntimeRefused):
+                transaction.part(keep)
         return True
+
+    def _calls(
+        self, transaction: Transaction, promises: TurnPromises
+    ) -> Iterator[Callable[[], object]]:
+        """Yield the calls that keep the promises, in their order."""
+        if promises.trigger_id is not None:
+            yield partial(self.triggers.settle, transaction, promises.trigger_id)
+        for trigger_id in promises.superseded:
+            yield partial(self.triggers.supersede, transaction, trigger_id)
+        for schedule_id in promises.unscheduled:
+            yield partial(self.schedules.delete_own, transaction, schedule_id, promises.session_id)
+        for trigger_id, spec in promises.emitted:
+            yield partial(self.emitter.emit, transaction, spec, trigger_id)
+        for schedule_id, schedule in promises.scheduled:
+            yield partial(self.schedules.create, transaction, schedule, schedule_id)
+        for checkpoint in promises.checkpoints:
+            yield partial(self.tasks.checkpoint, transaction, checkpoint)
+        for intent in promises.intents:
+            yield partial(self.activities.intend, transaction, intent)
 
     def recover(
         self, transaction: Transaction, is_served: Callable[[str | None], bool]
@@ -96,7 +114,7 @@ class Stores:
         )
         cut = self.triggers.cut_pauses(transaction)
         to_perform = self.activities.recover(transaction)
-        damaged = self.triggers.load(transaction)
+        damaged = [*self.triggers.load(transaction), *self.reports.load(transaction)]
         return Recovered(tuple(reclaimed), cut, tuple(to_perform), tuple(damaged))
 
     def open_sessions(self, transaction: Transaction) -> list[str]:

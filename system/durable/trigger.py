@@ -59,6 +59,8 @@ class Resolution(StrEnum):
     """A missed occurrence of a schedule that skips them."""
     DISCARDED = "discarded"
     """By a person."""
+    RETRIED = "retried"
+    """A person lets it run again: it is not DONE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,4 +155,11 @@ class Sessions(Protocol):
 
     def status(self, session_id: str) -> SessionStatus:
         """Return the state of a session."""
+        ...
+
+    def has_message(self, session_id: str | None, message_id: str) -> bool:
+        """Whether the log of a session has a message durably, or will never take it.
+
+        None means the log of the operator.
+        """
         ...

@@ -15,6 +15,7 @@ from system.durable.dedup import holder_of, release_key, take_key
 from system.durable.emitter import Emitter, done
 from system.durable.errors import AlreadyDecided, FencedOff, RowDamaged, UnknownTrigger
 from system.durable.producers import RESUME, producer_of
+from system.durable.report import ReportStore
 from system.durable.schedule_store import ScheduleStore
 from system.durable.seconds import SECOND_NS, nanoseconds_of, reached_at, seconds_of
 from system.durable.state import Transaction
@@ -29,7 +30,7 @@ from system.durable.trigger import (
     TriggerStatus,
 )
 from system.durable.trigger_queue import TriggerQueue
-from system.ports import Ids
+from system.ports import Ids, JsonObject
 
 LEASE_NS: Final = 720 * SECOND_NS
 """The timeout of a turn, and twice that of a provider."""
@@ -38,12 +39,13 @@ LEASE_NS: Final = 720 * SECOND_NS
 class TriggerStore:
     """Claims and settles triggers; ``epoch`` is the boot in which it does.
 
-    ``emitter``, ``queue``, ``schedules`` and ``tasks`` are those of the same root.
+    ``emitter``, ``queue``, ``schedules``, ``tasks`` and ``reports`` are those of the same root.
     """
 
     def __init__(
         self, ids: Ids, epoch: int, emitter: Emitter, queue: TriggerQueue,
-        schedules: ScheduleStore, tasks: TaskStore, most_attempts: int = MOST_ATTEMPTS,
+        schedules: ScheduleStore, tasks: TaskStore, reports: ReportStore,
+        most_attempts: int = MOST_ATTEMPTS,
     ) -> None:  # fmt: skip
         self._ids = ids
         self._epoch = epoch
@@ -51,6 +53,7 @@ class TriggerStore:
         self._queue = queue
         self._schedules = schedules
         self._tasks = tasks
+        self._reports = reports
         self._most_attempts = most_attempts
 
     # -- a turn --------------------------------------------------------------------------
@@ -234,7 +237,10 @@ class TriggerStore:
                 raise AlreadyDecided(f"trigger {trigger_id!r}", f"replaced by {holder!r}")
             if holder is None and not key.startswith(("scheduled", "legacy:")):
                 take_key(transaction, producer_of(trigger.source, key), key, trigger.id)
-        self._wait(transaction, replace(trigger, not_before=None, attempts=0, reason=None))
+        again = replace(
+            trigger, not_before=None, attempts=0, reason=None, resolution=Resolution.RETRIED.value
+        )
+        self._wait(transaction, again)
         if trigger.source is TriggerSource.RESUME:
             self._tasks.unblock(transaction, _task_of(trigger))
 
@@ -295,6 +301,9 @@ class TriggerStore:
             trigger, status=status, reason=reason, lease_until=None, updated_at=transaction.now
         )
         TRIGGERS.update(transaction, stopped)
+        # A trigger that a person has retried may stop again, and that is another report.
+        again = f".{self._epoch}" if trigger.resolution == Resolution.RETRIED else ""
+        self._reports.add(transaction, f"{trigger.id}.dead{again}", None, _notice(stopped))
         self._schedules.died(transaction, trigger)
         if trigger.source is TriggerSource.RESUME:
             self._tasks.block(transaction, _task_of(trigger), f"resuming it is {status}: {reason}")
@@ -323,6 +332,21 @@ def is_expired(trigger: Trigger, now_ns: int) -> bool:
 
 _NOT_DONE: Final = "status<'DONE' OR status>'DONE'"
 """Finds rows whose status is damaged, which a list of the others would leave out."""
+
+
+def _notice(trigger: Trigger) -> JsonObject:
+    return {
+        "notice": "trigger",
+        "v": 1,
+        "trigger_id": trigger.id,
+        "status": str(trigger.status),
+        "source": str(trigger.source),
+        "key": trigger.dedup_key,
+        "session_id": trigger.session_id,
+        "fire_at": trigger.fire_at,
+        "attempts": trigger.attempts,
+        "reason": trigger.reason,
+    }
 
 
 def _task_of(trigger: Trigger) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from system.durable.activity import Intent
+from system.durable.schedule import ScheduleSpec
 from system.durable.task import Checkpoint
 from system.durable.trigger import TriggerSpec
 
@@ -14,7 +15,8 @@ class TurnPromises:
     """Everything that the line ``seq`` of a session demands of ``state.db``.
 
     ``trigger_id`` is the trigger that the turn has handled. ``emitted`` are new triggers with
-    their ids, which were minted in the turn; ``superseded`` are ids of cancelled ones.
+    their ids, which were minted in the turn; ``superseded`` are ids of cancelled ones. So are
+    ``scheduled`` and ``unscheduled`` of schedules.
     """
 
     session_id: str
@@ -22,5 +24,7 @@ class TurnPromises:
     trigger_id: str | None = None
     superseded: tuple[str, ...] = ()
     emitted: tuple[tuple[str, TriggerSpec], ...] = ()
+    scheduled: tuple[tuple[str, ScheduleSpec], ...] = ()
+    unscheduled: tuple[str, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
     intents: tuple[Intent, ...] = ()

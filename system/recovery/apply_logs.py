@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from system.agents.history import History
-from system.agents.orchestrator import USER_LOG, USER_SESSION
+from system.agents.message import USER_SESSION
+from system.agents.orchestrator import USER_LOG
 from system.errors import NewerFormat
 from system.recovery.root_recovery import RootRecovery
 from system.sessions.session import SessionRecord

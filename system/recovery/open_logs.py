@@ -6,7 +6,7 @@ from asyncio import gather
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from system.agents.orchestrator import USER_SESSION
+from system.agents.message import USER_SESSION
 from system.errors import NewerFormat, StorageError
 from system.recording.wal_recovery import make_segments_durable, put_bad_bytes_aside, read_log
 from system.recovery.root_recovery import RootRecovery

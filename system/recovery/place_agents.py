@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from system.agents.agent import Agent
 from system.agents.history import History
-from system.agents.message import RUNTIME, USER
-from system.agents.orchestrator import USER_SESSION
+from system.agents.message import RUNTIME, USER, USER_SESSION
 from system.agents.session_facts import SessionFacts
 from system.agents.tree import Node
 from system.recovery.orphans import SessionEvidence, SessionIndex, Verdict, is_damaged

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from system.agents.orchestrator import USER_SESSION
+from system.agents.message import USER_SESSION
 from system.errors import NewerFormat
 from system.recovery.recovery_report import RecoveryReport
 from system.sessions.session_problem import Problem, SessionProblem

@@ -28,9 +28,14 @@ class KnownSessions:
 
     def __init__(self) -> None:
         self.states = {"s": SessionStatus.LIVING, "other": SessionStatus.LIVING}
+        self.messages: set[str] = set()
 
     def status(self, session_id: str) -> SessionStatus:
         return self.states.get(session_id, SessionStatus.UNKNOWN)
+
+    def has_message(self, session_id: str | None, message_id: str) -> bool:
+        del session_id
+        return message_id in self.messages
 
 
 class Bench:

@@ -130,7 +130,7 @@ def test_activities_are_listed_and_decided(root: RealRoot) -> None:
     assert decide(keys[1], "--again").output == f"{keys[1]} is INTENT\n"
     assert decide(keys[2], "--not-performed").output == f"{keys[2]} is FAILED\n"
     assert [line[2:6] for line in root.lines("activities", "list", "--all")] == [
-        ["DONE", "1", "m7", "Bob"], ["INTENT", "0", "-", "-"], ["FAILED", "1", "-", "Bob"],
+        ["DONE", "1", "m7", "Bob"], ["INTENT", "0", "-", "Bob"], ["FAILED", "1", "-", "Bob"],
     ]  # fmt: skip
     for arguments in ([], ["--again", "--ref", "x"]):
         assert decide(keys[0], *arguments).exit_code == 2

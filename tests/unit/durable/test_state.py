@@ -309,8 +309,10 @@ def test_a_full_disk_creates_nothing() -> None:
         open_state(bench.host, None)
 
 
-def test_golden_database_of_version_1_is_read(tmp_path: Path) -> None:
-    (tmp_path / STATE).write_bytes(gzip.decompress((GOLDEN / "state-1.db.gz").read_bytes()))
+@pytest.mark.parametrize("version", range(1, VERSION + 1))
+def test_golden_database_of_each_version_is_read(version: int, tmp_path: Path) -> None:
+    golden = (GOLDEN / f"state-{version}.db.gz").read_bytes()
+    (tmp_path / STATE).write_bytes(gzip.decompress(golden))
     state = open_state(real_host(str(tmp_path)), ROOT)
     assert state.transact(lambda transaction: applied_seq(transaction, "s")) == 41
     state.close()

@@ -24,8 +24,8 @@ def promised(bench: Bench) -> TurnPromises:
     return TurnPromises(
         "s", 7, handled, (cancelled, "unknown"),
         (("next", TriggerSpec("RESUME", session_id="s", key="resume:t")),),
-        (Checkpoint("t", "s", 0, TaskStatus.ACTIVE, [], [("step", 1)]),),
-        (Intent(KEY, DUMB, {"to": "Anna"}, "s"),),
+        checkpoints=(Checkpoint("t", "s", 0, TaskStatus.ACTIVE, [], [("step", 1)]),),
+        intents=(Intent(KEY, DUMB, {"to": "Anna"}, "s"),),
     )  # fmt: skip
 
 

@@ -1,0 +1,105 @@
+"""Reports: messages that rows of ``state.db`` demand in logs, kept until the logs have them.
+
+A trigger that is FAILED or DEAD and an activity that is UNCERTAIN are reported to the operator,
+the outcome of an activity to its agent. The report is written in the transaction that decides,
+and removed by a later one, when its message is durable in the log. So no crash loses one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final, cast
+
+from system.durable.errors import RowDamaged
+from system.durable.state import Transaction
+from system.durable.table import Table
+from system.durable.trigger import Sessions
+from system.ports import Json, JsonObject
+from system.storage.codec import canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A row of ``reports``: a message to the agent of ``session_id``, or to the operator (None)."""
+
+    message_id: str
+    session_id: str | None
+    payload_json: str
+
+    @property
+    def payload(self) -> Json:
+        """The payload of the message."""
+        return cast("Json", json.loads(self.payload_json))
+
+
+REPORTS: Final = Table("reports", Report)
+
+
+class ReportStore:
+    """The reports of a root.
+
+    ``kept`` are those in the database, by message id, oldest first; a log must not forget
+    these ids. ``sessions`` says which messages have arrived.
+    """
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self.kept: dict[str, Report] = {}
+        self._waiting: dict[str, Report] = {}
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether there are reports that ``take`` has not returned."""
+        return bool(self._waiting)
+
+    def take(self) -> list[Report]:
+        """Return the reports that have not been returned before, oldest first."""
+        waiting, self._waiting = self._waiting, {}
+        return list(waiting.values())
+
+    def add(
+        self, transaction: Transaction, message_id: str, session_id: str | None, payload: JsonObject
+    ) -> None:
+        """Demand a message; remove the reports whose messages have arrived meanwhile.
+
+        A second report with the same id changes nothing, and neither does one that is damaged.
+        """
+        report = Report(message_id, session_id, canonical(payload).decode("ascii"))
+        try:
+            is_there = REPORTS.read(transaction, message_id) is not None
+        except RowDamaged:
+            return
+        self._remove_arrived(transaction)
+        if not is_there:
+            REPORTS.insert(transaction, report)
+            transaction.after_commit(lambda: self._keep(report))
+
+    def load(self, transaction: Transaction) -> list[RowDamaged]:
+        """Read all reports; remove those that have arrived. Return the damaged rows."""
+        damaged = []
+        for _, report in REPORTS.select(transaction, "1 ORDER BY rowid"):
+            if isinstance(report, RowDamaged):
+                damaged.append(report)
+            elif report.message_id not in self.kept:
+                self._keep(report)
+        self._remove_arrived(transaction)
+        return damaged
+
+    def _keep(self, report: Report) -> None:
+        self.kept[report.message_id] = self._waiting[report.message_id] = report
+
+    def _remove_arrived(self, transaction: Transaction) -> None:
+        arrived = [
+            report.message_id
+            for report in self.kept.values()
+            if self._sessions.has_message(report.session_id, report.message_id)
+        ]
+        for message_id in arrived:
+            REPORTS.delete(transaction, message_id)
+        transaction.after_commit(lambda: self._forget(arrived))
+
+    def _forget(self, arrived: list[str]) -> None:
+        for message_id in arrived:
+            self.kept.pop(message_id, None)
+            self._waiting.pop(message_id, None)
