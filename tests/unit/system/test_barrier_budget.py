@@ -1,7 +1,6 @@
 """The cost of each operation: the table of docs/runtime.md, line by line, on a real directory.
 
-Barriers are counted at the functions of ``os``, below the real host. The numbers are in that
-table and nowhere else; each operation is defined here.
+The numbers are in that table and nowhere else; each operation is defined here.
 """
 
 from __future__ import annotations
@@ -19,91 +18,17 @@ import pytest
 
 from system.agents.turn_recorder import RecordingOptions
 from system.collector import CollectionOptions
-from system.host import RealClock, real_host
-from system.ports import Host, Json, JsonObject
-from system.runtime import Options, Runtime
+from system.ports import JsonObject
 from system.storage.framing import Framing
 from tests.meta.source_tree import ROOT
-from tests.unit.system.agents.fake_provider import FakeProvider, play
+from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.barrier_bench import Bench, NewBench, Operation
 
 SECTION: Final = "## What one operation costs"
 BARRIERS: Final = ("fsync", "fdatasync")
 ROW: Final = re.compile(
     r"\| (?P<operation>[^|]+?) \| (?P<framed>\d+) \| (?P<pending>\d+) \| (?P<recording>\d+) \|.*"
 )
-
-
-class PatientClock(RealClock):
-    """A clock whose pauses do not end; ``paused`` says that one has begun."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.paused = asyncio.Event()
-
-    async def sleep(self, delay_ns: int) -> None:
-        self.paused.set()
-        await asyncio.Event().wait()
-
-
-class Bench:
-    """A runtime on a real directory: Ada and her gated children, all idle.
-
-    Everything before ``start_counting`` is free. ``calls`` receives the barriers.
-    """
-
-    def __init__(
-        self, root: Path, framing: Framing, calls: list[str], recording: RecordingOptions | None
-    ) -> None:
-        self.clock = PatientClock()
-        self.host: Host = replace(real_host(str(root)), clock=self.clock)
-        self.calls = calls
-        self.start_counting()
-        self.provider = FakeProvider()
-        self.options = Options(framing=framing, recording=recording)
-        self.answer = asyncio.Event()
-        self.runtime: Runtime
-        self.ada = ""
-
-    async def open(self) -> None:
-        self.runtime = await Runtime.open(self.host, {"scripted": self.provider}, self.options)
-
-    async def with_ada(self, children: int = 0) -> None:
-        await self.open()
-        self.ada = await self.runtime.create_agent("Ada", request_id="r")
-        names = [f"child {number}" for number in range(children)]
-        spawns: list[tuple[str, JsonObject]] = [("spawn_agent", {"name": name}) for name in names]
-        gates: list[tuple[str, JsonObject]] = [("gate", {"name": name}) for name in names]
-        await self.runtime.send(self.ada, play(*spawns, *gates))
-        await self.runtime.idle()
-
-    def child(self) -> str:
-        return self.runtime.view().agents[-1].agent_id
-
-    async def show(self, agent_id: str, payload: Json) -> None:
-        """Begin a turn; the provider does not answer yet."""
-        shown = asyncio.Event()
-
-        async def wait() -> None:
-            shown.set()
-            await self.answer.wait()
-
-        self.provider.hooks["send"] = wait
-        await self.runtime.send(agent_id, payload)
-        await shown.wait()
-
-    async def again(self) -> None:
-        """A creation that was done already; it must cost nothing."""
-        await self.runtime.create_agent("Ada", request_id="r")
-
-    def start_counting(self) -> None:
-        self.calls.clear()
-
-    def barriers(self) -> int:
-        return len(self.calls)
-
-
-NewBench = Callable[[], Bench]
-Operation = Callable[[NewBench], Awaitable[int]]
 
 
 def turn(*calls: tuple[str, JsonObject], children: int = 0, fails: bool = False) -> Operation:
@@ -207,6 +132,53 @@ async def segment(new_bench: NewBench) -> int:
     await bench.runtime.send(ada, "hello")
     await bench.runtime.idle()
     return bench.barriers() - await first_turn_of_a_root(new_bench) - await send(new_bench)
+
+
+async def first_emit(new_bench: NewBench) -> int:
+    bench = new_bench()
+    await bench.with_ada()
+    bench.start_counting()
+    await bench.emit()
+    return bench.barriers()
+
+
+def emit_of(*keys: str | None) -> Operation:
+    """The last of these triggers."""
+
+    async def measured(new_bench: NewBench) -> int:
+        bench = new_bench()
+        await bench.with_ada()
+        for key in keys:
+            bench.start_counting()
+            await bench.emit(key)
+        return bench.barriers()
+
+    return measured
+
+
+async def with_claim(bench: Bench) -> int:
+    """The barriers from the call of ``emit`` to that of the provider, but for the emission's."""
+    await bench.with_ada()
+    bench.clock.is_prompt = True
+    await bench.emit()
+    shown = bench.hold()
+    bench.start_counting()
+    await bench.emit(fire_at=0.0)
+    await shown.wait()
+    return bench.barriers() - 1
+
+
+async def claim(new_bench: NewBench) -> int:
+    return await with_claim(new_bench())
+
+
+async def settlement(new_bench: NewBench) -> int:
+    bench = new_bench()
+    await with_claim(bench)
+    bench.start_counting()
+    bench.answer.set()
+    await bench.runtime.idle()
+    return bench.barriers()
 
 
 async def collecting(bench: Bench, agents: int) -> int:
@@ -329,6 +301,11 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "a turn that gates a child": turn(("gate", {"name": "child 0"}), children=1),
     "a turn that spawns a child": turn(("spawn_agent", {"name": "Kim"}), ("gate", {"name": "Kim"})),
     "a turn that completes a child": completion,
+    "the first `emit` of a root": first_emit,
+    "`emit`": emit_of(None, None),
+    "`emit` again, with a key that is taken": emit_of("immediate:a", "immediate:a"),
+    "the claim of a trigger, before its turn": claim,
+    "the line of a turn with a trigger, and its settlement": settlement,
     "a new segment of a log, behind a turn": segment,
     "the first collection of a root, of one agent": first_collection,
     "a collection of one agent": collection_of(1),
