@@ -1,4 +1,4 @@
-"""The failures of a campaign: reported when they are found, reduced when it has ended."""
+"""The failures of a campaign: reported when they are found, explained when it has ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from powercut.fuzz.run_log import FailureKind
 from powercut.fuzz.story import headline, story
 from powercut.fuzz.target import TargetEntry
 from powercut.fuzz.target_run import TargetRun
-from powercut.report.cause import by_cause
+from powercut.report.cause import by_cause, with_cause
 
 _Key: TypeAlias = tuple[str, FailureKind]
 _LEAST_SECONDS: Final = 0.1
@@ -66,9 +66,9 @@ class Findings:
     def reduce(self, scores: Sequence[Score], *, hurry: bool) -> tuple[list[Finding], bool]:
         """Reduce the shortest failure of each kind, and print the stories, grouped by cause.
 
-        In a ``hurry``, and after the deadline of the campaign, failures stay as they were
-        found. Returns the findings, and whether the user has interrupted the campaign or a
-        reduction.
+        The cause of each is searched. In a ``hurry``, and after the deadline of the campaign,
+        failures stay as they were found. Returns the findings, and whether the user has
+        interrupted the campaign or a reduction.
         """
         failures = [
             (score.target, kind, failing)
@@ -83,7 +83,7 @@ class Findings:
             if found is None:
                 continue
             try:
-                finding = found.finding if hurry else self._reduced(found, target, failing, left)
+                finding = found.finding if hurry else self._explained(found, target, failing, left)
             except KeyboardInterrupt:
                 hurry, finding = True, found.finding
             findings.append(finding)
@@ -111,20 +111,31 @@ class Findings:
         self._origins[finding.path] = f"run {failing.number}: {seeded.bias()}"
         return finding
 
-    def _reduced(self, found: _Found, target: TargetEntry, failing: Failing, left: int) -> Finding:
-        """Reduce one of ``left`` failures in its share of the time, and rewrite its reproducer."""
-        deadline = self._plan.deadline
-        seconds = inf if deadline is None else (deadline - time.monotonic()) / left
-        if seconds < _LEAST_SECONDS:
+    def _explained(
+        self, found: _Found, target: TargetEntry, failing: Failing, left: int
+    ) -> Finding:
+        """Reduce one of ``left`` failures in its share of the time, and search its cause."""
+        if self._share(left) < _LEAST_SECONDS:
             return found.finding
         status = self._console.status("reducing a failure")
         with status if self._console.is_terminal else nullcontext():
-            seeded = self._plan.run(target, failing.number, failing.steps)
-            failed = found.finding.run if failing == found.failing else seeded.run()
-            smallest = reduced(failed, SECONDS, seconds)
-            if smallest is found.finding.run:
-                return found.finding
-            return self._written(smallest, failing, seeded)
+            finding = self._reduced(found, target, failing, left)
+            share = self._share(left)
+            return finding if share < _LEAST_SECONDS else with_cause(finding, share)
+
+    def _share(self, left: int) -> float:
+        """Return the time in seconds for one of the last ``left`` failures."""
+        deadline = self._plan.deadline
+        return inf if deadline is None else (deadline - time.monotonic()) / left
+
+    def _reduced(self, found: _Found, target: TargetEntry, failing: Failing, left: int) -> Finding:
+        """Reduce a failure, and rewrite its reproducer."""
+        seeded = self._plan.run(target, failing.number, failing.steps)
+        failed = found.finding.run if failing == found.failing else seeded.run()
+        smallest = reduced(failed, SECONDS, self._share(left))
+        if smallest is found.finding.run:
+            return found.finding
+        return self._written(smallest, failing, seeded)
 
     def _remove_unreduced(self, findings: Sequence[Finding]) -> None:
         """Remove the reproducers whose place smaller ones have taken."""
@@ -138,8 +149,8 @@ class Findings:
 
     def _print_stories(self, findings: Sequence[Finding]) -> None:
         """Print the story of the smallest failure of each cause, and the others in short."""
-        for text, (first, *others) in by_cause(findings).items():
-            self._print(f"{story(first)}\n  cause   {text}\n  swarm   {self._origins[first.path]}")
+        for first, *others in by_cause(findings):
+            self._print(f"{story(first)}\n  swarm   {self._origins[first.path]}")
             for other in others:
                 self._print("")
                 self._print(f"{headline(other)}\n  target  {other.run.log.target}, same cause")

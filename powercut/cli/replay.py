@@ -21,6 +21,7 @@ from powercut.fuzz.story import story
 from powercut.fuzz.target import TargetEntry
 from powercut.reference import is_reference
 from powercut.registry import Registry
+from powercut.report.cause import with_cause
 from sim.disk.crash.persistence import model_named
 from sim.errors import HarnessError
 
@@ -81,7 +82,8 @@ def _target(reproducer: Reproducer, file: Path, name: str | None) -> TargetEntry
 
 def _print(console: Console, reproducer: Reproducer, result: Replay, file: Path) -> None:
     if result.verdict in {Verdict.SAME, Verdict.DIFFERENT}:
-        console.print(story(Finding(result.run, reproducer, file)), soft_wrap=True)
+        finding = with_cause(Finding(result.run, reproducer, file))
+        console.print(story(finding), soft_wrap=True)
         console.print()
     console.print(str(result), soft_wrap=True)
     if result.identical:

@@ -35,7 +35,10 @@ def unsynced_along(
             yield number, list(unsynced.micros)
 
 
-def _read(journal: Journal, model: PersistenceModel, number: int) -> tuple[Unsynced, PageCache]:
+def read_journal(
+    journal: Journal, model: PersistenceModel, number: int
+) -> tuple[Unsynced, PageCache]:
+    """Return what is unsynced, and the page cache, after operation ``number`` of a journal."""
     unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
     cache = PageCache(journal.image.cached)
     for each, operation in enumerate(journal[:number], 1):
@@ -49,7 +52,7 @@ def disks_along(
 ) -> Iterator[Image]:
     """Yield the disk after each of these operations of a journal, with all of them durable."""
     for number in sorted(numbers):
-        yield Image.of_platter(_read(journal, model, number)[1].inodes, journal.next_inode)
+        yield Image.of_platter(read_journal(journal, model, number)[1].inodes, journal.next_inode)
 
 
 def lost_pieces(micros: Sequence[MicroOperation], point: CrashPoint) -> list[MicroOperation]:
@@ -66,7 +69,7 @@ def lost_pieces(micros: Sequence[MicroOperation], point: CrashPoint) -> list[Mic
 def image_at(journal: Journal, model: PersistenceModel, point: CrashPoint) -> Image:
     """Return the disk that the next boot finds after a crash of this journal."""
     number = done_at(point)
-    unsynced, cache = _read(journal, model, number)
+    unsynced, cache = read_journal(journal, model, number)
     if point.kind is CrashKind.POWER_CUT:
         return unsynced.crash(point.survivors, journal.next_inode)
     if point.phase is Phase.DURING:

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
+from powercut.explorer.crash_state import read_journal
 from powercut.explorer.even_share import EvenShare
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.limits import Limits
@@ -157,6 +158,21 @@ class Journals:
                     yield from self._crashes_at(unsynced, point, 0)
                     reached, since = entries, len(unsynced.micros)
         self.exhaustive = self.exhaustive and not share.passed_over
+
+    def power_cuts_at_the_end(
+        self, journal: Journal, model: PersistenceModel
+    ) -> Iterator[CrashImage]:
+        """Yield every image that a power cut leaves after the last operation of a workload."""
+        fitted = fitting(model, journal, MOST_SECTORS)
+        self.exhaustive = self.exhaustive and fitted == model
+        count = len(journal)
+        unsynced, cache = read_journal(journal, fitted, count)
+        share = EvenShare(MOST_STEPS, count)
+        entries = len(self._history.entries)
+        point = _Point(journal.next_inode, cache, count, (), entries, share)
+        for crashed in self._crashes_at(unsynced, point, 0):
+            if crashed.crashes[0].kind is CrashKind.POWER_CUT:
+                yield crashed
 
     def _is_visited(self, unsynced: Unsynced, point: _Point) -> bool:
         """Return whether a crash point has few pieces, or there is work left for it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from faults.crash_counter import CrashCounter
 from faults.crash_point import CrashKind, CrashPoint, Phase
@@ -24,11 +24,11 @@ from oracles.marks import (
 from oracles.violation import NotIdempotent, UnreadableAfterCrash, Violation
 from powercut.fuzz.action import Json
 from powercut.fuzz.disk_faults import DiskFaults
+from powercut.fuzz.lifetime_recorder import LifetimeRecorder
 from powercut.fuzz.run_log import RETURN, Crash, failure_of
 from powercut.fuzz.tally import Tally
 from powercut.fuzz.target import AnyTarget
 from powercut.place import Place
-from powercut.place_recorder import PlaceRecorder
 from sim.choices import Choices
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.operation import Write
@@ -38,6 +38,9 @@ from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
 from sim.errors import PowerOff, SimulatedCrash
 from sim.world import World
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 RECOVERY: Final = "recovery"
 DEEPEST: Final = 4
@@ -132,8 +135,11 @@ class CrashRunner:
     """Runs ``target`` on ``world`` from crash to crash.
 
     ``choices`` chooses the survivors of a power cut, and ``crashes`` receives the crashes;
-    both are set for each step. ``tally`` counts the crashes. ``with_places``, if set, records
-    the line of the program for each operation.
+    both are set for each step. ``tally`` counts the crashes.
+
+    ``recorder``, if set, records the lifetimes. ``replace``, if set, is called with the number of
+    each power cut, from 1, and the disk at it; it returns the image that is booted next, or
+    None for the one that the power cut left.
     """
 
     def __init__(
@@ -151,9 +157,9 @@ class CrashRunner:
         self.choices = choices
         self.planner = CrashPlanner()
         self.crashes: list[Crash] = []
-        self.with_places = False
-        self._places: dict[int, Place] = {}
-        self._past: Disk | None = None
+        self.recorder: LifetimeRecorder | None = None
+        self.replace: Callable[[int, Disk], Image | None] | None = None
+        self._power_cuts = 0
 
     def boot(self, crash: PlannedCrash | None = None, depth: int = 0) -> None:
         """Start the next lifetime and let it recover; ``crash`` ends it inside its recovery.
@@ -166,8 +172,8 @@ class CrashRunner:
         while True:
             host = self.world.boot()
             disk = self.world.disk
-            if self.with_places:
-                self._record_places(disk)
+            if self.recorder is not None:
+                self.recorder.begin(disk)
             self.faults.install()
             counter = self._arm(crash)
             failure = self._recover(host)
@@ -229,12 +235,12 @@ class CrashRunner:
                 first=first.get(paths[0]), second=second.get(paths[0]),
             )  # fmt: skip
 
-    def _record_places(self, disk: Disk) -> None:
-        """Record the places of a lifetime; a kill before it has left operations unsynced."""
-        before = -len(self._past.journal) if self._past is not None else 0
-        recorder = PlaceRecorder(disk, self.target.adapters)
-        recorder.places |= {number + before: place for number, place in self._places.items()}
-        self._past, self._places = disk, recorder.places
+    def call(self, text: str, function: Callable[[T], R], argument: T) -> R:
+        """Call a function of the target whose return promises that its work survives."""
+        if self.recorder is None:
+            return function(argument)
+        with self.recorder.calling(text, function):
+            return function(argument)
 
     def _arm(self, crash: PlannedCrash | None) -> CrashCounter | None:
         if crash is None or not crash.operation:
@@ -248,7 +254,7 @@ class CrashRunner:
         """Let the target recover; return its exception, unless that is the planned crash."""
         assert self.world.alive
         try:
-            failure = failure_of(lambda: self.target.recover(host))
+            failure = failure_of(lambda: self.call(RECOVERY, self.target.recover, host))
         except (SimulatedCrash, PowerOff):
             return None
         if isinstance(failure, Violation):
@@ -267,6 +273,9 @@ class CrashRunner:
         else:
             survivors = choose_survivors(self.choices, disk.unsynced().ordering)
             self.world.cut_power(survivors)
+            self._power_cuts += 1
+            if self.replace is not None:
+                self.world.image = self.replace(self._power_cuts, disk) or self.world.image
         operation, path = RETURN, ""
         if hit is not None:
             operation, path = type(hit.operation).__name__, hit.operation.path
@@ -276,7 +285,11 @@ class CrashRunner:
             point = CrashPoint(disk.operations, Phase.AFTER, crash.kind, survivors)
         else:
             point = CrashPoint(1, Phase.BEFORE, crash.kind, survivors)
-        self.crashes.append(Crash(during, operation, path, point, disk, self._places))
+        places: Mapping[int, Place] = {}
+        if self.recorder is not None:
+            places = self.recorder.places
+            self.recorder.crash(point)
+        self.crashes.append(Crash(during, operation, path, point, disk, places))
         self._count(self.crashes[-1], disk, depth)
 
     def _count(self, crash: Crash, disk: Disk, depth: int) -> None:

@@ -12,13 +12,11 @@ campaign under a budget in seconds sets a limit on the wall clock as well.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from powercut.fuzz.run_log import RecordedStep
 from powercut.fuzz.target_run import TargetRun
-from sim.choices import Diverged
 
 SECONDS: Final = 10
 """Processor time for one failure; the smallest run found by then is the result."""
@@ -71,25 +69,11 @@ def _without_windows(
     end = len(run.log.steps)
     while end > 0 and not is_over():
         steps = run.log.steps
-        attempt = _repeated(run, (*steps[: max(0, end - width)], *steps[end:]))
+        attempt = run.fresh()
+        attempt.repeat_nearest((*steps[: max(0, end - width)], *steps[end:]))
         if attempt.log.fails_like(run.log) and len(attempt.log.steps) < len(steps):
             run = attempt
         end = min(end - stride, len(run.log.steps))
-    return run
-
-
-def _repeated(failed: TargetRun, steps: Sequence[RecordedStep]) -> TargetRun:
-    """Perform these steps in a new run; leave out those that are not possible."""
-    run = failed.fresh()
-
-    def perform_steps() -> None:
-        for step in steps:
-            run.perform_nearest(step)
-
-    try:
-        run.complete(perform_steps)
-    except Diverged:
-        assert run.failure is None
     return run
 
 

@@ -24,6 +24,7 @@ from faults.crash_point import CrashPoint
 from faults.fault_plan import FaultPlan
 from powercut.fuzz.action import Action, Json
 from powercut.fuzz.crash_runner import planned
+from powercut.fuzz.run_cause import RunCause
 from powercut.fuzz.run_log import Crash, RecordedStep, RunLog
 from powercut.fuzz.target_run import TargetRun
 from sim.choices import Chosen
@@ -101,13 +102,15 @@ def _plain_step(step: RecordedStep) -> dict[str, Json]:
 class Finding:
     """A failed run, and the reproducer file that repeats it.
 
-    ``unwritten`` says why the file could not be written; empty if it was.
+    ``unwritten`` says why the file could not be written; empty if it was. ``cause`` is None until
+    it is searched.
     """
 
     run: TargetRun
     reproducer: Reproducer
     path: Path
     unwritten: str = ""
+    cause: RunCause | None = None
 
     def replay_lines(self) -> Iterator[str]:
         """Yield the command that repeats it; the reproducer itself if it could not be written."""

@@ -26,7 +26,10 @@ def story(finding: Finding) -> str:
         width = max(map(len, failure.evidence), default=0)
         lines += [f"  {name:{width}}  {shown(value)}" for name, value in failure.evidence.items()]
         lines.append("")
-    return "\n".join([*lines, f"  target  {run.log.target}", *finding.replay_lines()])
+    lines += [f"  target  {run.log.target}", *finding.replay_lines()]
+    if finding.cause is not None:
+        lines += finding.cause.lines()
+    return "\n".join(lines)
 
 
 def headline(finding: Finding) -> str:

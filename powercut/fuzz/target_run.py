@@ -12,12 +12,13 @@ into one action; ``fault_on`` injects it until ``fault_off``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from powercut.fuzz.action import Action, ActionKind, Arguments, possible_now, weighted
 from powercut.fuzz.crash_runner import RECOVERY, CrashRunner, again, planned
 from powercut.fuzz.disk_faults import DiskFaults
+from powercut.fuzz.lifetime_recorder import LifetimeRecorder
 from powercut.fuzz.run_log import (
     NearestChoices,
     RecordedStep,
@@ -49,7 +50,8 @@ class TargetRun:
     ``log`` records the run. ``failure`` is the exception that ended it, or None. ``unused``
     counts the recorded answers that ``repeat`` had no question for. ``kinds`` are all kinds
     of action. ``trace``, if given, receives every detail, which costs more
-    than the run itself. ``with_places`` records the line of the program for each operation.
+    than the run itself. ``with_places`` records its lifetimes, with the line of the program for
+    each operation.
     """
 
     def __init__(
@@ -74,7 +76,8 @@ class TargetRun:
         self.faults = DiskFaults(world, self.target, self.tally)
         self.target.attach(world)
         self.crash_runner = CrashRunner(self.target, world, self.faults, self.tally, plain)
-        self.crash_runner.with_places = with_places
+        if with_places:
+            self.crash_runner.recorder = LifetimeRecorder(self.target.adapters)
         self._wrapped = tuple(self.target.actions())
         self.kinds = (*self._wrapped, *(() if self.target.crash_free else self._disturbances()))
         self._by_name = {kind.name: kind for kind in self.kinds}
@@ -110,13 +113,15 @@ class TargetRun:
         if len(steps) > _STEPS_WITH_DISKS:
             steps[-_STEPS_WITH_DISKS - 1].drop_disks()
         self.tally.steps += 1
+        if self.crash_runner.recorder is not None:
+            self.crash_runner.recorder.begin_step()
         self.crash_runner.choices = RecordingChoices(choices, step.chosen)
         self.crash_runner.crashes = step.crashes
         self.target.before_step(self.crash_runner.choices)
         if self.trace is not None:
             self.trace.add(f"step {len(steps)} {action.plain()}")
         with SANDBOX:
-            step.outcome = self._kind_of(action).perform(action.arguments)
+            step.outcome = self._act(self._kind_of(action), action)
         if self.trace is not None:
             self.trace.add(f"outcome {step.outcome} choices {step.chosen}")
 
@@ -187,6 +192,22 @@ class TargetRun:
 
         return self.complete(perform_steps)
 
+    def repeat_nearest(self, steps: Iterable[RecordedStep]) -> Exception | None:
+        """Perform those recorded steps that are possible, and finish; return the failure.
+
+        It is None as well for a run that comes to an action that is not possible.
+        """
+
+        def perform_steps() -> None:
+            for step in steps:
+                self.perform_nearest(step)
+
+        try:
+            self.complete(perform_steps)
+        except Diverged:
+            assert self.failure is None
+        return self.failure
+
     def fail(self, failure: Exception) -> None:
         """Record that the run has ended in ``failure``."""
         self.failure = failure
@@ -207,7 +228,7 @@ class TargetRun:
 
         A run that fails in another way when it is repeated is returned as it is.
         """
-        if self.crash_runner.with_places:
+        if self.crash_runner.recorder is not None:
             return self
         again = TargetRun(self.make_target, self.model, with_places=True)
         try:
@@ -242,6 +263,11 @@ class TargetRun:
             raise Diverged(0, f"one of {possible}", action.name)
         return kind
 
+    def _act(self, kind: ActionKind, action: Action) -> str:
+        if kind not in self._wrapped:
+            return kind.perform(action.arguments)
+        return self.crash_runner.call(str(action), kind.perform, action.arguments)
+
     def _propose_crash(self, choices: Choices) -> Arguments:
         action = _propose_among(choices, "crashed action", self._wrapped)
         planner = self.crash_runner.planner
@@ -258,7 +284,7 @@ class TargetRun:
         action = Action.of_plain(arguments["action"])
         kind = self._kind_of(action)
         self.faults.switch_on(str(arguments["plan"]))
-        outcome = kind.perform(action.arguments)
+        outcome = self._act(kind, action)
         self.faults.lift()
         return outcome
 
@@ -266,7 +292,7 @@ class TargetRun:
         action = Action.of_plain(arguments["action"])
         first, *following = planned(arguments)
         kind = self._kind_of(action)
-        self.crash_runner.crash(action.name, first, lambda: kind.perform(action.arguments))
+        self.crash_runner.crash(action.name, first, lambda: self._act(kind, action))
         for depth, crash in enumerate(following, 1):
             self.crash_runner.boot(crash, depth)
         self.crash_runner.boot()

@@ -11,7 +11,7 @@ from powercut.fuzz.action import Json
 from powercut.fuzz.campaign.campaign import Plan, Score
 from powercut.fuzz.reproducer import Finding
 from powercut.fuzz.tally import Reached, Tally
-from powercut.report.cause import by_cause
+from powercut.report.cause import by_cause, cause_of
 
 
 class Outcome(StrEnum):
@@ -82,9 +82,9 @@ class CampaignReport:
                     "property": finding.run.log.broken,
                     "reproducer": "" if finding.unwritten else str(finding.path),
                     "target": finding.run.log.target,
-                    "cause": text,
+                    **cause_of(finding).plain(),
                 }
-                for text, findings in by_cause(self.findings).items()
+                for findings in by_cause(self.findings)
                 for finding in findings
             ],
             "targets": {

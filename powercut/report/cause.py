@@ -1,54 +1,104 @@
 """Causes of failures: findings that need the same disturbance belong together.
 
-One missing barrier violates several properties, in several targets. Their reduced runs end
-with a power cut that loses operations on the same files, by which they are grouped.
+One missing barrier violates several properties, in several targets. Where it was found, it names
+the cause. Otherwise the cause is the disturbance that the reduced run ends with.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import inf
 from typing import Final
 
+from powercut.causes.run_diagnosis import diagnose_run
 from powercut.crash_text import losses, names_on
+from powercut.explorer.diagnosis import Cause, Diagnosis
+from powercut.explorer.missing_barrier import Gap
+from powercut.explorer.repair import OutOfTime
 from powercut.fuzz.reproducer import Finding
+from powercut.fuzz.run_cause import RunCause
 from powercut.fuzz.run_log import Crash, RunLog
+from powercut.report.findings import NOT_SEARCHED, cause_text, harms_text, repair_lines, weakest
 
 _PATH: Final = re.compile(r"/[^\s,:]*")
 _TEMPORARY: Final = re.compile(r"\.tmp\b.*")
 _VALUE: Final = re.compile(r"\b[0-9a-f]{6,}\b|\d+")
 
 
-def by_cause(findings: Iterable[Finding]) -> Mapping[str, Sequence[Finding]]:
+def with_cause(finding: Finding, wall_seconds: float = inf) -> Finding:
+    """Return the finding with its cause, searched for at most ``wall_seconds``."""
+    log = finding.run.log
+    try:
+        found = diagnose_run(finding.run, wall_seconds)
+    except OutOfTime:
+        return replace(finding, cause=_lost(log, NOT_SEARCHED))
+    if found is None:
+        return replace(finding, cause=_disturbed(log))
+    diagnosis, cause = found
+    if cause.gap is None:
+        return replace(finding, cause=_lost(log, cause_text(cause)))
+    return replace(finding, cause=_missing(diagnosis, cause, cause.gap))
+
+
+def _missing(diagnosis: Diagnosis, cause: Cause, gap: Gap) -> RunCause:
+    others = [each for each in diagnosis.causes if each is not cause and each.gap is not None]
+    return RunCause(
+        cause_text(cause),
+        f"{_VALUE.sub('*', gap.path)} {gap.first}",
+        f"{harms_text(cause)}, {weakest(diagnosis, cause)}",
+        tuple(cause.failures),
+        tuple(name for name in diagnosis.explorations if name not in cause.failures),
+        tuple(map(cause_text, others)),
+        next(repair_lines(diagnosis)).removeprefix("repair    "),
+    )
+
+
+def by_cause(findings: Iterable[Finding]) -> Sequence[Sequence[Finding]]:
     """Return the findings of each cause, those with the fewest steps first."""
     groups: dict[str, list[Finding]] = {}
     for finding in findings:
-        groups.setdefault(cause(finding.run.log), []).append(finding)
-    return {
-        text: sorted(group, key=lambda finding: len(finding.run.log.steps))
-        for text, group in groups.items()
-    }
+        groups.setdefault(cause_of(finding).group, []).append(finding)
+    return [
+        sorted(group, key=lambda finding: len(finding.run.log.steps)) for group in groups.values()
+    ]
 
 
-def cause(log: RunLog) -> str:
-    """Return the disturbance that a failed run needs, without numbers.
+def cause_of(finding: Finding) -> RunCause:
+    """Return the cause of a finding; what its run loses if none was searched."""
+    return finding.cause or _lost(finding.run.log)
 
-    A power cut that loses anything is named by the files that it concerns. Any other
-    disturbance breaks programs in many ways, so the property is named as well.
+
+def _lost(log: RunLog, barrier: str = "") -> RunCause:
+    """Return the files of which power cuts lose operations, as a cause.
+
+    ``barrier`` says why no missing barrier is named.
     """
-    lost = list(dict.fromkeys(name for step in log.steps for name in _lost(step.crashes)))
-    if lost:
-        return f"a power cut loses operations on {', '.join(sorted(lost))}"
-    disturbance = "no crash and no fault"
+    names = dict.fromkeys(name for step in log.steps for name in _lost_names(step.crashes))
+    if not names:
+        return _disturbed(log)
+    text = f"a power cut loses operations on {', '.join(sorted(names))}"
+    return RunCause(f"{text}; {barrier}" if barrier else text, text)
+
+
+def _disturbed(log: RunLog) -> RunCause:
+    """Return the last disturbance, without numbers, as a cause.
+
+    It breaks programs in many ways, so the property is named as well.
+    """
+    disturbance, barrier = "no crash and no fault", ""
     for step in log.steps:
         if "plan" in step.action.arguments:
             disturbance = f"fault {step.action.arguments['plan']}"
         if step.crashes:
             disturbance = f"{step.crashes[-1].point.kind} during {step.crashes[-1].during}"
-    return _VALUE.sub("*", f"{log.broken}: {log.detail}; {disturbance}")
+            barrier = "; no fsync helps"
+    text = _VALUE.sub("*", f"{log.broken}: {log.detail}; {disturbance}")
+    return RunCause(f"{text}{barrier}", text)
 
 
-def _lost(crashes: Iterable[Crash]) -> Iterator[str]:
+def _lost_names(crashes: Iterable[Crash]) -> Iterator[str]:
     """Yield the names of the files of which power cuts lost or tore operations."""
     for crash in crashes:
         survivors = crash.point.survivors

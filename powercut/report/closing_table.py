@@ -104,7 +104,7 @@ def _lines(report: CampaignReport, seconds: float) -> Iterator[str]:
         for mark in never(score):
             must = " (required)" if mark in missed(score, report.goal) else ""
             yield f"never reached  {score.target.tag}: {mark}{must}"
-    for findings in by_cause(report.findings).values():
+    for findings in by_cause(report.findings):
         for number, finding in enumerate(findings):
             log = finding.run.log
             heading = "same cause" if number else "failed"

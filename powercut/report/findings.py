@@ -19,6 +19,8 @@ from sim.disk.crash.persistence import POSIX, SCC
 _KINDS: Final = {CrashKind.KILL: "kill", CrashKind.POWER_CUT: "power cut"}
 
 
+NOT_SEARCHED: Final = "a missing fsync was not searched for: the time is over"
+
 MOST_FINDINGS: Final = 5
 """Findings that are printed in full; of the others a line is enough."""
 
@@ -36,7 +38,7 @@ def finding_lines(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
     exploration = diagnosis.explorations[cause.model]
     failure = cause.failure
     violation = failure.violation
-    yield f"FAILED  {violation.property_name}  {_harms(cause)}, {weakest(diagnosis, cause)}"
+    yield f"FAILED  {violation.property_name}  {harms_text(cause)}, {weakest(diagnosis, cause)}"
     yield f"  {violation.statement}"
     yield from crash_lines(exploration, failure)
     yield f"  cause     {cause_text(cause)}"
@@ -59,7 +61,7 @@ def failure_lines(cause: Cause) -> Iterator[str]:
             yield f"  {model:14}  {crashes}: {failure.violation.statement}"
 
 
-def _harms(cause: Cause) -> str:
+def harms_text(cause: Cause) -> str:
     """Return the worst harm under the model that is shown, and a worse one under others."""
     corrupt = cause.harms.get(Harm.CORRUPTION, ())
     if cause.model in corrupt:
@@ -88,7 +90,7 @@ def cause_text(cause: Cause) -> str:
     if not cause.failure.needs_power_cut:
         return "no fsync helps: a kill loses nothing that was written; the change is not atomic"
     if not cause.was_searched:
-        return "a missing fsync was not searched for: the time is over"
+        return NOT_SEARCHED
     if len(cause.failure.crashes) > 1:
         return "none found; the last crash interrupts the recovery"
     return "none found: neither one more fsync nor two prevent this crash"

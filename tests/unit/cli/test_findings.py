@@ -86,7 +86,8 @@ def test_failures_are_grouped_by_cause(score: Score) -> None:
     assert len(found) > 1
     assert printed.getvalue().count("step\n") == 1
     assert printed.getvalue().count("same cause") == len(found) - 1
-    assert "  cause   a power cut loses operations on state.json\n" in printed.getvalue()
+    assert "  cause   no fsync of /data/state.json between write at " in printed.getvalue()
+    assert "  repair  with these 2 fsyncs, none of 8 states fails\n" in printed.getvalue()
 
 
 def test_target_that_depends_on_more_than_its_choices_is_named(

@@ -1,0 +1,1 @@
+"""The causes of failed runs: the barriers that their programs miss."""

@@ -1,0 +1,67 @@
+"""Judges the states of one power cut of a failed run, by repeating the run with each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from oracles.history import Known
+from oracles.violation import Violation
+from powercut.causes.cut_run import CutRun
+from powercut.explorer.check_violation import violation_of
+from powercut.explorer.journals import Journals
+from powercut.explorer.limits import Limits
+from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.explorer.repair import OutOfTime
+from powercut.explorer.verdicts import Exploration, Failure
+from sim.disk.crash.image import Image
+from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.disk import Disk
+
+_LIMITS: Final = Limits(states_per_point=128, samples=32)
+
+
+class RunChecker:
+    """A checker of the workload that the power cut of a run ends.
+
+    Its check boots the target from a disk in place of the one that the power cut left, goes on
+    as the run did, and finishes. An equal disk is checked once, whatever models or barriers lead
+    to it. Raises ``OutOfTime`` instead of a check when ``is_over`` returns True.
+    """
+
+    def __init__(self, cut: CutRun, is_over: Callable[[], bool]) -> None:
+        self._cut = cut
+        self._is_over = is_over
+        self._results: dict[str, Violation | None] = {}
+
+    def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
+        """Check every state of a power cut after the last operation of a workload."""
+        found = Exploration(model, workload, self)
+        seen: set[object] = set()
+        journals = Journals(workload.history, _LIMITS, lambda key, _depth: key not in seen)
+        for crashed in journals.power_cuts_at_the_end(workload.journal, model):
+            seen.add(crashed.key)
+            found.states += 1
+            violation = self.violation_of(crashed.image)
+            if violation is not None:
+                image = crashed.image.digest()
+                found.fail(Failure(crashed.crashes, crashed.entries, image, violation))
+        found.built = journals.built
+        found.exhaustive = journals.exhaustive
+        found.failures.sort(key=lambda failure: failure.simplicity)
+        return found
+
+    def violation(self, disk: Disk, known: Known) -> Violation | None:
+        """Check one disk."""
+        del known
+        return self.violation_of(disk.image)
+
+    def violation_of(self, image: Image) -> Violation | None:
+        """Repeat the run with this disk, and return the violation in which it ends, or None."""
+        digest = image.digest()
+        if digest not in self._results:
+            if self._is_over():
+                raise OutOfTime
+            failure = self._cut.failure(image)
+            self._results[digest] = None if failure is None else violation_of(failure)
+        return self._results[digest]

@@ -1,0 +1,67 @@
+"""Diagnosis of a failed run: the barriers without which its decisive power cut does harm.
+
+A power cut is decisive if the run passes when that one loses nothing. What the program did
+before it is a recorded workload, whose states after the last operation are judged under every
+model by repeating the run. So missing barriers are found and proven as those of a workload.
+"""
+
+from __future__ import annotations
+
+import time
+from math import inf
+from typing import Final, NamedTuple
+
+from powercut.causes.cut_run import decisive, earliest
+from powercut.causes.run_checker import RunChecker
+from powercut.causes.run_workload import workload_before
+from powercut.explorer.diagnosis import Cause, Diagnosis, diagnose
+from powercut.fuzz.target_run import TargetRun
+from sim.disk.crash.persistence import MODELS
+
+SECONDS: Final = 10
+"""Processor time for one failure."""
+
+_PART_FOR_THE_MOMENT: Final = 0.3
+
+
+class RunDiagnosis(NamedTuple):
+    """The causes of a failed run. ``cause`` is that of its own failure.
+
+    The other causes need other survivors of the same power cut.
+    """
+
+    diagnosis: Diagnosis
+    cause: Cause
+
+
+def diagnose_run(failed: TargetRun, wall_seconds: float = inf) -> RunDiagnosis | None:
+    """Search the barriers that a failed run misses.
+
+    It takes at most about 10 seconds of processor time, and ``wall_seconds`` of the wall clock.
+
+    Returns None if the run fails as well when no power cut loses anything. Raises ``OutOfTime``
+    when the time is over.
+    """
+    end, wall_end = time.process_time() + SECONDS, time.monotonic() + wall_seconds
+
+    def is_over(left: float = 0) -> bool:
+        return time.process_time() >= end - left or time.monotonic() >= wall_end
+
+    cut = decisive(failed)
+    if cut is None:
+        return None
+    cut = earliest(cut, lambda: is_over(SECONDS * (1 - _PART_FOR_THE_MOMENT)))
+    workload, checker = workload_before(cut.recorder, cut.power_cut), RunChecker(cut, is_over)
+    found = {name: checker.explore(workload, model) for name, model in MODELS.items()}
+    if all(each.safe for each in found.values()):
+        return None
+    diagnosis = diagnose(found)
+    return RunDiagnosis(diagnosis, _cause_of(diagnosis, cut.image.digest()))
+
+
+def _cause_of(diagnosis: Diagnosis, image: str) -> Cause:
+    """Return the cause that leads to the disk with this digest, else the first one."""
+    for cause in diagnosis.causes:
+        if any(each.image == image for failures in cause.failures.values() for each in failures):
+            return cause
+    return diagnosis.causes[0]

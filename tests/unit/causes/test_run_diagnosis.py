@@ -1,0 +1,223 @@
+"""A failed run names the barrier that its program misses, and proves that it helps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from oracles.shadow_file import ShadowFile
+from powercut.causes import run_diagnosis
+from powercut.causes.run_diagnosis import RunDiagnosis, diagnose_run
+from powercut.explorer.harm import Harm
+from powercut.explorer.repair import OutOfTime
+from powercut.fuzz.action import Action, ActionKind, Arguments, Json
+from powercut.fuzz.reproducer import Finding, Reproducer
+from powercut.fuzz.target import DiskTarget, MakeTarget
+from powercut.fuzz.target_run import TargetRun
+from powercut.report.cause import by_cause, with_cause
+from sim.choices import SeededChoices
+from sim.disk.calls.process import Process
+from sim.disk.crash.persistence import MODELS
+from tests.unit.fuzz.broken import careless, in_place, sound, undurable, unsynced
+
+ALL = tuple(MODELS)
+BROKEN = "tests/unit/fuzz/broken.py"
+SAVED = "tests/unit/fuzz/saved_file.py"
+WRITE: dict[str, Json] = {"name": "write", "arguments": {"text": "text"}}
+
+
+def action(name: str) -> dict[str, Json]:
+    return {"name": name, "arguments": {}}
+
+
+def crashed(wrapped: dict[str, Json], *kinds: str, operation: int = 0) -> Action:
+    """Perform an action and crash it, and then each recovery but the last one."""
+    crashes: list[Json] = [
+        {"operation": operation, "phase": "after", "kind": kind, "kept": 0} for kind in kinds
+    ]
+    return Action("crash_and_recover", {"action": wrapped, "crashes": crashes})
+
+
+def failed(make_target: MakeTarget, *actions: Action) -> TargetRun:
+    """Return a run of the actions that fails, under the first survivors with which it does."""
+    for seed in range(100):
+        run = TargetRun(make_target)
+        perform(run, actions, seed)
+        if run.failure is not None:
+            return run
+    raise AssertionError("no survivors make it fail")
+
+
+def perform(run: TargetRun, actions: Sequence[Action], seed: int) -> None:
+    choices = SeededChoices(seed)
+
+    def perform_steps() -> None:
+        for each in actions:
+            run.perform(each, choices)
+
+    run.complete(perform_steps)
+
+
+def diagnosed(make_target: MakeTarget, *actions: Action) -> RunDiagnosis:
+    found = diagnose_run(failed(make_target, *actions))
+    assert found is not None
+    return found
+
+
+def gaps(found: RunDiagnosis) -> dict[tuple[str, str, str], tuple[str, ...]]:
+    """Return for each gap, as path, place and place, the models under which it does harm."""
+    return {
+        (cause.gap.path, str(cause.gap.first), str(cause.gap.last)): tuple(cause.failures)
+        for cause in found.diagnosis.causes
+        if cause.gap is not None
+    }
+
+
+def test_missing_barrier_is_between_the_lost_rename_and_the_return_of_the_action() -> None:
+    found = diagnosed(undurable, Action.of_plain(WRITE), crashed(WRITE, "power-cut"))
+    rename = f"rename at {BROKEN}:24"
+    ((path, first, last),) = gaps(found)
+    assert (path, first) == ("/data", rename)
+    assert last == f"ack at {SAVED}:{line_of(SAVED, 'self._shadow.acknowledge()') + 1}"
+    assert gaps(found)[path, first, last] == ALL
+    assert found.cause.harms == {Harm.LOST_ACKNOWLEDGEMENT: list(ALL)}
+
+
+def line_of(file: str, text: str) -> int:
+    lines = Path(file).read_text("utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def test_models_that_keep_the_content_are_safe() -> None:
+    found = diagnosed(unsynced, crashed(WRITE, "power-cut"))
+    write = f"write at {SAVED}:{line_of(SAVED, 'written = process.write')}"
+    assert list(gaps(found)) == [("/data/state.json.tmp", write, f"rename at {BROKEN}:29")]
+    assert found.diagnosis.safe_models == ("scc", "ext4-journal")
+    assert Harm.CORRUPTION in found.cause.harms
+
+
+def test_with_the_missing_barriers_no_state_of_the_power_cut_fails() -> None:
+    found = diagnosed(careless, Action.of_plain(WRITE), crashed(WRITE, "power-cut"))
+    assert len(gaps(found)) == 2
+    for name, repaired in found.diagnosis.repaired.items():
+        assert repaired.safe, name
+        assert repaired.exhaustive, name
+        assert repaired.states < found.diagnosis.explorations[name].states, name
+
+
+class LazyReader(DiskTarget):
+    """Syncs at the end of an action; its recovery trusts the page cache that a kill has left."""
+
+    def __init__(self) -> None:
+        self.expected = ShadowFile[bytes]()
+        self.written = 0
+        self.process: Process
+
+    def actions(self) -> Sequence[ActionKind]:
+        return [ActionKind("put", 1, self.put)]
+
+    def recover(self, host: Process) -> None:
+        self.process = host
+
+    def check_recovered(self) -> None:
+        names = self.process.listdir("/")
+        found = None
+        if "f" in names:
+            descriptor = self.process.open("/f", os.O_RDONLY)
+            found = self.process.read(descriptor, 9)
+            self.process.close(descriptor)
+        self.expected.settle(found, "/f")
+
+    def put(self, _arguments: Arguments) -> str:
+        self.written += 1
+        data = b"%d" % self.written
+        self.expected.begin(data)
+        descriptor = self.process.open("/t", os.O_CREAT | os.O_WRONLY)
+        self.process.write(descriptor, data)
+        self.process.fsync(descriptor)
+        self.process.close(descriptor)
+        self.process.rename("/t", "/f")
+        root = self.process.open("/", os.O_RDONLY)
+        self.process.fsync(root)
+        self.process.close(root)
+        self.expected.acknowledge()
+        return "ack"
+
+
+def test_recovery_that_trusts_the_page_cache_misses_a_barrier() -> None:
+    """The action is killed behind its rename, and the value that recovery shows is lost then."""
+    found = diagnosed(
+        LazyReader,
+        crashed(action("put"), "kill", operation=4),
+        crashed(action("put"), "power-cut", operation=1),
+    )
+    ((path, first, last),) = gaps(found)
+    assert path == "/"
+    assert first.startswith("rename at ")
+    assert last.startswith("ack at ")
+    assert LazyReader.recover.__code__.co_firstlineno < int(last.rpartition(":")[2])
+
+
+def test_last_power_cut_without_whose_losses_the_run_passes_is_the_decisive_one() -> None:
+    """The second power cut loses something as well, and another write that no value depends on."""
+    found = diagnosed(
+        undurable, Action.of_plain(WRITE), crashed(WRITE, "power-cut"), crashed(WRITE, "power-cut")
+    )
+    assert [first for _, first, _ in gaps(found)] == [f"rename at {BROKEN}:24"]
+
+
+def test_kill_has_no_missing_barrier() -> None:
+    shorter: dict[str, Json] = {"name": "write", "arguments": {"text": "t"}}
+    run = failed(in_place, Action.of_plain(WRITE), crashed(shorter, "kill", operation=1))
+    assert diagnose_run(run) is None
+    finding = with_cause(Finding(run, Reproducer(run.log, "", {}), Path("f")))
+    assert finding.cause is not None
+    assert finding.cause.text.endswith("kill during write; no fsync helps")
+
+
+def test_run_that_passes_is_repeated_with_the_same_outcome_when_it_is_recorded() -> None:
+    """Recording the lifetimes and the returns changes nothing."""
+    run, choices = TargetRun(sound), SeededChoices(5)
+    again = TargetRun(sound, with_places=True)
+    for target_run in (run, again):
+        choices = SeededChoices(5)
+        for _ in range(20):
+            target_run.perform(target_run.propose(choices), choices)
+        target_run.finish()
+    assert run.log == again.log
+
+
+def test_search_ends_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = failed(undurable, Action.of_plain(WRITE), crashed(WRITE, "power-cut"))
+    with pytest.raises(OutOfTime):
+        diagnose_run(run, wall_seconds=0)
+    monkeypatch.setattr(run_diagnosis, "SECONDS", 0)
+    finding = with_cause(Finding(run, Reproducer(run.log, "", {}), Path("f")))
+    assert finding.cause is not None
+    assert finding.cause.text == (
+        "a power cut loses operations on state.json; a missing fsync was not searched for: the "
+        "time is over"
+    )
+
+
+def test_runs_that_miss_one_barrier_are_one_cause() -> None:
+    """The property, the names and the lost value differ; the lost rename is the same."""
+    runs = [
+        failed(undurable, crashed(WRITE, "power-cut")),
+        failed(undurable, Action.of_plain(WRITE), crashed(WRITE, "power-cut")),
+        failed(unsynced, crashed(WRITE, "power-cut")),
+    ]
+    findings = [
+        with_cause(Finding(run, Reproducer(run.log, "", {}), Path(str(number))))
+        for number, run in enumerate(runs)
+    ]
+    groups = [[finding.path.name for finding in group] for group in by_cause(findings)]
+    assert groups == [["0", "1"], ["2"]]
+    plain = findings[0].cause
+    assert plain is not None
+    assert plain.plain()["models"] == list(ALL)
+    assert replace(findings[0], cause=None) != findings[0]
