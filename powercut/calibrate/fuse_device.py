@@ -12,7 +12,6 @@ from typing import Final, Protocol
 
 from powercut.fuse.connection import FuseConnection, succeed
 from powercut.fuse.messages import (
-    ATTRIBUTES,
     ATTRIBUTES_OUT,
     ENTRY_OUT,
     OPEN_IN,
@@ -114,12 +113,11 @@ class FuseDevice:
         name = bytes(request.body).rstrip(b"\0").decode()
         attributes = self._operations.lookup(request.node, name)
         # The name is looked up each time, because files come and go without a request.
-        entry = ENTRY_OUT.pack(attributes.node, 0, 0, VALID_S, 0, 0)
-        return entry + _packed(attributes)
+        return ENTRY_OUT.pack(attributes.node, 0, 0, VALID_S, 0, 0, *_packed(attributes))
 
     def _attributes(self, request: Request) -> bytes:
         attributes = self._operations.attributes(request.node)
-        return ATTRIBUTES_OUT.pack(VALID_S, 0, 0) + _packed(attributes)
+        return ATTRIBUTES_OUT.pack(VALID_S, 0, 0, *_packed(attributes))
 
     def _set_attributes(self, request: Request) -> bytes:
         valid, _, _, size, *_ = SETATTR_IN.unpack_from(request.body)
@@ -162,10 +160,10 @@ class FuseDevice:
         return bytes(listing)
 
 
-def _packed(attributes: Attributes) -> bytes:
+def _packed(attributes: Attributes) -> tuple[int, ...]:
     blocks = (attributes.size + 511) // 512
     links = 2 if stat.S_ISDIR(attributes.mode) else 1
-    return ATTRIBUTES.pack(
+    return (
         *(attributes.node, attributes.size, blocks, 0, 0, 0),
         *(0, 0, 0, attributes.mode, links, 0, 0, 0, PAGE_BYTES, 0),
     )

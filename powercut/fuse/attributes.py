@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from powercut.fuse.messages import (
-    ATTRIBUTES,
     ATTRIBUTES_OUT,
     ENTRY_OUT,
     PAGE_BYTES,
@@ -84,27 +83,27 @@ def _is_member(request: Request, gid: int) -> bool:
     return str(gid) in groups.split()
 
 
-def packed(inode: Inode) -> bytes:
-    """Return ``struct fuse_attr``."""
-    atime, atime_ns = divmod(inode.atime_ns, _SECOND_NS)
-    mtime, mtime_ns = divmod(inode.mtime_ns, _SECOND_NS)
-    ctime, ctime_ns = divmod(inode.ctime_ns, _SECOND_NS)
-    number, sectors = inode.number, len(inode.blocks) * _SECTORS_OF_BLOCK
-    size = PAGE_BYTES if inode.parent else inode.size
-    return ATTRIBUTES.pack(
-        number, size, sectors, atime, mtime, ctime, atime_ns, mtime_ns, ctime_ns,
+def packed(inode: Inode) -> tuple[int, ...]:
+    """Return the fields of ``struct fuse_attr``."""
+    atime_ns, mtime_ns, ctime_ns = inode.atime_ns, inode.mtime_ns, inode.ctime_ns
+    return (
+        inode.number,
+        PAGE_BYTES if inode.parent else inode.size,
+        len(inode.blocks) * _SECTORS_OF_BLOCK,
+        atime_ns // _SECOND_NS, mtime_ns // _SECOND_NS, ctime_ns // _SECOND_NS,
+        atime_ns % _SECOND_NS, mtime_ns % _SECOND_NS, ctime_ns % _SECOND_NS,
         inode.mode, inode.links, inode.uid, inode.gid, 0, PAGE_BYTES, 0,
     )  # fmt: skip
 
 
 def attributes_reply(inode: Inode) -> bytes:
     """Return the reply to GETATTR and SETATTR."""
-    return ATTRIBUTES_OUT.pack(_valid_s(inode), 0, 0) + packed(inode)
+    return ATTRIBUTES_OUT.pack(_valid_s(inode), 0, 0, *packed(inode))
 
 
 def entry_reply(inode: Inode) -> bytes:
     """Return the reply to requests that look up or make a name."""
-    return ENTRY_OUT.pack(inode.number, 0, VALID_S, _valid_s(inode), 0, 0) + packed(inode)
+    return ENTRY_OUT.pack(inode.number, 0, VALID_S, _valid_s(inode), 0, 0, *packed(inode))
 
 
 def _valid_s(inode: Inode) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -43,6 +44,7 @@ from powercut.fuse.messages import (
     LISTXATTR_OUT,
     MKDIR_IN,
     MKNOD_IN,
+    NO_ENTRY,
     NODE_IN,
     OPEN_OUT,
     PAGE_BYTES,
@@ -60,6 +62,7 @@ from sim.disk.disk import Disk
 JOURNAL_BYTES: Final = 1 << 30
 """The most data that one recording may write."""
 
+_ENCODING: Final = sys.getfilesystemencoding()
 _MOST_NAME_BYTES: Final = 255
 _FREE_BLOCKS: Final = 1 << 28
 _FILE_MAX_BYTES: Final = ((1 << 32) - 1) * PAGE_BYTES
@@ -89,11 +92,11 @@ class DiskServer:
         self.is_full = False
         self._written_bytes = 0
         self._names: dict[int, tuple[int, str]] = {}
+        self._paths: dict[int, str] = {ROOT: "/"}
 
     @property
     def answers(self) -> Mapping[int, Answer]:
         """The function for each kind of request."""
-        listings = Listings(self._inode)
         return MappingProxyType(
             {
                 Opcode.LOOKUP: self._lookup,
@@ -117,9 +120,7 @@ class DiskServer:
                 Opcode.FSYNC: self._sync,
                 Opcode.FSYNCDIR: self._sync,
                 Opcode.RELEASE: succeed,
-                Opcode.OPENDIR: listings.open,
-                Opcode.READDIR: listings.read,
-                Opcode.RELEASEDIR: listings.close,
+                Opcode.READDIR: Listings(self._inode).read,
                 Opcode.STATFS: self._statistics,
                 Opcode.LISTXATTR: self._list_attributes,
             }
@@ -161,22 +162,34 @@ class DiskServer:
 
     def _path(self, node: int) -> str:
         """Return the path under which an inode was last looked up or named."""
-        parts: list[str] = []
-        while node != ROOT:
-            node, name = self._names.get(node, (ROOT, f"inode {node}"))
-            parts.append(name)
-        return "/" + "/".join(reversed(parts))
+        path = self._paths.get(node)
+        if path is None:
+            parent, name = self._names.get(node, (ROOT, f"inode {node}"))
+            path = self._paths[node] = self._path_in(parent, name)
+        return path
 
     def _path_in(self, node: int, name: str) -> str:
-        return f"{self._path(node).rstrip('/')}/{name}"
+        return f"/{name}" if node == ROOT else f"{self._path(node)}/{name}"
+
+    def _name_inode(self, inode: Inode, parent: int, name: str) -> None:
+        """Remember the name under which an inode was last looked up or named."""
+        number = inode.number
+        if self._names.get(number) == (parent, name):
+            return
+        self._names[number] = parent, name
+        if inode.parent:
+            self._paths = {ROOT: "/"}
+        else:
+            self._paths.pop(number, None)
 
     def _named(self, inode: Inode, parent: int, name: str) -> bytes:
-        self._names[inode.number] = parent, name
+        self._name_inode(inode, parent, name)
         return entry_reply(inode)
 
     def _lookup(self, request: Request) -> bytes:
         name = _name(request.body)
-        return self._named(self._existing(self._inode(request.node), name), request.node, name)
+        inode = self._entry(self._inode(request.node), name)
+        return NO_ENTRY if inode is None else self._named(inode, request.node, name)
 
     # -- attributes ----------------------------------------------------------------------
 
@@ -238,7 +251,7 @@ class DiskServer:
         directory, name = self._vacant(request.node, data)
         path, owner = self._path_in(request.node, name), _owner(request, directory)
         inode = self.disk.create(directory, name, mode, path, link_text, owner)
-        self._names[inode.number] = request.node, name
+        self._name_inode(inode, request.node, name)
         return inode
 
     def _make_node(self, request: Request) -> bytes:
@@ -255,9 +268,9 @@ class DiskServer:
         return entry_reply(self._make(request, request.body[MKDIR_IN.size :], mode))
 
     def _symlink(self, request: Request) -> bytes:
-        name, text = bytes(request.body).rstrip(b"\0").split(b"\0")
-        mode = stat.S_IFLNK | 0o777
-        return entry_reply(self._make(request, memoryview(name), mode, os.fsdecode(text)))
+        name, text, _ = bytes(request.body).split(b"\0")
+        mode, data = stat.S_IFLNK | 0o777, memoryview(name + b"\0")
+        return entry_reply(self._make(request, data, mode, os.fsdecode(text)))
 
     def _link_text(self, request: Request) -> bytes:
         return os.fsencode(self._inode(request.node).link_text)
@@ -288,8 +301,7 @@ class DiskServer:
     def _move(self, request: Request, to_node: int, names: memoryview, flags: int) -> bytes:
         if flags & ~_NO_REPLACE:
             raise OSError(errno.EINVAL, "an exchange of names is not modelled")
-        name, to_name = map(os.fsdecode, bytes(names).rstrip(b"\0").split(b"\0"))
-        _must_fit(to_name)
+        name, to_name = _two_names(names)
         directory, to_directory = self._inode(request.node), self._inode(to_node)
         inode, replaced = self._existing(directory, name), self._entry(to_directory, to_name)
         if replaced is inode:
@@ -300,7 +312,7 @@ class DiskServer:
             raise OSError(errno.ENOTEMPTY, to_name)
         path, to_path = self._path_in(request.node, name), self._path_in(to_node, to_name)
         self.disk.rename(inode, directory, name, to_directory, to_name, path, to_path)
-        self._names[inode.number] = to_node, to_name
+        self._name_inode(inode, to_node, to_name)
         return b""
 
     # -- contents ------------------------------------------------------------------------
@@ -373,12 +385,15 @@ def _owner(request: Request, directory: Inode) -> tuple[int, int]:
 
 
 def _name(data: memoryview) -> str:
-    """Return the name that ends a request."""
-    name = os.fsdecode(bytes(data).rstrip(b"\0"))
-    _must_fit(name)
-    return name
+    """Return the name that ends a request, without the zero behind it."""
+    if len(data) > _MOST_NAME_BYTES + 1:
+        raise OSError(errno.ENAMETOOLONG, "the name is too long")
+    return str(data[:-1], _ENCODING, "surrogateescape")
 
 
-def _must_fit(name: str) -> None:
-    if len(os.fsencode(name)) > _MOST_NAME_BYTES:
-        raise OSError(errno.ENAMETOOLONG, name)
+def _two_names(data: memoryview) -> tuple[str, str]:
+    """Return the two names that end a request."""
+    first, second, _ = bytes(data).split(b"\0")
+    if len(second) > _MOST_NAME_BYTES:
+        raise OSError(errno.ENAMETOOLONG, "the name is too long")
+    return os.fsdecode(first), os.fsdecode(second)

@@ -15,9 +15,8 @@ IN_HEADER: Final = Struct("=IIQQIII4x")
 OUT_HEADER: Final = Struct("=IiQ")
 INIT_IN: Final = Struct("=IIII")
 INIT_OUT: Final = Struct("=IIIIHHIIHHI28x")
-ATTRIBUTES: Final = Struct("=3Q3q10I")
-ENTRY_OUT: Final = Struct("=4QII")
-ATTRIBUTES_OUT: Final = Struct("=QII")
+ATTRIBUTES_OUT: Final = Struct("=QII3Q3q10I")
+ENTRY_OUT: Final = Struct("=4QII3Q3q10I")
 SETATTR_IN: Final = Struct("=II3Q3q4I4xII4x")
 OPEN_IN: Final = Struct("=II")
 OPEN_OUT: Final = Struct("=QII")
@@ -97,6 +96,10 @@ class Request(NamedTuple):
     gid: int
     process: int
     body: memoryview
+
+
+NO_ENTRY: Final = ENTRY_OUT.pack(*(0, 0, VALID_S), *(0,) * 19)
+"""The reply to LOOKUP for a name that does not exist, which the kernel may keep."""
 
 
 def directory_record(name: bytes, node: int, mode: int, position: int) -> bytes:

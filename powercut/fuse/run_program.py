@@ -20,6 +20,7 @@ from typing import Final
 from powercut.fuse.connection import FuseConnection
 from powercut.fuse.disk_mount import MountWay, mounted
 from powercut.fuse.disk_server import JOURNAL_BYTES, DiskServer
+from powercut.fuse.one_processor import one_processor
 from powercut.fuse.program import Program, start
 from powercut.fuse.recording import Acknowledgement
 from powercut.fuse.watched_calls import CallKind, answer, receive
@@ -122,11 +123,12 @@ def run_program(
 ) -> Run:
     """Mount ``disk`` at ``mount_point``, run ``command`` in it until it ends, and unmount the disk.
 
-    Afterwards no process of the program is left. Raises ``HarnessError`` if the program cannot
-    be started or writes more than the journal holds, and ``TimeoutError``.
+    The program shares one processor with this process. Afterwards no process of the program is
+    left. Raises ``HarnessError`` if the program cannot be started or writes more than the journal
+    holds, and ``TimeoutError``.
     """
     server = DiskServer(disk)
-    with mounted(server, mount_point, way) as connection:
+    with one_processor(), mounted(server, mount_point, way) as connection:
         program = start(command, mount_point)
         try:
             lines = _Lines(program.output, disk)
@@ -158,25 +160,42 @@ def _serve_until_end(
         if descriptor >= 0:
             poll.register(descriptor, select.POLLIN)
     end = None if timeout_s is None else time.monotonic() + timeout_s
+    only_a_request = [(connection.descriptor, select.POLLIN)]
     while True:
         left_ms = None if end is None else max(0.0, end - time.monotonic()) * 1000
-        ready = dict(poll.poll(left_ms))
-        if not ready:
+        found = poll.poll(left_ms)
+        if found == only_a_request and connection.serve():  # nearly always
+            continue
+        if not found:
             raise TimeoutError
-        if program.output in ready:
-            lines.drain()
-            if not ready[program.output] & select.POLLIN:  # every process has closed it
-                poll.unregister(program.output)
-        if connection.descriptor in ready:
-            if not connection.serve():
-                raise HarnessError("the program unmounted its disk")
-        elif program.calls in ready:
-            if ready[program.calls] & select.POLLIN:
-                calls.carry_out()
-            else:  # every process that was watched has ended
-                poll.unregister(program.calls)
-        elif program.ended in ready:
+        if _serve_ready(dict(found), poll, connection, program, lines, calls):
             return
+
+
+def _serve_ready(
+    ready: dict[int, int],
+    poll: select.poll,
+    connection: FuseConnection,
+    program: Program,
+    lines: _Lines,
+    calls: _Calls,
+) -> bool:
+    """Take the lines that are there, then answer one request; return whether nothing is left."""
+    if program.output in ready:
+        lines.drain()
+        if not ready[program.output] & select.POLLIN:  # every process has closed it
+            poll.unregister(program.output)
+    if connection.descriptor in ready:
+        if not connection.serve():
+            raise HarnessError("the program unmounted its disk")
+    elif program.calls in ready:
+        if ready[program.calls] & select.POLLIN:
+            calls.carry_out()
+        else:  # every process that was watched has ended
+            poll.unregister(program.calls)
+    else:
+        return program.ended in ready
+    return False
 
 
 def _notes(server: DiskServer, *, watched: bool) -> Iterator[str]:

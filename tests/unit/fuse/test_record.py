@@ -72,6 +72,16 @@ def test_a_line_is_acknowledged_between_the_operations_that_surround_it(tmp_path
     assert Path(recording.command[0]).is_absolute()
 
 
+def test_program_removes_a_directory_of_which_one_listing_does_not_hold_all_names(
+    tmp_path: Path,
+) -> None:
+    recording = recorded(
+        tmp_path, "mkdir d; for i in $(seq 400); do : > d/name-$i; done; rm -r d; ls -a; nproc"
+    )
+    assert recording.exit_status == 0
+    assert [text for _, text in acknowledged(recording)] == [".", "..", "1", "exit 0"]
+
+
 def test_a_line_without_an_end_counts_and_a_failed_program_has_no_exit(tmp_path: Path) -> None:
     recording = recorded(tmp_path, "echo data > f; printf half; exit 3")
     assert acknowledged(recording) == [(2, "half")]
