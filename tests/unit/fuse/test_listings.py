@@ -48,9 +48,11 @@ def test_first_listing_is_sorted() -> None:
 def test_listing_continues_behind_a_position_of_any_name() -> None:
     directory = Directory("a", "b", "c")
     for name, position in directory.read():
-        rest = names(directory.read(position))
-        assert [*names(directory.read())[: -len(rest) or None], *rest] == names(directory.read())
-        assert name not in rest
+        behind = names(directory.read(position))
+        assert [*names(directory.read())[: -len(behind) or None], *behind] == names(
+            directory.read()
+        )
+        assert name not in behind
 
 
 def test_removal_of_the_names_that_were_read_skips_none() -> None:
