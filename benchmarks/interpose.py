@@ -1,7 +1,8 @@
 """The interposer: its cost for a call, for an atomic write, and for its installation.
 
 The cost of a call is the time beyond that of the function of ``os`` itself, as a median of
-alternating rounds. The atomic write goes through ``open`` and ``os``, on the disk and on tmpfs.
+alternating rounds. The atomic write goes through ``open`` and ``os``, on the disk, on tmpfs and
+under pyfakefs.
 """
 
 from __future__ import annotations
@@ -11,22 +12,27 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
-from benchmarks.row import Row, paired
+from benchmarks.plain_writes import write_by_calls, write_by_open
+from benchmarks.row import Row, paired, seconds_of
 from powercut.interpose.installation import install
 from powercut.interpose.interposed import interposed
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 
-_DATA: Final = b"x" * 200
 _CALLS: Final = 5_000
 _WRITES: Final = 1_000
+_FEW_WRITES: Final = 100
 _ROUNDS: Final = 31
 _MICROSECONDS: Final = 1e6
 _MODULES: Final = 1_700
 _TMPFS: Final = "/dev/shm"
+_ROOT: Final = Path(__file__).parents[1]
 # A tuple: the installation replaces what other containers hold.
 _BARE: Final = (os.stat, os.getcwd)
 
@@ -36,8 +42,10 @@ def rows() -> Iterator[Row]:
     install()
     yield _inert()
     yield _active()
-    yield _atomic_write("interposed atomic write by os / tmpfs", _write_by_calls)
-    yield _atomic_write("interposed atomic write by open / tmpfs", _write_by_open)
+    yield _atomic_write("interposed atomic write by os / tmpfs", write_by_calls)
+    yield _atomic_write("interposed atomic write by open / tmpfs", write_by_open)
+    if find_spec("pyfakefs") is not None:
+        yield from _beside_pyfakefs()
     yield _installation()
 
 
@@ -64,49 +72,41 @@ def _active() -> Row:
         return _added("interposed call, real path, added", 1.0, "os.stat; beside the budget")
 
 
-def _write_by_calls(directory: str) -> None:
-    """Write a file atomically by functions of ``os``."""
-    temporary = f"{directory}/f.tmp"
-    descriptor = os.open(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
-    os.write(descriptor, _DATA)
-    os.fsync(descriptor)
-    os.close(descriptor)
-    _publish(directory)
-
-
-def _write_by_open(directory: str) -> None:
-    """Write a file atomically by a buffered file object."""
-    with open(f"{directory}/f.tmp", "wb") as file:
-        file.write(_DATA)
-        file.flush()
-        os.fsync(file.fileno())
-    _publish(directory)
-
-
-def _publish(directory: str) -> None:
-    os.replace(f"{directory}/f.tmp", f"{directory}/f")
-    opened = os.open(directory, os.O_RDONLY)
-    os.fsync(opened)
-    os.close(opened)
-
-
-def _many(write: Callable[[str], None], directory: str) -> None:
-    for _ in range(_WRITES):
+def _many(write: Callable[[str], None], directory: str, count: int) -> None:
+    for _ in range(count):
         write(directory)
 
 
-def _on_disk(write: Callable[[str], None]) -> None:
+def _on_disk(write: Callable[[str], None], count: int) -> None:
     with interposed(Process(Disk())):
-        _many(write, "/disk")
+        _many(write, "/disk", count)
 
 
 def _atomic_write(name: str, write: Callable[[str], None]) -> Row:
     parent = _TMPFS if os.access(_TMPFS, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=parent) as directory:
-        ours, beside = paired(lambda: _on_disk(write), lambda: _many(write, directory), _ROUNDS)
+        ours, beside = paired(
+            lambda: _on_disk(write, _WRITES), lambda: _many(write, directory, _WRITES), _ROUNDS
+        )
     scale = _MICROSECONDS / _WRITES
     note = "" if parent else "no tmpfs here: a temporary directory"
     return Row(name, ours * scale, beside * scale, "µs", "<=", 2.5, note)
+
+
+def _beside_pyfakefs() -> Iterator[Row]:
+    """Yield the same writes beside the patches of pyfakefs, which run in another process."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "benchmarks.pyfakefs_program"],
+        cwd=_ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    writes = (("os", write_by_calls), ("open", write_by_open))
+    for (way, write), line in zip(writes, ran.stdout.split(), strict=True):
+        many = partial(_on_disk, write, _FEW_WRITES)
+        seconds = median(seconds_of(many) for _ in range(_ROUNDS))
+        yield Row(
+            f"interposed atomic write by {way} / pyfakefs", seconds * _MICROSECONDS / _FEW_WRITES,
+            float(line), "µs", "<=", 1 / 20, "Patcher of pyfakefs; it models no crash",
+        )  # fmt: skip
 
 
 _INSTALLATION: Final = f"""
@@ -136,8 +136,7 @@ os._exit(0)
 
 
 def _installation() -> Row:
-    root = Path(__file__).parents[1]
-    environment: dict[str, Any] = {**os.environ, "PYTHONPATH": str(root)}
+    environment: dict[str, Any] = {**os.environ, "PYTHONPATH": str(_ROOT)}
     ran = subprocess.run(
         [sys.executable, "-c", _INSTALLATION],
         env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,

@@ -55,6 +55,8 @@ def _open(
         opener = _opened(opener(file, _flags(mode)))
         on_disk, path = lifetime.where(opener(file, 0))
         path = file
+    elif type(file) is str and lifetime.known.get(file):
+        on_disk, path = True, file
     else:
         on_disk, path = lifetime.where(file)
     if on_disk:

@@ -41,7 +41,9 @@ def open_file(
     """
     if type(file) is not str and not hasattr(type(file), "__index__"):
         file = os.fspath(cast("StrOrBytesPath", file))
-    buffering, closefd = c_int(buffering), bool(c_int(closefd))
+    buffering = c_int(buffering)
+    if closefd is not True:
+        closefd = bool(c_int(closefd))
     if type(mode) is not str:
         _check_text("mode", mode, "str")
     if encoding is not None or errors is not None or newline is not None:
@@ -80,9 +82,10 @@ def open_file(
 def _buffered(
     raw: RawFile, size_bytes: int
 ) -> io.BufferedReader | io.BufferedWriter | io.BufferedRandom:
-    if not raw.writable():
+    way = raw.way
+    if not way.writable:
         return io.BufferedReader(raw, size_bytes)
-    if not raw.readable():
+    if not way.readable:
         return io.BufferedWriter(raw, size_bytes)
     return io.BufferedRandom(raw, size_bytes)
 

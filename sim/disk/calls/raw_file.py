@@ -81,10 +81,14 @@ class RawFile(io.RawIOBase):
     """One file object and its descriptor.
 
     ``mode`` is one of ``r``, ``w``, ``x`` and ``a``, with ``+`` or without. ``name`` is the path
-    or the descriptor that it was opened with. A buffer above a raw file keeps it open.
+    or the descriptor that it was opened with, ``way`` the decoded mode. A buffer above a raw file
+    keeps it open.
     """
 
     name: FileDescriptorOrPath
+    _collected = False
+    _finalizing = False
+    _owns_descriptor = False
 
     def __init__(
         self,
@@ -96,12 +100,10 @@ class RawFile(io.RawIOBase):
         opener: Opener | None = None,
     ) -> None:
         self._process = process
-        self._collected = False
-        self._owns_descriptor = False
-        self._mode = _decoded(mode)
+        self.way = _decoded(mode)
         self.name = file
         self._descriptor = self._opened(file, closefd=closefd, opener=opener)
-        self._check()
+        self._check(opener)
         self._owns_descriptor = closefd
 
     def _opened(self, file: Any, *, closefd: bool, opener: Opener | None) -> int:
@@ -118,7 +120,7 @@ class RawFile(io.RawIOBase):
             raise ValueError("embedded null byte")
         if not closefd:
             raise ValueError("Cannot use closefd=False with file name")
-        flags = self._mode.flags
+        flags = self.way.flags
         if opener is None:
             return self._process.open(file, flags, _PERMISSIONS)
         opened: object = opener(file, flags)
@@ -128,14 +130,16 @@ class RawFile(io.RawIOBase):
             raise ValueError(f"opener returned {opened}")
         return opened
 
-    def _check(self) -> None:
+    def _check(self, opener: Opener | None) -> None:
         """Refuse a directory, and move to the end of a file that is appended to."""
-        process, descriptor = self._process, self._descriptor
-        if process.is_directory(descriptor):
+        process, descriptor, access = self._process, self._descriptor, self.way.access
+        # A path that is opened for writing is no directory: ``open(2)`` would have failed.
+        may_be_directory = access == "r" or opener is not None or type(self.name) is not str
+        if may_be_directory and process.is_directory(descriptor):
             if not isinstance(self.name, int):
                 process.close(descriptor)
             raise os_error(errno.EISDIR, self.name)
-        if self._mode.access == "a":
+        if access == "a":
             process.lseek(descriptor, 0, os.SEEK_END)
 
     def __repr__(self) -> str:
@@ -159,7 +163,7 @@ class RawFile(io.RawIOBase):
     @property
     def mode(self) -> str:
         """The mode as ``io.FileIO`` shows it."""
-        access, updates = self._mode[:2]
+        access, updates = self.way[:2]
         if not updates:
             return f"{access}b"
         return "rb+" if access == "w" else f"{access}b+"
@@ -177,12 +181,12 @@ class RawFile(io.RawIOBase):
     def readable(self) -> bool:
         if self.closed:
             raise ValueError(_CLOSED)
-        return self._mode.readable
+        return self.way.readable
 
     def writable(self) -> bool:
         if self.closed:
             raise ValueError(_CLOSED)
-        return self._mode.writable
+        return self.way.writable
 
     def seekable(self) -> bool:
         self._must_be_open()
@@ -256,7 +260,7 @@ class RawFile(io.RawIOBase):
         """Close the descriptor, if this object owns it."""
         if self.closed:
             return
-        if getattr(self, "_finalizing", False):
+        if self._finalizing:
             self._dealloc_warn(self, stacklevel=3)
         super().close()
         if self._owns_descriptor:
@@ -283,7 +287,7 @@ class RawFile(io.RawIOBase):
         """Return whether the file is being collected after the death of its process."""
         if not self._process.poisoned:
             return False
-        return self._collected or bool(getattr(self, "_finalizing", False))
+        return self._collected or self._finalizing
 
     def _must_be_open(self) -> None:
         if self.closed:
