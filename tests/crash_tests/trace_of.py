@@ -1,4 +1,4 @@
-"""Run a target from seeds in this process; print the traces: ``trace_of TAG STEPS SEED...``."""
+"""Run targets from seeds in this process; print the traces: ``trace_of TAG:STEPS:SEED...``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from sim.trace import Trace
 from tests.registry import REGISTRY
 
 
-def main(tag: str, steps: str, *seeds: str) -> None:
-    make_target = REGISTRY.target(tag).make_target
-    for seed in seeds:
+def main(*runs: str) -> None:
+    for run in runs:
+        tag, steps, seed = run.split(":")
         trace = Trace()
-        run = SeededRun(make_target, POSIX, int(seed), int(steps)).run(trace=trace)
-        for line in (*trace.lines, f"failure {run.failure!r}", f"digest {trace.digest()}"):
+        make_target = REGISTRY.target(tag).make_target
+        ended = SeededRun(make_target, POSIX, int(seed), int(steps)).run(trace=trace)
+        sys.stdout.write(f"run {run}\n")
+        for line in (*trace.lines, f"failure {ended.failure!r}", f"digest {trace.digest()}"):
             sys.stdout.write(ascii(line) + "\n")
 
 

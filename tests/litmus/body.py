@@ -8,8 +8,8 @@ stale bytes; ``empty`` is a file of no bytes.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
-from itertools import groupby
 from typing import Final
 
 from sim.disk.calls.process import Process
@@ -21,7 +21,11 @@ from sim.disk.disk import Disk
 
 Body = Callable[["Calls"], None]
 
-_LETTERS: Final = "ABCD"
+_LETTERS: Final = b"ABCD"
+_LETTER_OF_BYTE: Final = bytes(
+    ord("0") if not byte else byte if byte in _LETTERS else ord("S") for byte in range(256)
+)
+_RUN: Final = re.compile(r"(.)\1*")
 
 
 class Calls:
@@ -148,14 +152,8 @@ def _shown(content: bytes | None) -> str:
 
 def runs_of(content: bytes) -> str:
     """Return the runs of a content."""
-    letters = (_letter(byte) for byte in content)
-    return ",".join(f"{letter}{len(list(run))}" for letter, run in groupby(letters))
-
-
-def _letter(byte: int) -> str:
-    if not byte:
-        return "0"
-    return chr(byte) if chr(byte) in _LETTERS else "S"
+    letters = content.translate(_LETTER_OF_BYTE).decode("ascii")
+    return ",".join(f"{run[1]}{len(run[0])}" for run in _RUN.finditer(letters))
 
 
 def content_of(text: str) -> bytes:

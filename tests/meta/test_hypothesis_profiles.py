@@ -77,9 +77,7 @@ def test_ci_makes_hypothesis_choose_a_profile_that_would_leak() -> None:
 @pytest.mark.parametrize(
     ("environment", "line"),
     [
-        ({}, "profile default 200"),
         ({"CI": "true"}, "profile default 200"),
-        ({"HYPOTHESIS_PROFILE": "ci"}, "profile ci 50"),
         ({"HYPOTHESIS_PROFILE": "nightly", "CI": "true"}, "profile nightly 5000"),
     ],
     ids=str,
