@@ -34,11 +34,11 @@ torn_entry_is_appended = Mutant(
             "system.storage.pending_entry",
             """
             except BadSeal:
-                return PendingEntry(PendingVerdict.TORN, content)
+                return PendingEntry(PendingVerdict.TORN)
             """,
             """
             except BadSeal:
-                return PendingEntry(PendingVerdict.TORN, content, encoded=content)
+                return PendingEntry(PendingVerdict.TORN, encoded=content)
             """,
         ),
     ),
@@ -76,13 +76,13 @@ stale_entry_is_appended = Mutant(
             "system.storage.pending_entry",
             """
             if lines[-1].seq <= last_seq:
-                return PendingEntry(PendingVerdict.STALE, content)
+                return PendingEntry(PendingVerdict.STALE)
             """,
             """
             if lines[-1].seq == last_seq:
-                return PendingEntry(PendingVerdict.STALE, content)
+                return PendingEntry(PendingVerdict.STALE)
             if lines[-1].seq < last_seq:
-                return PendingEntry(PendingVerdict.REPLAYED, content, tuple(lines), content[:-1])
+                return PendingEntry(PendingVerdict.REPLAYED, 0, tuple(lines), content[:-1])
             """,
         ),
     ),

@@ -108,14 +108,9 @@ class ExaminedLog:
                 make_durable_directory(files, directory)
                 files.open(path, OpenMode.CREATE).close()
                 numbers = [0]
-            text = read_newest(files, path, session_id, numbers)
-            found = scan(text.content, session_id, path, text.last_seq)
-            entry = NO_ENTRY
-            if name_of(pending_path) in names:
-                entry = read_pending_entry(files, pending_path, session_id, found.last_seq)
-                if entry.verdict is PendingVerdict.REPLAYED:
-                    # The end of the log is a part of this very entry.
-                    found = found.with_tail_explained()
+            has_entry = name_of(pending_path) in names
+            entry_path = pending_path if has_entry else ""
+            text, found, entry = classified(files, path, session_id, numbers, entry_path)
             return cls(files, ids, path, text, found, entry, pending_path, swept)
 
     def settle(self) -> RecoveredLog:
@@ -176,7 +171,7 @@ class ExaminedLog:
         file = self.files.open(self.path, OpenMode.WRITE)
         try:
             write_all(file, tail, start)
-            if len(content) <= size_bytes:
+            if self.text.size_bytes <= size_bytes:
                 file.truncate(size_bytes + 1)
             file.truncate(size_bytes)
             file.fsync()
@@ -196,8 +191,27 @@ class ExaminedLog:
             return ()
         aside = move_aside(self.files, self.pending_path)
         reason = f"the log ends at seq={last_seq}, so this entry cannot be its next line"
-        size_bytes = len(entry.content)
+        size_bytes = entry.size_bytes
         return (Damage(self.pending_path, 0, size_bytes, reason, tail=True, quarantine=aside),)
+
+
+def classified(
+    files: FileSystem, path: str, session_id: str, numbers: Sequence[int], entry_path: str
+) -> tuple[SegmentText, Scan, PendingEntry]:
+    """Read and classify the newest of these segments, and the pending entry if it has a path.
+
+    The text is without its torn end. Nothing is changed. Raises ``NewerFormat`` or ``OSError``.
+    """
+    text = read_newest(files, path, session_id, numbers)
+    found = scan(text.content, session_id, path, text.last_seq)
+    entry = NO_ENTRY
+    if entry_path:
+        entry = read_pending_entry(files, entry_path, session_id, found.last_seq)
+        if entry.verdict is PendingVerdict.REPLAYED:
+            # The end of the log is a part of this very entry.
+            found = found.with_tail_explained()
+    text = text._replace(content=text.content[: text.size_bytes - found.torn_bytes])
+    return text, found, entry
 
 
 def _names_in(files: FileSystem, directory: str) -> Sequence[str]:

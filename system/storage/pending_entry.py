@@ -20,13 +20,13 @@ from system.storage.pending_writer import END_OF_ENTRY
 class PendingEntry(NamedTuple):
     """A pending entry and the verdict on it.
 
-    ``content`` is the whole file. ``lines`` are to be appended, and ``encoded`` is the same as
-    bytes, line ends included. ``missing`` is the gap before an entry that is ahead of the log:
-    it was written only because the lines in the gap were durable.
+    ``lines`` are to be appended, and ``encoded`` is the same as bytes, line ends included.
+    ``missing`` is the gap before an entry that is ahead of the log: it was written only because
+    the lines in the gap were durable; ``size_bytes`` is the length of such an entry.
     """
 
     verdict: PendingVerdict
-    content: bytes = b""
+    size_bytes: int = 0
     lines: tuple[Line, ...] = ()
     encoded: bytes = b""
     missing: tuple[tuple[int, int], ...] = ()
@@ -49,16 +49,15 @@ def read_pending_entry(
     try:
         lines = _decode(content, session_id, path)
     except BadSeal:
-        return PendingEntry(PendingVerdict.TORN, content)
+        return PendingEntry(PendingVerdict.TORN)
     if lines[-1].seq <= last_seq:
-        return PendingEntry(PendingVerdict.STALE, content)
+        return PendingEntry(PendingVerdict.STALE)
     known = last_seq + 1 - lines[0].seq
     if known < 0:
-        return PendingEntry(
-            PendingVerdict.AHEAD, content, missing=((last_seq + 1, lines[0].seq - 1),)
-        )
+        missing = ((last_seq + 1, lines[0].seq - 1),)
+        return PendingEntry(PendingVerdict.AHEAD, len(content), missing=missing)
     encoded = b"".join(content.splitlines(keepends=True)[known:-1])
-    return PendingEntry(PendingVerdict.REPLAYED, content, tuple(lines[known:]), encoded)
+    return PendingEntry(PendingVerdict.REPLAYED, 0, tuple(lines[known:]), encoded)
 
 
 def _decode(content: bytes, session_id: str, path: str) -> list[Line]:

@@ -29,11 +29,13 @@ class SegmentText(NamedTuple):
 
     ``before`` are the lengths in bytes and the paths of the earlier segments at the beginning
     of ``content``; there are none unless the first line of the newest one is damaged.
-    ``last_seq`` is the number of the line before the first one.
+    ``last_seq`` is the number of the line before the first one. ``size_bytes`` is the length of
+    the content with its torn end.
     """
 
     number: int
     content: bytes
+    size_bytes: int
     before: tuple[tuple[int, str], ...]
     last_seq: int
 
@@ -70,8 +72,8 @@ def read_newest(
         content = read + content
         last_seq = _seq_before(read, session_id, here)
         if last_seq is not None:
-            return SegmentText(numbers[-1], content, tuple(before), last_seq)
-    return SegmentText(numbers[-1], content, tuple(before), 0)
+            return SegmentText(numbers[-1], content, len(content), tuple(before), last_seq)
+    return SegmentText(numbers[-1], content, len(content), tuple(before), 0)
 
 
 def read_lines(

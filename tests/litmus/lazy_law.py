@@ -62,7 +62,7 @@ class Pair(NamedTuple):
 
         budget = Budget(100_000, 1_000_000)
         crashes = Crashes(model, nested, tears, budget)
-        return Walk(OnePhase(check, History(lambda: 0)), {}, model, crashes, budget)
+        return Walk(OnePhase(check, History(lambda: 0)), {}, {}, model, crashes, budget)
 
 
 def _seen_at(leaf: Leaf) -> str:

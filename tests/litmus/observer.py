@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from typing import Any, Final
 
+from powercut.explorer.recovery_unit import recovery_unit
 from sim.choices import SeededChoices
 from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
 from sim.disk.calls.process import Process
@@ -19,6 +20,7 @@ _TEXTS: Final = ("A1", "B2", "C3")
 _OFFSETS: Final = (0, 1, 511, 4095)
 _LENGTHS: Final = (1, 2, 3, 600)
 _READS: Final = ("exists", "read", "whole", "size", "names", "links", "mode", "same", "parent")
+_UNITS: Final = ("unit", "unit", "unit that writes")
 _CALLS: Final = (
     "write", "write", "append", "append", "truncate", "allocate", "rename", "rename",
     "rename directory", "link", "unlink", "mkdir", "rmdir", "chmod", "fsync", "fsync", "fdatasync",
@@ -93,13 +95,23 @@ def run_program(program: Program, process: Process) -> None:
 
 
 def random_observer(choices: SeededChoices, *, writes: bool) -> Observer:
-    """Return an observer of up to five steps, some of which are calls of a program."""
-    kinds = (*_READS, "note", "do", "do", "do", "do") if writes else _READS
+    """Return an observer of up to five steps: reads, recovery units, and calls of a program."""
+    kinds = (*_READS, *_UNITS)
+    if writes:
+        kinds += ("note", "do", "do", "do", "do", "do")
+    return _random_steps(choices, kinds, 5)
+
+
+def _random_steps(choices: SeededChoices, kinds: tuple[str, ...], most: int) -> Observer:
     steps: Observer = []
-    for _ in range(choices.integer("steps", 1, 5)):
+    for _ in range(choices.integer("steps", 1, most)):
         kind = choices.pick("step", kinds)
         file, other = choices.pick("file", FILES), choices.pick("file", FILES)
         match kind:
+            case "unit":
+                steps.append((kind, tuple(_random_steps(choices, _READS, 2))))
+            case "unit that writes":
+                steps.append(("unit", tuple(_random_steps(choices, ("exists", "do"), 2))))
             case "do":
                 steps.append((kind, random_call(choices)))
             case "names" | "parent":
@@ -126,10 +138,17 @@ def observe(observer: Observer, disk: Disk) -> str:
     return repr(seen)
 
 
+def _steps(process: Process, *steps: tuple[Any, ...]) -> list[object]:
+    """Read as a recovery unit."""
+    return [_step(step, process) for step in steps]
+
+
 def _step(step: tuple[Any, ...], process: Process) -> object:
     kind, path = step[0], f"/{step[1]}"
     found: object
     match kind:
+        case "unit":
+            found = recovery_unit(process, _steps, *step[1])
         case "do":
             found = None
             run([step[1]], process)

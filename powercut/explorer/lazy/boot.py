@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final, NoReturn, Protocol, TypeAlias, cast
+from collections.abc import Callable
+from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
+from powercut.explorer.lazy.footprint import written
+from powercut.explorer.lazy.unit_call import WITHIN, Asked, UnitCall
 from sim.disk.cache.inode import BLOCK_BYTES, ROOT
 from sim.disk.cache.inode_table import Inodes
 from sim.disk.cache.lazy_inode import LazyInode, LazyInodes, LazyInodeTable
 from sim.disk.cache.operation import Operation
+from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import PersistenceModel
-from sim.disk.crash.undecided.question import Answer, NewInode, Property, Question
+from sim.disk.crash.undecided.question import FIRST_NEW, Answer, NewInode, Property, Question
 from sim.disk.disk import Disk
 from sim.errors import NeedsWholeImage
-
-FIRST_NEW: Final = 1 << 40
-"""The number of the first inode that a boot creates; those that it meets count from the root."""
 
 
 class Answers(Protocol):
     """Answers the questions of one boot, in their order."""
 
-    def answer(self, question: Question, operations: list[Operation]) -> Answer:
+    def answer(self, question: Asked, operations: list[Operation]) -> Answer:
         """Return the answer; ``operations`` are those of the boot so far."""
         ...
 
@@ -35,19 +36,21 @@ class Answers(Protocol):
         ...
 
 
-_Report: TypeAlias = tuple[list[tuple[Question, int]], list[Operation], BaseException | None]
+_Report: TypeAlias = tuple[list[tuple[Asked, int]], list[Operation], BaseException | None]
 
 
 class Boot:
     """The questions of one boot, as the inodes of its page cache ask them.
 
-    A question whose answer follows from earlier ones is not asked again.
+    A question whose answer follows from earlier ones is not asked again. ``is_unit`` is whether
+    it boots a recovery unit, which has no units of its own.
     """
 
-    def __init__(self, answers: Answers, model: PersistenceModel) -> None:
+    def __init__(self, answers: Answers, model: PersistenceModel, *, is_unit: bool = False) -> None:
         self.answers = answers
-        self.asked: list[tuple[Question, int]] = []
-        self._known: dict[Question, Answer] = {}
+        self.asked: list[tuple[Asked, int]] = []
+        self._is_unit = is_unit
+        self._known: dict[Asked, Answer] = {}
         self._inodes: dict[int, LazyInode] = {}
         self._sizes: dict[int, tuple[int, bool]] = {}
         self._pieces: dict[int, dict[int, bytes]] = {}
@@ -56,7 +59,7 @@ class Boot:
         assert isinstance(root, NewInode), root
         self._meet(root)
 
-    def _ask(self, question: Question) -> Answer:
+    def _ask(self, question: Asked) -> Answer:
         found = self._known.get(question)
         if found is None:
             operations = self.disk.journal.operations
@@ -69,6 +72,16 @@ class Boot:
         number = len(self._inodes) + 1
         self._inodes[number] = LazyInode(self, number, *found)
         return number
+
+    def unit(self, function: Callable[..., Any], name: str, arguments: tuple[Any, ...]) -> Any:
+        """Return the result of a recovery unit, the function ``name``."""
+        if not self._is_unit:
+            call = UnitCall(name, arguments, written(self.disk.journal.operations))
+            found = self._ask(call)
+            assert isinstance(found, bytes), found
+            if found != WITHIN:
+                return call.result_of(found)
+        return function(Process(self.disk), *arguments)
 
     # -- sim.disk.cache.lazy_inode.Asker -------------------------------------------------------
 
@@ -150,6 +163,10 @@ class LazyDisk(Disk):
         nothing = cast("Inodes", _Refused(boot))
         image = Image(nothing, (), cast("Inodes", LazyInodes(boot)), FIRST_NEW)
         super().__init__(image, model, cache=LazyInodeTable(boot))
+
+    def unit(self, function: Callable[..., Any], name: str, arguments: tuple[Any, ...]) -> Any:
+        """Return the result of a recovery unit, the function ``name``."""
+        return self._boot.unit(function, name, arguments)
 
     def report(self) -> object:
         """Return the questions of this boot, its operations, and why it was given up, or None."""

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 from powercut.explorer.lazy.budget import GaveUp
 from powercut.explorer.lazy.tree import Ending, Step
+from powercut.explorer.lazy.unit_call import Asked
 from sim.disk.cache.operation import Operation
-from sim.disk.crash.undecided.box import Box, split
-from sim.disk.crash.undecided.question import Answer, Question
+from sim.disk.crash.undecided.box import Box
+from sim.disk.crash.undecided.question import Answer
 from sim.errors import HarnessError, NeedsWholeImage
 
-Chooser: TypeAlias = Callable[[Question], Answer]
+Chooser: TypeAlias = Callable[[Any], Answer]
 """Answers questions that were never asked after the answers before."""
 
 
-def plainest(box: Box) -> Chooser:
-    """Return a chooser that decides the disk of a box in the plainest way."""
+def plainest(box: Box, split: Callable[[Box, Any], Iterator[tuple[Answer, Box]]]) -> Chooser:
+    """Return a chooser that decides the disk of a box in the plainest way, which is the first."""
 
-    def choose(question: Question) -> Answer:
+    def choose(question: Any) -> Answer:
         nonlocal box
         answer, box = next(split(box, question))
         return answer
 
     return choose
+
+
+def unasked(question: object) -> NoReturn:
+    """Answer nothing: all questions have been asked before."""
+    raise AssertionError(question)
 
 
 class Descent:
@@ -56,7 +62,7 @@ class Descent:
         self.failure = failure
         raise failure
 
-    def answer(self, question: Question, operations: Sequence[Operation]) -> Answer:
+    def answer(self, question: Asked, operations: Sequence[Operation]) -> Answer:
         """Return the answer to the next question."""
         if self.failure is not None:
             raise self.failure
@@ -73,7 +79,7 @@ class Descent:
         self._done = len(operations)
         return found
 
-    def _chosen(self, question: Question) -> Answer:
+    def _chosen(self, question: Asked) -> Answer:
         try:
             return self._choose(question)
         except (GaveUp, NeedsWholeImage) as failure:

@@ -12,9 +12,10 @@ from typing import Final
 from powercut.explorer.lazy.budget import GaveUp
 from powercut.explorer.lazy.crash_sites import CrashSite
 from powercut.explorer.lazy.tree import Ending
-from powercut.explorer.lazy.walk import Walk, divided
+from powercut.explorer.lazy.unit_call import Asked
+from powercut.explorer.lazy.walk import Walk
 from sim.choices import Choices, SeededChoices
-from sim.disk.crash.undecided.question import Answer, Question
+from sim.disk.crash.undecided.question import Answer
 
 _PATHS: Final = 64
 
@@ -44,9 +45,9 @@ def _paths_like_one(walk: Walk, site: CrashSite, choices: Choices, most: int) ->
     if not boxes:
         return 0
 
-    def choose(question: Question) -> Answer:
+    def choose(question: Asked) -> Answer:
         nonlocal boxes, paths
-        parts = divided(question, boxes, most // paths)
+        parts = walk.divided(question, boxes, most // paths)
         answer = choices.pick("answer", list(parts))
         paths *= len(parts)
         boxes = list(parts[answer])

@@ -20,6 +20,7 @@ from powercut.explorer.lazy.crashes import Crashes
 from powercut.explorer.lazy.estimate import check_estimate
 from powercut.explorer.lazy.phases import LazyCheck
 from powercut.explorer.lazy.tree import Ending, Node
+from powercut.explorer.lazy.units import UnitTrees
 from powercut.explorer.lazy.walk import Leaf, Walk
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.verdicts import Exploration, Failure
@@ -78,6 +79,7 @@ class LazyExplorer:
         self.processes = processes
         self.tick = tick
         self.trees: dict[int, Node] = {}
+        self.unit_trees: UnitTrees = {}
 
     def explore(self, empty: Exploration) -> Exploration | None:
         """Return the verdict on the workload and the model of ``empty``, an empty verdict.
@@ -117,6 +119,7 @@ class _Exploring:
         self._walk = Walk(
             explorer.check,
             explorer.trees,
+            explorer.unit_trees,
             result.model,
             Crashes(result.model, explorer.limits.nested, tears, budget),
             budget,
@@ -133,11 +136,15 @@ class _Exploring:
         check_estimate(self._walk, sites, _TOO_MANY * self._executions)
         self._visit(sites)
         self._walk.repeat()
-        result.states = len(self._leaves)
+        result.states = self._executed()
         result.failed = len({ending for ending, _, _ in self._failed})
         result.failures = sorted(self._failed.values(), key=lambda each: each.simplicity)
         result.most_torn = None if self._tears == UNLIMITED else self._tears
         result.exhaustive = not result.stopped and result.most_torn is None
+
+    def _executed(self) -> int:
+        """Return the number of executions that decide everything so far, units included."""
+        return len(self._leaves) + len(self._walk.units.reached)
 
     def _sites(self) -> Iterator[CrashSite]:
         """Yield the crashes; raise ``NeedsWholeImage`` if they have too many unsynced pieces."""
@@ -156,7 +163,7 @@ class _Exploring:
         result = self._result
         for number, leaf in enumerate(self._walk.leaves(self._counted(sites))):
             if not number % _LEAVES_PER_TICK:
-                result.states = len(self._leaves)
+                result.states = self._executed()
                 result.stopped = not self._explorer.tick(result, leaf.site.point.operation)
             if result.stopped:
                 return

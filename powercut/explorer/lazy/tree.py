@@ -6,19 +6,31 @@ has few more nodes than leaves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from oracles.violation import Violation
+from powercut.explorer.lazy.unit_call import Asked
 from sim.disk.cache.operation import Operation
-from sim.disk.crash.undecided.question import Answer, Question
+from sim.disk.crash.undecided.box import Box
+from sim.disk.crash.undecided.question import Answer
+
+Parts: TypeAlias = Mapping[Answer, Sequence[Box]]
+"""The answers to a question, each with its part of some boxes, the plainest first."""
+
+Divide: TypeAlias = Callable[[Asked, Sequence[Box]], Parts]
+Reach: TypeAlias = Callable[[int, Sequence[Operation], Sequence[Box]], None]
+
+
+def _reach_nothing(_number: int, _operations: Sequence[Operation], _boxes: Sequence[Box]) -> None:
+    """Take no notice of operations."""
 
 
 class Step(NamedTuple):
     """A question with its answer, and the operations that the check does before it."""
 
-    question: Question
+    question: Asked
     answer: Answer
     operations: Sequence[Operation] = ()
 
@@ -45,7 +57,7 @@ class Ending:
 class Branch:
     """A question with several answers, and the nodes behind them."""
 
-    question: Question
+    question: Asked
     operations: Sequence[Operation]
     after: dict[Answer, Node] = field(default_factory=dict)
 
@@ -71,6 +83,11 @@ class Node:
             found = self.end.after[answer] = Node(self, answer)
         return found
 
+    def grow(self, steps: list[Step], end: Ending) -> None:
+        """Add what an execution has shown behind this node."""
+        assert self.end is None
+        self.steps, self.end = steps, end
+
     def split(self, number: int) -> None:
         """Make a branch of step ``number``; what was behind it is behind its answer then."""
         step = self.steps[number]
@@ -80,6 +97,27 @@ class Node:
                 node.before = below
         del self.steps[number:]
         self.end = Branch(step.question, step.operations, {step.answer: below})
+
+    def descend(
+        self, boxes: Sequence[Box], divide: Divide, reach: Reach = _reach_nothing
+    ) -> tuple[Sequence[Box], Parts | None]:
+        """Take boxes to the next branch or to the end of the check.
+
+        Return the boxes there, and their parts behind the branch, or None at the end. A step
+        that not all boxes answer in the same way becomes a branch. ``reach`` is called with the
+        number of each step, the operations before it and the boxes there, also at the end.
+        """
+        for number, step in enumerate(self.steps):
+            reach(number, step.operations, boxes)
+            parts = divide(step.question, boxes)
+            if [*parts] != [step.answer]:
+                self.split(number)
+                return boxes, parts
+            boxes = parts[step.answer]
+        end = self.end
+        assert end is not None
+        reach(len(self.steps), end.operations, boxes)
+        return boxes, None if isinstance(end, Ending) else divide(end.question, boxes)
 
     def path(self) -> list[Step]:
         """Return all steps from the root to the beginning of this node."""

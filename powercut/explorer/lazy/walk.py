@@ -13,37 +13,21 @@ from powercut.explorer.lazy.boot import Boot
 from powercut.explorer.lazy.budget import Budget, GaveUp
 from powercut.explorer.lazy.crash_sites import CrashSite
 from powercut.explorer.lazy.crashes import Crashes
-from powercut.explorer.lazy.descent import Chooser, Descent, plainest
+from powercut.explorer.lazy.descent import Chooser, Descent, plainest, unasked
 from powercut.explorer.lazy.phases import LazyCheck
-from powercut.explorer.lazy.tree import Ending, Node, Step
+from powercut.explorer.lazy.tree import Ending, Node, Parts, Step
+from powercut.explorer.lazy.unit_call import Asked, UnitCall
+from powercut.explorer.lazy.units import Units, UnitTrees
 from sim.disk.cache.operation import Operation
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.crash.undecided.box import Box, split
-from sim.disk.crash.undecided.question import Answer, Question
+from sim.disk.crash.undecided.question import Answer
 from sim.errors import NeedsWholeImage
 
 _TOGETHER: Final = 128
 """Executions that are begun before their results are used; also on one core, for one order."""
 
 Trace = tuple[list[Step], Ending]
-Parts = Mapping[Answer, Sequence[Box]]
-
-
-def divided(question: Question, boxes: Sequence[Box], most: int = sys.maxsize) -> Parts:
-    """Return the answers to a question, each with its part of the boxes, the plainest first.
-
-    Raises ``GaveUp`` if there are more than ``most`` answers.
-    """
-    found: dict[Answer, list[Box]] = {}
-    for box in boxes:
-        try:
-            for answer, part in split(box, question):
-                found.setdefault(answer, []).append(part)
-                if len(found) > most:
-                    raise GaveUp("too many answers")
-        except RecursionError:
-            raise NeedsWholeImage("a place that was changed too often") from None
-    return found
 
 
 class Leaf(NamedTuple):
@@ -68,26 +52,28 @@ class _Visit(NamedTuple):
 class Walk:
     """Takes boxes down the trees of one check, which it executes in so many ``processes``.
 
-    ``trees`` are by their number; they grow. The recovery is crashed as well, as ``crashes``
-    says.
+    ``trees`` are by their number, ``unit_trees`` those of its recovery units; they grow. The
+    recovery is crashed as well, as ``crashes`` says.
     """
 
     def __init__(
         self,
         check: LazyCheck,
         trees: dict[int, Node],
+        unit_trees: UnitTrees,
         model: PersistenceModel,
         crashes: Crashes,
         budget: Budget,
         processes: int = 1,
     ) -> None:
         self._check = check
+        self.units = Units(unit_trees, model, budget)
         self._trees = trees
         self._model = model
         self._crashes = crashes
         self._budget = budget
         self._processes = processes
-        self._questions: dict[Question, Question] = {}
+        self._questions: dict[Asked, Asked] = {}
         self._bytes: dict[bytes, bytes] = {}
         self._first: dict[int, tuple[list[Step], Ending, int]] = {}
 
@@ -123,26 +109,23 @@ class Walk:
     def _descend(self, visit: _Visit, stack: list[_Visit]) -> Iterator[Leaf]:
         """Take a visit to the next branch or end; what follows goes on the stack."""
         node, site, boxes, crashes = visit
-        for number, step in enumerate(node.steps):
-            self._crash(visit, number, step.operations, boxes, stack)
-            parts = self._divided(step.question, boxes)
-            if [*parts] != [step.answer]:
-                node.split(number)
-                break
-            boxes = parts[step.answer]
-        else:
-            end = node.end
-            assert end is not None
-            self._crash(visit, len(node.steps), end.operations, boxes, stack)
-            if isinstance(end, Ending):
-                tree = self._check.tree(site.entries)
-                if tree not in self._first:
-                    self._first[tree] = [*node.path(), *node.steps], end, site.entries
-                yield Leaf(end, site, boxes, crashes)
-                return
-            parts = self._divided(end.question, boxes)
-        visits = [_Visit(node.child(answer), site, part, crashes) for answer, part in parts.items()]
-        stack += visits[::-1]
+
+        def reach(number: int, operations: Sequence[Operation], boxes: Sequence[Box]) -> None:
+            if operations:
+                self._crash(visit, number, operations, boxes, stack)
+
+        boxes, parts = node.descend(boxes, self._divided, reach)
+        if parts is not None:
+            stack += [
+                _Visit(node.child(answer), site, part, crashes) for answer, part in parts.items()
+            ][::-1]
+            return
+        end = node.end
+        assert isinstance(end, Ending)
+        tree = self._check.tree(site.entries)
+        if tree not in self._first:
+            self._first[tree] = [*node.path(), *node.steps], end, site.entries
+        yield Leaf(end, site, boxes, crashes)
 
     def _crash(
         self,
@@ -154,17 +137,49 @@ class Walk:
     ) -> None:
         """Add the crashes at the operations before step ``number`` of a node."""
         node, site, _, crashes = visit
-        if not operations or len(crashes) > self._crashes.nested:
+        if len(crashes) > self._crashes.nested:
             return
         steps = [*node.path(), *node.steps[:number]]
         done = [operation for step in steps for operation in step.operations]
         for point, found in self._crashes.during([*done, *operations], len(done), boxes):
             stack.append(_Visit(self.root(site), site, found, (*crashes, point)))
 
-    def _divided(self, question: Question, boxes: Sequence[Box]) -> Parts:
-        parts = divided(question, boxes)
+    def split(self, box: Box, question: Asked) -> Iterator[tuple[Answer, Box]]:
+        """Yield the parts of a box, each with the answer that its survivor sets give."""
+        if isinstance(question, UnitCall):
+            return self.units.split(box, question, self._divided)
+        return split(box, question)
+
+    def divided(self, question: Asked, boxes: Sequence[Box], most: int = sys.maxsize) -> Parts:
+        """Return the answers to a question, each with its part of the boxes, the plainest first.
+
+        Raises ``GaveUp`` if there are more than ``most`` answers.
+        """
+        found: dict[Answer, list[Box]] = {}
+        for box in boxes:
+            try:
+                for answer, part in self.split(box, question):
+                    found.setdefault(answer, []).append(part)
+                    if len(found) > most:
+                        raise GaveUp("too many answers")
+            except RecursionError:
+                raise NeedsWholeImage("a place that was changed too often") from None
+        return found
+
+    def _divided(self, question: Asked, boxes: Sequence[Box]) -> Parts:
+        parts = self.divided(question, boxes)
         self._budget.divide(sum(len(part) for part in parts.values()))
         return parts
+
+    def _plainest(self, box: Box) -> Chooser:
+        """Return a chooser that executes units without their trees, which another process has."""
+
+        def first(box: Box, question: Asked) -> Iterator[tuple[Answer, Box]]:
+            if isinstance(question, UnitCall):
+                return iter([self.units.plainest(box, question)])
+            return split(box, question)
+
+        return plainest(box, first)
 
     # -- executions ----------------------------------------------------------------------------
 
@@ -175,7 +190,9 @@ class Walk:
 
         def trace(visit: _Visit) -> Trace | NeedsWholeImage:
             try:
-                return self.trace(visit.node.path(), plainest(visit.boxes[0]), visit.site.entries)
+                return self.trace(
+                    visit.node.path(), self._plainest(visit.boxes[0]), visit.site.entries
+                )
             except NeedsWholeImage as failure:
                 return failure
 
@@ -200,10 +217,11 @@ class Walk:
 
     def grow(self, node: Node, trace: Trace) -> None:
         """Add what an execution has shown behind a node."""
-        assert node.end is None
         steps, end = trace
-        node.steps = [self._shared(step) for step in steps]
-        node.end = replace(end, result=self._shared_bytes(end.result))
+        node.grow(
+            [self._shared(step) for step in steps],
+            replace(end, result=self._shared_bytes(end.result)),
+        )
 
     def _shared(self, step: Step) -> Step:
         """Return a step that shares its question and its bytes with equal ones."""
@@ -220,8 +238,5 @@ class Walk:
         """Execute the first path of each tree again: a check with state takes another one."""
         for path, ending, entries in self._first.values():
             self._budget.execute()
-            self.trace(path, _unasked, entries, ending)
-
-
-def _unasked(question: Question) -> Answer:
-    raise AssertionError(question)
+            self.trace(path, unasked, entries, ending)
+        self.units.repeat()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+FIRST_NEW: Final = 1 << 40
+"""The number of the first inode that a boot creates; those that it meets count from the root."""
 
 
 class Property(StrEnum):

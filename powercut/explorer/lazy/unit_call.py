@@ -1,0 +1,45 @@
+"""Calls of recovery units: questions whose answer is the result of a function that only reads."""
+
+from __future__ import annotations
+
+import pickle
+from pkgutil import resolve_name
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from powercut.explorer.lazy.footprint import Place
+from sim.disk.calls.process import Process
+from sim.disk.crash.undecided.question import Question
+from sim.disk.disk import Disk
+
+WITHIN: Final = b""
+"""The answer to a unit that is not independent: the check executes it within itself."""
+
+
+class UnitCall(NamedTuple):
+    """A question for the result of ``function``, ``module:name``, with plain ``arguments``.
+
+    ``written`` are the places that the check has changed before. The answer is the pickled
+    result, or ``WITHIN``.
+    """
+
+    function: str
+    arguments: tuple[Any, ...]
+    written: tuple[Place, ...]
+
+    def __str__(self) -> str:
+        return f"the result of {self.function}{self.arguments}"
+
+    def execute(self, disk: Disk) -> bytes:
+        """Call the function on a disk; ``WITHIN`` if it writes, or ends by an exception."""
+        try:
+            found = resolve_name(self.function)(Process(disk), *self.arguments)
+        except Exception:  # the check calls it again, and gets the same one
+            return WITHIN
+        return WITHIN if disk.journal else pickle.dumps(found)
+
+    def result_of(self, answer: bytes) -> Any:
+        """Return the result that is not ``WITHIN``, a new copy each time."""
+        return pickle.loads(answer)
+
+
+Asked: TypeAlias = Question | UnitCall
