@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from powercut.crashing_disk import CrashingDisk
     from powercut.explorer.explore import explore, explore_models
     from powercut.explorer.limits import Engine, Limits
+    from powercut.explorer.recovery_unit import recovery_unit
     from powercut.explorer.two_phases import TwoPhases
     from powercut.explorer.verdicts import Exploration, Failure
     from powercut.fuzz.action import ActionKind, Arguments
@@ -123,6 +124,7 @@ __all__ = [
     "interposed",
     "load_journal",
     "model_named",
+    "recovery_unit",
     "save_journal",
 ]
 
@@ -188,6 +190,7 @@ _MODULES = {
     "interposed": "powercut.interpose.interposed",
     "load_journal": "sim.disk.crash.journal_file",
     "model_named": "sim.disk.crash.persistence",
+    "recovery_unit": "powercut.explorer.recovery_unit",
     "save_journal": "sim.disk.crash.journal_file",
 }
 

@@ -85,7 +85,8 @@ class Exploration:
     The lazy engine builds no states. ``states`` is then the number of executions of the check
     that decide all of them, and ``decided`` the number of survivor sets at the power cuts of the
     workload, added up, 0 for the other engine. ``most_torn`` is the largest number of torn pieces
-    in one of them, None if it was not bounded.
+    in one of them, None if it was not bounded. ``within`` are the recovery units that were not
+    independent of the check at every crash, and were executed within it there.
     """
 
     model: PersistenceModel
@@ -99,6 +100,7 @@ class Exploration:
     failures: list[Failure] = field(default_factory=list)
     decided: int = 0
     most_torn: int | None = None
+    within: tuple[str, ...] = ()
 
     def empty(self) -> Exploration:
         """Return a verdict on the same workload and model, of which nothing is explored."""

@@ -46,7 +46,19 @@ def exploration_table(diagnosis: Diagnosis) -> Table:
             found.how,
             ", ".join(_properties(diagnosis, name)),
         )
+    within = _within(diagnosis.explorations.values())
+    if within:
+        table.caption = (
+            f"executed within the check, because it writes, or reads what the check has written: "
+            f"{listed(within)}"
+        )
+        table.caption_justify = "left"
     return table
+
+
+def _within(several: Iterable[Exploration]) -> list[str]:
+    """Return the recovery units that have no tree of their own at some crash."""
+    return list(dict.fromkeys(unit for found in several for unit in found.within))
 
 
 def _count(survivor_sets: int) -> str:
@@ -99,6 +111,7 @@ def _together(several: Sequence[Exploration]) -> dict[str, Json]:
         "survivor_sets": sum(found.decided for found in several) or None,
         "exhaustive": all(found.exhaustive for found in several),
         "how": min((found.how for found in several), key=HOWS.index),
+        "within": _within(several),
         "stopped": any(found.stopped for found in several),
         "first_failure": _plain_failure(failures[0]) if failures else None,
     }

@@ -131,14 +131,22 @@ def _leaf_of(
 def _completions_reach(
     leaf: Leaf, site: CrashSite, unsynced: Unsynced, observer: Observer
 ) -> Iterator[SurvivorSet]:
-    """Yield the plainest survivor set of each box of a leaf."""
+    """Yield the plainest survivor set of each box of a leaf, in each way of its factors."""
     assert site.layer is not None
-    for box in leaf.boxes:
+    for box in (way for each in leaf.boxes for way in _ways(each)):
         survivors = box.progress[0].completed(site.layer).survivors(site.layer)
         check_legal(unsynced.ordering, survivors)
         outcome = observe(observer, Disk(unsynced.crash(survivors, box.next_inode), unsynced.model))
         assert _seen_at(leaf) == outcome, (observer, unsynced.model.name, survivors)
         yield survivors
+
+
+def _ways(box: Box) -> Iterator[Box]:
+    """Yield the box in the plainest way, and in each other way of one factor."""
+    yield box.in_plainest_way()
+    for factor in box.factors:
+        for way in range(1, len(factor.ways)):
+            yield box.in_way(factor, way).in_plainest_way()
 
 
 # -- several crashes -------------------------------------------------------------------------

@@ -145,10 +145,10 @@ def _steps(process: Process, *steps: tuple[Any, ...]) -> list[object]:
 
 def _step(step: tuple[Any, ...], process: Process) -> object:
     kind, path = step[0], f"/{step[1]}"
+    if kind == "unit":
+        return recovery_unit(process, _steps, *step[1])
     found: object
     match kind:
-        case "unit":
-            found = recovery_unit(process, _steps, *step[1])
         case "do":
             found = None
             run([step[1]], process)

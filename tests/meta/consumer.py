@@ -78,6 +78,7 @@ from powercut import (
     interposed,
     load_journal,
     model_named,
+    recovery_unit,
     save_journal,
 )
 
@@ -93,6 +94,10 @@ def save(process: Process, ack: History) -> None:
     process.fsync(descriptor)
     process.close(descriptor)
     ack({"/note": b"hello"})
+
+
+def names_of(process: Process, path: str) -> list[str]:
+    return process.listdir(path)
 
 
 def nothing(process: Process, known: Known) -> None:
@@ -124,7 +129,9 @@ def use_explorer() -> None:
     assert isinstance(failure.violation, Violation)
     assert CrashPoint.parse(str(point)) == point
     assert explore(save, nothing, model=model_named("scc")).safe
-    two_phases = TwoPhases(lambda process: process.listdir("/"), lambda names, _: names.sort())
+    two_phases = TwoPhases(
+        lambda process: recovery_unit(process, names_of, "/"), lambda names, _: names.sort()
+    )
     assert explore(save, two_phases, model="scc").safe
     verdicts = explore_models(save)
     assert list(verdicts) == list(MODELS)

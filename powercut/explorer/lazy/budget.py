@@ -11,9 +11,13 @@ class GaveUp(BaseException):
 
 
 class Budget:
-    """Bounds an exploration, by counts, so that it ends in the same place every time."""
+    """Bounds an exploration, by counts, so that it ends in the same place every time.
+
+    A question has at most as many answers as there are executions, because each needs one.
+    """
 
     def __init__(self, executions: int, boxes: int) -> None:
+        self.most_answers = executions
         self._executions = executions
         self._boxes = boxes
 

@@ -139,6 +139,7 @@ class _Exploring:
         result.states = self._executed()
         result.failed = len({ending for ending, _, _ in self._failed})
         result.failures = sorted(self._failed.values(), key=lambda each: each.simplicity)
+        result.within = tuple(self._walk.units.within)
         result.most_torn = None if self._tears == UNLIMITED else self._tears
         result.exhaustive = not result.stopped and result.most_torn is None
 
@@ -206,6 +207,7 @@ class _Exploring:
 def _evidence(crashes: Sequence[CrashPoint], box: Box) -> tuple[CrashPoint, ...]:
     """Return the crash points with the plainest survivors that a box contains."""
     found: list[CrashPoint] = []
+    box = box.in_plainest_way()
     levels = iter(zip(box.layers, box.progress, strict=True))
     for point in crashes:
         if point.kind is CrashKind.KILL:

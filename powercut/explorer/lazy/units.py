@@ -43,6 +43,15 @@ class Units:
 
     def split(self, box: Box, call: UnitCall, divide: Divide) -> Iterator[tuple[Answer, Box]]:
         """Yield the parts of a box, each with the answer that its survivor sets give."""
+        found: dict[Answer, list[Box]] = {}
+        for answer, part in self._parts(box, call, divide):
+            found.setdefault(answer, []).append(part)
+        for answer, parts in found.items():
+            for part in box.together(parts):
+                yield answer, part
+
+    def _parts(self, box: Box, call: UnitCall, divide: Divide) -> Iterator[tuple[Answer, Box]]:
+        """Yield the part of each path of the unit."""
         unit = call.function, call.arguments
         root = self._trees.setdefault(unit, Node())
         stack: list[tuple[Node, Sequence[Box]]] = [(root, [replace(box, numbers=(ROOT,))])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -150,7 +149,7 @@ class Walk:
             return self.units.split(box, question, self._divided)
         return split(box, question)
 
-    def divided(self, question: Asked, boxes: Sequence[Box], most: int = sys.maxsize) -> Parts:
+    def divided(self, question: Asked, boxes: Sequence[Box], most: int) -> Parts:
         """Return the answers to a question, each with its part of the boxes, the plainest first.
 
         Raises ``GaveUp`` if there are more than ``most`` answers.
@@ -167,7 +166,7 @@ class Walk:
         return found
 
     def _divided(self, question: Asked, boxes: Sequence[Box]) -> Parts:
-        parts = self.divided(question, boxes)
+        parts = self.divided(question, boxes, self._budget.most_answers)
         self._budget.divide(sum(len(part) for part in parts.values()))
         return parts
 

@@ -90,6 +90,7 @@ def test_without_a_workload_the_sound_workloads_run() -> None:
             "survivor_sets": None,
             "exhaustive": True,
             "how": "exhaustive",
+            "within": [],
             "stopped": False,
             "first_failure": None,
         }
@@ -117,7 +118,7 @@ def test_json_has_the_verdict_of_each_model() -> None:
     assert list(found["models"]) == list(MODELS)
     assert found["models"]["scc"] == {
         "safe": True, "states": 18, "executions": 18, "survivor_sets": None, "exhaustive": True,
-        "how": "exhaustive", "stopped": False, "first_failure": None,
+        "how": "exhaustive", "within": [], "stopped": False, "first_failure": None,
     }  # fmt: skip
     assert found["models"]["xfs"]["first_failure"] == {
         "property": "TornRecord",

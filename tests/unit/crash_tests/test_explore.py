@@ -43,8 +43,8 @@ def test_without_a_workload_the_sound_workloads_run() -> None:
     assert found["models"] == {
         "scc": {
             "safe": True, "states": sum(states), "executions": sum(states),
-            "survivor_sets": None, "exhaustive": True, "how": "exhaustive", "stopped": False,
-            "first_failure": None,
+            "survivor_sets": None, "exhaustive": True, "how": "exhaustive", "within": [],
+            "stopped": False, "first_failure": None,
         }
     }  # fmt: skip
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
 
@@ -14,6 +14,7 @@ from sim.disk.cache.inode_table import Inodes
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.notes import Note
 from sim.disk.crash.undecided.content import attributes, data, size
+from sim.disk.crash.undecided.factor import Factor, factors_of, keeps_tears
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.undecided.names import (
     directory_links,
@@ -51,7 +52,8 @@ class Box:
     ``layers`` have the pieces at each power cut, above the platter ``base``. After a kill
     ``cache`` is what a boot reads, and ``durable`` and ``carried`` are the pieces that this
     lifetime has made durable and left unsynced. ``numbers`` are the inodes that the boot has
-    met, in that order; ``next_inode`` is the first number that is free.
+    met, in that order; ``next_inode`` is the first number that is free. ``factors`` restrict
+    pieces that are undecided in ``progress``.
     """
 
     base: Inodes
@@ -62,6 +64,7 @@ class Box:
     cache: PageCache | None = None
     durable: tuple[MicroOperation, ...] = ()
     carried: tuple[MicroOperation | Note, ...] = ()
+    factors: tuple[Factor, ...] = ()
 
     @property
     def platter(self) -> Stack:
@@ -80,13 +83,46 @@ class Box:
         above = everything(layer)
         return Stack(stack.base, (*stack.layers, layer), (*stack.progress, above))
 
-    def with_progress(self, progress: tuple[Progress, ...]) -> Box:
-        """Return the part of this box with this progress of the layers."""
-        return replace(self, progress=progress[: len(self.layers)])
-
     def divided(self, split: Split) -> list[Box]:
-        """Return the parts of this box after each outcome of a decision, the plainest first."""
-        return [self.with_progress(each) for each in self.view.split(split)]
+        """Return the parts of this box after each outcome of a decision, the plainest first.
+
+        If a factor has the piece, they are its ways instead, and the decision may still miss.
+        """
+        for factor in self.factors:
+            if factor.has(split.level, split.piece):
+                return [self.in_way(factor, way) for way in range(len(factor.ways))]
+        return [replace(self, progress=each) for each in self.platter.split(split)]
+
+    def in_way(self, factor: Factor, way: int) -> Box:
+        """Return the part of this box in one of the ways of a factor."""
+        others = tuple(each for each in self.factors if each is not factor)
+        return replace(self, progress=factor.applied(self.progress, way), factors=others)
+
+    def in_plainest_way(self) -> Box:
+        """Return the part of this box in which each factor has its first way."""
+        found = self
+        while found.factors:
+            found = found.in_way(found.factors[0], 0)
+        return found
+
+    def together(self, parts: Sequence[Box]) -> list[Box]:
+        """Return boxes with the contents of these parts of this box, as few as is known.
+
+        Nothing but the decided pieces may differ between them.
+        """
+        alike = [
+            part
+            for part in parts
+            if part.factors == self.factors and keeps_tears(self.progress, part.progress)
+        ]
+        if len(alike) < 2:
+            return [*parts]
+        ways = [part.progress for part in alike]
+        found = []
+        for progress, factor in factors_of(self.layers, self.progress, ways):
+            added = () if factor is None else (factor,)
+            found.append(replace(self, progress=progress, factors=(*self.factors, *added)))
+        return found + [part for part in parts if not any(part is each for each in alike)]
 
 
 def split(box: Box, question: Question) -> Iterator[tuple[Answer, Box]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from sim.disk.crash.undecided.layer import Layer
-from sim.disk.crash.undecided.progress import Progress, undecided
+from sim.disk.crash.undecided.progress import Progress, members, undecided
 
 MOST_STEPS: Final = 2_000
 """Steps of one count, after which a group of pieces counts as one survivor set."""
@@ -49,11 +49,6 @@ class _Counter:
         self._most_steps = most_steps
         self._counts: dict[tuple[int, int], int] = {}
         self._level = 0
-        self._neighbours = [a | b for a, b in zip(layer.order, layer.followers, strict=True)]
-        for stale, needed in layer.stale.items():
-            for index in needed:
-                self._neighbours[stale] |= 1 << index
-                self._neighbours[index] |= 1 << stale
 
     def whole(self, tears: int) -> int:
         """Return the number of survivor sets: any piece torn, or none if not all may be."""
@@ -72,7 +67,7 @@ class _Counter:
     def of(self, state: Progress, pieces: int) -> int:
         """Return the number of completions in these pieces."""
         layer, total, left = self._layer, 1, 0
-        for index in _members(pieces):
+        for index in members(pieces):
             if not state.survived >> index & 1 and (
                 self._is_free(state, index) or state.can_be_stale(layer, index)
             ):
@@ -93,8 +88,8 @@ class _Counter:
         while added:
             group |= added
             reached = 0
-            for index in _members(added):
-                reached |= self._neighbours[index]
+            for index in members(added):
+                reached |= self._layer.neighbours[index]
             added = reached & pieces & ~group
         return group
 
@@ -136,15 +131,6 @@ class _Counter:
                 (order[index] & group).bit_count(),
                 (followers[index] & group).bit_count(),
             )
-            return min(before, after), (self._neighbours[index] & group).bit_count()
+            return min(before, after), (self._layer.neighbours[index] & group).bit_count()
 
-        return max(_members(group), key=rank)
-
-
-def _members(pieces: int) -> list[int]:
-    found = []
-    while pieces:
-        lowest = pieces & -pieces
-        found.append(lowest.bit_length() - 1)
-        pieces ^= lowest
-    return found
+        return max(members(group), key=rank)

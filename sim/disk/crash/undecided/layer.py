@@ -34,9 +34,10 @@ class Layer:
     """The pieces of one lifetime, in the order in which they reach the platter.
 
     ``order`` and ``followers`` are for each piece the sets of those that must survive before
-    it, and of those that cannot survive without it, as the bits of an integer. ``lengths`` has
-    the number of bytes of each piece that can be torn, and 1 for every other. ``stale`` are the
-    pieces in whose place stale bytes may show, with the pieces that this needs.
+    it, and of those that cannot survive without it, as the bits of an integer. ``neighbours``
+    are both, and those of which one needs the other for stale bytes. ``lengths`` has the number
+    of bytes of each piece that can be torn, and 1 for every other. ``stale`` are the pieces in
+    whose place stale bytes may show, with the pieces that this needs.
 
     ``cells``, ``sizes``, ``contents``, ``attributes`` and ``arrivals`` have the pieces that
     change a name, the size, the bytes or the attributes of an inode, or give a name to it;
@@ -46,7 +47,8 @@ class Layer:
 
     __slots__ = (
         "arrivals", "attributes", "cells", "contents", "creations", "durable", "ends",
-        "followers", "lengths", "micros", "names", "order", "sizes", "stale", "tears",
+        "followers", "lengths", "micros", "names", "neighbours", "order", "sizes", "stale",
+        "tears",
     )  # fmt: skip
 
     def __init__(self, durable: Sequence[MicroOperation], ordering: Ordering) -> None:
@@ -66,6 +68,11 @@ class Layer:
             for index in range(len(ordering.micros))
             if can_be_stale(ordering, ~(1 << index), index)
         }
+        self.neighbours = [a | b for a, b in zip(self.order, self.followers, strict=True)]
+        for piece, needed in self.stale.items():
+            for index in needed:
+                self.neighbours[piece] |= 1 << index
+                self.neighbours[index] |= 1 << piece
         self.cells: dict[Name, list[int]] = {}
         self.names: dict[int, dict[str, None]] = {}
         self.sizes: dict[int, list[int]] = {}

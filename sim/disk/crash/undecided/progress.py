@@ -132,7 +132,7 @@ class Progress(NamedTuple):
         survived = self.survived
         for index in self.parts:
             survived |= 1 << index
-        stale = tuple(each - begin for each in _members(self.stale))
+        stale = tuple(each - begin for each in members(self.stale))
         return SurvivorSet.of_mask(survived >> begin, count, torn, stale)
 
 
@@ -146,7 +146,8 @@ def everything(layer: Layer) -> Progress:
     return Progress(survived=(1 << len(layer.micros)) - 1)
 
 
-def _members(pieces: int) -> Iterator[int]:
+def members(pieces: int) -> Iterator[int]:
+    """Yield the indexes of a set of pieces."""
     while pieces:
         lowest = pieces & -pieces
         yield lowest.bit_length() - 1

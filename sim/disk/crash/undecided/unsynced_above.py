@@ -142,9 +142,7 @@ def recoveries(
         try:
             yield _lifetime(part, operations, model)
         except _MissingDecision as missing:
-            waiting.extend(
-                part.with_progress(each) for each in reversed(part.platter.split(missing.split))
-            )
+            waiting.extend(reversed(part.divided(missing.split)))
 
 
 def _lifetime(box: Box, operations: Sequence[Operation], model: PersistenceModel) -> Lifetime:
