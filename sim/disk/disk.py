@@ -223,7 +223,7 @@ class Disk:
             operation = interposer.before(operation, self.operations + 1)
         self._record(operation)
         operation.apply(self.cache)
-        if isinstance(operation, FailedSync):
+        if isinstance(operation, FailedSync) and operation.policy is SyncFailure.BTRFS:
             self.unsynced().drop_pages(operation, self.cache)
         if interposer is not None:
             interposer.after(operation, self.operations)

@@ -20,6 +20,7 @@ _TEXTS: Final = ("A1", "B2", "C3")
 _OFFSETS: Final = (0, 1, 511, 4095)
 _LENGTHS: Final = (1, 2, 3, 600)
 _READS: Final = ("exists", "read", "whole", "size", "names", "links", "mode", "same", "parent")
+_KEEPING: Final = tuple(each for each in SyncFailure if each is not SyncFailure.BTRFS)
 _UNITS: Final = ("unit", "unit", "unit that writes")
 _CALLS: Final = (
     "write", "write", "append", "append", "truncate", "allocate", "rename", "rename",
@@ -60,10 +61,12 @@ def random_program(choices: SeededChoices, most: int) -> Program:
     return [_random_step(choices) for _ in range(choices.integer("calls", 1, most))]
 
 
-def _random_step(choices: SeededChoices) -> tuple[Any, ...]:
+def _random_step(
+    choices: SeededChoices, policies: tuple[SyncFailure, ...] = tuple(SyncFailure)
+) -> tuple[Any, ...]:
     if choices.integer("failed sync", 0, 15):
         return random_call(choices)
-    return "failed fsync", choices.pick("file", FILES), choices.pick("policy", tuple(SyncFailure))
+    return "failed fsync", choices.pick("file", FILES), choices.pick("policy", policies)
 
 
 class _FailedSyncs:
@@ -96,10 +99,8 @@ def run_program(program: Program, process: Process) -> None:
 
 def random_observer(choices: SeededChoices, *, writes: bool) -> Observer:
     """Return an observer of up to five steps: reads, recovery units, and calls of a program."""
-    kinds = (*_READS, *_UNITS)
-    if writes:
-        kinds += ("note", "do", "do", "do", "do", "do")
-    return _random_steps(choices, kinds, 5)
+    changes = ("note", "do", "do", "do", "do", "do") if writes else ()
+    return _random_steps(choices, (*_READS, *_UNITS, *changes), 5)
 
 
 def _random_steps(choices: SeededChoices, kinds: tuple[str, ...], most: int) -> Observer:
@@ -113,7 +114,7 @@ def _random_steps(choices: SeededChoices, kinds: tuple[str, ...], most: int) -> 
             case "unit that writes":
                 steps.append(("unit", tuple(_random_steps(choices, ("exists", "do"), 2))))
             case "do":
-                steps.append((kind, random_call(choices)))
+                steps.append((kind, _random_step(choices, _KEEPING)))
             case "names" | "parent":
                 steps.append((kind, choices.pick("directory", DIRECTORIES)))
             case "read":
@@ -144,18 +145,23 @@ def _steps(process: Process, *steps: tuple[Any, ...]) -> list[object]:
 
 
 def _step(step: tuple[Any, ...], process: Process) -> object:
-    kind, path = step[0], f"/{step[1]}"
-    if kind == "unit":
-        return recovery_unit(process, _steps, *step[1])
-    found: object
-    match kind:
+    match step[0]:
+        case "unit":
+            return recovery_unit(process, _steps, *step[1])
         case "do":
-            found = None
-            run([step[1]], process)
+            play = run_program if step[1][0] == "failed fsync" else run
+            return play([step[1]], process)
         case "note":
-            found = size = min(process.stat(path).st_size, 9)
+            size = min(process.stat(f"/{step[1]}").st_size, 9)
             if size:
                 run([("write", "g", f"A{size}", 0)], process)
+            return size
+    return _found(step, process, f"/{step[1]}")
+
+
+def _found(step: tuple[Any, ...], process: Process, path: str) -> object:
+    found: object
+    match step[0]:
         case "exists":
             found = process.access(path, os.F_OK)
         case "read":

@@ -22,6 +22,7 @@ from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
 from powercut.explorer.two_phases import TwoPhases
 from powercut.explorer.verdicts import Exploration
+from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
@@ -117,6 +118,39 @@ def test_a_crash_of_the_recovery_is_found_by_both_engines() -> None:
     assert {type(each.violation) for each in lazy.failures} == {
         type(each.violation) for each in brute.failures
     }
+
+
+class _FailingSyncs:
+    """Makes every sync fail."""
+
+    def __init__(self, policy: SyncFailure) -> None:
+        self._policy = policy
+
+    def before(self, operation: Operation, _number: int) -> Operation:
+        if isinstance(operation, Sync):
+            return FailedSync(operation.path, operation.inode, operation.data_only, self._policy)
+        return operation
+
+    def after(self, _operation: Operation, _number: int) -> None:
+        """Observe nothing."""
+
+    def reading(self, _path: str, _inode: int, _offset: int, data: bytes) -> bytes:
+        return data
+
+
+@pytest.mark.parametrize("policy", SyncFailure)
+def test_a_failed_sync_of_the_recovery_is_decided_unless_it_drops_pages(
+    policy: SyncFailure,
+) -> None:
+    def recover(process: Process, _known: Known) -> None:
+        process.disk.interposer = _FailingSyncs(policy)
+        if "note" in process.listdir("/"):
+            _write(process, "/done", _read(process, "/note"))
+            with suppress(OSError):
+                process.fsync(process.open("/done", os.O_RDONLY))
+
+    found = explore(_announced, recover, "ext4-ordered", Limits(nested=1, engine=Engine.LAZY))
+    assert found.is_lazy is (policy is not SyncFailure.BTRFS)
 
 
 def test_a_check_that_reads_nothing_is_executed_once_for_each_acknowledgement() -> None:

@@ -10,7 +10,7 @@ from immutables import Map
 from sim.disk.cache.inode import Inode
 from sim.disk.cache.inode_table import InodeTable
 from sim.disk.cache.lazy_inode import LazyInode
-from sim.disk.cache.operation import FailedSync, Operation
+from sim.disk.cache.operation import FailedSync, Operation, SyncFailure
 from sim.disk.crash.micro_operation import MicroOperation
 from sim.disk.crash.notes import Note
 from sim.disk.crash.ordering import Ordering
@@ -149,8 +149,8 @@ def _lifetime(box: Box, operations: Sequence[Operation], model: PersistenceModel
     unsynced = _UnsyncedAbove(model, box.platter, box.durable, box.carried)
     since = 0
     for number, operation in enumerate(operations, 1):
-        if isinstance(operation, FailedSync):
-            raise NeedsWholeImage("the page cache after a failed sync")
+        if isinstance(operation, FailedSync) and operation.policy is SyncFailure.BTRFS:
+            raise NeedsWholeImage("the page cache after a failed sync of btrfs")
         since = len(unsynced.micros)
         unsynced.advance(operation, number)
     if unsynced.allows_more:
