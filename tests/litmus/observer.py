@@ -19,7 +19,9 @@ Observer = list[tuple[Any, ...]]
 _TEXTS: Final = ("A1", "B2", "C3")
 _OFFSETS: Final = (0, 1, 511, 4095)
 _LENGTHS: Final = (1, 2, 3, 600)
-_READS: Final = ("exists", "read", "whole", "size", "names", "links", "mode", "same", "parent")
+_READS: Final = (
+    "exists", "read", "whole", "is new", "size", "names", "links", "mode", "same", "parent",
+)  # fmt: skip
 _KEEPING: Final = tuple(each for each in SyncFailure if each is not SyncFailure.BTRFS)
 _UNITS: Final = ("unit", "unit", "unit that writes")
 _CALLS: Final = (
@@ -168,6 +170,8 @@ def _found(step: tuple[Any, ...], process: Process, path: str) -> object:
             found = _read(process, path, *step[2:])
         case "whole":
             found = _read(process, path, 0, process.stat(path).st_size)
+        case "is new":
+            found = _read(process, path, 0, 600)[:1] in {b"A", b"B", b"C"}
         case "names":
             found = process.listdir(path)
         case "parent":

@@ -14,14 +14,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from powercut.explorer.lazy import footprint
 from powercut.explorer.lazy.crash_sites import crash_sites
 from powercut.explorer.lazy.tree import Node
+from powercut.explorer.lazy.unit_call import UnitCall
+from powercut.explorer.lazy.units import Units
 from powercut.explorer.lazy.walk import Walk
 from powercut.fuzz.source_patch import SourcePatch
 from sim.disk.cache.lazy_inode import LazyEntries, LazyInode
 from sim.disk.cache.operation import SyncFailure
 from sim.disk.crash.persistence import MODELS
-from sim.disk.crash.undecided import box, content, cuts, names
+from sim.disk.crash.undecided import box, content, cuts, factor, names, unsynced_above
+from sim.disk.crash.undecided.factor import Factor
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.undecided.progress import UNLIMITED, Progress
 from sim.errors import HarnessError
@@ -82,6 +86,47 @@ _SYNCED = Pair(
     [("mkdir", "e")],
     [("do", ("append", "f", "B1")), ("do", ("fsync", "f")), ("whole", "f", "")],
 )
+_FAILED = Pair(
+    [("mkdir", "e")],
+    [
+        ("whole", "f", ""),
+        ("do", ("write", "f", "B2", 0)),
+        ("do", ("truncate", "f", 1)),
+        ("do", ("failed fsync", "f", SyncFailure.EXT4)),
+    ],
+)
+_LINKED = Pair([("link", "f", "g")], [("do", ("write", "f", "B2", 0)), ("whole", "g", "")])
+_UNIT_BEHIND_A_WRITE = Pair(
+    [("append", "f", "B1")],
+    [("do", ("write", "f", "C2", 0)), ("unit", (("whole", "f", ""),))],
+)
+_UNIT_BEHIND_A_NAME = Pair(
+    [("append", "f", "B1")], [("do", ("link", "f", "g")), ("unit", (("names", "", ""),))]
+)
+_UNIT_THAT_WRITES = Pair(
+    [("append", "f", "B1")],
+    [("unit", (("do", ("unlink", "f")),)), ("exists", "f", "")],
+)
+_TWO_UNITS = Pair(
+    [("append", "f", "B1"), ("append", "d/f", "C1")],
+    [("unit", (("size", "d/f", ""),)), ("size", "f", ""), ("size", "d/f", "")],
+)
+_READ_AGAIN = Pair(
+    [("write", "f", "B2", 0), ("append", "f", "C1")],
+    [("unit", (("same", "f", "f"), ("is new", "f", ""))), ("whole", "f", "")],
+)
+_WAY_OF_SOME = Pair(
+    [("mkdir", "e"), ("write", "e/g", "B2", 0), ("failed fsync", "f", SyncFailure.EXT4)],
+    [("unit", (("size", "e/g", ""), ("read", "d/f", 4095, 600)))],
+)
+_IN_ORDER = Pair(
+    [("append", "f", "B1"), ("append", "g", "C1"), ("append", "f", "B2")],
+    [("unit", (("is new", "f", ""),)), ("size", "g", ""), ("size", "f", "")],
+)
+_TORN_IN_UNITS = Pair(
+    [("write", "f", "B2", 0), ("write", "d/f", "C2", 0)],
+    [("unit", (("is new", "f", ""),)), ("whole", "d/f", ""), ("whole", "f", "")],
+)
 _REPLACED = Pair([("link", "f", "g")], [("whole", "f", ""), ("do", ("rename", "d/f", "f"))])
 
 MUTANTS = (
@@ -126,7 +171,8 @@ MUTANTS = (
            "total += (found == number) - (before == number)", "total += found == number"),
     Mutant("a directory is in its last place", names.parent, "if survived:", "if True:",
            example=_MOVED),
-    Mutant("an inode is met once", box._met, "if number in box.numbers:", "if False:"),
+    Mutant("an inode is met once", box._met, "if number in box.numbers:", "if False:",
+           example=_LINKED),
     Mutant("a crash is new if a new piece survives", cuts._new_states, "yield arrives", "pass"),
     Mutant("a crash is new if a new piece is stale", cuts._new_states, "yield stale", "pass"),
     Mutant("a failed barrier allows more", crash_sites,
@@ -151,7 +197,7 @@ MUTANTS = (
     Mutant("a kill carries unsynced pieces over", cuts.after_kill,
            "carried=unsynced.carried_over(len(operations)),", "carried=(),",
            nested=2, example=_APPENDED),
-    Mutant("a step with another answer becomes a branch", Walk._descend,
+    Mutant("a step with another answer becomes a branch", Node.descend,
            "if [*parts] != [step.answer]:", "if step.answer not in parts:"),
     Mutant("what is behind a step is behind its answer", Node.split,
            "below = Node(self, step.answer, self.steps[number + 1 :], self.end)",
@@ -166,6 +212,30 @@ MUTANTS = (
            "done = []", nested=1),
     Mutant("a kill keeps the durable pieces", cuts.after_kill,
            "durable=tuple(lifetime.durable),", "durable=(),", nested=2, example=_SYNCED),
+    Mutant("a failed sync of the check allows more", unsynced_above._lifetime,
+           "if unsynced.allows_more:", "if False:", nested=1, example=_FAILED),
+    Mutant("a unit that reads what the check wrote has no own tree", footprint.are_disjoint,
+           "real = {(changed_numbers[inode - 1], name) for inode, name in changed}",
+           "real = set()", example=_UNIT_BEHIND_A_WRITE),
+    Mutant("names depend on each entry", footprint.are_disjoint,
+           "named = {inode for inode, name in real if name != ITSELF}", "named = set()",
+           example=_UNIT_BEHIND_A_NAME),
+    Mutant("a unit that writes has no own tree", UnitCall.execute,
+           "return WITHIN if disk.journal else pickle.dumps(found)", "return pickle.dumps(found)",
+           example=_UNIT_THAT_WRITES),
+    Mutant("a unit names inodes by itself", Units._parts,
+           "yield answer, replace(part, numbers=box.numbers)", "yield answer, part",
+           example=_TWO_UNITS),
+    Mutant("a question divides a factor by its ways", Factor.has,
+           "return level < len(self.pieces) and bool(self.pieces[level] >> piece & 1)",
+           "return False", example=_READ_AGAIN),
+    Mutant("a way decides the pieces of its factor only", factor._with_part,
+           "others = ~pieces", "others = 0", example=_WAY_OF_SOME),
+    Mutant("no piece outside a factor depends on it", factor._settled,
+           "return state.survived | state.lost & ~_may_be_stale(layer, state)", "return -1",
+           example=_IN_ORDER),
+    Mutant("a factor keeps the number of torn pieces", factor.keeps_tears,
+           "new.tears == old.tears or new.tears > _MANY_TEARS", "True", example=_TORN_IN_UNITS),
 )  # fmt: skip
 
 
@@ -194,5 +264,6 @@ def _judge(mutant: Mutant) -> None:
             if mutant.nested:
                 nested_crashes(each, MODELS[name], mutant.nested)
             else:
-                tears = 1 if mutant.example is _TORN_TWICE else (UNLIMITED, 1, 0)[number % 3]
+                is_torn = mutant.example in (_TORN_TWICE, _TORN_IN_UNITS)
+                tears = 1 if is_torn else (UNLIMITED, 1, 0)[number % 3]
                 one_crash(each, MODELS[name], tears)
