@@ -119,10 +119,6 @@ _WAY_OF_SOME = Pair(
     [("mkdir", "e"), ("write", "e/g", "B2", 0), ("failed fsync", "f", SyncFailure.EXT4)],
     [("unit", (("size", "e/g", ""), ("read", "d/f", 4095, 600)))],
 )
-_IN_ORDER = Pair(
-    [("append", "f", "B1"), ("append", "g", "C1"), ("append", "f", "B2")],
-    [("unit", (("is new", "f", ""),)), ("size", "g", ""), ("size", "f", "")],
-)
 _TORN_IN_UNITS = Pair(
     [("write", "f", "B2", 0), ("write", "d/f", "C2", 0)],
     [("unit", (("is new", "f", ""),)), ("whole", "d/f", ""), ("whole", "f", "")],
@@ -231,9 +227,6 @@ MUTANTS = (
            "return False", example=_READ_AGAIN),
     Mutant("a way decides the pieces of its factor only", factor._with_part,
            "others = ~pieces", "others = 0", example=_WAY_OF_SOME),
-    Mutant("no piece outside a factor depends on it", factor._settled,
-           "return state.survived | state.lost & ~_may_be_stale(layer, state)", "return -1",
-           example=_IN_ORDER),
     Mutant("a factor keeps the number of torn pieces", factor.keeps_tears,
            "new.tears == old.tears or new.tears > _MANY_TEARS", "True", example=_TORN_IN_UNITS),
 )  # fmt: skip
