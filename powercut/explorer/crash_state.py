@@ -55,6 +55,21 @@ def disks_along(
         yield Image.of_platter(read_journal(journal, model, number)[1].inodes, journal.next_inode)
 
 
+def killed_along(
+    journal: Journal, model: PersistenceModel, numbers: Collection[int]
+) -> dict[int, int]:
+    """Return the key of the disk that a kill leaves after each of these operations."""
+    unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+    cache = PageCache(journal.image.cached)
+    keys = {0: cache.key}
+    for number, operation in enumerate(journal[: max(numbers, default=0)], 1):
+        unsynced.advance(operation, number)
+        cache.advance(operation, unsynced)
+        if number in numbers:
+            keys[number] = cache.key
+    return keys
+
+
 def lost_pieces(micros: Sequence[MicroOperation], point: CrashPoint) -> list[MicroOperation]:
     """Return the pieces that a power cut lost or tore, out of the unsynced ones.
 

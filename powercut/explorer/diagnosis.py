@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from powercut.explorer.crash_state import done_at, lost_pieces, unsynced_along
@@ -20,18 +21,26 @@ _JUDGED_FAILURES: Final = 24
 _ByModel: TypeAlias = dict[str, list[Failure]]
 
 
+class NoGap(Enum):
+    """Why a cause has no missing barrier."""
+
+    NOT_ATOMIC = auto()
+    """A kill does the harm, or the loss of the last operation: no barrier fits before the crash."""
+    NOT_FOUND = auto()
+    NOT_SEARCHED = auto()
+    """The time was over."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """Failures with one cause.
 
-    ``gap`` is where a barrier is missing, or None: at a kill no barrier helps, and at a power
-    cut none was found, or there was no time to search (``was_searched``). ``failures`` are by
+    ``gap`` is where a barrier is missing, or the reason why none is named. ``failures`` are by
     model, the strongest first; under each model the simplest come first. ``harms`` are the
     models under which each harm is done.
     """
 
-    gap: Gap | None
-    was_searched: bool
+    gap: Gap | NoGap
     failures: Mapping[str, Sequence[Failure]]
     harms: Mapping[Harm, Sequence[str]]
 
@@ -111,7 +120,7 @@ def _unsearched(unsafe: Mapping[str, Exploration]) -> Iterator[Cause]:
             name: [each for each in found.failures if each.violation.property_name == property_name]
             for name, found in unsafe.items()
         }
-        yield _cause(unsafe, None, failures, was_searched=False)
+        yield _cause(unsafe, NoGap.NOT_SEARCHED, failures)
 
 
 def _rank(cause: Cause, models: Sequence[str]) -> tuple[int, int, int]:
@@ -165,9 +174,9 @@ class _Search:
         if any(killed.values()) and self._are_of_one_file(killed, left):
             killed = {name: [*failures, *left[name]] for name, failures in killed.items()}
             left = {}
-        for failures in (killed, left):
+        for reason, failures in ((NoGap.NOT_ATOMIC, killed), (NoGap.NOT_FOUND, left)):
             if any(failures.values()):
-                yield _cause(self._unsafe, None, failures)
+                yield _cause(self._unsafe, reason, failures)
         for barrier, failures in self._by_barrier().items():
             if any(failures.values()):
                 yield _cause(self._unsafe, gap_of(self._workload, barrier), failures)
@@ -219,9 +228,8 @@ class _Search:
 
 def _cause(
     unsafe: Mapping[str, Exploration],
-    gap: Gap | None,
+    gap: Gap | NoGap,
     failures: _ByModel,
-    was_searched: bool = True,
 ) -> Cause:
     failing = {name: each for name, each in failures.items() if each}
     harms: dict[Harm, list[str]] = {}
@@ -230,11 +238,11 @@ def _cause(
         for harm in {judge.of(failure) for failure in each[:_JUDGED_FAILURES]}:
             harms.setdefault(harm, []).append(name)
     in_order = {harm: harms[harm] for harm in Harm if harm in harms}
-    return Cause(gap, was_searched, failing, in_order)
+    return Cause(gap, failing, in_order)
 
 
 def _killed(found: Exploration) -> list[Failure]:
-    """Return the failures whose disk a kill leaves as well."""
+    """Return the failures that no barrier can prevent."""
     others = {each.state for each in preventable(found)}
     return [each for each in found.failures if each.state not in others]
 

@@ -1,17 +1,17 @@
 """Repairs: the smallest set of missing barriers with which a workload survives every crash.
 
 Each barrier is inserted into the journal, which is then explored again: a repair is checked,
-not guessed. A power cut that leaves the same disk as a kill cannot be prevented by a barrier.
+not guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations, islice
 from typing import Final, TypeAlias
 
-from powercut.explorer.crash_state import done_at
+from powercut.explorer.crash_state import done_at, killed_along, lost_pieces, unsynced_along
 from powercut.explorer.missing_barrier import (
     LostPieces,
     MissingBarrier,
@@ -78,9 +78,52 @@ def with_barriers(
 
 
 def preventable(exploration: Exploration) -> tuple[Failure, ...]:
-    """Return the failures at power cuts whose disk no kill leaves, at an equal history."""
+    """Return the failures of those moments that a barrier may make safe.
+
+    None does where a kill does harm: a barrier only brings the disk nearer to the one that a
+    kill leaves. None does where harm is done by the loss of pieces of the last operation alone,
+    because no barrier fits between it and the crash.
+    """
     killed = {failure.state for failure in exploration.failures if not failure.needs_power_cut}
-    return tuple(failure for failure in exploration.failures if failure.state not in killed)
+    others = [failure for failure in exploration.failures if failure.state not in killed]
+    hopeless = _killed_moments(exploration, killed, others) | _interrupted(exploration, others)
+    return tuple(failure for failure in others if _moment(failure) not in hopeless)
+
+
+_Moment: TypeAlias = tuple[int, int]
+"""The operations and the entries before a crash."""
+
+
+def _moment(failure: Failure) -> _Moment:
+    return done_at(failure.crashes[0]), failure.entries
+
+
+def _killed_moments(
+    exploration: Exploration, killed: Collection[object], failures: Iterable[Failure]
+) -> set[_Moment]:
+    """Return the moments of failures at which a kill leaves one of the states ``killed``."""
+    if not killed:
+        return set()
+    moments = set(map(_moment, failures))
+    workload = exploration.workload
+    keys = killed_along(workload.journal, exploration.model, {done for done, _ in moments})
+    return {(done, entries) for done, entries in moments if (entries, keys[done]) in killed}
+
+
+def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[_Moment]:
+    """Return the moments at which the loss of pieces of the last operation alone does harm."""
+    workload = exploration.workload
+    at: dict[int, list[Failure]] = {}
+    for failure in failures:
+        done, entries = _moment(failure)
+        if done and entries <= workload.history.entries_by(done, returned=False):
+            at.setdefault(done, []).append(failure)
+    return {
+        _moment(failure)
+        for done, micros in unsynced_along(workload.journal, exploration.model, at)
+        for failure in at[done]
+        if all(piece.operation == done for piece in lost_pieces(micros, failure.crashes[0]))
+    }
 
 
 class OutOfTime(Exception):

@@ -14,7 +14,7 @@ from typing import Final
 
 from powercut.causes.run_diagnosis import diagnose_run
 from powercut.crash_text import losses, names_on
-from powercut.explorer.diagnosis import Cause, Diagnosis
+from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap
 from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import OutOfTime
 from powercut.fuzz.reproducer import Finding
@@ -37,13 +37,13 @@ def with_cause(finding: Finding, wall_seconds: float = inf) -> Finding:
     if found is None:
         return replace(finding, cause=_disturbed(log))
     diagnosis, cause = found
-    if cause.gap is None:
+    if isinstance(cause.gap, NoGap):
         return replace(finding, cause=_lost(log, cause_text(cause)))
     return replace(finding, cause=_missing(diagnosis, cause, cause.gap))
 
 
 def _missing(diagnosis: Diagnosis, cause: Cause, gap: Gap) -> RunCause:
-    others = [each for each in diagnosis.causes if each is not cause and each.gap is not None]
+    others = [each for each in diagnosis.causes if each is not cause and isinstance(each.gap, Gap)]
     return RunCause(
         cause_text(cause),
         f"{_VALUE.sub('*', gap.path)} {gap.first}",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, assert_never
 
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.violation import Violation, shown
 from powercut.crash_text import lost_lines, names_at
 from powercut.explorer.crash_state import done_at, unsynced_along
-from powercut.explorer.diagnosis import Cause, Diagnosis
+from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap
 from powercut.explorer.event import Event, between, events_of
 from powercut.explorer.harm import Harm
+from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
 from sim.disk.crash.persistence import POSIX, SCC
@@ -85,20 +86,29 @@ def weakest(diagnosis: Diagnosis, cause: Cause) -> str:
 
 def cause_text(cause: Cause) -> str:
     """Return the cause in one sentence."""
-    if cause.gap is not None:
-        return f"no fsync of {cause.gap.path} {between(cause.gap.first, cause.gap.last)}"
-    if not cause.failure.needs_power_cut:
-        return "no fsync helps: a kill loses nothing that was written; the change is not atomic"
-    if not cause.was_searched:
-        return NOT_SEARCHED
-    if len(cause.failure.crashes) > 1:
-        return "none found; the last crash interrupts the recovery"
-    return "none found: neither one more fsync nor two prevent this crash"
+    match cause.gap:
+        case Gap(path, first, last):
+            return f"no fsync of {path} {between(first, last)}"
+        case NoGap.NOT_SEARCHED:
+            return NOT_SEARCHED
+        case NoGap.NOT_ATOMIC if not cause.failure.needs_power_cut:
+            return "no fsync helps: a kill loses nothing that was written; the change is not atomic"
+        case NoGap.NOT_ATOMIC:
+            return (
+                "no fsync helps: none fits between the lost call and the crash; the change is not "
+                "atomic"
+            )
+        case NoGap.NOT_FOUND if len(cause.failure.crashes) > 1:
+            return "none found; the last crash interrupts the recovery"
+        case NoGap.NOT_FOUND:
+            return "none found: neither one more fsync nor two prevent this crash"
+        case _:
+            assert_never(cause.gap)
 
 
 def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield the states that still fail when the missing barriers of all findings are inserted."""
-    missing = sum(cause.gap is not None for cause in diagnosis.causes)
+    missing = sum(isinstance(cause.gap, Gap) for cause in diagnosis.causes)
     if not missing:
         return
     repaired = diagnosis.repaired.values()

@@ -9,6 +9,7 @@ import pytest
 from powercut.explorer.diagnosis import Diagnosis, diagnose
 from powercut.explorer.explore import judged
 from powercut.explorer.limits import Limits
+from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.recorded_workload import record
 from sim.disk.crash.persistence import MODELS, POSIX
 from tests.controls.publish_programs import PROGRAMS, START
@@ -41,7 +42,7 @@ def _diagnosed(name: str, without: str) -> Diagnosis:
 def test_the_missing_barrier_is_the_one_that_was_left_out(name: str, barrier: str) -> None:
     found = _diagnosed(name, barrier)
     (cause,) = found.causes
-    assert cause.gap is not None
+    assert isinstance(cause.gap, Gap)
     assert cause.gap.path == SYNCED.get(barrier) or cause.gap.path == barrier.split()[1]
     assert frozenset(cause.failures) == frozenset(found.unsafe_models) == NEEDED[name][barrier]
     assert list(found.repaired) == list(found.unsafe_models)

@@ -13,6 +13,7 @@ from oracles.shadow_file import ShadowFile
 from powercut.causes import run_diagnosis
 from powercut.causes.run_diagnosis import RunDiagnosis, diagnose_run
 from powercut.explorer.harm import Harm
+from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.repair import OutOfTime
 from powercut.fuzz.action import Action, ActionKind, Arguments, Json
 from powercut.fuzz.reproducer import Finding, Reproducer
@@ -73,7 +74,7 @@ def gaps(found: RunDiagnosis) -> dict[tuple[str, str, str], tuple[str, ...]]:
     return {
         (cause.gap.path, str(cause.gap.first), str(cause.gap.last)): tuple(cause.failures)
         for cause in found.diagnosis.causes
-        if cause.gap is not None
+        if isinstance(cause.gap, Gap)
     }
 
 

@@ -8,16 +8,17 @@ from collections.abc import Callable, Sequence
 from faults.crash_point import CrashKind
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
-from powercut.explorer.diagnosis import Cause, Diagnosis, diagnose
+from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap, diagnose
 from powercut.explorer.event import events_of
 from powercut.explorer.explore import judged
 from powercut.explorer.harm import Harm
 from powercut.explorer.judge import Check
 from powercut.explorer.limits import Limits
-from powercut.explorer.missing_barrier import MissingBarrier, insert
+from powercut.explorer.missing_barrier import Gap, MissingBarrier, insert
 from powercut.explorer.recorded_workload import RecordedWorkload, record
 from powercut.explorer.repair import repair
 from powercut.explorer.verdicts import Exploration
+from powercut.report.findings import cause_text
 from sim.disk.cache.operation import Sync
 from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
@@ -38,7 +39,7 @@ def diagnosed(
 
 
 def gap(cause: Cause) -> tuple[str, str, str]:
-    assert cause.gap is not None
+    assert isinstance(cause.gap, Gap)
     return cause.gap.path, cause.gap.first.kind, cause.gap.last.kind
 
 
@@ -99,7 +100,7 @@ def in_place(process: Process, ack: History) -> None:
 
 def test_a_kill_has_no_missing_barrier_and_the_barriers_of_others_are_still_found() -> None:
     kill, power_cut = diagnosed(in_place).causes
-    assert kill.gap is None
+    assert kill.gap is NoGap.NOT_ATOMIC
     assert not kill.failure.needs_power_cut
     assert {p.kind for each in kill.failures["scc"] for p in each.crashes} == set(CrashKind)
     assert gap(power_cut) == ("/f", "write", "ack")
@@ -130,9 +131,49 @@ def test_a_write_that_may_be_torn_has_no_missing_barrier() -> None:
                 raise Violation("torn")
 
     (cause,) = diagnosed(workload, check).causes
-    assert cause.gap is None
+    assert cause.gap is NoGap.NOT_ATOMIC
     assert cause.failure.needs_power_cut
     assert tuple(cause.failures) == ("posix",)
+
+
+def test_a_name_that_does_not_matter_hides_no_harm_of_a_kill() -> None:
+    """A crash that also loses the lock is no other finding than one that keeps it."""
+
+    def workload(process: Process, ack: History) -> None:
+        process.close(process.open("/lock", os.O_CREAT))
+        for data in (b"1", b"2"):
+            descriptor = process.open("/f", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+            process.write(descriptor, data)
+            process.close(descriptor)
+            ack({"/f": data})
+
+    kill, *others = diagnosed(workload).causes
+    assert kill.gap is NoGap.NOT_ATOMIC
+    assert [gap(each) for each in others] == [("/f", "write", "ack"), ("/", "create", "ack")]
+
+
+def test_a_name_that_does_not_matter_hides_no_call_that_is_not_atomic() -> None:
+    """The content is empty right behind the write, whether the lock is there or not."""
+
+    def workload(process: Process, ack: History) -> None:
+        process.close(process.open("/lock", os.O_CREAT))
+        descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY)
+        process.write(descriptor, b"1")
+        process.fsync(descriptor)
+        ack("saved")
+
+    def check(process: Process, _: Known) -> None:
+        if "f" in process.listdir("/") and process.stat("/f").st_size:
+            with process.open_file("/f", "rb") as file:
+                assert file.read() == b"1"
+
+    (cause,) = diagnosed(workload, check).causes
+    assert cause.gap is NoGap.NOT_ATOMIC
+    assert cause.failure.needs_power_cut
+    text = cause_text(cause)
+    assert text == (
+        "no fsync helps: none fits between the lost call and the crash; the change is not atomic"
+    )
 
 
 def test_a_disk_that_was_right_earlier_is_a_lost_acknowledgement_whatever_the_violation() -> None:
@@ -207,7 +248,7 @@ def test_acknowledgements_follow_the_barriers_inserted_before_them() -> None:
     recorded = record(save, POSIX, Image.empty())
     found = diagnosed(save, models=("scc",))
     (cause,) = found.causes
-    assert cause.gap is not None
+    assert isinstance(cause.gap, Gap)
     exploration = found.explorations["scc"]
     (barrier,) = repair(exploration, exploration.checker.explore).barriers
     assert isinstance(barrier, MissingBarrier)
@@ -235,7 +276,7 @@ def test_without_time_failures_are_grouped_by_property_and_no_barrier_is_searche
     assert {cause.failure.violation.property_name for cause in found.causes} == {
         "LostAck", "TornRecord",
     }  # fmt: skip
-    assert not any(cause.was_searched or cause.gap for cause in found.causes)
+    assert {cause.gap for cause in found.causes} == {NoGap.NOT_SEARCHED}
     assert found.repaired == {}
     assert not verdicts["posix"].stopped
 
@@ -317,7 +358,7 @@ def test_numbered_names_are_one_cause_where_no_lines_are_known() -> None:
     history = History(lambda: len(recorded.journal), entries=entries)
     blind = RecordedWorkload(recorded.journal, history)
     (cause,) = diagnose(judged(blind, None, [MODELS["xfs"]])).causes
-    assert cause.gap is not None
+    assert isinstance(cause.gap, Gap)
     assert str(cause.gap.first) == "rename of /f.tmp0 to /f (operation 4)"
     assert str(cause.gap.last) == "ack 1"
 
