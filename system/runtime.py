@@ -17,6 +17,7 @@ from asyncio import wait
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from system.agents import event
@@ -266,7 +267,8 @@ class Runtime:
             check_payload(message_id)
         key = message_id if message_id is not None else self._host.ids.uuid_hex()
         message = Message.checked(self._host.clock, key, USER, agent_id, MessageKind.TEXT, payload)
-        await agent.log.receive(message)
+        is_known = partial(orchestrator.durable.knows_id, agent.session_id, key)
+        await agent.log.receive(message, is_known if message_id is not None else None)
         await orchestrator.wake_or_park(agent)
         return key
 
@@ -307,14 +309,23 @@ class Runtime:
     async def acknowledge(self, message_id: str) -> None:
         """Mark a message to USER as read by the operator; durable when this returns.
 
-        Raises ``UnknownMessage``, ``StorageError`` or ``OSError``.
+        Again it changes nothing, for thirty days at least. Raises ``UnknownMessage``,
+        ``StorageError`` or ``OSError``.
         """
-        user = self._open().user
+        orchestrator = self._open()
+        user, history = orchestrator.user, orchestrator.user.history
+        is_known = _is_text(message_id) and (
+            message_id in history.enqueued
+            or (
+                history.has_known_ids
+                and await orchestrator.durable.knows_id(user.session_id, message_id)
+            )
+        )
+        if not is_known:
+            raise UnknownMessage(message_id)
 
         def make() -> list[Event]:
-            if not _is_text(message_id) or message_id not in user.history.enqueued:
-                raise UnknownMessage(message_id)
-            if message_id not in user.history.pending:
+            if message_id not in history.pending:
                 return []
             return [(event.MESSAGE_DELIVERED, {"message_id": message_id})]
 

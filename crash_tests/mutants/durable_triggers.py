@@ -27,9 +27,8 @@ settled_trigger_frees_every_key = Mutant(
     (
         SourcePatch(
             "system.durable.dedup",
-            "is_own = found is not None and found.scope is Scope.ACTIVE and "
-            "found.trigger_id == trigger_id",
-            "is_own = found is not None and found.trigger_id == trigger_id",
+            "\"SELECT key FROM dedup WHERE trigger_id=? AND scope='active'\", (trigger_id,)",
+            '"SELECT key FROM dedup WHERE trigger_id=?", (trigger_id,)',
         ),
     ),
 )

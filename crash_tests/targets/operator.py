@@ -101,6 +101,13 @@ class Operator:
             lambda: self._shadow.sends.refuse(message_id),
         )
 
+    async def repeat_sends(self, runtime: Runtime) -> None:
+        """Repeat each acknowledged call of ``send`` to an agent that lives."""
+        living = {agent.agent_id for agent in runtime.view().agents if agent.alive}
+        for message_id, (agent_id, payload) in self._messages:
+            if agent_id in living and self._shadow.sends.is_acknowledged(message_id):
+                await runtime.send(agent_id, plain(payload), message_id)
+
     def terminate(self, runtime: Runtime, agent_id: str) -> OperatorCall:
         """Terminate an agent."""
         self._shadow.terminations.begin(agent_id)

@@ -73,6 +73,10 @@ SLOTS: Final = (1, 1, 3)
 SECOND_NS: Final = 1_000_000_000
 HOUR_NS: Final = 3600 * SECOND_NS
 MOST_ROUNDS: Final = 64
+CHANGED_WITH_STATE: Final = frozenset(
+    ("/runtime.lock", "/state.db", "/state.db-wal", "/state.db-shm")
+)
+"""The files that a second recovery may change, with a database."""
 
 _REFUSED: Final = (OSError, StorageError, RuntimeRefused, ProviderError)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from crash_tests.targets.operator import OperatorCall, plain
 from crash_tests.targets.proposals import propose_call
-from crash_tests.targets.runtime import SECOND_NS, RuntimeTarget
+from crash_tests.targets.runtime import CHANGED_WITH_STATE, SECOND_NS, RuntimeTarget
 from crash_tests.targets.script import propose_script
 from oracles.runtime.marks import TRIGGER_AFTER_CRASH, TRIGGER_MARKS, TRIGGER_RECLAIMED
 from oracles.runtime.root_snapshot import RootSnapshot
@@ -37,7 +37,7 @@ def propose_emit(choices: Choices) -> Arguments:
 class DurableRuntimeTarget(RuntimeTarget):
     """The runtime, whose operator also emits triggers."""
 
-    changed_by_boot = frozenset(("/runtime.lock", "/state.db", "/state.db-wal", "/state.db-shm"))
+    changed_by_boot = CHANGED_WITH_STATE
     expected_marks: Sequence[str] = (*RuntimeTarget.expected_marks, *TRIGGER_MARKS)
 
     def __init__(self) -> None:

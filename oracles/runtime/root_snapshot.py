@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from oracles.runtime.log_reader import read_log, unsealed
 from oracles.runtime.log_records import USER
+from oracles.runtime.removed_segments import removed_in_time
 from oracles.runtime.session_state import SessionState
 
 USER_LOG: Final = "user/events.jsonl"
@@ -59,6 +60,18 @@ def _session_in(path: str) -> str:
     """Return the session id in a path, or an empty text."""
     found = _SESSION_PATH.match(path)
     return found[1] if found else ""
+
+
+def _user_segment(path: str) -> int | None:
+    """Return the number of a segment of the log of USER."""
+    if path == USER_LOG:
+        return 0
+    segment = _segment_in(path)
+    return segment[1] if segment is not None and segment[0] == USER_LOG else None
+
+
+def _user_path(number: int) -> str:
+    return USER_LOG.replace(".jsonl", f".{number}.jsonl") if number else USER_LOG
 
 
 @lru_cache(maxsize=256)
@@ -160,9 +173,10 @@ class SnapshotReader:
     that alternate between similar disks.
     """
 
-    __slots__ = ("_cached", "_records", "_states")
+    __slots__ = ("_cached", "_records", "_states", "_user_segments")
 
     def __init__(self) -> None:
+        self._user_segments: dict[int, bytes] = {}
         self._states: dict[str, SessionState] = {}
         self._cached: dict[tuple[str, bytes], SessionState] = {}
         self._records: dict[bytes, dict[str, Any] | str] = {}
@@ -170,7 +184,7 @@ class SnapshotReader:
     def read(self, files: Mapping[str, bytes]) -> RootSnapshot:
         """Return a snapshot of these files; a path that ends with a slash is an empty directory."""
         present = set(map(_session_in, files)) - {""}
-        logs, contradicted = _with_archives(_joined(files))
+        logs, contradicted = _with_archives(_joined(self._with_removed(files)))
         archived = {found[1] for path in files if (found := _ARCHIVE.fullmatch(path))}
         ids = present | archived
         user = self._state(USER_LOG, logs)
@@ -195,6 +209,19 @@ class SnapshotReader:
         return RootSnapshot(
             files, user, sessions, agents, tuple(duplicates), collected, contradicted
         )
+
+    def _with_removed(self, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Return the files, with the segments of the log of USER that were removed in time."""
+        here = {
+            number: content
+            for path, content in files.items()
+            if (number := _user_segment(path)) is not None
+        }
+        removed = removed_in_time(here, self._user_segments)
+        self._user_segments.update(here)
+        if not removed:
+            return files
+        return {**files, **{_user_path(number): content for number, content in removed.items()}}
 
     def _session(
         self, session_id: str, state: SessionState, files: Mapping[str, bytes]

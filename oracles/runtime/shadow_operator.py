@@ -72,6 +72,10 @@ class ShadowCalls:
         call.outcome = CallOutcome.ACKNOWLEDGED
         call.ended = call.ended or next(self._instants)
 
+    def is_acknowledged(self, key: str) -> bool:
+        """Whether the call returned, or was decided to have taken effect."""
+        return self.by_id[key].outcome is CallOutcome.ACKNOWLEDGED
+
     def refuse(self, key: str) -> None:
         """Record that the call raised a typed refusal."""
         call = self.by_id[key]

@@ -51,8 +51,9 @@ class FoldedLog(Protocol):
 def check_snapshot(state: FoldedLog, data: Mapping[str, Any]) -> set[str]:
     """Compare the data of a snapshot with the state of the lines before it.
 
-    Ids that no line can demand again may be missing; those of the operator never are. Returns
-    the sessions of children that are missing; they must have been collected.
+    Ids that no line can demand again may be missing; those of the operator only if ``known_ids``
+    says that the database has them. Returns the sessions of children that are missing; they must
+    have been collected.
     """
     expected = _members(state)
     actual = {name: data[name] for name in expected}
@@ -114,14 +115,15 @@ def _members(state: FoldedLog) -> dict[str, Any]:
 
 
 def _check_ids(state: FoldedLog, data: Mapping[str, Any]) -> None:
-    """Require that no id is invented, and that none of the operator's is forgotten."""
+    """Require that no id is invented, and that none of the operator's is kept nowhere."""
     known = {*state.enqueued, *state.applied_controls}
     kept = {*data["ids"], *data["controls"], *data["from_user"]}
     said = {key for key, message in state.enqueued.items() if message.sender == USER}
-    if kept - known or said - kept:
+    forgotten = set[str]() if data["known_ids"] else said - kept
+    if kept - known or forgotten:
         raise WrongSnapshot(
             "a snapshot keeps ids that were never here, or forgets those of the operator",
-            invented=sorted(kept - known), forgotten=sorted(said - kept),
+            invented=sorted(kept - known), forgotten=sorted(forgotten),
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ wait are written behind one barrier, and stay queued when the disk refuses them.
 from __future__ import annotations
 
 from asyncio import Lock
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -100,17 +100,23 @@ class AgentLog:
             if events:
                 await self._append(events)
 
-    async def receive(self, message: Message) -> None:
-        """Append a message of the operator durably, unless the log has it.
+    async def receive(
+        self, message: Message, is_known: Callable[[], Awaitable[bool]] | None
+    ) -> None:
+        """Append a message of the operator durably, unless the log has it, or has forgotten it.
 
-        Raises ``UnknownAgent`` if the agent has ended, and as ``commit``.
+        ``is_known`` returns whether ``state.db`` keeps its id, None says that it is a fresh one.
+        Raises ``UnknownAgent`` if the agent has ended, as ``is_known``, and as ``commit``.
         """
         async with self.lock:
             if self.history.ended:
                 raise UnknownAgent(self._agent_id, "it has ended")
             self._open()
-            if message.message_id not in self.history.enqueued:
-                await self._append([(event.MESSAGE_ENQUEUED, message.data())])
+            if message.message_id in self.history.enqueued:
+                return
+            if is_known is not None and self.history.has_known_ids and await is_known():
+                return
+            await self._append([(event.MESSAGE_ENQUEUED, message.data())])
 
     async def commit_turn(
         self, draft: TurnDraft, turn_id: str, response: str, provider: str, identity: str
@@ -258,6 +264,11 @@ class AgentLog:
 
     # -- segments ------------------------------------------------------------------------
 
+    @property
+    def durable_seq(self) -> int:
+        """The number of the last line that is surely durable; 0 without a log."""
+        return self.log.durable_seq if self.log is not None else 0
+
     def is_snapshot_due(self, most_lines: int) -> bool:
         """Whether more than ``most_lines`` lines follow the last snapshot."""
         return self.log is not None and not self.stopped and self.log.is_snapshot_due(most_lines)
@@ -275,6 +286,13 @@ class AgentLog:
                 self.stop(stopped.reason)
                 raise
             self.history.apply([line])
+
+    async def remove_old_segments(self, before_ts: str) -> None:
+        """Remove segments that nothing reads and that ended by ``before_ts``, if possible."""
+        log = self.log
+        if log is not None:
+            with suppress(OSError):
+                await self._host.workers.run(lambda: log.remove_old_segments(before_ts))
 
     async def conversation(self) -> list[Exchange]:
         """Return all completed turns; those before the last snapshot are read from the disk.

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from system.agents.message import USER, USER_SESSION
 from system.durable.back_off import MOST_ATTEMPTS
 from system.durable.errors import FencedOff, RowDamaged, UnknownTrigger
+from system.durable.known_ids import is_known
+from system.durable.retention import may_have_left, remove_settled
 from system.durable.seconds import nanoseconds_of, reached_at
 from system.durable.state import StateDatabase, Transaction
 from system.durable.stores import Stores
@@ -26,6 +28,9 @@ from system.ports import Host
 
 if TYPE_CHECKING:
     from system.agents.agent import Agent
+
+TRANSACTIONS: Final = 250
+"""One of so many transactions removes settled rows; each settles a few."""
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Transaction], object]
@@ -88,6 +93,7 @@ class DurableWork:
         self._opening = Lock()
         self._writing = Lock()
         self._waiting: deque[Work] = deque()
+        self._until_removal = TRANSACTIONS
 
     @property
     def is_behind(self) -> bool:
@@ -119,12 +125,38 @@ class DurableWork:
             return self.stores
 
     async def run(self, work: Callable[[Transaction], T]) -> T:
-        """Return the result of one transaction; raises as ``StateDatabase.run``."""
+        """Return the result of one transaction; raises as ``StateDatabase.run``.
+
+        Some of them also remove settled rows, so that their number is bounded.
+        """
         assert self.state is not None
+        self._until_removal -= 1
         try:
-            return await self.state.run(work)
+            return await self.state.run(work if self._until_removal > 0 else self._removing(work))
         finally:
             self._changed()
+
+    def _removing(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
+        """Return work that also removes settled rows."""
+
+        def done(transaction: Transaction) -> T:
+            result, removed = work(transaction), remove_settled(transaction)
+            transaction.after_commit(lambda: self._removed(removed))
+            return result
+
+        return done
+
+    def _removed(self, rows: int) -> None:
+        self._until_removal = 1 if may_have_left(rows) else TRANSACTIONS
+
+    async def knows_id(self, session_id: str, message_id: str) -> bool:
+        """Return whether ``state.db`` keeps the id of a message that a log has forgotten.
+
+        Raises as ``run``.
+        """
+        if self.state is None:
+            return False
+        return await self.run(lambda each: is_known(each, session_id, message_id))
 
     async def settle(self, work: Work) -> None:
         """Do ``work`` in a transaction, after all that waits; it waits if the disk is full.

@@ -13,23 +13,20 @@ from typing import ClassVar, Final
 
 from system.agents import event
 from system.agents.message import UNANSWERED, USER, Message, MessageKind
-from system.agents.outbox import NO_PROMISES, Spawn, objects, strings
+from system.agents.outbox import NO_PROMISES, Spawn, strings
 from system.agents.session_facts import (
+    LAST_TURNS,
     AgentFacts,
     OpenTurn,
     RecordedTurn,
     SessionFacts,
     Unreachable,
-    last_applied,
-    optional_text,
 )
+from system.agents.snapshot_data import take_snapshot
 from system.agents.turn_complete import Reminder, TurnComplete
-from system.ports import Exchange, Json, JsonObject
+from system.ports import Exchange, JsonObject
 from system.storage.line import Line
 
-SNAPSHOT_FORMAT: Final = 1
-LAST_TURNS: Final = 16
-"""So many ids of committed turns are kept; of the others only the count."""
 OPERATOR: Final = "operator"
 COMPLETED: Final = "completed"
 
@@ -38,7 +35,8 @@ class History:
     """The state of one session.
 
     ``enqueued`` are the ids of messages that the session received, those of the operator
-    (``from_user``) among them; a snapshot forgets ids that no line can demand any more.
+    (``from_user``) among them; a snapshot forgets ids that no line can demand any more, and
+    those that ``state.db`` keeps: then it ``has_known_ids``.
     ``pending`` are the messages to be presented, in order, ``presentations`` how often each
     was. ``senders`` are the agents that have sent it anything but a reply of the runtime,
     ``sources`` those of which it has lines since the last snapshot, and ``dispatched_of`` says
@@ -56,8 +54,8 @@ class History:
     __slots__ = (
         "agent", "applied", "children", "completed_children", "controls", "dispatched",
         "dispatched_of",
-        "ended", "enqueued", "exchanges", "from_user", "gated", "identity", "ignored", "last_ts",
-        "last_turns", "metadata", "open_turns",
+        "ended", "enqueued", "exchanges", "from_user", "gated", "has_known_ids", "identity",
+        "ignored", "last_ts", "last_turns", "metadata", "open_turns",
         "pending", "permits", "presentations", "promises", "recorded", "reminders", "retry_of",
         "senders", "seq", "session", "sources", "subscriptions", "termination_logged", "turn_count",
         "unreachable",
@@ -69,6 +67,7 @@ class History:
         self.identity = ""
         self.enqueued: set[str] = set()
         self.from_user: set[str] = set()
+        self.has_known_ids = False
         self.senders: set[str] = set()
         self.sources: set[str] = set()
         self.dispatched_of: dict[str, int] = {}
@@ -176,98 +175,6 @@ class History:
             if message_id in self.presentations:
                 self.presentations[message_id] -= 1
 
-    # -- snapshots -----------------------------------------------------------------------
-
-    def snapshot(
-        self, ids: Iterable[str], controls: Iterable[str], dispatched_of: Mapping[str, int]
-    ) -> JsonObject:
-        """Return the data of ``log.snapshot``: this state without the exchanges.
-
-        ``ids`` and ``controls`` are those of lines that may be demanded again. A line that
-        another session demands in one of its own up to the number in ``dispatched_of`` is here
-        already, whether its id is kept or not.
-        """
-        assert not self.ended, "an agent that has ended writes no segment"
-        due = [key for key in self.subscriptions if f"{key}.notice" not in self.enqueued]
-        return {
-            "format": SNAPSHOT_FORMAT,
-            "session": None if self.session is None else dict(self.session._asdict()),
-            "agent": None if self.agent is None else dict(self.agent._asdict()),
-            "identity": self.identity,
-            "turn_count": self.turn_count,
-            "last_turns": list[Json](self.last_turns),
-            "pending": [message.data() for message in self.pending.values()],
-            "presentations": dict[str, Json](self.presentations),
-            "open_turns": [turn.data(turn_id) for turn_id, turn in self.open_turns.items()],
-            "retry_of": self.retry_of,
-            "subscriptions": {key: self.subscriptions[key] for key in due},
-            "reminders": [dict(reminder._asdict()) for reminder in self.reminders.values()],
-            "metadata": self.metadata,
-            "gated": self.gated,
-            "permits": self.permits,
-            "children": [spawn.data() for spawn in self.children.values()],
-            "completed_children": list[Json](sorted(self.completed_children)),
-            "promises": [{"seq": seq, "turn": turn.data()} for seq, turn in self.promises.items()],
-            "unreachable": [lost.data() for lost in self.unreachable.values()],
-            "dispatched": self.dispatched,
-            "applied": max(self.applied, last_applied(self.promises, self.dispatched)),
-            "dispatched_of": dict[str, Json](sorted(dispatched_of.items())),
-            "senders": list[Json](sorted(self.senders)),
-            "from_user": list[Json](sorted(self.from_user)),
-            "ids": list[Json](sorted(ids)),
-            "controls": list[Json](sorted(controls)),
-        }
-
-    def _snapshot(self, data: JsonObject) -> None:
-        """Take the state of a snapshot instead of this one."""
-        if int(str(data["format"])) > SNAPSHOT_FORMAT:
-            raise ValueError(f"format={data['format']}, known is format={SNAPSHOT_FORMAT}")
-        session, agent, presentations, subscriptions, self.metadata = objects(
-            [
-                data[name] or {}
-                for name in ("session", "agent", "presentations", "subscriptions", "metadata")
-            ]
-        )
-        self.session = SessionFacts.from_data(session) if session else None
-        self.agent = AgentFacts.from_data(agent) if agent else None
-        self.identity = str(data["identity"])
-        self.turn_count = int(str(data["turn_count"]))
-        self.last_turns = deque(strings(data["last_turns"]), LAST_TURNS)
-        self.exchanges.clear()
-        pending = [Message.from_data(message) for message in objects(data["pending"])]
-        self.pending = {message.message_id: message for message in pending}
-        self.presentations = {key: int(str(count)) for key, count in presentations.items()}
-        self.open_turns = {
-            str(turn["turn_id"]): OpenTurn.from_data(turn) for turn in objects(data["open_turns"])
-        }
-        self.retry_of = optional_text(data["retry_of"])
-        self.subscriptions = {key: str(target) for key, target in subscriptions.items()}
-        reminders = [Reminder.from_data(reminder) for reminder in objects(data["reminders"])]
-        self.reminders = {reminder.reminder_id: reminder for reminder in reminders}
-        self.gated, self.permits = bool(data["gated"]), int(str(data["permits"]))
-        self._take_promises(data)
-
-    def _take_promises(self, data: JsonObject) -> None:
-        """Take the promises of a snapshot, and the ids of those of others."""
-        children = [Spawn.from_data(spawn) for spawn in objects(data["children"])]
-        self.children = {spawn.session_id: spawn for spawn in children}
-        self.completed_children = set(strings(data["completed_children"]))
-        self.promises = {
-            int(str(promise["seq"])): TurnComplete.from_data(*objects([promise["turn"]]))
-            for promise in objects(data["promises"])
-        }
-        unreachable = [Unreachable.from_data(lost) for lost in objects(data["unreachable"])]
-        self.unreachable = {lost.message.message_id: lost for lost in unreachable}
-        (dispatched_of,) = objects([data["dispatched_of"]])
-        self.dispatched_of = {key: int(str(mark)) for key, mark in dispatched_of.items()}
-        self.dispatched = int(str(data["dispatched"]))
-        self.applied = int(str(data["applied"]))
-        self.sources.clear()
-        self.senders = set(strings(data["senders"]))
-        self.from_user = set(strings(data["from_user"]))
-        self.enqueued = {*self.from_user, *self.pending, *strings(data["ids"])}
-        self.controls = set(strings(data["controls"]))
-
     # -- one event each ------------------------------------------------------------------
 
     def _session_created(self, data: JsonObject) -> None:
@@ -350,6 +257,9 @@ class History:
     def _applied(self, data: JsonObject) -> None:
         self.controls.add(str(data["control_id"]))
         self.sources.add(str(data["by"]))
+
+    def _snapshot(self, data: JsonObject) -> None:
+        take_snapshot(self, data)
 
     def _no_effect(self, _data: JsonObject) -> None:
         """Apply a line that is written for readers of the log only."""

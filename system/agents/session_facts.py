@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from system.agents import event
 from system.agents.message import Message
@@ -12,6 +12,9 @@ from system.agents.outbox import objects, strings
 from system.agents.turn_complete import TurnComplete
 from system.ports import Exchange, Json, JsonObject
 from system.storage.line import Line
+
+LAST_TURNS: Final = 16
+"""So many ids of committed turns are kept; of the others only the count."""
 
 
 class AgentFacts(NamedTuple):

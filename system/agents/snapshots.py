@@ -1,18 +1,30 @@
 """Snapshots: a log that has grown long begins a new segment, between two turns of its agent.
 
 A snapshot keeps the ids of those lines that another log may still demand, and for each sender
-the number of its last line of which everything has arrived.
+the number of its last line of which everything has arrived. Ids that only the operator may name
+again are moved to ``state.db`` before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Final
 
 from system.agents.agent import Agent
 from system.agents.message import USER
-from system.agents.orchestrator import Orchestrator
+from system.agents.orchestrator import SECOND_NS, Orchestrator
+from system.agents.session_facts import last_applied
+from system.agents.snapshot_data import snapshot_data
+from system.durable.applied import apply_line
+from system.durable.known_ids import keep_ids
+from system.durable.state import Transaction
 from system.errors import NotPlainJson, RuntimeRefused, StorageError
 from system.ports import JsonObject
+from system.storage.line import timestamp
+
+USER_SEGMENT_NS: Final = 30 * 24 * 3600 * SECOND_NS
+"""So long a segment of the log of USER is kept at least."""
 
 
 class Snapshots:
@@ -37,9 +49,17 @@ class Snapshots:
             return
         try:
             if await self._has_records(agent):
-                await log.begin_segment(lambda: self._snapshot_of(agent))
+                known = await self._moved_ids(agent)
+                await log.begin_segment(lambda: self._snapshot_of(agent, known))
+                if agent.agent_id == USER:
+                    await self._remove_old_segments(agent)
         except (OSError, StorageError, NotPlainJson, RuntimeRefused):
             self._not_before[agent.session_id] = seq + self._most_lines
+
+    async def _remove_old_segments(self, user: Agent) -> None:
+        """Remove old segments of the log of USER, which has no conversation."""
+        before_ns = self._orchestrator.host.clock.wall_ns() - USER_SEGMENT_NS
+        await user.log.remove_old_segments(timestamp(before_ns))
 
     async def _has_records(self, agent: Agent) -> bool:
         """Make the records of all turns so far durable without their lines."""
@@ -48,19 +68,48 @@ class Snapshots:
             return True
         return await recording.settle_entries()
 
-    def _snapshot_of(self, agent: Agent) -> JsonObject:
+    async def _moved_ids(self, agent: Agent) -> AbstractSet[str]:
+        """Move ids that only the operator may name again to ``state.db``; return them.
+
+        The database then has all lines of the log that are durable, and the snapshot says so: a
+        database without these ids is older than the log. If it refuses, the ids stay.
+        """
+        history, durable, seq = agent.history, self._orchestrator.durable, agent.log.durable_seq
+        is_user = agent.agent_id == USER
+        ids = history.enqueued - history.pending.keys() if is_user else set(history.from_user)
+        if not ids or last_applied(history.promises, seq) > agent.applied:
+            return frozenset()
+
+        def move(transaction: Transaction) -> None:
+            keep_ids(transaction, agent.session_id, sorted(ids), are_acknowledged=is_user)
+            apply_line(transaction, agent.session_id, seq)
+
+        try:
+            await durable.opened()
+            await durable.run(move)
+        except (OSError, StorageError):
+            return frozenset()
+        agent.pass_applied(seq)
+        history.applied = max(history.applied, seq)
+        return ids
+
+    def _snapshot_of(self, agent: Agent, known: AbstractSet[str]) -> JsonObject:
         history, orchestrator = agent.history, self._orchestrator
-        if orchestrator.unserved or orchestrator.lost or agent.agent_id == USER:
-            # A log that was not read may demand any id, and every message to USER may be
-            # acknowledged again.
-            return history.snapshot(history.enqueued, history.controls, history.dispatched_of)
+        if orchestrator.unserved or orchestrator.lost:
+            # A log that was not read may demand any id.
+            return snapshot_data(
+                history, history.enqueued, history.controls, history.dispatched_of, known
+            )
         demanded = set(self._demanded_of(agent))
+        ids = history.enqueued & demanded
+        if agent.agent_id == USER:
+            ids |= history.enqueued - known
         marks = {
             source.session_id: source.history.dispatched
             for source in orchestrator.agents.values()
             if source.agent_id in history.sources or source.session_id in history.dispatched_of
         }
-        return history.snapshot(history.enqueued & demanded, history.controls & demanded, marks)
+        return snapshot_data(history, ids, history.controls & demanded, marks, known)
 
     def _demanded_of(self, agent: Agent) -> Iterator[str]:
         """Yield the ids of lines in the agent's log that a log may demand at the next boot."""
@@ -73,3 +122,5 @@ class Snapshots:
                 yield from (control.control_id for control in outbox.controls)
             yield from (f"{key}.error" for key in source.history.unreachable)
         yield from (f"{key}.notice" for key in agent.history.subscriptions)
+        if (stores := self._orchestrator.durable.stores) is not None:
+            yield from stores.reports.kept

@@ -61,25 +61,28 @@ def take_key(transaction: Transaction, producer: Producer, key: str, trigger_id:
     )
 
 
-def release_key(transaction: Transaction, key: str | None, trigger_id: str) -> None:
-    """Remove a key of scope ``active`` that this trigger holds; the trigger is settled now."""
-    found = _active(transaction, key, trigger_id)
-    if found is not None:
-        DEDUP.delete(transaction, found.key)
+def release_keys(transaction: Transaction, trigger_id: str) -> None:
+    """Remove the keys of scope ``active`` that a trigger holds, because it is open no more.
+
+    One that is damaged stays as it is.
+    """
+    for (key,) in transaction.execute(
+        "SELECT key FROM dedup WHERE trigger_id=? AND scope='active'", (trigger_id,)
+    ):
+        if _read(transaction, str(key)) is not None:
+            DEDUP.delete(transaction, str(key))
 
 
-def pass_key(transaction: Transaction, key: str | None, trigger_id: str, successor_id: str) -> None:
+def pass_key(transaction: Transaction, key: str, trigger_id: str, successor_id: str) -> None:
     """Give a key of scope ``active`` to the trigger that supersedes its holder."""
-    found = _active(transaction, key, trigger_id)
-    if found is not None:
+    found = _read(transaction, key)
+    if found is not None and found.scope is Scope.ACTIVE and found.trigger_id == trigger_id:
         DEDUP.update(transaction, replace(found, trigger_id=successor_id))
 
 
-def _active(transaction: Transaction, key: str | None, trigger_id: str) -> DedupKey | None:
-    """Return a key of scope ``active`` if the trigger holds it; a damaged one stays as it is."""
+def _read(transaction: Transaction, key: str) -> DedupKey | None:
+    """Return a key, or None if it is damaged or not taken."""
     try:
-        found = None if key is None else DEDUP.read(transaction, key)
+        return DEDUP.read(transaction, key)
     except RowDamaged:
         return None
-    is_own = found is not None and found.scope is Scope.ACTIVE and found.trigger_id == trigger_id
-    return found if is_own else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Final
 
-from system.durable.dedup import holder_of, pass_key, take_key
+from system.durable.dedup import holder_of, pass_key, release_keys, take_key
 from system.durable.errors import BadTrigger, NoRecipient, NotAnOccurrence, RowDamaged
 from system.durable.producers import (
     ONE_TIME,
@@ -188,6 +188,7 @@ class Emitter:
             if older.dedup_key is not None and family_of(older.dedup_key) == family:
                 self.supersede(transaction, older, trigger.id)
                 pass_key(transaction, older.dedup_key, older.id, trigger.id)
+                release_keys(transaction, older.id)
 
 
 def done(trigger: Trigger, resolution: Resolution, now: float) -> Trigger:

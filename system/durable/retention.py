@@ -7,12 +7,10 @@ names any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
-
 from system.durable.activity import ACTIVITIES
-from system.durable.dedup import DEDUP, is_open
+from system.durable.dedup import DEDUP
 from system.durable.errors import RowDamaged
+from system.durable.known_ids import BATCH, remove_expired_ids
 from system.durable.producers import DAY_S, REMINDER, WINDOW_S
 from system.durable.schedule import SCHEDULES
 from system.durable.seconds import SECOND_NS, seconds_of
@@ -20,37 +18,39 @@ from system.durable.state import Transaction
 from system.durable.task import FINAL, TASKS
 from system.durable.trigger import TRIGGERS
 
-BATCH: Final = 500
-"""Rows of each table that one call removes at most, so that no transaction is long."""
 
-
-def remove_settled(
-    transaction: Transaction, is_kept: Callable[[str | None], bool] = lambda _: False
-) -> int:
+def remove_settled(transaction: Transaction) -> int:
     """Remove triggers and activities that have been settled for a day, and unused keys.
 
-    Schedules and tasks that have ended are removed after a week. ``is_kept`` says of a session
-    that its log still has lines to be redone, which may name its triggers and activities.
-    Returns the number of removed rows; a full batch asks for another call. Damaged rows stay.
+    Schedules and tasks that have ended are removed after a week. The line that settled a row
+    is in ``applied``, so it never asks for the row again. Returns the number of removed rows; if
+    it ``may_have_left`` some, another call removes them. Damaged rows stay.
     """
     return (
-        _remove_triggers(transaction, is_kept)
+        _remove_triggers(transaction)
         + _remove_keys(transaction)
-        + _remove_activities(transaction, is_kept)
+        + _remove_activities(transaction)
         + _remove_ended(transaction)
+        + remove_expired_ids(transaction)
     )
+
+
+def may_have_left(removed: int) -> bool:
+    """Return whether a call that has removed so many rows may have left others."""
+    return removed >= BATCH
 
 
 def _ago(transaction: Transaction, seconds: int) -> float:
     return seconds_of(transaction.now_ns - seconds * SECOND_NS)
 
 
-def _remove_triggers(transaction: Transaction, is_kept: Callable[[str | None], bool]) -> int:
+def _remove_triggers(transaction: Transaction) -> int:
     removed = 0
     for _, trigger in TRIGGERS.select(
-        transaction, "status='DONE' AND updated_at<=? LIMIT ?", (_ago(transaction, DAY_S), BATCH)
-    ):
-        if isinstance(trigger, RowDamaged) or is_kept(trigger.session_id):
+        transaction, "status='DONE' AND updated_at<=? LIMIT ?", (_ago(transaction, DAY_S), BATCH),
+        index="idx_triggers_settled",
+    ):  # fmt: skip
+        if isinstance(trigger, RowDamaged):
             continue
         TRIGGERS.delete(transaction, trigger.id)
         key = trigger.dedup_key
@@ -63,27 +63,25 @@ def _remove_triggers(transaction: Transaction, is_kept: Callable[[str | None], b
 def _remove_keys(transaction: Transaction) -> int:
     removed = 0
     for (key,) in transaction.execute(
-        "SELECT key FROM dedup WHERE scope='active' OR expires_at<=? LIMIT ?",
-        (transaction.now, BATCH),
+        "SELECT key FROM dedup WHERE expires_at<=? LIMIT ?", (transaction.now, BATCH)
     ):
         try:
-            found = DEDUP.read(transaction, str(key))
+            DEDUP.read(transaction, str(key))
         except RowDamaged:
             continue
-        if found is not None and (found.expires_at is not None or not is_open(transaction, found)):
-            DEDUP.delete(transaction, found.key)
-            removed += 1
+        DEDUP.delete(transaction, str(key))
+        removed += 1
     return removed
 
 
-def _remove_activities(transaction: Transaction, is_kept: Callable[[str | None], bool]) -> int:
+def _remove_activities(transaction: Transaction) -> int:
     removed = 0
     for _, activity in ACTIVITIES.select(
         transaction,
         "(status='DONE' OR status='FAILED' AND decided_by IS NOT NULL) AND updated_at<=? LIMIT ?",
         (_ago(transaction, DAY_S), BATCH),
     ):
-        if isinstance(activity, RowDamaged) or is_kept(activity.session_id):
+        if isinstance(activity, RowDamaged):
             continue
         if activity.task_id is not None and _is_unfinished(transaction, activity.task_id):
             continue

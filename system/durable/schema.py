@@ -72,7 +72,19 @@ VERSION_2: Final[Sequence[str]] = (
         crc TEXT NOT NULL) STRICT""",
 )
 
-MIGRATIONS: Final[Sequence[Sequence[str]]] = (VERSION_1, VERSION_2)
+VERSION_3: Final[Sequence[str]] = (
+    # A boot, and each removal of settled rows, finds them without reading the others.
+    "CREATE INDEX idx_triggers_settled ON triggers (updated_at) WHERE status='DONE'",
+    "CREATE INDEX idx_dedup_holder ON dedup (trigger_id) WHERE scope='active'",
+    "CREATE INDEX idx_dedup_expires ON dedup (expires_at) WHERE expires_at IS NOT NULL",
+    "CREATE INDEX idx_known_ids_until ON known_ids (kept_until) WHERE kept_until IS NOT NULL",
+    "CREATE INDEX idx_ended_archive ON ended (ended_at) WHERE archive IS NOT NULL",
+    """CREATE TABLE conversations (
+        provider TEXT NOT NULL, identity TEXT NOT NULL, session_id TEXT NOT NULL,
+        crc TEXT NOT NULL, PRIMARY KEY (provider, identity)) STRICT, WITHOUT ROWID""",
+)
+
+MIGRATIONS: Final[Sequence[Sequence[str]]] = (VERSION_1, VERSION_2, VERSION_3)
 """The statements of each migration; the first one makes the tables of version 1."""
 
 VERSION: Final = len(MIGRATIONS)

@@ -46,6 +46,7 @@ class Table(Generic[R]):
         self._key_columns = key_columns
         self._types = [_converter(hints[field.name]) for field in fields(record)]
         self._insert = f"INSERT INTO {name} ({columns}, crc) VALUES ({marks}, ?)"
+        self._keep = f"{self._insert} ON CONFLICT DO NOTHING"
         self._update = f"UPDATE {name} SET {changed}, crc=? WHERE {key}"
         self._delete = f"DELETE FROM {name} WHERE {key}"
         self._read = f"SELECT {columns}, crc FROM {name} WHERE {key}"
@@ -56,6 +57,11 @@ class Table(Generic[R]):
         values = _values(row)
         transaction.execute(self._insert, (*values, self._crc(values)))
         return transaction.last_row()
+
+    def keep(self, transaction: Transaction, row: R) -> None:
+        """Insert a row unless its key is there; that row stays as it is."""
+        values = _values(row)
+        transaction.execute(self._keep, (*values, self._crc(values)))
 
     def update(self, transaction: Transaction, row: R) -> None:
         """Replace the row that has the key of ``row``; there must be one."""
@@ -78,13 +84,15 @@ class Table(Generic[R]):
         return self._checked(found[0], shown) if found else None
 
     def select(
-        self, transaction: Transaction, condition: str, bindings: Bindings = ()
+        self, transaction: Transaction, condition: str, bindings: Bindings = (), index: str = ""
     ) -> Iterator[tuple[int, R | RowDamaged]]:
         """Yield number and content of the rows with ``condition`` (SQL), in its order.
 
-        A damaged row is yielded as its error. Only for tables with row numbers.
+        SQLite uses ``index``, if one is named. A damaged row is yielded as its error. Only for
+        tables with row numbers.
         """
-        rows = transaction.execute(f"SELECT rowid FROM {self.name} WHERE {condition}", bindings)
+        source = f"{self.name} INDEXED BY {index}" if index else self.name
+        rows = transaction.execute(f"SELECT rowid FROM {source} WHERE {condition}", bindings)
         for (number,) in rows:
             assert isinstance(number, int)
             try:

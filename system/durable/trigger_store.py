@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from system.durable.back_off import LONGEST_PAUSE_NS, MOST_ATTEMPTS, pause_ns
-from system.durable.dedup import holder_of, release_key, take_key
+from system.durable.dedup import holder_of, release_keys, take_key
 from system.durable.emitter import Emitter, done
 from system.durable.errors import AlreadyDecided, FencedOff, RowDamaged, UnknownTrigger
 from system.durable.producers import RESUME, producer_of
@@ -217,7 +217,7 @@ class TriggerStore:
         trigger = TRIGGERS.read(transaction, trigger_id)
         if trigger is None or trigger.status is not TriggerStatus.PENDING:
             return False
-        release_key(transaction, trigger.dedup_key, trigger.id)
+        release_keys(transaction, trigger.id)
         self._emitter.supersede(transaction, trigger, successor_id)
         return True
 
@@ -288,7 +288,7 @@ class TriggerStore:
         return trigger
 
     def _settle(self, transaction: Transaction, trigger: Trigger, how: Resolution) -> None:
-        release_key(transaction, trigger.dedup_key, trigger.id)
+        release_keys(transaction, trigger.id)
         TRIGGERS.update(transaction, done(trigger, how, transaction.now))
         if how is Resolution.HANDLED:
             self._schedules.handled(transaction, trigger)
@@ -301,6 +301,7 @@ class TriggerStore:
             trigger, status=status, reason=reason, lease_until=None, updated_at=transaction.now
         )
         TRIGGERS.update(transaction, stopped)
+        release_keys(transaction, trigger.id)
         # A trigger that a person has retried may stop again, and that is another report.
         again = f".{self._epoch}" if trigger.resolution == Resolution.RETRIED else ""
         self._reports.add(transaction, f"{trigger.id}.dead{again}", None, _notice(stopped))

@@ -33,6 +33,8 @@ def apply_promises(recovery: RootRecovery) -> None:
 
 def _recover(recovery: RootRecovery, stores: Stores, transaction: Transaction) -> None:
     sessions, report = recovery.orchestrator.durable.sessions, recovery.report
+    user = recovery.orchestrator.user
+    check_applied(transaction, user.session_id, user.history.applied)
     for agent in recovery.agents():
         _redo(recovery, stores, transaction, agent)
     open_sessions = stores.open_sessions(transaction)

@@ -22,7 +22,7 @@ from system.storage.log_file import LogFile
 from system.storage.log_recovery import ExaminedLog, RecoveredLog
 from system.storage.path import parent_of
 from system.storage.pending_writer import PendingWriter
-from system.storage.segments import SNAPSHOT, read_lines, segment_path
+from system.storage.segments import SNAPSHOT, read_lines, remove_segments, segment_path
 
 TAIL_BYTES_PER_SNAPSHOT_BYTE: Final = 4
 """A snapshot is taken when the lines behind the last one are so many times as long."""
@@ -187,6 +187,14 @@ class EventLog:
         self._file, self._writer = self._writers()
         return lines[0]
 
+    def remove_old_segments(self, before_ts: str) -> int:
+        """Remove the segments all of whose lines were written by ``before_ts``; return how many.
+
+        The last two are kept. The names are made durable with the next segment's; raises
+        ``OSError``.
+        """
+        return remove_segments(self._host.files, self.path, self.session_id, self.number, before_ts)
+
     def skip_to(self, seq: int) -> None:
         """Number the next line behind ``seq``, if another log proves that this one was durable."""
         self.last_seq = max(self.last_seq, seq)
@@ -212,6 +220,11 @@ class EventLog:
             start += len(encoded) + 1
         if unended:
             raise LogDamaged(self.path, f"at offset {start}: its last line has no line end")
+
+    @property
+    def durable_seq(self) -> int:
+        """The number of the last line that is surely durable."""
+        return self._durable_seq
 
     @property
     def is_durable(self) -> bool:

@@ -3,13 +3,15 @@
 A later segment begins with the line ``log.snapshot``, the state to which all earlier lines have
 led. It is written as a whole, and an earlier segment never changes again, so that every crash
 leaves the log before the snapshot or the log behind it. Recovery reads the newest segment; if
-its first line is damaged, also those before it.
+its first line is damaged, also those before it. Of a log that nothing else is read from, old
+segments may be removed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from system.errors import BadSeal
@@ -96,6 +98,31 @@ def read_lines(
             if line.seq > last_seq:
                 last_seq = line.seq
                 yield line
+
+
+def remove_segments(
+    files: FileSystem, path: str, session_id: str, newest: int, before_ts: str
+) -> int:
+    """Remove segments that nothing reads, oldest first, but for the last two; return how many.
+
+    A segment is removed if the next one begins with a line that was written by ``before_ts``.
+    Raises ``OSError``.
+    """
+    numbers = segments_in(files.listdir(parent_of(path)), path)
+    removed = 0
+    for number, following in pairwise(numbers):
+        if following >= newest:
+            break
+        here = segment_path(path, following)
+        try:
+            first = decode_line(read_whole(files, here).partition(b"\n")[0], session_id, here)
+        except BadSeal:
+            break
+        if first.ts > before_ts:
+            break
+        files.unlink(segment_path(path, number))
+        removed += 1
+    return removed
 
 
 def _seq_before(content: bytes, session_id: str, path: str) -> int | None:

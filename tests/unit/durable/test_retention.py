@@ -31,13 +31,6 @@ def test_done_triggers_are_removed_after_a_day(bench: Bench) -> None:
     assert bench.row(late).resolution == "handled"
 
 
-def test_a_trigger_whose_line_may_be_redone_is_kept(bench: Bench) -> None:
-    kept = settled(bench)
-    bench.advance(2 * DAY)
-    assert bench.do(remove_settled, lambda session: session == "s") == 0
-    assert bench.row(kept).resolution == "handled"
-
-
 def test_undecided_and_waiting_triggers_are_kept_for_ever(bench: Bench) -> None:
     dead, future = bench.emit(), bench.emit(fire_at=3e9)
     bench.do(bench.stores.triggers.fail, bench.claim(dead), "no", retryable=False)

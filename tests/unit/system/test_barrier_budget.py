@@ -123,11 +123,13 @@ async def restore(new_bench: NewBench) -> int:
 
 
 async def segment(new_bench: NewBench) -> int:
-    """What a turn costs more if a new segment follows it."""
+    """What a turn costs more if a new segment follows it; the root has a database."""
     bench = new_bench()
     bench.options = replace(bench.options, snapshot_lines=4)
+    bench.clock.is_prompt = True
     await bench.open()
     ada = await bench.runtime.create_agent("Ada")
+    await bench.emit()
     bench.start_counting()
     await bench.runtime.send(ada, "hello")
     await bench.runtime.idle()

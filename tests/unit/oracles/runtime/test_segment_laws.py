@@ -41,7 +41,7 @@ def snapshot(**changes: object) -> Data:
         "retry_of": None, "subscriptions": {}, "reminders": [], "metadata": {}, "gated": True,
         "permits": 1, "children": [], "completed_children": [], "promises": [],
         "unreachable": [], "dispatched": 0, "dispatched_of": {}, "senders": [], "from_user": [],
-        "ids": [], "controls": ["c1", "c2"],
+        "known_ids": False, "ids": [], "controls": ["c1", "c2"],
     }  # fmt: skip
     return right | changes
 

@@ -49,7 +49,7 @@ TYPES: Final[dict[str, Is]] = {
     **dict.fromkeys(("presented", "returned"), several(MESSAGE_ID)),
     **dict.fromkeys(("unsubscribed", "cancelled"), several(UUID)),
     **dict.fromkeys(("sender", "recipient"), ADDRESS),
-    **dict.fromkeys(("terminate", "permitted", "sampled_out", "gated"), truth),
+    **dict.fromkeys(("terminate", "permitted", "sampled_out", "gated", "known_ids"), truth),
     **dict.fromkeys(
         ["pending", "open_turns", "reminders", "promises", "children", "unreachable"],
         several(plain_object),

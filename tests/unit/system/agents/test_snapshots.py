@@ -8,6 +8,7 @@ import pytest
 
 from system.agents.agent import Agent
 from system.agents.history import History
+from system.agents.snapshot_data import snapshot_data
 from system.agents.snapshots import Snapshots
 from system.errors import LineTooLarge
 from system.ports import JsonObject
@@ -224,7 +225,7 @@ def test_a_snapshot_of_a_newer_format_is_not_served() -> None:
 
 
 async def _snapshot(agent: Agent) -> JsonObject:
-    return agent.history.snapshot([], [], {})
+    return snapshot_data(agent.history, [], [], {}, frozenset())
 
 
 def test_the_log_of_user_begins_segments_too() -> None:

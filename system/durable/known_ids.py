@@ -1,0 +1,73 @@
+"""Ids of messages that a log has forgotten, and that the operator may still name.
+
+``session_id`` says in whose log a message was. The ids of messages from the operator are kept as
+long as their recipient, those of acknowledged messages to the operator for thirty days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from system.durable.errors import RowDamaged
+from system.durable.producers import DAY_S
+from system.durable.seconds import SECOND_NS, seconds_of
+from system.durable.state import Transaction
+from system.durable.table import Table
+
+ACKNOWLEDGED_S: Final = 30 * DAY_S
+"""So long the id of a message that the operator has acknowledged is kept, in seconds."""
+BATCH: Final = 500
+"""Rows of a table that one call removes at most, so that no transaction is long."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownId:
+    """A row of ``known_ids``; ``kept_until`` is in seconds since 1970, None for no end."""
+
+    session_id: str
+    id: str
+    kept_until: float | None
+
+
+KNOWN_IDS: Final = Table("known_ids", KnownId, key_columns=2)
+
+
+def keep_ids(
+    transaction: Transaction, session_id: str, ids: Iterable[str], *, are_acknowledged: bool
+) -> None:
+    """Keep ids of messages in the log of a session; those that are kept already stay as they are.
+
+    Rows whose time has come are removed, some of them at a time.
+    """
+    until = seconds_of(transaction.now_ns + ACKNOWLEDGED_S * SECOND_NS)
+    for each in ids:
+        KNOWN_IDS.keep(transaction, KnownId(session_id, each, until if are_acknowledged else None))
+    remove_expired_ids(transaction)
+
+
+def is_known(transaction: Transaction, session_id: str, message_id: str) -> bool:
+    """Return whether an id is kept; one whose row is damaged is."""
+    try:
+        row = KNOWN_IDS.read(transaction, session_id, message_id)
+    except RowDamaged:
+        return True
+    return row is not None and (row.kept_until is None or row.kept_until > transaction.now)
+
+
+def remove_expired_ids(transaction: Transaction) -> int:
+    """Remove rows whose time has come, ``BATCH`` at most; return how many. Damaged rows stay."""
+    removed = 0
+    for session_id, message_id in transaction.execute(
+        "SELECT session_id, id FROM known_ids WHERE kept_until<=? LIMIT ?",
+        (transaction.now, BATCH),
+    ):
+        key = str(session_id), str(message_id)
+        try:
+            KNOWN_IDS.read(transaction, *key)
+        except RowDamaged:
+            continue
+        KNOWN_IDS.delete(transaction, *key)
+        removed += 1
+    return removed
