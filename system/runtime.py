@@ -20,10 +20,9 @@ from enum import Enum
 from functools import partial
 from typing import Final
 
-from system.agents import event
+from system.agents.acknowledgement import acknowledge
 from system.agents.agent import Agent
 from system.agents.agent_log import terminated
-from system.agents.creation import Event
 from system.agents.dispatcher import SNAPSHOT_LINES, Dispatcher
 from system.agents.feeder import Feeder
 from system.agents.history import OPERATOR
@@ -312,24 +311,9 @@ class Runtime:
         Again it changes nothing, for thirty days at least. Raises ``UnknownMessage``,
         ``StorageError`` or ``OSError``.
         """
-        orchestrator = self._open()
-        user, history = orchestrator.user, orchestrator.user.history
-        is_known = _is_text(message_id) and (
-            message_id in history.enqueued
-            or (
-                history.has_known_ids
-                and await orchestrator.durable.knows_id(user.session_id, message_id)
-            )
-        )
-        if not is_known:
+        if not _is_text(message_id):
             raise UnknownMessage(message_id)
-
-        def make() -> list[Event]:
-            if message_id not in history.pending:
-                return []
-            return [(event.MESSAGE_DELIVERED, {"message_id": message_id})]
-
-        await user.log.commit(make)
+        await acknowledge(self._open(), message_id)
 
     def is_taken(self, name: str) -> bool:
         """Whether a living agent has this name, or one that is being created."""

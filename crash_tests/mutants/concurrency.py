@@ -32,15 +32,14 @@ message_is_received_without_the_lock = Mutant(
                 if self.history.ended:
                     raise UnknownAgent(self._agent_id, "it has ended")
                 self._open()
-                if message.message_id not in self.history.enqueued:
-                    await self._append([(event.MESSAGE_ENQUEUED, message.data())])
+                if message.message_id in self.history.enqueued:
             """,
             """
-            if self.history.ended:
-                raise UnknownAgent(self._agent_id, "it has ended")
-            self._open()
-            if message.message_id not in self.history.enqueued:
-                await self._append([(event.MESSAGE_ENQUEUED, message.data())])
+            if True:
+                if self.history.ended:
+                    raise UnknownAgent(self._agent_id, "it has ended")
+                self._open()
+                if message.message_id in self.history.enqueued:
             """,
         ),
     ),

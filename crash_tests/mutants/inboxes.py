@@ -31,11 +31,8 @@ repeated_message_is_appended = Mutant(
     (
         SourcePatch(
             "system.agents.agent_log",
-            """
-            if message.message_id not in self.history.enqueued:
-                await self._append([(event.MESSAGE_ENQUEUED, message.data())])
-            """,
-            "await self._append([(event.MESSAGE_ENQUEUED, message.data())])",
+            "if message.message_id in self.history.enqueued:",
+            "if message.message_id in self.history.controls:",
         ),
     ),
 )
@@ -360,7 +357,7 @@ acknowledgement_is_volatile = Mutant(
     (LostAck,),
     (
         SourcePatch(
-            "system.runtime",
+            "system.agents.acknowledgement",
             "await user.log.commit(make)",
             """
             if events := make():

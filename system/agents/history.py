@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from system.agents import event
 from system.agents.message import UNANSWERED, USER, Message, MessageKind
-from system.agents.outbox import NO_PROMISES, Spawn, strings
+from system.agents.outbox import NO_PROMISES, Spawn, objects, strings
 from system.agents.session_facts import (
     LAST_TURNS,
     AgentFacts,
@@ -21,12 +21,13 @@ from system.agents.session_facts import (
     RecordedTurn,
     SessionFacts,
     Unreachable,
+    optional_text,
 )
-from system.agents.snapshot_data import take_snapshot
 from system.agents.turn_complete import Reminder, TurnComplete
 from system.ports import Exchange, JsonObject
 from system.storage.line import Line
 
+SNAPSHOT_FORMAT: Final = 1
 OPERATOR: Final = "operator"
 COMPLETED: Final = "completed"
 
@@ -175,6 +176,59 @@ class History:
             if message_id in self.presentations:
                 self.presentations[message_id] -= 1
 
+    # -- snapshots -----------------------------------------------------------------------
+
+    def _snapshot(self, data: JsonObject) -> None:
+        """Take the state of a snapshot instead of this one."""
+        if int(str(data["format"])) > SNAPSHOT_FORMAT:
+            raise ValueError(f"format={data['format']}, known is format={SNAPSHOT_FORMAT}")
+        session, agent, presentations, subscriptions, self.metadata = objects(
+            [
+                data[name] or {}
+                for name in ("session", "agent", "presentations", "subscriptions", "metadata")
+            ]
+        )
+        self.session = SessionFacts.from_data(session) if session else None
+        self.agent = AgentFacts.from_data(agent) if agent else None
+        self.identity = str(data["identity"])
+        self.turn_count = int(str(data["turn_count"]))
+        self.last_turns = deque(strings(data["last_turns"]), LAST_TURNS)
+        self.exchanges.clear()
+        pending = [Message.from_data(message) for message in objects(data["pending"])]
+        self.pending = {message.message_id: message for message in pending}
+        self.presentations = {key: int(str(count)) for key, count in presentations.items()}
+        self.open_turns = {
+            str(turn["turn_id"]): OpenTurn.from_data(turn) for turn in objects(data["open_turns"])
+        }
+        self.retry_of = optional_text(data["retry_of"])
+        self.subscriptions = {key: str(target) for key, target in subscriptions.items()}
+        reminders = [Reminder.from_data(reminder) for reminder in objects(data["reminders"])]
+        self.reminders = {reminder.reminder_id: reminder for reminder in reminders}
+        self.gated, self.permits = bool(data["gated"]), int(str(data["permits"]))
+        self._take_promises(data)
+
+    def _take_promises(self, data: JsonObject) -> None:
+        """Take the promises of a snapshot, and the ids of those of others."""
+        children = [Spawn.from_data(spawn) for spawn in objects(data["children"])]
+        self.children = {spawn.session_id: spawn for spawn in children}
+        self.completed_children = set(strings(data["completed_children"]))
+        self.promises = {
+            int(str(promise["seq"])): TurnComplete.from_data(*objects([promise["turn"]]))
+            for promise in objects(data["promises"])
+        }
+        unreachable = [Unreachable.from_data(lost) for lost in objects(data["unreachable"])]
+        self.unreachable = {lost.message.message_id: lost for lost in unreachable}
+        (dispatched_of,) = objects([data["dispatched_of"]])
+        self.dispatched_of = {key: int(str(mark)) for key, mark in dispatched_of.items()}
+        self.dispatched = int(str(data["dispatched"]))
+        self.applied = int(str(data["applied"]))
+        self.sources.clear()
+        self.senders = set(strings(data["senders"]))
+        self.from_user = set(strings(data["from_user"]))
+        self.has_known_ids = bool(data["known_ids"])
+        self.enqueued = {*self.from_user, *self.pending, *strings(data["ids"])}
+        self.controls = set(strings(data["controls"]))
+
     # -- one event each ------------------------------------------------------------------
 
     def _session_created(self, data: JsonObject) -> None:
@@ -257,9 +311,6 @@ class History:
     def _applied(self, data: JsonObject) -> None:
         self.controls.add(str(data["control_id"]))
         self.sources.add(str(data["by"]))
-
-    def _snapshot(self, data: JsonObject) -> None:
-        take_snapshot(self, data)
 
     def _no_effect(self, _data: JsonObject) -> None:
         """Apply a line that is written for readers of the log only."""
