@@ -10,6 +10,7 @@ import pytest
 
 from sim.disk.crash.persistence import MODELS, PersistenceModel
 from sim.disk.crash.undecided.progress import UNLIMITED
+from tests.litmus.lazy_examples import EXAMPLES
 from tests.litmus.lazy_law import nested_crashes, one_crash, pair
 
 GATE = 260
@@ -36,6 +37,14 @@ def test_crashes_of_the_check_show_what_their_images_show(model: PersistenceMode
     checked = sum(nested_crashes(pair(s, 4, writes=True), model, 1) for s in range(NESTED_GATE))
     checked += nested_crashes(pair(3, 2, writes=True), model, 2)
     assert checked > NESTED_GATE / 2
+
+
+@_MODELS
+def test_examples_of_the_rules(model: PersistenceModel) -> None:
+    for each in EXAMPLES:
+        for tears in (UNLIMITED, 1, 0):
+            one_crash(each, model, tears)
+        nested_crashes(each, model, 1)
 
 
 @pytest.mark.stress

@@ -22,13 +22,37 @@ from powercut.explorer.lazy.units import Units
 from powercut.explorer.lazy.walk import Walk
 from powercut.fuzz.source_patch import SourcePatch
 from sim.disk.cache.lazy_inode import LazyEntries, LazyInode
-from sim.disk.cache.operation import SyncFailure
 from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.undecided import box, content, cuts, factor, names, unsynced_above
 from sim.disk.crash.undecided.factor import Factor
 from sim.disk.crash.undecided.layer import Layer
 from sim.disk.crash.undecided.progress import UNLIMITED, Progress
 from sim.errors import HarnessError
+from tests.litmus.lazy_examples import (
+    APPENDED,
+    CHANGED,
+    COMES_BACK,
+    CUT,
+    DROPPED,
+    EXTENDED,
+    FAILED,
+    GROWN,
+    LINKED,
+    MOVED,
+    READ_AGAIN,
+    REMOVED,
+    REPLACED,
+    SYNCED,
+    TORN_IN_UNITS,
+    TORN_TWICE,
+    TWO_UNITS,
+    UNCOVERED,
+    UNIT_BEHIND_A_NAME,
+    UNIT_BEHIND_A_WRITE,
+    UNIT_THAT_WRITES,
+    WAY_OF_SOME,
+    WRITTEN,
+)
 from tests.litmus.lazy_law import Pair, nested_crashes, one_crash, pair
 
 PAIRS = 200
@@ -50,92 +74,17 @@ class Mutant(NamedTuple):
     example: Pair | None = None
 
 
-_COMES_BACK = Pair(
-    [("write", "f", "B2", 4095), ("fsync", "f"), ("truncate", "f", 1), ("truncate", "f", 4097)],
-    [("read", "f", 4095, 2)],
-)
-_UNCOVERED = Pair(
-    [("write", "g", "A1", 0), ("rename", "f", "g"), ("fsync", "g"), ("unlink", "g")],
-    [("size", "g", "")],
-)
-_MOVED = Pair([("mkdir", "e"), ("rename", "d", "e/h"), ("append", "f", "B1")], [("parent", "d")])
-_CHANGED = Pair([("chmod", "f", 0o600), ("chmod", "f", 0o640)], [("mode", "f", "")])
-_DROPPED = Pair(
-    [("write", "f", "B2", 0), ("truncate", "f", 1), ("failed fsync", "f", SyncFailure.EXT4)],
-    [("whole", "f", "")],
-)
-_EXTENDED = Pair(
-    [("append", "f", "B1")],
-    [
-        ("whole", "g", ""),
-        ("read", "f", 3, 1),
-        ("note", "f", ""),
-        ("do", ("allocate", "f", 0, 4096)),
-    ],
-)
-_GROWN = Pair([("append", "f", "B1")], [("do", ("allocate", "f", 0, 4096)), ("read", "f", 3, 1)])
-_WRITTEN = Pair([("append", "f", "B1")], [("do", ("write", "f", "B2", 0)), ("whole", "f", "")])
-_REMOVED = Pair([("append", "f", "B1")], [("do", ("unlink", "f")), ("exists", "f", "")])
-_CUT = Pair([("truncate", "f", 1), ("append", "f", "B1")], [("whole", "f", "")])
-_TORN_TWICE = Pair(
-    [("write", "f", "B2", 0), ("write", "d/f", "C2", 0)],
-    [("whole", "f", ""), ("whole", "d/f", "")],
-)
-_APPENDED = Pair([("mkdir", "e")], [("do", ("append", "f", "B1")), ("whole", "f", "")])
-_SYNCED = Pair(
-    [("mkdir", "e")],
-    [("do", ("append", "f", "B1")), ("do", ("fsync", "f")), ("whole", "f", "")],
-)
-_FAILED = Pair(
-    [("mkdir", "e")],
-    [
-        ("whole", "f", ""),
-        ("do", ("write", "f", "B2", 0)),
-        ("do", ("truncate", "f", 1)),
-        ("do", ("failed fsync", "f", SyncFailure.EXT4)),
-    ],
-)
-_LINKED = Pair([("link", "f", "g")], [("do", ("write", "f", "B2", 0)), ("whole", "g", "")])
-_UNIT_BEHIND_A_WRITE = Pair(
-    [("append", "f", "B1")],
-    [("do", ("write", "f", "C2", 0)), ("unit", (("whole", "f", ""),))],
-)
-_UNIT_BEHIND_A_NAME = Pair(
-    [("append", "f", "B1")], [("do", ("link", "f", "g")), ("unit", (("names", "", ""),))]
-)
-_UNIT_THAT_WRITES = Pair(
-    [("append", "f", "B1")],
-    [("unit", (("do", ("unlink", "f")),)), ("exists", "f", "")],
-)
-_TWO_UNITS = Pair(
-    [("append", "f", "B1"), ("append", "d/f", "C1")],
-    [("unit", (("size", "d/f", ""),)), ("size", "f", ""), ("size", "d/f", "")],
-)
-_READ_AGAIN = Pair(
-    [("write", "f", "B2", 0), ("append", "f", "C1")],
-    [("unit", (("same", "f", "f"), ("is new", "f", ""))), ("whole", "f", "")],
-)
-_WAY_OF_SOME = Pair(
-    [("mkdir", "e"), ("write", "e/g", "B2", 0), ("failed fsync", "f", SyncFailure.EXT4)],
-    [("unit", (("size", "e/g", ""), ("read", "d/f", 4095, 600)))],
-)
-_TORN_IN_UNITS = Pair(
-    [("write", "f", "B2", 0), ("write", "d/f", "C2", 0)],
-    [("unit", (("is new", "f", ""),)), ("whole", "d/f", ""), ("whole", "f", "")],
-)
-_REPLACED = Pair([("link", "f", "g")], [("whole", "f", ""), ("do", ("rename", "d/f", "f"))])
-
 MUTANTS = (
     Mutant("predecessors survive", Progress._spread, "survived |= layer.order[index]", "pass"),
     Mutant("followers are lost", Progress._spread, "lost |= layer.followers[index]", "pass"),
     Mutant("tears are counted", Progress.limit,
            "tears = self.tears - (is_torn and not was_torn)", "tears = self.tears",
-           example=_TORN_TWICE),
+           example=TORN_TWICE),
     Mutant("without tears left a piece is whole or lost", Progress.limit,
-           "if not (self.tears or was_torn):", "if False:", example=_TORN_TWICE),
+           "if not (self.tears or was_torn):", "if False:", example=TORN_TWICE),
     Mutant("stale bytes need a creation and a truncation", Layer._needed_by_stale,
            "return [self.durable + each for each in needed if each is not None]", "return []",
-           example=_CUT),
+           example=CUT),
     Mutant("stale bytes show in the place of a lost piece", Progress.can_be_stale,
            "if needed is None or (self.stale | self.not_stale) >> index & 1:", "if True:"),
     Mutant("a size that grows counts only if it is larger", content.size_at,
@@ -153,46 +102,46 @@ MUTANTS = (
            "return Split(self._level, index, ((1, 1), (0, 0))) if high and new != below else below",
            "return below"),
     Mutant("freed blocks read as zeros", content._written,
-           "yield _Change(start, sys.maxsize)", "pass", example=_COMES_BACK),
+           "yield _Change(start, sys.maxsize)", "pass", example=COMES_BACK),
     Mutant("attributes are those of the last change", content.attributes,
-           "if changed is not None:", "if False:", example=_CHANGED),
+           "if changed is not None:", "if False:", example=CHANGED),
     Mutant("a name that departed is gone", names._entry_after,
            "return _entry_after(stack, level, name, count - 1, departed | {micro.number})",
            "return _entry_after(stack, level, name, count - 1, departed)"),
     Mutant("an inode that is uncovered exists", names._after_uncovering,
-           "return micro.uncovers if exists else 0", "return micro.uncovers", example=_UNCOVERED),
+           "return micro.uncovers if exists else 0", "return micro.uncovers", example=UNCOVERED),
     Mutant("a name that changes hands is there", names._is_there_after,
            "if survived is not False and not arrives:", "if False:"),
     Mutant("links are names that are left", names.links,
            "total += (found == number) - (before == number)", "total += found == number"),
     Mutant("a directory is in its last place", names.parent, "if survived:", "if True:",
-           example=_MOVED),
+           example=MOVED),
     Mutant("an inode is met once", box._met, "if number in box.numbers:", "if False:",
-           example=_LINKED),
+           example=LINKED),
     Mutant("a crash is new if a new piece survives", cuts._new_states, "yield arrives", "pass"),
     Mutant("a crash is new if a new piece is stale", cuts._new_states, "yield stale", "pass"),
     Mutant("a failed barrier allows more", crash_sites,
            "if unsynced.allows_more or entries != reached:", "if entries != reached:",
-           example=_DROPPED),
+           example=DROPPED),
     Mutant("the program reads what it wrote", LazyInode.write,
            "self._changes = (*self._changes, (offset, offset + len(data), data))", "pass",
-           example=_WRITTEN),
+           example=WRITTEN),
     Mutant("the program reads zeros where it extended a file", LazyInode._stored,
            "if self._disk_size is not None and end > self._disk_size:", "if False:",
-           example=_GROWN),
+           example=GROWN),
     Mutant("a name that the program removed is gone", LazyEntries.delete,
-           "return self.set(name, 0)", "return self", example=_REMOVED),
+           "return self.set(name, 0)", "return self", example=REMOVED),
     Mutant("a reboot drops what lies beyond the end", content._booted,
            "most = stack.layers[level].ends.get(number, 0) if level >= 0 else 0", "most = 0",
-           nested=1, example=_EXTENDED),
+           nested=1, example=EXTENDED),
     Mutant("operations name the inodes of each box", cuts._renumbered,
            "replaced=real(operation.replaced),", "replaced=operation.replaced,",
-           nested=1, example=_REPLACED),
+           nested=1, example=REPLACED),
     Mutant("a kill keeps the page cache", cuts.after_kill,
            "changes += _page_changes(operations)", "pass", nested=1),
     Mutant("a kill carries unsynced pieces over", cuts.after_kill,
            "carried=unsynced.carried_over(len(operations)),", "carried=(),",
-           nested=2, example=_APPENDED),
+           nested=2, example=APPENDED),
     Mutant("a step with another answer becomes a branch", Node.descend,
            "if [*parts] != [step.answer]:", "if step.answer not in parts:"),
     Mutant("what is behind a step is behind its answer", Node.split,
@@ -207,28 +156,28 @@ MUTANTS = (
            "done = [operation for step in steps for operation in step.operations]",
            "done = []", nested=1),
     Mutant("a kill keeps the durable pieces", cuts.after_kill,
-           "durable=tuple(lifetime.durable),", "durable=(),", nested=2, example=_SYNCED),
+           "durable=tuple(lifetime.durable),", "durable=(),", nested=2, example=SYNCED),
     Mutant("a failed sync of the check allows more", unsynced_above._lifetime,
-           "if unsynced.allows_more:", "if False:", nested=1, example=_FAILED),
+           "if unsynced.allows_more:", "if False:", nested=1, example=FAILED),
     Mutant("a unit that reads what the check wrote has no own tree", footprint.are_disjoint,
            "real = {(changed_numbers[inode - 1], name) for inode, name in changed}",
-           "real = set()", example=_UNIT_BEHIND_A_WRITE),
+           "real = set()", example=UNIT_BEHIND_A_WRITE),
     Mutant("names depend on each entry", footprint.are_disjoint,
            "named = {inode for inode, name in real if name != ITSELF}", "named = set()",
-           example=_UNIT_BEHIND_A_NAME),
+           example=UNIT_BEHIND_A_NAME),
     Mutant("a unit that writes has no own tree", UnitCall.execute,
            "return WITHIN if disk.journal else pickle.dumps(found)", "return pickle.dumps(found)",
-           example=_UNIT_THAT_WRITES),
+           example=UNIT_THAT_WRITES),
     Mutant("a unit names inodes by itself", Units._parts,
            "yield answer, replace(part, numbers=box.numbers)", "yield answer, part",
-           example=_TWO_UNITS),
+           example=TWO_UNITS),
     Mutant("a question divides a factor by its ways", Factor.has,
            "return level < len(self.pieces) and bool(self.pieces[level] >> piece & 1)",
-           "return False", example=_READ_AGAIN),
+           "return False", example=READ_AGAIN),
     Mutant("a way decides the pieces of its factor only", factor._with_part,
-           "others = ~pieces", "others = 0", example=_WAY_OF_SOME),
+           "others = ~pieces", "others = 0", example=WAY_OF_SOME),
     Mutant("a factor keeps the number of torn pieces", factor.keeps_tears,
-           "new.tears == old.tears or new.tears > _MANY_TEARS", "True", example=_TORN_IN_UNITS),
+           "new.tears == old.tears or new.tears > _MANY_TEARS", "True", example=TORN_IN_UNITS),
 )  # fmt: skip
 
 
@@ -257,6 +206,6 @@ def _judge(mutant: Mutant) -> None:
             if mutant.nested:
                 nested_crashes(each, MODELS[name], mutant.nested)
             else:
-                is_torn = mutant.example in (_TORN_TWICE, _TORN_IN_UNITS)
+                is_torn = mutant.example in (TORN_TWICE, TORN_IN_UNITS)
                 tears = 1 if is_torn else (UNLIMITED, 1, 0)[number % 3]
                 one_crash(each, MODELS[name], tears)

@@ -39,7 +39,7 @@ A model that tears nothing has those of the last attempt.
 ON_REQUEST: Final = 8
 """How many times as many the last attempt has where a sample is not wanted."""
 
-BOXES_PER_EXECUTION: Final = 100
+BOXES_PER_EXECUTION: Final = 200
 """Parts of boxes for each of these executions."""
 
 MOST_INDEXED: Final = 1_000_000

@@ -1,0 +1,160 @@
+"""Programs and checks that show one rule of the lazy engine each, where random ones seldom do."""
+
+from __future__ import annotations
+
+from sim.disk.cache.operation import SyncFailure
+from tests.litmus.lazy_law import Pair
+
+COMES_BACK = Pair(
+    [("write", "f", "B2", 4095), ("fsync", "f"), ("truncate", "f", 1), ("truncate", "f", 4097)],
+    [("read", "f", 4095, 2)],
+)
+UNCOVERED = Pair(
+    [("write", "g", "A1", 0), ("rename", "f", "g"), ("fsync", "g"), ("unlink", "g")],
+    [("size", "g", "")],
+)
+MOVED = Pair([("mkdir", "e"), ("rename", "d", "e/h"), ("append", "f", "B1")], [("parent", "d")])
+CHANGED = Pair([("chmod", "f", 0o600), ("chmod", "f", 0o640)], [("mode", "f", "")])
+DROPPED = Pair(
+    [("write", "f", "B2", 0), ("truncate", "f", 1), ("failed fsync", "f", SyncFailure.EXT4)],
+    [("whole", "f", "")],
+)
+EXTENDED = Pair(
+    [("append", "f", "B1")],
+    [
+        ("whole", "g", ""),
+        ("read", "f", 3, 1),
+        ("note", "f", ""),
+        ("do", ("allocate", "f", 0, 4096)),
+    ],
+)
+GROWN = Pair([("append", "f", "B1")], [("do", ("allocate", "f", 0, 4096)), ("read", "f", 3, 1)])
+WRITTEN = Pair([("append", "f", "B1")], [("do", ("write", "f", "B2", 0)), ("whole", "f", "")])
+REMOVED = Pair([("append", "f", "B1")], [("do", ("unlink", "f")), ("exists", "f", "")])
+CUT = Pair([("truncate", "f", 1), ("append", "f", "B1")], [("whole", "f", "")])
+TORN_TWICE = Pair(
+    [("write", "f", "B2", 0), ("write", "d/f", "C2", 0)],
+    [("whole", "f", ""), ("whole", "d/f", "")],
+)
+APPENDED = Pair([("mkdir", "e")], [("do", ("append", "f", "B1")), ("whole", "f", "")])
+SYNCED = Pair(
+    [("mkdir", "e")],
+    [("do", ("append", "f", "B1")), ("do", ("fsync", "f")), ("whole", "f", "")],
+)
+FAILED = Pair(
+    [("mkdir", "e")],
+    [
+        ("whole", "f", ""),
+        ("do", ("write", "f", "B2", 0)),
+        ("do", ("truncate", "f", 1)),
+        ("do", ("failed fsync", "f", SyncFailure.EXT4)),
+    ],
+)
+LINKED = Pair([("link", "f", "g")], [("do", ("write", "f", "B2", 0)), ("whole", "g", "")])
+UNIT_BEHIND_A_WRITE = Pair(
+    [("append", "f", "B1")],
+    [("do", ("write", "f", "C2", 0)), ("unit", (("whole", "f", ""),))],
+)
+UNIT_BEHIND_A_NAME = Pair(
+    [("append", "f", "B1")], [("do", ("link", "f", "g")), ("unit", (("names", "", ""),))]
+)
+UNIT_THAT_WRITES = Pair(
+    [("append", "f", "B1")],
+    [("unit", (("do", ("unlink", "f")),)), ("exists", "f", "")],
+)
+TWO_UNITS = Pair(
+    [("append", "f", "B1"), ("append", "d/f", "C1")],
+    [("unit", (("size", "d/f", ""),)), ("size", "f", ""), ("size", "d/f", "")],
+)
+READ_AGAIN = Pair(
+    [("write", "f", "B2", 0), ("append", "f", "C1")],
+    [("unit", (("same", "f", "f"), ("is new", "f", ""))), ("whole", "f", "")],
+)
+WAY_OF_SOME = Pair(
+    [("mkdir", "e"), ("write", "e/g", "B2", 0), ("failed fsync", "f", SyncFailure.EXT4)],
+    [("unit", (("size", "e/g", ""), ("read", "d/f", 4095, 600)))],
+)
+TORN_IN_UNITS = Pair(
+    [("write", "f", "B2", 0), ("write", "d/f", "C2", 0)],
+    [("unit", (("is new", "f", ""),)), ("whole", "d/f", ""), ("whole", "f", "")],
+)
+REPLACED = Pair([("link", "f", "g")], [("whole", "f", ""), ("do", ("rename", "d/f", "f"))])
+SIZE_UNDECIDED = Pair(
+    [("append", "f", "B1")], [("read", "f", 0, 1), ("do", ("write", "g", "A1", 0))]
+)
+REREAD = Pair(
+    [("append", "f", "B1")],
+    [("read", "f", 0, 1), ("do", ("write", "g", "A1", 0)), ("read", "f", 3, 2)],
+)
+LINKS_OF_DIRECTORY = Pair([("mkdir", "d/e"), ("rmdir", "d/e")], [("links", "d", "")])
+MOVED_OVER = Pair(
+    [("rename", "f", "g"), ("rename", "g", "d/f")],
+    [("names", "", ""), ("do", ("rename", "d/f", "f")), ("names", "d", ""), ("whole", "f", "")],
+)
+SHORTENED = Pair(
+    [("append", "f", "B2"), ("truncate", "f", 1)],
+    [("read", "f", 0, 1), ("do", ("truncate", "f", 2)), ("whole", "f", "")],
+)
+MODE_OF_THE_CHECK = Pair(
+    [("chmod", "f", 0o600)], [("mode", "f", ""), ("do", ("chmod", "f", 0o640))]
+)
+PARENT_OF_A_MOVED = Pair(
+    [("mkdir", "e"), ("rename", "d", "e/h")],
+    [("parent", "e/h"), ("do", ("mkdir", "h")), ("do", ("rename", "e/h", "h/d"))],
+)
+OLD_TAIL = Pair(
+    [
+        ("append", "f", "B2"),
+        ("fsync", "f"),
+        ("truncate", "f", 1),
+        ("fsync", "f"),
+        ("truncate", "f", 3),
+    ],
+    [("whole", "f", "")],
+)
+OLD_TAIL_OF_THE_CHECK = Pair(
+    [("write", "f", "B2", 0)],
+    [
+        ("whole", "f", ""),
+        ("do", ("truncate", "f", 1)),
+        ("do", ("fsync", "f")),
+        ("do", ("truncate", "f", 3)),
+    ],
+)
+BLIND_OLD_TAIL = Pair([("write", "f", "B2", 0)], OLD_TAIL_OF_THE_CHECK.observer[1:])
+
+EXAMPLES = (
+    COMES_BACK,
+    UNCOVERED,
+    MOVED,
+    CHANGED,
+    DROPPED,
+    EXTENDED,
+    GROWN,
+    WRITTEN,
+    REMOVED,
+    CUT,
+    TORN_TWICE,
+    APPENDED,
+    SYNCED,
+    FAILED,
+    LINKED,
+    UNIT_BEHIND_A_WRITE,
+    UNIT_BEHIND_A_NAME,
+    UNIT_THAT_WRITES,
+    TWO_UNITS,
+    READ_AGAIN,
+    WAY_OF_SOME,
+    TORN_IN_UNITS,
+    REPLACED,
+    SIZE_UNDECIDED,
+    REREAD,
+    LINKS_OF_DIRECTORY,
+    MOVED_OVER,
+    SHORTENED,
+    MODE_OF_THE_CHECK,
+    PARENT_OF_A_MOVED,
+    OLD_TAIL,
+    OLD_TAIL_OF_THE_CHECK,
+    BLIND_OLD_TAIL,
+)
