@@ -112,6 +112,7 @@ def diagnose(explorations: Mapping[str, Exploration]) -> Diagnosis:
 
 def _unsearched(unsafe: Mapping[str, Exploration]) -> Iterator[Cause]:
     """Yield the failures grouped by the violated property, without a search for barriers."""
+    harms = Harms(next(iter(unsafe.values())))
     names = dict.fromkeys(
         each.violation.property_name for found in unsafe.values() for each in found.failures
     )
@@ -120,7 +121,7 @@ def _unsearched(unsafe: Mapping[str, Exploration]) -> Iterator[Cause]:
             name: [each for each in found.failures if each.violation.property_name == property_name]
             for name, found in unsafe.items()
         }
-        yield _cause(unsafe, NoGap.NOT_SEARCHED, failures)
+        yield _cause(harms, NoGap.NOT_SEARCHED, failures)
 
 
 def _rank(cause: Cause, models: Sequence[str]) -> tuple[int, int, int]:
@@ -138,6 +139,7 @@ class _Search:
         self._unsafe = unsafe
         any_of = next(iter(unsafe.values()))
         self._workload, self._checker = any_of.workload, any_of.checker
+        self._harms = Harms(any_of)
         self._barriers = self._all_barriers()
         self.repaired = self._with(self._barriers)
 
@@ -176,10 +178,10 @@ class _Search:
             left = {}
         for reason, failures in ((NoGap.NOT_ATOMIC, killed), (NoGap.NOT_FOUND, left)):
             if any(failures.values()):
-                yield _cause(self._unsafe, reason, failures)
+                yield _cause(self._harms, reason, failures)
         for barrier, failures in self._by_barrier().items():
             if any(failures.values()):
-                yield _cause(self._unsafe, gap_of(self._workload, barrier), failures)
+                yield _cause(self._harms, gap_of(self._workload, barrier), failures)
 
     def _by_barrier(self) -> dict[MissingBarrier, _ByModel]:
         """Return for each barrier the failures that are left with all others."""
@@ -227,18 +229,16 @@ class _Search:
 
 
 def _cause(
-    unsafe: Mapping[str, Exploration],
+    harms: Harms,
     gap: Gap | NoGap,
     failures: _ByModel,
 ) -> Cause:
     failing = {name: each for name, each in failures.items() if each}
-    harms: dict[Harm, list[str]] = {}
+    models: dict[Harm, list[str]] = {}
     for name, each in failing.items():
-        judge = Harms(unsafe[name])
-        for harm in {judge.of(failure) for failure in each[:_JUDGED_FAILURES]}:
-            harms.setdefault(harm, []).append(name)
-    in_order = {harm: harms[harm] for harm in Harm if harm in harms}
-    return Cause(gap, failing, in_order)
+        for harm in {harms.of(failure) for failure in each[:_JUDGED_FAILURES]}:
+            models.setdefault(harm, []).append(name)
+    return Cause(gap, failing, {harm: models[harm] for harm in Harm if harm in models})
 
 
 def _killed(found: Exploration) -> list[Failure]:

@@ -8,9 +8,12 @@ from typing import Final
 from oracles.violation import LostAck, Violation
 from powercut.explorer.crash_state import disks_along
 from powercut.explorer.verdicts import Exploration, Failure
+from sim.disk.cache.operation import Sync
+from sim.disk.crash.image import Image
 from sim.disk.disk import Disk
 
 _EARLIER_MOMENTS: Final = 64
+_EARLIER_BARRIERS: Final = 16
 
 
 class Harm(StrEnum):
@@ -23,14 +26,16 @@ class Harm(StrEnum):
 
 
 class Harms:
-    """Tells the harms of the failures of one exploration.
+    """Decides the harms of the failures of one workload, explored under any model.
 
     A ``LostAck`` says so itself. Any other violation is compared with those that the check
-    finds, with the same acknowledged values, on the disks of earlier acknowledgements.
+    finds, with the same acknowledged values, on disks that were right earlier: at the start, at
+    each acknowledgement, and behind each barrier where the check passes.
     """
 
     def __init__(self, exploration: Exploration) -> None:
-        self._exploration = exploration
+        self._workload, self._model = exploration.workload, exploration.model
+        self._checker = exploration.checker
         self._of_older: dict[int, frozenset[tuple[str, str]]] = {}
 
     def of(self, failure: Failure) -> Harm:
@@ -45,16 +50,27 @@ class Harms:
         return Harm.CORRUPTION
 
     def _older(self, entries: int) -> set[tuple[str, str]]:
-        """Return the violations of the disks before each of the latest of so many entries."""
-        exploration, history = self._exploration, self._exploration.workload.history
+        """Return the violations of the disks that were right before the latest of these entries."""
+        history, journal = self._workload.history, self._workload.journal
         first = max(0, entries - _EARLIER_MOMENTS)
-        moments = {0} if first == 0 and entries else set()
-        moments |= {entry.after for entry in history.entries[first : max(0, entries - 1)]}
-        found = (
-            exploration.checker.violation(Disk(image, exploration.model), history.known(entries))
-            for image in disks_along(exploration.workload.journal, exploration.model, moments)
-        )
-        return {_text(violation) for violation in found if violation is not None}
+        acknowledged = {0} if first == 0 and entries else set[int]()
+        acknowledged |= {entry.after for entry in history.entries[first : max(0, entries - 1)]}
+        end = history.entries[entries - 1].after if entries else 0
+        synced = [number for number in range(1, end) if isinstance(journal[number - 1], Sync)]
+        moments = acknowledged | set(synced[-_EARLIER_BARRIERS:])
+        found = set()
+        disks = disks_along(journal, self._model, moments)
+        for number, image in zip(sorted(moments), disks, strict=True):
+            then = history.entries_by(number, returned=True)
+            if number in acknowledged or self._violation(image, then) is None:
+                violation = self._violation(image, entries)
+                if violation is not None:
+                    found.add(_text(violation))
+        return found
+
+    def _violation(self, image: Image, entries: int) -> Violation | None:
+        known = self._workload.history.known(entries)
+        return self._checker.violation(Disk(image, self._model), known)
 
 
 def _text(violation: Violation) -> tuple[str, str]:
