@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple, TypedDict, Unpack
 
@@ -39,6 +40,21 @@ from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.errors import HarnessError
 
 _STATES: Final = Limits().states_per_point
+
+
+class Outcome(StrEnum):
+    """The verdict on all workloads together."""
+
+    CLEAN = "clean"
+    VIOLATION = "violation"
+    STOPPED = "stopped"
+
+
+_EXIT_CODES: Final = {
+    Outcome.CLEAN: ExitCode.CLEAN,
+    Outcome.VIOLATION: ExitCode.VIOLATION,
+    Outcome.STOPPED: ExitCode.GOAL_MISSED,
+}
 
 
 class Given(TypedDict):
@@ -114,7 +130,8 @@ class Given(TypedDict):
     "--seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Stop each workload after this time; part of it is for the search for missing barriers.",
+    help="Stop each workload after this time; part of it is for the search for missing barriers. "
+    "The exit code is 4 if there is no verdict then.",
 )
 @click.option(
     "-n",
@@ -154,18 +171,27 @@ def command(**given: Unpack[Given]) -> None:
     console = console_beside(json_out)
     explored = {each.tag: _explore(console, each, models, image, given) for each in workloads}
     verdicts = {tag: found.diagnosis.explorations for tag, found in explored.items()}
-    safe = not any(found.diagnosis.unsafe_models for found in explored.values())
+    outcome = _outcome([found.diagnosis for found in explored.values()])
     if json_out is not None:
         write_json(
             json_out,
             {
-                "verdict": "clean" if safe else "violation",
+                "verdict": outcome.value,
                 "models": plain_models(verdicts.values()),
                 "targets": {tag: plain_models([found]) for tag, found in verdicts.items()},
                 "findings": {tag: plain_causes(*found) for tag, found in explored.items()},
             },
         )
-    click.get_current_context().exit(ExitCode.CLEAN if safe else ExitCode.VIOLATION)
+    click.get_current_context().exit(_EXIT_CODES[outcome])
+
+
+def _outcome(diagnoses: Sequence[Diagnosis]) -> Outcome:
+    """Return the verdict; explorations that were stopped before a failure prove nothing."""
+    if any(found.unsafe_models for found in diagnoses):
+        return Outcome.VIOLATION
+    if any(found.unfinished_models for found in diagnoses):
+        return Outcome.STOPPED
+    return Outcome.CLEAN
 
 
 def _workloads(

@@ -109,8 +109,8 @@ def _version(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> No
 def cli() -> None:
     """Crash a program at every operation of its disk, and check the data that is left.
 
-    Exit codes: 0 clean, 1 a violation was found, 2 usage, 3 a replay diverged, 4 a goal of
-    the campaign was missed, 70 powercut itself failed, 130 interrupted.
+    Exit codes: 0 clean, 1 a violation was found, 2 usage, 3 a replay diverged, 4 a goal was
+    missed or no verdict reached, 70 powercut itself failed, 130 interrupted.
     """
 
 

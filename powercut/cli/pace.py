@@ -15,7 +15,7 @@ from powercut.explorer.verdicts import Exploration
 
 HEARTBEAT_SECONDS: Final = 15.0
 _SHARE_OF_EXPLORING: Final = 0.6
-"""The part of the time in which the models are explored; the rest is for missing barriers."""
+"""The part of the time for the models if one has failed; the rest is for missing barriers."""
 
 
 class Pace:
@@ -38,6 +38,7 @@ class Pace:
         self._end = None if seconds is None else now + seconds
         self._end_of_exploring = None if seconds is None else now + seconds * _SHARE_OF_EXPLORING
         self._deadline = self._end
+        self._has_failed = False
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -57,6 +58,7 @@ class Pace:
     def tick(self, found: Exploration, operation: int) -> bool:
         """Show the progress of an exploration; return False if its time is over."""
         now = time.monotonic()
+        self._has_failed = self._has_failed or found.failed > 0
         if found.model.name in self._models:
             self._begin(found.model.name, now)
         unsafe = f", {found.failed:,} unsafe" if found.failed else ""
@@ -70,8 +72,9 @@ class Pace:
     def _begin(self, model: str, now: float) -> None:
         """Give a model its share of the time that is left for the models."""
         self._models = self._models[self._models.index(model) + 1 :]
-        if self._end_of_exploring is not None:
-            left = self._end_of_exploring - now
+        end = self._end_of_exploring if self._has_failed else self._end
+        if end is not None:
+            left = end - now
             self._deadline = now + left / (len(self._models) + 1)
 
     def _show(self, text: str, now: float) -> None:

@@ -51,7 +51,7 @@ def replay_failure(console: Console, file: Path, workload: str | None) -> ExitCo
 def _recorded_crash(kept: KeptFailure, entry: WorkloadEntry) -> list[str]:
     """Check the disk of the recorded crash, and return the lines that say how it ended."""
     model = model_named(kept.model)
-    recorded, judge = judge_of(kept.recorded, entry.check, _limits(kept, entry))
+    recorded, judge = judge_of(kept.recorded, entry.check, _limits(kept, entry), prints=True)
     known = recorded.history.known(kept.entries)
     image = image_after(
         recorded.journal, model, kept.crashes, lambda disk: judge.violation(disk, known)

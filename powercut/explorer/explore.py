@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias, cast
 
+from powercut.explorer.interposed_check import InterposedCheck
 from powercut.explorer.judge import Check as ProcessCheck
 from powercut.explorer.judge import Judge, Tick, default_check, never_stop
 from powercut.explorer.limits import Limits
@@ -21,11 +22,13 @@ from powercut.explorer.recorded_workload import (
     record,
     with_whole_paths,
 )
-from powercut.explorer.unmodified import UnmodifiedCheck, interposed_check, takes_one
+from powercut.explorer.unmodified import UnmodifiedCheck, takes_one
 from powercut.explorer.verdicts import Exploration
 from powercut.interpose.interposed import DEFAULT_ROOT
+from sim.disk.calls.process import Process
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
+from sim.disk.disk import Disk
 
 Check: TypeAlias = ProcessCheck | UnmodifiedCheck
 """A check takes ``(process, known)``, or ``known`` alone and is interposed."""
@@ -125,11 +128,19 @@ def judge_of(
     processes: int = 1,
     tick: Tick = never_stop,
     deciding: int | None = None,
+    *,
+    prints: bool = False,
 ) -> tuple[RecordedWorkload, Judge]:
-    """Return the judge of a recorded workload, and the workload as it judges it."""
+    """Return the judge of a recorded workload, and the workload as it judges it.
+
+    What an interposed check prints is dropped, unless ``prints`` is True.
+    """
     if check is None:
         recorded = with_whole_paths(recorded)
         check = default_check(recorded)
     elif recorded.root or takes_one(check):
-        check = interposed_check(check, recorded.root or DEFAULT_ROOT, limits.timeout)
+        check = InterposedCheck(check, recorded.root or DEFAULT_ROOT, limits.timeout, prints=prints)
+        if processes > 1 and not prints:
+            disk = Disk(Disk.from_journal(recorded.journal).unmounted())
+            check.learn(Process(disk), recorded.history.known(len(recorded.history.entries)))
     return recorded, Judge(cast("ProcessCheck", check), limits, processes, tick, deciding)

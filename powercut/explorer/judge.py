@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -32,6 +33,10 @@ Tick: TypeAlias = Callable[[Exploration, int], bool]
 
 _STATES_PER_TICK: Final = 64
 _BATCH: Final = 64
+_FIRST_BATCH: Final = 4
+_QUICK_S: Final = 1.0
+"""A batch that took less time may be followed by a larger one."""
+_TICK_S: Final = 0.2
 
 
 def never_stop(_found: Exploration, _operation: int) -> bool:
@@ -59,8 +64,8 @@ class Judge:
     ) -> None:
         self.limits = limits
         self.tick = tick
-        self.batch = _BATCH * processes if processes > 1 and not limits.nested else 1
-        self._processes = processes
+        self.most_in_batch = _BATCH * processes if processes > 1 and not limits.nested else 1
+        self.processes = processes
         self._deciding = deciding or processes
         self._check = check
         self._results: dict[Key, Violation | None] = {}
@@ -112,7 +117,7 @@ class Judge:
         def check(crashed: CrashImage) -> Violation | None:
             return self.violation(Disk(crashed.image, model), history.known(crashed.entries))
 
-        found = in_forks(check, new, self._processes)
+        found = in_forks(check, new, self.processes)
         self._results.update((crashed.key, each) for crashed, each in zip(new, found, strict=True))
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
@@ -131,22 +136,27 @@ class _Explorer:
         self._journals = Journals(workload.history, judge.limits, self._is_new)
         self._depth_seen: dict[Key, int] = {}
         self._registered = 0
+        self._next_tick = time.monotonic() + _TICK_S
 
     def run(self) -> Exploration:
         result, judge = self.result, self._judge
         batch: list[CrashImage] = []
+        size = min(_FIRST_BATCH * judge.processes, judge.most_in_batch)
         for crashed in self._journals.crashes(result.workload.journal, result.model):
             if result.stopped:
                 break
             if not self._register(crashed):
                 continue
-            if judge.batch == 1:
+            if judge.most_in_batch == 1:
                 self._settle(crashed)
                 continue
             batch.append(crashed)
-            if len(batch) == judge.batch:
+            if len(batch) >= size:
+                start = time.monotonic()
                 self._settle_together(batch)
                 batch = []
+                if time.monotonic() - start < _QUICK_S:
+                    size = min(2 * size, judge.most_in_batch)
         self._settle_together(batch)
         result.built = self._journals.built
         result.exhaustive = self._journals.exhaustive and not result.stopped
@@ -172,10 +182,13 @@ class _Explorer:
             return False
         depth_seen[key] = depth
         self._registered += 1
-        if not self._registered % _STATES_PER_TICK:
-            result = self.result
-            result.stopped = not self._judge.tick(result, crashed.crashes[0].operation)
+        if not self._registered % _STATES_PER_TICK or time.monotonic() > self._next_tick:
+            self._tick(crashed)
         return True
+
+    def _tick(self, crashed: CrashImage) -> None:
+        found, self._next_tick = self.result, time.monotonic() + _TICK_S
+        found.stopped = not self._judge.tick(found, crashed.crashes[0].operation)
 
     def _settle_together(self, images: Sequence[CrashImage]) -> None:
         """Check registered images of the workload, several at a time."""

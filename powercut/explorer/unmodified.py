@@ -1,7 +1,8 @@
-"""Workloads and checks that take no process: they run interposed, each in a process of its own.
+"""Workloads that take no process: they run interposed, each in a process of its own.
 
 The workload runs in a process that is forked after all imports, and each check in another one
-that was forked without it. So nothing that a program keeps in memory can answer for the disk.
+that was forked without it (``interposed_check.py``). So nothing that a program keeps in memory can
+answer for the disk.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ import posixpath
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 from oracles.history import History, HistoryEntry, Known
-from oracles.violation import Violation, shown
-from powercut.explorer.check_violation import violation_of
+from oracles.violation import shown
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
 from powercut.interpose.interposed import interposed
@@ -124,7 +124,7 @@ def _end_normally(workload: UnmodifiedWorkload, history: History) -> None:
 
 
 def _failure_of_workload(error: BaseException, root: str) -> str:
-    at = _at(error.__traceback__)
+    at = raised_at(error.__traceback__)
     if isinstance(error, UnsupportedOperation):
         return f"{error}{at}; run the command with powercut record"
     if isinstance(error, HarnessError):
@@ -149,7 +149,8 @@ def _is_raised_by_engine(trace: TracebackType | None) -> bool:
     return bool(frames) and frames[-1].tb_frame.f_code.co_filename.startswith(ENGINE)
 
 
-def _at(trace: TracebackType | None) -> str:
+def raised_at(trace: TracebackType | None) -> str:
+    """Return the innermost line of the program in a traceback, as the end of a sentence."""
     place = Stack().raised_at(trace)
     return f", at {place.where} in {place.function}" if place is not None else ""
 
@@ -171,91 +172,3 @@ def _whole(value: Mapping[Any, object], root: str) -> dict[Any, object]:
         else path: content
         for path, content in value.items()
     }
-
-
-# -- checks --------------------------------------------------------------------------------------
-
-
-def interposed_check(
-    check: Callable[..., None], root: str, seconds: float
-) -> Callable[[Process, Known], None]:
-    """Return a check that runs ``check`` interposed, in a process of its own each time.
-
-    ``check`` takes ``known``, or a process and ``known``. The operations of the check, which
-    are a recovery, are carried over to the disk of the caller.
-    """
-    install()
-    alone = takes_one(check)
-
-    def apart(process: Process, known: Known) -> None:
-        def run() -> bytes:
-            disk = process.disk
-            disk.now_ns = time.time_ns
-            failure: object = None
-            try:
-                with interposed(process, root):
-                    if alone:
-                        check(known)
-                    else:
-                        check(process, known)
-            except BaseException as error:
-                failure = _plain(error)
-            return pickle.dumps((disk.report(), failure))
-
-        report, failure = pickle.loads(run_apart(run, seconds, "the check"))
-        process.disk.accept(report)
-        if failure is not None:
-            _raise(*failure)
-
-    return apart
-
-
-def _plain(error: BaseException) -> tuple[str, str, str, dict[str, object]]:
-    """Return an exception as plain values: module and name of its class, text, evidence.
-
-    It is a ``HarnessError`` or a violation.
-    """
-    if isinstance(error, HarnessError):
-        text = str(error)
-        if isinstance(error, UnsupportedOperation):
-            text += f"{_at(error.__traceback__)}; run the command with powercut record"
-        return HarnessError.__module__, HarnessError.__qualname__, text, {}
-    violation = violation_of(error)
-    kind = type(violation)
-    evidence = {name: _sendable(value) for name, value in violation.evidence.items()}
-    return kind.__module__, kind.__qualname__, violation.statement, evidence
-
-
-def _raise(module: str, name: str, text: str, evidence: dict[str, object]) -> NoReturn:
-    if (module, name) == (HarnessError.__module__, HarnessError.__qualname__):
-        raise HarnessError(text)
-    for kind in _violations(Violation):
-        if (kind.__module__, kind.__qualname__) == (module, name):
-            violation = kind.__new__(kind)
-            Violation.__init__(violation, text, **evidence)
-            raise violation
-    raise Violation(text, **evidence)
-
-
-def _violations(kind: type[Violation]) -> Iterator[type[Violation]]:
-    yield kind
-    for each in kind.__subclasses__():
-        yield from _violations(each)
-
-
-class _Shown:
-    """A value of evidence that cannot be sent, by its ``repr``."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return self._text
-
-
-def _sendable(value: object) -> object:
-    try:
-        pickle.dumps(value)
-    except Exception:
-        return _Shown(repr(value))
-    return value

@@ -105,7 +105,7 @@ def plain_models(explored: Iterable[Verdicts]) -> dict[str, Json]:
 def _together(several: Sequence[Exploration]) -> dict[str, Json]:
     failures = [found.failures[0] for found in several if not found.safe]
     return {
-        "safe": not failures,
+        "safe": not failures and not any(found.stopped for found in several),
         "states": sum(found.states for found in several),
         "executions": sum(found.states for found in several),
         "survivor_sets": sum(found.decided for found in several) or None,

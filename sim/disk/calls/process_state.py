@@ -71,6 +71,11 @@ class ProcessState:
         """Whether every further call raises ``PowerOff``."""
         return self._power.off
 
+    @property
+    def open_descriptors(self) -> tuple[int, ...]:
+        """The numbers of its descriptors, in the order in which they were opened."""
+        return tuple(self._files)
+
     def poison(self) -> None:
         """Kill this process: its descriptors and locks are gone, its data is not.
 

@@ -212,11 +212,12 @@ def test_processes_do_not_change_the_verdict(store: str) -> None:
 def test_a_workload_is_stopped_when_its_time_is_over() -> None:
     arguments = ("explore", "directories", "--model", "posix", "--seconds", "0.001")
     result = powercut(*arguments)
-    assert result.exit_code == ExitCode.CLEAN
+    assert result.exit_code == ExitCode.GOAL_MISSED
     assert re.search(r"^ posix +unknown +\d+ +0 +stopped", result.stdout, re.MULTILINE)
     assert result.stdout.splitlines()[-2] == "stopped before a failure on posix"
     found = json_of(powercut(*arguments, "--json", "-"))
     assert found["models"]["posix"]["exhaustive"] is False
+    assert found["verdict"] == "stopped"
 
 
 def test_a_check_with_state_is_a_usage_mistake() -> None:

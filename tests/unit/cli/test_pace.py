@@ -42,15 +42,26 @@ def pace(seconds: float | None = None, *, terminal: bool = False) -> Pace:
     return Pace(console, "app:save", seconds, ["scc", "xfs"])
 
 
-def test_each_model_has_its_share_and_the_search_what_is_left(clock: Clock) -> None:
+def test_each_model_has_its_share_of_the_time(clock: Clock) -> None:
     paced = pace(100)
     assert paced.tick(explored("scc"), 1)
-    clock.now += 29
+    clock.now += 49
     assert paced.tick(explored("scc"), 1)
     clock.now += 2
     assert not paced.tick(explored("scc"), 1)
     assert paced.tick(explored("xfs"), 1)
-    clock.now += 30
+    clock.now += 49
+    assert not paced.tick(explored("xfs"), 1)
+
+
+def test_after_a_failure_a_part_is_kept_for_the_search_for_barriers(clock: Clock) -> None:
+    paced, failed = pace(100), explored("scc")
+    failed.failed = 1
+    assert paced.tick(failed, 1)
+    clock.now += 31
+    assert not paced.tick(failed, 1)
+    assert paced.tick(explored("xfs"), 1)
+    clock.now += 29
     assert not paced.tick(explored("xfs"), 1)
     paced.diagnose()
     assert paced.tick(explored("scc"), 1)

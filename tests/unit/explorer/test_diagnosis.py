@@ -207,9 +207,7 @@ def test_a_disk_that_was_right_behind_a_barrier_is_a_lost_acknowledgement() -> N
         assert rows == list(known.acknowledged), rows
 
     cause = next(
-        cause
-        for cause in diagnosed(workload, check, ("scc",)).causes
-        if isinstance(cause.gap, Gap)
+        cause for cause in diagnosed(workload, check, ("scc",)).causes if isinstance(cause.gap, Gap)
     )
     assert gap(cause) == ("/t", "write", "ack")
     assert list(cause.harms) == [Harm.LOST_ACKNOWLEDGEMENT]

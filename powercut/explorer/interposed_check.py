@@ -1,0 +1,171 @@
+"""Checks that take no process: they run interposed, each in a process of its own.
+
+A check that imports modules would import them anew each time. So the process from which several
+checks are forked imports them first. It does so only if that neither uses the disk nor leaves a
+thread or a descriptor behind, which a first try in a process of its own shows.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+from oracles.history import Known
+from oracles.violation import Violation
+from powercut.explorer.check_violation import violation_of
+from powercut.explorer.unmodified import raised_at, takes_one
+from powercut.interpose.apart import run_apart
+from powercut.interpose.installation import install
+from powercut.interpose.interposed import interposed
+from sim.disk.calls.process import Process
+from sim.disk.disk import Disk
+from sim.errors import HarnessError, UnsupportedOperation
+
+_OUTPUTS: Final = (1, 2)
+
+
+class InterposedCheck:
+    """Runs ``check`` interposed below ``root``, in a process of its own for each call.
+
+    ``check`` takes ``known``, or a process and ``known``. The operations of the check, which
+    are a recovery, are carried over to the disk of the caller. Each call may take ``seconds``.
+    What the check prints is dropped, unless ``prints`` is True.
+    """
+
+    def __init__(
+        self, check: Callable[..., None], root: str, seconds: float, *, prints: bool = False
+    ) -> None:
+        install()
+        self._check = check
+        self._root = root
+        self._seconds = seconds
+        self._prints = prints
+        self._is_alone = takes_one(check)
+        self._modules: Sequence[str] = ()
+        self._owner = self._imported_in = os.getpid()
+
+    def __call__(self, process: Process, known: Known) -> None:
+        """Check a disk; raises the violation, or the ``HarnessError``, that the check raises."""
+        if self._modules and self._imported_in != os.getpid():
+            self._import()
+        _, failure = self._run(process, known)
+        if failure is not None:
+            _raise(*failure)
+
+    def learn(self, process: Process, known: Known) -> None:
+        """Check a disk once, only to learn which modules the check imports."""
+        modules, _ = self._run(process, known)
+        if not modules:
+            return
+
+        def attempt() -> bytes:
+            self._modules = modules
+            return pickle.dumps(self._import())
+
+        with suppress(HarnessError):
+            if pickle.loads(run_apart(attempt, self._seconds, "an import of the check")):
+                self._modules = modules
+
+    def _run(self, process: Process, known: Known) -> tuple[list[str], tuple[Any, ...] | None]:
+        """Return the modules that the check imported, and how it failed."""
+        before = frozenset(sys.modules)
+
+        def run() -> bytes:
+            disk = process.disk
+            disk.now_ns = time.time_ns
+            failure: object = None
+            if not self._prints:
+                _drop_output()
+            try:
+                with interposed(process, self._root):
+                    if self._is_alone:
+                        self._check(known)
+                    else:
+                        self._check(process, known)
+            except BaseException as error:
+                failure = _plain(error)
+            modules = [name for name in sys.modules if name not in before]
+            return pickle.dumps((disk.report(), modules, failure))
+
+        report, modules, failure = pickle.loads(run_apart(run, self._seconds, "the check"))
+        process.disk.accept(report)
+        return modules, failure
+
+    def _import(self) -> bool:
+        """Import the modules of the check; return whether that left nothing behind."""
+        assert os.getpid() != self._owner, "the program of the user would see these imports"
+        self._imported_in = os.getpid()
+        process, threads = Process(Disk()), threading.active_count()
+        with interposed(process, self._root):
+            begun = process.disk.operations
+            for name in self._modules:
+                with suppress(Exception):
+                    importlib.import_module(name)
+            untouched = process.disk.operations == begun and not process.open_descriptors
+        return untouched and threading.active_count() == threads
+
+
+def _drop_output() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for output in _OUTPUTS:
+        os.dup2(nowhere, output)
+    # A test runner has streams of its own.
+    sys.stdout = sys.stderr = os.fdopen(nowhere, "w")
+
+
+def _plain(error: BaseException) -> tuple[str, str, str, dict[str, object]]:
+    """Return an exception as plain values: module and name of its class, text, evidence.
+
+    It is a ``HarnessError`` or a violation.
+    """
+    if isinstance(error, HarnessError):
+        text = str(error)
+        if isinstance(error, UnsupportedOperation):
+            text += f"{raised_at(error.__traceback__)}; run the command with powercut record"
+        return HarnessError.__module__, HarnessError.__qualname__, text, {}
+    violation = violation_of(error)
+    kind = type(violation)
+    evidence = {name: _sendable(value) for name, value in violation.evidence.items()}
+    return kind.__module__, kind.__qualname__, violation.statement, evidence
+
+
+def _raise(module: str, name: str, text: str, evidence: dict[str, object]) -> NoReturn:
+    if (module, name) == (HarnessError.__module__, HarnessError.__qualname__):
+        raise HarnessError(text)
+    for kind in _violations(Violation):
+        if (kind.__module__, kind.__qualname__) == (module, name):
+            violation = kind.__new__(kind)
+            Violation.__init__(violation, text, **evidence)
+            raise violation
+    raise Violation(text, **evidence)
+
+
+def _violations(kind: type[Violation]) -> Iterator[type[Violation]]:
+    yield kind
+    for each in kind.__subclasses__():
+        yield from _violations(each)
+
+
+class _Shown:
+    """A value of evidence that cannot be sent, by its ``repr``."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _sendable(value: object) -> object:
+    try:
+        pickle.dumps(value)
+    except Exception:
+        return _Shown(repr(value))
+    return value
