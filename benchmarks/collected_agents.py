@@ -16,7 +16,8 @@ from typing import Final
 from benchmarks.durable_directory import durable_directory
 from benchmarks.instant_provider import InstantProvider
 from benchmarks.row import Row
-from system.collector import ARCHIVE, CollectionOptions, archive_path
+from system.archive import ARCHIVE, archive_path
+from system.collector import CollectionOptions
 from system.durable.ended import Ended, insert_ended
 from system.durable.state import open_state
 from system.host import real_host

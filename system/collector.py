@@ -13,43 +13,35 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 from typing import Final
 
 from system.agents import event
 from system.agents.agent import Agent
 from system.agents.dispatcher import Dispatcher
 from system.agents.orchestrator import SECOND_NS
-from system.durable.ended import Ended, insert_ended
+from system.agents.provider_state import ProviderState
+from system.archive import Archive, archive_path
+from system.durable.ended import Ended, EndedConversation, has_open_work, insert_ended
+from system.durable.seconds import seconds_of
 from system.errors import RuntimeRefused, StorageError
-from system.ports import FileSystem, Ids
 from system.recovery.recovery_report import RecoveryReport
 from system.sessions.session import SessionState
-from system.storage.atomic_file import read_whole, replace_file
-from system.storage.durable_directory import make_durable_directory
-from system.storage.segments import segment_path, segments_in
 
 DAY_NS: Final = 24 * 3600 * SECOND_NS
 RETRY_NS: Final = 3600 * SECOND_NS
 """After an hour, what could not be collected is tried again."""
-ARCHIVE: Final = "archive"
-
-
-class Lines(Enum):
-    """What becomes of the lines of an agent that is collected."""
-
-    ARCHIVE = "archive"
-    """They are kept in one file below ``archive/``."""
-    REMOVE = "remove"
-    """They are removed with its directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionOptions:
-    """An agent is collected ``after_ns`` nanoseconds behind its end, or later."""
+    """An agent is collected ``after_ns`` nanoseconds behind its end, or later.
+
+    Its lines are kept in the archive until ``archive_ns`` nanoseconds behind its end, or for ever
+    (None). If that is over when it is collected, they are not archived.
+    """
 
     after_ns: int = DAY_NS
-    lines: Lines = Lines.ARCHIVE
+    archive_ns: int | None = None
 
 
 class Collector:
@@ -61,6 +53,8 @@ class Collector:
         self._dispatcher = dispatcher
         self._orchestrator = dispatcher.orchestrator
         self._options = options
+        orchestrator = dispatcher.orchestrator
+        self._archive = Archive(orchestrator.host, orchestrator.durable, options.archive_ns)
         self._report = report
         # Sessions of which damage has taken something: they are kept as they are.
         self._damaged = {
@@ -68,18 +62,39 @@ class Collector:
             *(problem.session_id for problem in report.problems),
         }  # fmt: skip
         self._timer: Task[None] | None = None
+        self._wakes_ns = 0
         self._is_sleeping = False
 
     # -- the timer -----------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the timer; if archives are removed, it looks for the oldest one first."""
+        if self._archive.may_be_due:
+            self._begin(0)
+        else:
+            self.arm()
 
     def arm(self, least_ns: int = 0) -> None:
         """Start the timer for the next agent that may be collected; at most one is armed.
 
         It waits ``least_ns`` nanoseconds at least.
         """
+        latest_ns = self._orchestrator.host.clock.monotonic_ns() + self._options.after_ns
+        if self._timer is not None and (self._wakes_ns <= latest_ns or not self._is_sleeping):
+            # No agent that ends now is to be collected before; a collection arms it again.
+            return
         delay_ns = self._delay_ns(least_ns)
-        if self._timer is None and delay_ns is not None and not self._orchestrator.closing:
-            self._timer = self._orchestrator.task(self._collect_after(delay_ns), "collection")
+        if delay_ns is not None:
+            self._begin(delay_ns)
+
+    def _begin(self, delay_ns: int) -> None:
+        if self._orchestrator.closing:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wakes_ns = self._orchestrator.host.clock.monotonic_ns() + delay_ns
+        self._is_sleeping = True
+        self._timer = self._orchestrator.task(self._collect_after(delay_ns), "collection")
 
     def stop(self) -> None:
         """Cancel the timer if its time has not come."""
@@ -91,20 +106,20 @@ class Collector:
         return [] if self._timer is None or self._timer.done() else [self._timer]
 
     def _delay_ns(self, least_ns: int) -> int | None:
-        ended = [self._due_ns(agent) for agent in self._ended()]
+        due = [self._due_ns(agent) for agent in self._ended()]
+        if self._archive.due_ns is not None:
+            due.append(self._archive.due_ns)
         now_ns = self._orchestrator.host.clock.wall_ns()
-        return max(least_ns, min(ended) - now_ns) if ended else None
+        return max(least_ns, min(due) - now_ns) if due else None
 
     async def _collect_after(self, delay_ns: int) -> None:
         try:
-            self._is_sleeping = True
-            try:
-                await self._orchestrator.host.clock.sleep(delay_ns)
-            finally:
-                self._is_sleeping = False
-            await self.collect()
+            await self._orchestrator.host.clock.sleep(delay_ns)
         except CancelledError:
             return
+        self._is_sleeping = False
+        try:
+            await self.collect()
         finally:
             self._timer = None
         self.arm(RETRY_NS)
@@ -119,10 +134,20 @@ class Collector:
         collected = 0
         with suppress(OSError, StorageError, RuntimeRefused):
             await self._write_watermarks()
-            while batch := self._collectable():
+            while batch := await self._without_open_work(self._collectable()):
                 await self._collect(batch)
                 collected += len(batch)
+            await self._archive.remove_old()
         return collected
+
+    async def _without_open_work(self, agents: Sequence[Agent]) -> Sequence[Agent]:
+        """Return the agents for which nothing is to be done in ``state.db``."""
+        durable = self._orchestrator.durable
+        if not agents or durable.stores is None:
+            return agents
+        sessions = [agent.session_id for agent in agents]
+        is_open = await durable.run(lambda each: [has_open_work(each, one) for one in sessions])
+        return [agent for agent, work in zip(agents, is_open, strict=True) if not work]
 
     async def _write_watermarks(self) -> None:
         """Let each log say which of its promises are kept, where it does not say so yet."""
@@ -214,22 +239,20 @@ class Collector:
         )
 
     def _due_ns(self, agent: Agent) -> int:
-        ended = datetime.fromisoformat(agent.history.last_ts)
-        return int(ended.timestamp() * SECOND_NS) + self._options.after_ns
+        return _ended_ns(agent) + self._options.after_ns
 
     async def _collect(self, batch: Sequence[Agent]) -> None:
         orchestrator = self._orchestrator
         host, store = orchestrator.host, orchestrator.store
         if orchestrator.recording is not None and not await orchestrator.recording.settle_entries():
             raise StorageError("recording", "its records are not written")
-        archived = 0
-        if self._options.lines is Lines.ARCHIVE:
-            logs = {agent.session_id: orchestrator.log_path(agent.session_id) for agent in batch}
-            archived = await host.workers.run(lambda: write_archives(host.files, host.ids, logs))
+        rows = [self._row(agent) for agent in batch]
+        kept = [row.session_id for row in rows if row.archive]
+        archived = await self._archive.write({each: orchestrator.log_path(each) for each in kept})
         durable = orchestrator.durable
         await durable.opened()
-        rows = [self._row(agent) for agent in batch]
-        await durable.run(lambda transaction: insert_ended(transaction, rows))
+        conversations = [each for agent in batch for each in _conversations(agent)]
+        await durable.run(lambda transaction: insert_ended(transaction, rows, conversations))
         self._report.collected += len(batch)
         self._report.archived_bytes += archived
         for agent in batch:
@@ -240,11 +263,11 @@ class Collector:
     def _row(self, agent: Agent) -> Ended:
         facts, history = agent.history.agent, agent.history
         assert facts is not None
-        archive = archive_path(agent.session_id) if self._options.lines is Lines.ARCHIVE else None
-        ended_at = datetime.fromisoformat(history.last_ts).timestamp()
+        ended_ns, archive = _ended_ns(agent), archive_path(agent.session_id)
         return Ended(
             agent.agent_id, agent.session_id, facts.name, facts.parent_session_id,
-            facts.request_id, history.ended, ended_at, archive,
+            facts.request_id, history.ended, seconds_of(ended_ns),
+            archive if self._archive.is_kept(ended_ns) else None,
         )  # fmt: skip
 
     def _forget(self, agent: Agent) -> None:
@@ -261,24 +284,18 @@ class Collector:
                 known.discard(agent.agent_id)
 
 
-def archive_path(session_id: str) -> str:
-    """Return the path of the lines of a collected session."""
-    return f"{ARCHIVE}/{session_id}.jsonl"
+def _ended_ns(agent: Agent) -> int:
+    return int(datetime.fromisoformat(agent.history.last_ts).timestamp() * SECOND_NS)
 
 
-def write_archives(files: FileSystem, ids: Ids, logs: dict[str, str]) -> int:
-    """Write the lines of logs (paths by session id) into the archive, durably.
-
-    Returns the number of bytes. Raises ``StorageFull`` or ``OSError``.
-    """
-    make_durable_directory(files, ARCHIVE)
-    archived = 0
-    for session_id, path in logs.items():
-        names = files.listdir(path.rpartition("/")[0])
-        segments = [segment_path(path, number) for number in segments_in(names, path)]
-        content = b"".join(read_whole(files, segment) for segment in segments)
-        # A boot sweeps temporaries in the root; the archive may have any number of files.
-        replace_file(files, archive_path(session_id), content, ids, scratch="")
-        archived += len(content)
-    files.sync_dir(ARCHIVE)
-    return archived
+def _conversations(agent: Agent) -> Iterator[EndedConversation]:
+    """Yield the conversations that a provider may keep for an agent that has ended."""
+    session, record = agent.history.session, agent.log.record
+    assert record is not None
+    identities = {
+        agent.history.identity,
+        ProviderState.of_encoded(record.provider_state_blob).identity,
+    }
+    provider = session.provider if session is not None else record.provider_name
+    for identity in sorted(identities - {""}):
+        yield EndedConversation(provider, identity, agent.session_id)

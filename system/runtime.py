@@ -66,6 +66,7 @@ class Resume(Enum):
 
 
 _RECORDED: Final = RecordingOptions()
+_COLLECTED: Final = CollectionOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class Options:
     provider_timeout_ns: int = 60 * SECOND_NS
     recording: RecordingOptions | None = _RECORDED
     snapshot_lines: int = SNAPSHOT_LINES
-    collection: CollectionOptions | None = None
+    collection: CollectionOptions | None = _COLLECTED
     most_attempts: int = MOST_ATTEMPTS
 
 
@@ -172,7 +173,7 @@ class Runtime:
                 orchestrator.wake(agent)
         orchestrator.on_end = self._ended
         if self._collector is not None:
-            self._collector.arm()
+            self._collector.start()
         if orchestrator.durable.stores is not None:
             self._begin_to_feed()
 

@@ -32,7 +32,7 @@ archive_is_volatile = Mutant(
     (LostAck, SilentEmpty),
     (
         SourcePatch(
-            "system.collector",
+            "system.archive",
             """
                 archived += len(content)
             files.sync_dir(ARCHIVE)

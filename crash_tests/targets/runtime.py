@@ -155,7 +155,7 @@ class RuntimeTarget(AgentsTarget):
         self._shadow.epoch.boot()
         self.providers.boot(self._slots)
         self._abandoned = self._abandoned_under_fault = False
-        options = Options(self._slots, self._framing, recording=self._recording)
+        options = Options(self._slots, self._framing, recording=self._recording, collection=None)
         providers = self.providers.by_name
         try:
             recovery = self._recover(host, providers, options)

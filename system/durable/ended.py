@@ -6,10 +6,13 @@ the same however many agents have ended.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from system.durable.applied import APPLIED
+from system.durable.errors import RowDamaged
 from system.durable.state import Transaction
 from system.durable.table import Table
 
@@ -36,9 +39,28 @@ class Ended:
 
 ENDED: Final = Table("ended", Ended)
 
+BATCH: Final = 100
+"""Archives that one call returns at most."""
 
-def insert_ended(transaction: Transaction, rows: list[Ended]) -> None:
+
+@dataclass(frozen=True, slots=True)
+class EndedConversation:
+    """A row of ``conversations``: the provider may keep this one for a collected session."""
+
+    provider: str
+    identity: str
+    session_id: str
+
+
+CONVERSATIONS: Final = Table("conversations", EndedConversation, key_columns=2)
+
+
+def insert_ended(
+    transaction: Transaction, rows: Iterable[Ended], conversations: Iterable[EndedConversation] = ()
+) -> None:
     """Write the rows, and remove the other rows about these sessions."""
+    for conversation in conversations:
+        CONVERSATIONS.keep(transaction, conversation)
     for row in rows:
         ENDED.insert(transaction, row)
         APPLIED.delete(transaction, row.session_id)
@@ -55,6 +77,58 @@ def ended_request(transaction: Transaction, request_id: str) -> Ended | None:
     """Return the row of the agent that was created for a request, or None; as above."""
     rows = transaction.execute("SELECT agent_id FROM ended WHERE request_id=?", (request_id,))
     return _found(transaction, rows)
+
+
+def has_open_work(transaction: Transaction, session_id: str) -> bool:
+    """Return whether a trigger, a task or an activity of a session has not come to its end."""
+    found = transaction.execute(
+        "SELECT EXISTS (SELECT 1 FROM triggers WHERE session_id=?1 AND status IN"
+        " ('PENDING', 'CLAIMED')) OR EXISTS (SELECT 1 FROM tasks WHERE session_id=?1 AND status IN"
+        " ('ACTIVE', 'WAITING')) OR EXISTS (SELECT 1 FROM activity_log WHERE session_id=?1"
+        " AND status='INTENT')",
+        (session_id,),
+    )
+    return bool(found[0][0])
+
+
+def is_ended_conversation(transaction: Transaction, provider: str, identity: str) -> bool:
+    """Return whether a conversation was that of a collected session; a damaged row says so too."""
+    try:
+        return CONVERSATIONS.read(transaction, provider, identity) is not None
+    except RowDamaged:
+        return True
+
+
+def oldest_archives(transaction: Transaction, before: float) -> list[Ended]:
+    """Return some rows with an archive of sessions that ended by ``before``, the oldest first.
+
+    Damaged rows are left out.
+    """
+    rows = []
+    for (agent_id,) in transaction.execute(
+        "SELECT agent_id FROM ended WHERE archive IS NOT NULL AND ended_at<=? ORDER BY ended_at"
+        " LIMIT ?",
+        (before, BATCH),
+    ):
+        with suppress(RowDamaged):
+            row = ENDED.read(transaction, str(agent_id))
+            assert row is not None
+            rows.append(row)
+    return rows
+
+
+def oldest_archive_at(transaction: Transaction) -> float | None:
+    """Return when the first of the sessions ended that have an archive, or None."""
+    found = transaction.execute("SELECT min(ended_at) FROM ended WHERE archive IS NOT NULL")
+    (oldest,) = found[0]
+    assert oldest is None or isinstance(oldest, float)
+    return oldest
+
+
+def forget_archives(transaction: Transaction, rows: Iterable[Ended]) -> None:
+    """Note in rows that their archives are removed."""
+    for row in rows:
+        ENDED.update(transaction, replace(row, archive=None))
 
 
 def _found(transaction: Transaction, rows: list[SqlRow]) -> Ended | None:

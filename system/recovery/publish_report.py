@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from system.agents.provider_state import ProviderState
+from system.durable.ended import is_ended_conversation
 from system.ports import ProviderError
 from system.recovery.dispatch_promises import count_due
 from system.recovery.root_recovery import RootRecovery
@@ -32,4 +33,10 @@ async def publish_report(recovery: RootRecovery) -> None:
         # Only now are the records decoded, because few boots need their identities.
         records = [agent.log.record for agent in agents if agent.log.record is not None]
         known = {ProviderState.of_encoded(r.provider_state_blob).identity for r in records}
-    report.leaks += [f"{name}: {identity}" for name, identity in unknown if identity not in known]
+    unknown = [(name, identity) for name, identity in unknown if identity not in known]
+    state = recovery.orchestrator.state
+    if unknown and state is not None:
+        # A provider may keep the conversation of a collected agent.
+        ended = state.transact(lambda each: [is_ended_conversation(each, *one) for one in unknown])
+        unknown = [one for one, is_ended in zip(unknown, ended, strict=True) if not is_ended]
+    report.leaks += [f"{name}: {identity}" for name, identity in unknown]

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
 import pytest
 
-from system.collector import CollectionOptions, Lines
-from system.durable.ended import ENDED, ended_session
+from system.collector import CollectionOptions
+from system.durable.activity import Intent
+from system.durable.emitter import checked_spec
+from system.durable.ended import ENDED, Ended, ended_session
 from system.durable.errors import StateMissing
+from system.durable.state import Transaction
+from system.durable.task import Checkpoint, TaskStatus
+from system.durable.trigger import TriggerSpec
 from system.errors import UnknownAgent
+from system.ports import Action, SideEffectClass
 from system.runtime import Options
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.room import SECOND_NS, Room, opened
 
 HOUR = 3600
+DAY = 24 * HOUR
 AFTER_AN_HOUR = Options(collection=CollectionOptions(HOUR * SECOND_NS))
 
 
@@ -25,6 +33,16 @@ def family(options: Options = AFTER_AN_HOUR) -> tuple[Room, str, str]:
     bob = room.named("Bob").agent_id
     room.run(room.runtime.terminate(bob))
     return room, ada, bob
+
+
+def archived_for(seconds: int) -> Options:
+    return Options(collection=CollectionOptions(HOUR * SECOND_NS, seconds * SECOND_NS))
+
+
+def ended(room: Room, agent_id: str) -> Ended | None:
+    """The row of a collected agent."""
+    state = room.runtime._orchestrator.state
+    return None if state is None else state.transact(lambda each: ENDED.read(each, agent_id))
 
 
 def collected() -> tuple[Room, str, str, str]:
@@ -70,8 +88,7 @@ def test_the_archive_has_all_lines_and_the_row_says_where() -> None:
 
 
 def test_the_lines_of_an_agent_can_be_removed() -> None:
-    options = Options(collection=CollectionOptions(HOUR * SECOND_NS, Lines.REMOVE))
-    room, _, bob = family(options)
+    room, _, bob = family(archived_for(0))
     room.settle(HOUR + 1)
 
     assert not room.exists("archive")
@@ -80,6 +97,95 @@ def test_the_lines_of_an_agent_can_be_removed() -> None:
     row = state.transact(lambda each: ENDED.read(each, bob))
     assert row is not None
     assert row.archive is None
+
+
+def test_the_archive_is_removed_in_its_time() -> None:
+    room, _, bob = family(archived_for(30 * DAY))
+    path = f"archive/{room.session(bob)}.jsonl"
+    room.settle(29 * DAY)
+    assert room.exists(path)
+    room.reopen()
+    room.settle(DAY - 60)
+    assert room.exists(path)
+
+    room.settle(2 * HOUR)
+
+    assert not room.exists(path)
+    row = ended(room, bob)
+    assert row is not None
+    assert row.archive is None
+    assert row.name == "Bob"
+    assert room.runtime._collector is not None
+    assert room.runtime._collector.tasks() == []
+
+
+def test_agents_that_end_while_an_archive_waits_are_collected_in_their_time() -> None:
+    room, _, _ = family(archived_for(300 * DAY))
+    room.settle(2 * HOUR)
+    cleo = room.create("Cleo")
+    room.run(room.runtime.terminate(cleo))
+
+    room.settle(2 * HOUR)
+
+    assert ended(room, cleo) is not None
+
+
+@pytest.mark.parametrize("call", ["unlink", "sync_dir"])
+def test_an_archive_that_the_disk_refuses_to_remove_is_removed_later(call: str) -> None:
+    room, _, bob = family(archived_for(2 * DAY))
+    session_id = room.session(bob)
+    room.settle(DAY)
+    room.files.fail(call, f"{session_id}.jsonl" if call == "unlink" else "archive", errno.EIO)
+    room.settle(DAY)
+    row = ended(room, bob)
+    assert row is not None
+    assert row.archive is not None
+
+    room.settle(2 * HOUR)
+
+    assert not room.exists(f"archive/{session_id}.jsonl")
+    room.check_no_failures()
+
+
+def test_a_conversation_that_a_provider_keeps_for_a_collected_agent_is_no_leak() -> None:
+    room, ada, bob = family()
+    identity = room.agent(bob).history.identity
+    assert identity not in ("", room.agent(ada).history.identity)
+    room.settle(HOUR + 1)
+    assert ended(room, bob) is not None
+
+    room.provider.kept.append("never")
+
+    assert identity in room.provider.kept
+    assert room.reopen().report.leaks == ["scripted: never"]
+
+
+@pytest.mark.parametrize("table", ["triggers", "tasks", "activities"])
+def test_an_agent_with_work_in_the_database_is_not_collected(table: str) -> None:
+    room, _, bob = family()
+    session_id = room.session(bob)
+    stores = room.run(room.runtime._orchestrator.durable.opened())
+    intent = Intent(
+        "activity:a", Action("pay", SideEffectClass.IRREVERSIBLE, False, 1), {}, session_id
+    )
+    work: dict[str, Callable[[Transaction], object]] = {
+        "triggers": lambda each: stores.emitter.insert(
+            each, checked_spec(TriggerSpec("IMMEDIATE", None, session_id=session_id))
+        ),
+        "tasks": lambda each: stores.tasks.checkpoint(
+            each, Checkpoint("t", session_id, 0, TaskStatus.ACTIVE, [], [("begun", None)])
+        ),
+        "activities": lambda each: stores.activities.intend(each, intent),
+    }
+    room.run(room.runtime._orchestrator.durable.run(work[table]))
+    room.settle(3 * HOUR)
+    assert ended(room, bob) is None
+
+    finish = "UPDATE triggers SET status='DONE'; UPDATE tasks SET status='DONE';"
+    finish += " UPDATE activity_log SET status='UNCERTAIN'"
+    room.run(room.runtime._orchestrator.durable.run(lambda each: each.execute(finish)))
+    room.settle(2 * HOUR)
+    assert ended(room, bob) is not None
 
 
 def test_m1_a_collected_child_that_sent_nothing_is_not_created_again() -> None:
@@ -274,8 +380,19 @@ def test_the_space_of_the_living_is_bounded_however_much_work_was_done(work: int
     assert snapshot < 16 * 1024
 
 
+def test_agents_are_collected_a_day_behind_their_end_by_default() -> None:
+    room, _, bob = family(Options())
+    room.settle(24 * HOUR - 60)
+    assert room.exists(f"agents/{room.session(bob)}")
+
+    room.settle(120)
+
+    assert ended(room, bob) is not None
+    assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
+
+
 def test_a_runtime_without_the_option_collects_nothing() -> None:
-    room, _, _ = family(Options())
+    room, _, _ = family(Options(collection=None))
 
     room.settle(100 * HOUR)
 
