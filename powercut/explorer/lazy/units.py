@@ -7,7 +7,6 @@ units add up, where those of their results multiply.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from powercut.explorer.lazy.boot import Boot
@@ -54,7 +53,7 @@ class Units:
         """Yield the part of each path of the unit."""
         unit = call.function, call.arguments
         root = self._trees.setdefault(unit, Node())
-        stack: list[tuple[Node, Sequence[Box]]] = [(root, [replace(box, numbers=(ROOT,))])]
+        stack: list[tuple[Node, Sequence[Box]]] = [(root, [box._replace(numbers=(ROOT,))])]
         while stack:
             node, boxes = stack.pop()
             if node.end is None:
@@ -70,7 +69,7 @@ class Units:
                     self._first[unit] = call, [*node.path(), *node.steps], end
                 for part in boxes:
                     answer = self._answer(end, self._read[end], call, box, part)
-                    yield answer, replace(part, numbers=box.numbers)
+                    yield answer, part._replace(numbers=box.numbers)
             else:
                 stack += [(node.child(each), part) for each, part in parts.items()][::-1]
 
@@ -82,7 +81,7 @@ class Units:
 
     def plainest(self, box: Box, call: UnitCall) -> tuple[Answer, Box]:
         """Return one answer, without the tree, and the part of a box that gives it."""
-        left = replace(box, numbers=(ROOT,))
+        left = box._replace(numbers=(ROOT,))
         steps: list[Step] = []
 
         def choose(question: Question) -> Answer:
@@ -93,7 +92,7 @@ class Units:
 
         _, end = self._trace(call, (), choose)
         answer = self._answer(end, _read(steps), call, box, left)
-        return answer, replace(left, numbers=box.numbers)
+        return answer, left._replace(numbers=box.numbers)
 
     def _trace(
         self, call: UnitCall, path: Sequence[Step], choose: Chooser, ending: Ending | None = None

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias, assert_never
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from sim.disk.cache.inode import ROOT
 from sim.disk.cache.inode_table import Inodes
@@ -45,8 +45,7 @@ class PageCache:
     times_ns: Mapping[int, Times] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """Some of the survivor sets of a chain of crashes, the first one at the bottom.
 
     ``layers`` have the pieces at each power cut, above the platter ``base``. After a kill
@@ -91,12 +90,12 @@ class Box:
         for factor in self.factors:
             if factor.has(split.level, split.piece):
                 return [self.in_way(factor, way) for way in range(len(factor.ways))]
-        return [replace(self, progress=each) for each in self.platter.split(split)]
+        return [self._replace(progress=each) for each in self.platter.split(split)]
 
     def in_way(self, factor: Factor, way: int) -> Box:
         """Return the part of this box in one of the ways of a factor."""
         others = tuple(each for each in self.factors if each is not factor)
-        return replace(self, progress=factor.applied(self.progress, way), factors=others)
+        return self._replace(progress=factor.applied(self.progress, way), factors=others)
 
     def in_plainest_way(self) -> Box:
         """Return the part of this box in which each factor has its first way."""
@@ -121,7 +120,7 @@ class Box:
         found = []
         for progress, factor in factors_of(self.layers, self.progress, ways):
             added = () if factor is None else (factor,)
-            found.append(replace(self, progress=progress, factors=(*self.factors, *added)))
+            found.append(self._replace(progress=progress, factors=(*self.factors, *added)))
         return found + [part for part in parts if not any(part is each for each in alike)]
 
 
@@ -134,7 +133,7 @@ def split(box: Box, question: Question) -> Iterator[tuple[Answer, Box]]:
         if isinstance(found, Split):
             waiting.extend(reversed(part.divided(found)))
         elif isinstance(found, _Met):
-            yield found.inode, replace(part, numbers=(*part.numbers, found.number))
+            yield found.inode, part._replace(numbers=(*part.numbers, found.number))
         else:
             yield found, part
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from sim.disk.cache.inode import ROOT
 from sim.disk.cache.operation import (
@@ -37,8 +36,7 @@ def after_power_cut(
     torn pieces.
     """
     for progress in _new_states(layer, since, tears):
-        yield replace(
-            box,
+        yield box._replace(
             layers=(*box.layers, layer),
             progress=(*box.progress, progress),
             next_inode=next_inode,
@@ -76,8 +74,7 @@ def after_kill(lifetime: Lifetime, operations: Sequence[Operation], next_inode: 
     changes = [] if before.layer is None else list(before.layer.micros)
     changes += _page_changes(operations)
     page = Layer(changes, Ordering(SCC))
-    return replace(
-        box,
+    return box._replace(
         next_inode=next_inode,
         numbers=(ROOT,),
         cache=PageCache(before.base, page, _page_times(before.times_ns, operations)),
