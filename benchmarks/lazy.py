@@ -30,7 +30,9 @@ _GOALS: Final[tuple[tuple[str, Workload, str, float], ...]] = (
     *(("runtime", runtime, model, 10) for model in MODELS if model != "posix"),
     *(("runtime-pending", runtime_pending, model, 10) for model in MODELS if model != "posix"),
     ("runtime", runtime, "posix", 120),
+    ("runtime-pending", runtime_pending, "posix", 120),
 )
+_MOST_MIB: Final = 1024
 
 
 def rows() -> Iterator[Row]:
@@ -46,6 +48,7 @@ def rows() -> Iterator[Row]:
             f"images: {brute.how}, {sampled:.3g} s, so {seconds / sampled:.2g} times its time; "
             f"peak memory so far {_peak_mib()} MiB",
         )  # fmt: skip
+    yield Row("every power cut: peak memory", _peak_mib(), _MOST_MIB, "MiB", "<=", 1.0)
 
 
 def _peak_mib() -> int:

@@ -118,7 +118,8 @@ class Exploration:
     def __str__(self) -> str:
         passed = "no failure in the first" if self.stopped else "safe of"
         verdict = passed if self.safe else f"unsafe in {self.failed} of"
-        return f"{self.model.name}: {verdict} {self.states} states, {self.how}"
+        kind = "executions" if self.is_lazy else "states"
+        return f"{self.model.name}: {verdict} {self.states} {kind}, {self.how}"
 
     @property
     def how(self) -> str:

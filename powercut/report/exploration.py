@@ -49,8 +49,8 @@ def exploration_table(diagnosis: Diagnosis) -> Table:
     within = _within(diagnosis.explorations.values())
     if within:
         table.caption = (
-            f"executed within the check, because it writes, or reads what the check has written: "
-            f"{listed(within)}"
+            "executed within the check, because it writes, reads what the check has written, or "
+            f"raises an exception: {listed(within)}"
         )
         table.caption_justify = "left"
     return table

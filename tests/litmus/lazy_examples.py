@@ -108,7 +108,7 @@ OLD_TAIL = Pair(
         ("fsync", "f"),
         ("truncate", "f", 1),
         ("fsync", "f"),
-        ("truncate", "f", 3),
+        ("truncate", "f", 4),
     ],
     [("whole", "f", "")],
 )
@@ -122,6 +122,14 @@ OLD_TAIL_OF_THE_CHECK = Pair(
     ],
 )
 BLIND_OLD_TAIL = Pair([("write", "f", "B2", 0)], OLD_TAIL_OF_THE_CHECK.observer[1:])
+RETURNED_BY_A_RENAME = Pair(
+    [("rename", "f", "d/f"), ("fsync", "d/f"), ("rename", "d/f", "g")],
+    [("size", "d/f", ""), ("size", "g", "")],
+)
+TAKEN_TWICE = Pair(
+    [("rename", "f", "g"), ("rename", "d/f", "g"), ("rename", "g", "f")],
+    [("exists", "g", ""), ("whole", "f", ""), ("links", "d/f", ""), ("names", "", "")],
+)
 
 EXAMPLES = (
     COMES_BACK,
@@ -157,4 +165,6 @@ EXAMPLES = (
     OLD_TAIL,
     OLD_TAIL_OF_THE_CHECK,
     BLIND_OLD_TAIL,
+    RETURNED_BY_A_RENAME,
+    TAKEN_TWICE,
 )
