@@ -113,8 +113,8 @@ def judged(
 
     Raises ``HarnessError`` if they would be safe because nothing was acknowledged or done.
     """
-    recorded, judge = judge_of(recorded, check, limits or Limits(), processes, tick, deciding)
     must_use_the_disk(recorded)
+    recorded, judge = judge_of(recorded, check, limits or Limits(), processes, tick, deciding)
     verdicts = {model.name: judge.explore(recorded, model) for model in models}
     if all(found.safe for found in verdicts.values()):
         must_acknowledge(recorded)
@@ -138,7 +138,7 @@ def judge_of(
     if check is None:
         recorded = with_whole_paths(recorded)
         check = default_check(recorded)
-    elif recorded.root or takes_one(check):
+    elif recorded.root or takes_one(check, "known"):
         check = InterposedCheck(check, recorded.root or DEFAULT_ROOT, limits.timeout, prints=prints)
         if processes > 1 and not prints:
             disk = Disk(Disk.from_journal(recorded.journal).unmounted())

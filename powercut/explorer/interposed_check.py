@@ -47,7 +47,7 @@ class InterposedCheck:
         self._root = root
         self._seconds = seconds
         self._prints = prints
-        self._is_alone = takes_one(check)
+        self._is_alone = takes_one(check, "known")
         self._modules: Sequence[str] = ()
         self._owner = self._imported_in = os.getpid()
 

@@ -7,6 +7,7 @@ answer for the disk.
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import pickle
@@ -35,6 +36,8 @@ from sim.errors import HarnessError, UnsupportedOperation
 UnmodifiedWorkload = Callable[[History], None]
 UnmodifiedCheck = Callable[[Known], None]
 
+_NOT_FOUND: Final = os.strerror(errno.ENOENT)
+_MOST_PARAMETERS: Final = 2
 _POSITIONAL: Final = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -50,16 +53,26 @@ class Record(NamedTuple):
     places: dict[int, Place]
 
 
-def takes_one(function: Callable[..., Any]) -> bool:
-    """Return whether a workload or check has one required parameter, and so is interposed."""
+def takes_one(function: Callable[..., Any], last: str = "ack") -> bool:
+    """Return whether a workload or check has one required parameter, and so is interposed.
+
+    ``last`` is the name of its last parameter. Raises ``HarnessError`` if it has not one or two.
+    """
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return False
-    required = [
-        each for each in parameters if each.kind in _POSITIONAL and each.default is each.empty
-    ]
-    return len(required) == 1
+    positional = [each for each in parameters if each.kind in _POSITIONAL]
+    required = [each for each in positional if each.default is each.empty]
+    if len(required) == 1:
+        return True
+    takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    if len(required) > _MOST_PARAMETERS or (len(positional) < _MOST_PARAMETERS and not takes_any):
+        raise HarnessError(
+            f"{getattr(function, '__qualname__', function)} has {len(required)} required "
+            f"parameters; it must take {last}, or process and {last}"
+        )
+    return False
 
 
 # -- workloads -----------------------------------------------------------------------------------
@@ -130,9 +143,10 @@ def _failure_of_workload(error: BaseException, root: str) -> str:
     if isinstance(error, HarnessError):
         return str(error)
     reason = f"the workload failed before any crash: {type(error).__name__}: {error}{at}"
-    if root in str(error) and not _is_raised_by_engine(error.__traceback__):
+    may_be_of_c = isinstance(error, OSError) or _NOT_FOUND in str(error) or root in str(error)
+    if may_be_of_c and not _is_raised_by_engine(error.__traceback__):
         reason += (
-            f"; if a C library opened the path itself, it cannot see {root}: "
+            f"; if a C library opened the file itself, it cannot see {root}: "
             "run the command with powercut record"
         )
     return reason

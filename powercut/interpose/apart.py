@@ -110,6 +110,8 @@ def _place(dump: bytes) -> str:
     """Return the innermost line of the program in a dump of faulthandler."""
     _, _, current = dump.rpartition(b"Current thread")
     for file, line, function in _FRAME.findall(current or dump):
-        if is_program(os.fsdecode(file)):
-            return f"; it is at {os.fsdecode(file)}:{int(line)} in {os.fsdecode(function)}"
+        name = os.fsdecode(file)
+        if is_program(name):
+            shown = name.removeprefix(os.getcwd() + os.sep)
+            return f"; it is at {shown}:{int(line)} in {os.fsdecode(function)}"
     return ""

@@ -69,10 +69,10 @@ class Interposition:
         check_root(self._root)
         install()
         lifetime = _lifetime_of(self._process, self._root)
+        guard = EventGuard(lifetime, lifetime.refuse) if self._sandbox else None
         self._state = _Machine(lifetime)
         self._state.enter()
-        if self._sandbox:
-            watch(EventGuard(lifetime, lifetime.refuse))
+        watch(guard)
         ROUTER.lifetime = lifetime
         sqlite_connect.enter(lifetime)
         return self._process
@@ -109,6 +109,7 @@ def check_root(root: str) -> None:
 
 
 _last: list[Lifetime] = []
+_removed: list[int] = []
 _ended: dict[int, threading.Thread] = {}
 
 
@@ -159,6 +160,7 @@ class _Machine:
     def enter(self) -> None:
         root, process = self._lifetime.root, self._lifetime.process
         self._directory = os.getcwd()
+        os.fchdir(_nowhere())
         self._environment = {name: os.environ.get(name) for name in (*_HOMES, *_FOLLOW_HOME)}
         os.environ.update(dict.fromkeys(_HOMES, root))
         for name in _FOLLOW_HOME:
@@ -187,6 +189,19 @@ class _Machine:
         os.chdir(self._directory)
         self._lifetime.threads |= set(threading.enumerate()) - self._threads
         self._lifetime.finalizers |= _finalizers() - self._finalizers
+
+
+def _nowhere() -> int:
+    """Return the descriptor of a directory that was removed.
+
+    It is the real current directory while a process is interposed: a relative path that a C
+    library opens itself fails there with ENOENT, and writes nothing.
+    """
+    if not _removed:
+        path = tempfile.mkdtemp(prefix="powercut-")
+        _removed.append(os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+        os.rmdir(path)
+    return _removed[0]
 
 
 def _names(process: Process) -> Any:

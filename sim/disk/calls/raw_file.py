@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
+from inspect import currentframe
 from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
@@ -30,6 +31,9 @@ _FLAGS: Final = {
     "x": os.O_CREAT | os.O_EXCL,
     "a": os.O_CREAT | os.O_APPEND,
 }
+# The function by which numpy decides whether C code may use the descriptor of a file. For others it
+# makes the calls of the file object.
+_NUMPY_ASKS: Final = "isfileobj"
 _CLOSED: Final = "I/O operation on closed file"
 _NO_ACCESS: Final = "Must have exactly one of create/read/write/append mode and at most one plus"
 
@@ -195,6 +199,10 @@ class RawFile(io.RawIOBase):
     def fileno(self) -> int:
         if self.closed:
             raise ValueError(_CLOSED)
+        frame = currentframe()
+        caller = frame.f_back if frame is not None else None
+        if caller is not None and caller.f_code.co_name == _NUMPY_ASKS:
+            raise io.UnsupportedOperation("C code cannot use a descriptor of the simulated disk")
         return self._descriptor
 
     def isatty(self) -> bool:

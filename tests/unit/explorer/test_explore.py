@@ -291,7 +291,8 @@ def test_unknown_model_names_the_known_ones() -> None:
 
 
 def test_default_check_wants_mappings() -> None:
-    def workload(_: Process, ack: History) -> None:
+    def workload(process: Process, ack: History) -> None:
+        process.mkdir("/d")
         ack("done")
 
     with pytest.raises(HarnessError, match="acknowledge such a mapping"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import socket
 import subprocess
@@ -299,9 +300,26 @@ def writes_elsewhere(ack: History) -> None:
         Path("/var/tmp/powercut-escaped").touch()
 
 
+def opens_a_relative_path_in_c(_ack: History) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.open(b"written-by-c", os.O_CREAT | os.O_WRONLY, 0o600) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def takes_nothing() -> None:
+    """No workload."""
+
+
+def takes_three(_process: Process, _ack: History, _more: object) -> None:
+    """No workload."""
+
+
 @pytest.mark.parametrize(
     ("workload", "sentence"),
     [
+        (opens_a_relative_path_in_c, r"No such file .*C library opened the file.*powercut record"),
+        (takes_nothing, "takes_nothing has 0 required parameters; it must take ack, or process"),
+        (takes_three, "takes_three has 3 required parameters"),
         (starts_a_child, r"another process .*at .*test_unmodified.py:\d+ in .*powercut record"),
         (opens_a_connection, r"uses the network, at .*test_unmodified.py:\d+"),
         (
@@ -325,6 +343,7 @@ def test_a_mistake_is_one_sentence_with_its_line(workload: object, sentence: str
     with pytest.raises(HarnessError, match=sentence):
         explore(workload, limits=SOON)
     assert not Path("/var/tmp/powercut-escaped").exists()
+    assert not Path("written-by-c").exists()
 
 
 def test_a_check_that_hangs_is_named_with_its_line() -> None:
