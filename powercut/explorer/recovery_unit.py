@@ -25,7 +25,8 @@ def recovery_unit(process: Process, function: Callable[..., R], *arguments: Any)
     by one unit each add up. A unit that reads what the check has written before, that writes, or
     that raises an exception is executed within the check.
 
-    Raises ``HarnessError`` for a function that a module does not have.
+    Raises ``HarnessError`` for a function that a module does not have, and for values that are
+    not plain.
     """
     name = f"{function.__module__}:{function.__qualname__}"
     try:
@@ -34,6 +35,10 @@ def recovery_unit(process: Process, function: Callable[..., R], *arguments: Any)
         is_found = False
     if not is_found:
         raise HarnessError(f"the recovery unit {name} is no function of a module")
+    try:
+        hash(arguments)
+    except TypeError as mistake:
+        raise HarnessError(f"an argument of the recovery unit {name} is an {mistake}") from None
     disk = process.disk
     if isinstance(disk, LazyDisk) and ROUTER.lifetime is None:
         result: R = disk.unit(function, name, arguments)

@@ -10,6 +10,7 @@ from powercut.explorer.lazy.footprint import Place
 from sim.disk.calls.process import Process
 from sim.disk.crash.undecided.question import Question
 from sim.disk.disk import Disk
+from sim.errors import HarnessError
 
 WITHIN: Final = b""
 """The answer to a unit that is not independent: the check executes it within itself."""
@@ -30,12 +31,24 @@ class UnitCall(NamedTuple):
         return f"the result of {self.function}{self.arguments}"
 
     def execute(self, disk: Disk) -> bytes:
-        """Call the function on a disk; ``WITHIN`` if it writes, or ends by an exception."""
+        """Call the function on a disk; ``WITHIN`` if it writes, or ends by an exception.
+
+        Raises ``HarnessError`` for a result that cannot be pickled.
+        """
         try:
             found = resolve_name(self.function)(Process(disk), *self.arguments)
         except Exception:  # the check calls it again, and gets the same one
             return WITHIN
-        return WITHIN if disk.journal else pickle.dumps(found)
+        return WITHIN if disk.journal else self._pickled(found)
+
+    def _pickled(self, found: object) -> bytes:
+        try:
+            return pickle.dumps(found)
+        except Exception as error:
+            raise HarnessError(
+                f"the recovery unit {self.function} returned a value that cannot be copied "
+                f"({type(error).__name__}: {error}); return plain values"
+            ) from None
 
     def result_of(self, answer: bytes) -> Any:
         """Return the result that is not ``WITHIN``, a new copy each time."""

@@ -168,6 +168,25 @@ def test_a_function_that_no_module_has_is_refused() -> None:
         explore(_logs, check, "scc", LAZY)
 
 
+def _connection(process: Process, *_names: object) -> Callable[[], list[str]]:
+    return lambda: process.listdir("/")
+
+
+@pytest.mark.parametrize(
+    ("argument", "text"),
+    [
+        (["a"], r"an argument of the recovery unit \S+:_connection is an unhashable type: 'list'"),
+        ("a", r"the recovery unit \S+:_connection returned a value that cannot be copied"),
+    ],
+)
+def test_values_that_are_not_plain_are_refused(argument: object, text: str) -> None:
+    def check(process: Process, _known: Known) -> None:
+        recovery_unit(process, _connection, argument)
+
+    with pytest.raises(HarnessError, match=text):
+        explore(_logs, check, "scc", LAZY)
+
+
 _calls: list[int] = []
 
 
