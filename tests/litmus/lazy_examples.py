@@ -130,6 +130,14 @@ TAKEN_TWICE = Pair(
     [("rename", "f", "g"), ("rename", "d/f", "g"), ("rename", "g", "f")],
     [("exists", "g", ""), ("whole", "f", ""), ("links", "d/f", ""), ("names", "", "")],
 )
+WRITTEN_TWICE = Pair([], [("whole", "g", ""), ("do", ("write", "g", "A1", 0)), ("note", "d/f", "")])
+BRANCHED_LATER = Pair(
+    [("rename", "d/f", "g"), ("truncate", "f", 0), ("write", "d/f", "C3", 511)],
+    [("whole", "f", ""), ("same", "g", "d/f")],
+)
+FAR_WRITE = Pair([("write", "d/f", "B2", 4095)], [("read", "d/f", 1, 1)])
+REMOVED_NAME = Pair([("unlink", "d/f")], [("names", "d", "")])
+TRUNCATED = Pair([("truncate", "f", 2)], [("whole", "f", "")])
 
 EXAMPLES = (
     COMES_BACK,
@@ -167,4 +175,9 @@ EXAMPLES = (
     BLIND_OLD_TAIL,
     RETURNED_BY_A_RENAME,
     TAKEN_TWICE,
+    WRITTEN_TWICE,
+    BRANCHED_LATER,
+    FAR_WRITE,
+    REMOVED_NAME,
+    TRUNCATED,
 )
