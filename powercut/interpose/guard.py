@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Callable
 from inspect import currentframe
+from types import FrameType
 from typing import Any, Final
 
 from powercut.interpose.lifetime import Lifetime
@@ -37,6 +38,7 @@ _NETWORK: Final = frozenset({
     "socket.gethostbyname", "socket.sendmsg", "socket.sendto",
 })  # fmt: skip
 EVENTS: Final = frozenset({"open", *_CHANGES, *_READS, *_PROGRAMS, *_NETWORK})
+_IMPORTING: Final = "<frozen importlib."
 _TOOLS: Final = (
     "_pytest/", "_virtualenv.py", "coverage/", "hypothesis/", "pluggy/", "pytest_cov/",
     "pytest_timeout", "xdist/",
@@ -114,9 +116,19 @@ class EventGuard:
         if place is not None and place.file.startswith(_TOOLS):
             return
         at = f", at {place.where} in {place.function}" if place is not None else ""
+        if _is_importing(currentframe()):
+            remedy = "a module does so when it is imported: import it at the top of your own one"
         escape = EscapedSimulation(f"{fact}{at}; {remedy}")
         self._refuse(escape)
         raise escape
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_IMPORTING):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _program(arguments: tuple[Any, ...]) -> str:

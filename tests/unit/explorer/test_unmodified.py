@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -265,6 +266,11 @@ def starts_a_child(ack: History) -> None:
     subprocess.run([sys.executable, "-c", ""], check=True)
 
 
+def imports_a_module_with_a_connection(_ack: History) -> None:
+    sys.modules.pop("tests.unit.explorer.connecting_module", None)
+    import_module("tests.unit.explorer.connecting_module")
+
+
 def opens_a_connection(ack: History) -> None:
     socket.create_connection(("127.0.0.1", 9))
 
@@ -321,6 +327,10 @@ def takes_three(_process: Process, _ack: History, _more: object) -> None:
         (takes_nothing, "takes_nothing has 0 required parameters; it must take ack, or process"),
         (takes_three, "takes_three has 3 required parameters"),
         (starts_a_child, r"another process .*at .*test_unmodified.py:\d+ in .*powercut record"),
+        (
+            imports_a_module_with_a_connection,
+            r"socket.bind uses the network, at .*connecting_module.py:\d+ .*import it at the top",
+        ),
         (opens_a_connection, r"uses the network, at .*test_unmodified.py:\d+"),
         (
             waits_for_ever,
