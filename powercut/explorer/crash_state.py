@@ -70,6 +70,21 @@ def killed_along(
     return keys
 
 
+def alone_along(
+    journal: Journal, model: PersistenceModel, numbers: Collection[int]
+) -> Iterator[tuple[int, Unsynced]]:
+    """Yield the pieces of each of these operations, as if all before it were durable."""
+    unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
+    cache = PageCache(journal.image.cached)
+    for number, operation in enumerate(journal[: max(numbers, default=0)], 1):
+        if number in numbers:
+            alone = Unsynced(model, cache.inodes)
+            alone.advance(operation, number)
+            yield number, alone
+        unsynced.advance(operation, number)
+        cache.advance(operation, unsynced)
+
+
 def lost_pieces(micros: Sequence[MicroOperation], point: CrashPoint) -> list[MicroOperation]:
     """Return the pieces that a power cut lost or tore, out of the unsynced ones.
 

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from itertools import accumulate, combinations, islice
 from typing import Final, TypeAlias
 
-from powercut.explorer.crash_state import done_at, killed_along, lost_pieces, unsynced_along
+from powercut.explorer.crash_state import (
+    alone_along,
+    done_at,
+    killed_along,
+    lost_pieces,
+    unsynced_along,
+)
 from powercut.explorer.missing_barrier import (
     LostPieces,
     MissingBarrier,
@@ -21,7 +27,10 @@ from powercut.explorer.missing_barrier import (
 )
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.verdicts import Exploration, Failure
+from sim.disk.crash.micro_operation import MicroOperation
+from sim.disk.crash.ordering import Ordering
 from sim.disk.crash.persistence import PersistenceModel
+from sim.disk.crash.survivor_set import closed
 
 MOST_BARRIERS: Final = 12
 _COMPARED_FAILURES: Final = 200
@@ -111,19 +120,33 @@ def _killed_moments(
 
 
 def _interrupted(exploration: Exploration, failures: Iterable[Failure]) -> set[_Moment]:
-    """Return the moments at which the loss of pieces of the last operation alone does harm."""
-    workload = exploration.workload
+    """Return the moments at which the loss of pieces of the last operation alone does harm.
+
+    They must be lost although everything before that operation is durable.
+    """
+    journal, history = exploration.workload.journal, exploration.workload.history
     at: dict[int, list[Failure]] = {}
     for failure in failures:
         done, entries = _moment(failure)
-        if done and entries <= workload.history.entries_by(done, returned=False):
+        if done and entries <= history.entries_by(done, returned=False):
             at.setdefault(done, []).append(failure)
-    return {
-        _moment(failure)
-        for done, micros in unsynced_along(workload.journal, exploration.model, at)
-        for failure in at[done]
-        if all(piece.operation == done for piece in lost_pieces(micros, failure.crashes[0]))
-    }
+    found: set[_Moment] = set()
+    alone = dict(alone_along(journal, exploration.model, at))
+    for done, micros in unsynced_along(journal, exploration.model, at):
+        ordering = alone[done].ordering
+        # Where earlier names are not durable, a rename may have other pieces.
+        if ordering.micros != [piece for piece in micros if piece.operation == done]:
+            continue
+        for failure in at[done]:
+            if _may_lose(ordering, lost_pieces(micros, failure.crashes[0])):
+                found.add(_moment(failure))
+    return found
+
+
+def _may_lose(ordering: Ordering, lost: Sequence[MicroOperation]) -> bool:
+    """Return whether a power cut may lose these pieces, and no other ones."""
+    survived = sum(1 << index for index, each in enumerate(ordering.micros) if each not in lost)
+    return set(lost) <= set(ordering.micros) and closed(ordering, survived) == survived
 
 
 class OutOfTime(Exception):

@@ -176,6 +176,26 @@ def test_a_name_that_does_not_matter_hides_no_call_that_is_not_atomic() -> None:
     )
 
 
+def test_a_rename_that_an_earlier_barrier_makes_atomic_misses_that_barrier() -> None:
+    """On btrfs a rename over a name that is not durable may leave neither of the two files."""
+
+    def workload(process: Process, ack: History) -> None:
+        for name in ("/one", "/two"):
+            process.close(process.open(name, os.O_CREAT | os.O_WRONLY))
+            if name == "/one":
+                process.sync()
+            process.rename(name, "/f")
+            ack("there")
+
+    def check(process: Process, known: Known) -> None:
+        names = process.listdir("/")
+        assert "f" in names or not known.acknowledged, len(names)
+
+    found = diagnosed(workload, check, ("btrfs",))
+    assert [gap(cause) for cause in found.causes] == [("/", "rename", "ack")]
+    assert found.repaired["btrfs"].safe
+
+
 def test_a_disk_that_was_right_earlier_is_a_lost_acknowledgement_whatever_the_violation() -> None:
     def check(process: Process, known: Known) -> None:
         names = process.listdir("/")
