@@ -159,6 +159,9 @@ class _Machine:
 
     def enter(self) -> None:
         root, process = self._lifetime.root, self._lifetime.process
+        # An import of the program is not one of the disk.
+        self._path = sys.path[:]
+        sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
         self._directory = os.getcwd()
         os.fchdir(_nowhere())
         self._environment = {name: os.environ.get(name) for name in (*_HOMES, *_FOLLOW_HOME)}
@@ -170,9 +173,6 @@ class _Machine:
         names["tempdir"] = root
         names["_name_sequence"] = _names(process)
         self._database.enter()
-        # An import of the program is not one of the disk.
-        self._path = sys.path[:]
-        sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
         self._writes_bytecode = sys.dont_write_bytecode
         sys.dont_write_bytecode = True
 

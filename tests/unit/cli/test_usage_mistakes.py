@@ -139,7 +139,10 @@ def test_module_that_is_not_there_is_named(project: Path) -> None:
         ("import nothing_such", "module '{name}' cannot be imported: ModuleNotFoundError"),
         ("raise SystemExit(4)", "module '{name}' exits when it is imported: 4"),
         ("def workload(disk, ack): 1 / 0", "{name}:workload: the workload failed before any"),
-        ("def workload(disk, ack): ack(7)", "{name}:workload: the default check needs mappings"),
+        (
+            "def workload(disk, ack): disk.mkdir('/d'); ack(7)",
+            "{name}:workload: the default check needs mappings",
+        ),
     ],
 )
 def test_mistake_in_a_workload_is_one_sentence(

@@ -69,6 +69,12 @@ def remove_old(process: Process, root_id: str) -> StateDatabase:
     return durable.state
 
 
+def ended_of(state: StateDatabase, session_id: str) -> Ended:
+    row = state.transact(lambda transaction: ENDED.read(transaction, session_id))
+    assert row is not None
+    return row
+
+
 @pytest.mark.parametrize("model", ["scc", "posix"])
 def test_an_archive_whose_row_has_forgotten_it_does_not_come_back(model: str) -> None:
     image, root_id = archived()
@@ -80,13 +86,13 @@ def test_an_archive_whose_row_has_forgotten_it_does_not_come_back(model: str) ->
     def check(process: Process, known: Known) -> None:
         files, state = host_of(process).files, open_state(host_of(process), root_id)
         for session_id in SESSIONS:
-            row = state.transact(lambda each, key=session_id: ENDED.read(each, key))
+            row = ended_of(state, session_id)
             is_there = files.kind(archive_path(session_id)) is not None
             if is_there and (known.acknowledged or row.archive is None):
                 raise InvalidState("an archive is there that no row names", row=row)
         state.close()
         again = remove_old(process, root_id)
-        rows = [again.transact(lambda each, key=key: ENDED.read(each, key)) for key in SESSIONS]
+        rows = [ended_of(again, session_id) for session_id in SESSIONS]
         if files.listdir("archive") or any(row.archive for row in rows):
             raise InvalidState("an archive was not removed", rows=rows)
         again.close()
