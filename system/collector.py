@@ -138,6 +138,7 @@ class Collector:
                 await self._collect(batch)
                 collected += len(batch)
             await self._archive.remove_old()
+            await self._dispatcher.snapshots.remove_old_segments()
         return collected
 
     async def _without_open_work(self, agents: Sequence[Agent]) -> Sequence[Agent]:

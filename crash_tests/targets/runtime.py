@@ -147,7 +147,7 @@ class RuntimeTarget(AgentsTarget):
 
     def recover(self, host: Host) -> None:
         """Recover the root; no turn runs yet."""
-        self._found = self._shadow.read(self._files())
+        self._found = self._shadow.read(self._files(), self._latest_ns())
         if damage_of(self.fault_plan):
             self._shadow.records.forget()
         self._shadow.check_found(self._found)
@@ -380,7 +380,7 @@ class RuntimeTarget(AgentsTarget):
 
     def _read(self) -> RootSnapshot:
         self.providers.record()
-        return self._shadow.read(self._files())
+        return self._shadow.read(self._files(), self._latest_ns())
 
     def _latest_ns(self) -> int:
         """Return the true time; timers follow it even if the wall clock was set back."""

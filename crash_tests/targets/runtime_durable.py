@@ -105,6 +105,8 @@ class DurableRuntimeTarget(RuntimeTarget):
         return snapshot
 
     def _complete_all(self) -> None:
+        # Behind a clock that was set back before this boot, triggers are due later.
+        self._world.loop.advance(max(0, self._latest_ns() - self._world.clock.wall_ns()))
         super()._complete_all()
         rows = self._rows()
         assert rows is not None

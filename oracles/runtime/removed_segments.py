@@ -6,34 +6,36 @@ Nothing is read from them, so their removal is seen only by a reader that has se
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from oracles.runtime.log_reader import read_line
 
-KEPT: Final = timedelta(days=30)
+KEPT_NS: Final = 30 * 24 * 3600 * 1_000_000_000
 
 
-def removed_in_time(here: Mapping[int, bytes], before: Mapping[int, bytes]) -> dict[int, bytes]:
+def removed_in_time(
+    here: Mapping[int, bytes], before: Mapping[int, bytes], now_ns: int
+) -> dict[int, bytes]:
     """Return those segments that were there before, are not now, and could be removed.
 
-    Both are by number. A segment ends when the next one begins, and is removed when the newest
-    one begins, thirty days later.
+    Both are by number. A segment ends when the next one begins, and may be removed thirty days
+    later; ``now_ns`` is in nanoseconds since 1970.
     """
-    if len(here) < 2:
-        return {}
-    newest, last = _begin(here[max(here)]), sorted(here)[-2]
+    kept = sorted(here)[-2:]
     removed: dict[int, bytes] = {}
     for number in sorted(before.keys() - here.keys()):
         following = min((each for each in (*before, *here) if each > number), default=number)
-        end = _begin(here.get(following, before.get(following, b"")))
-        if newest is None or end is None or number >= last or newest - end < KEPT:
+        end_ns = _begin_ns(here.get(following, before.get(following, b"")))
+        if len(kept) < 2 or number >= kept[0] or end_ns is None or now_ns - end_ns < KEPT_NS:
             return {}
         removed[number] = before[number]
     return removed
 
 
-def _begin(segment: bytes) -> datetime | None:
+def _begin_ns(segment: bytes) -> int | None:
     """Return the time of a segment's first line."""
     line = read_line(segment.partition(b"\n")[0])
-    return None if isinstance(line, str) else datetime.fromisoformat(line.ts)
+    if isinstance(line, str):
+        return None
+    return round(datetime.fromisoformat(line.ts).timestamp() * 1_000_000) * 1000

@@ -181,10 +181,13 @@ class SnapshotReader:
         self._cached: dict[tuple[str, bytes], SessionState] = {}
         self._records: dict[bytes, dict[str, Any] | str] = {}
 
-    def read(self, files: Mapping[str, bytes]) -> RootSnapshot:
-        """Return a snapshot of these files; a path that ends with a slash is an empty directory."""
+    def read(self, files: Mapping[str, bytes], now_ns: int = 0) -> RootSnapshot:
+        """Return a snapshot of these files; a path that ends with a slash is an empty directory.
+
+        ``now_ns`` is the time in nanoseconds since 1970; without it nothing is old.
+        """
         present = set(map(_session_in, files)) - {""}
-        logs, contradicted = _with_archives(_joined(self._with_removed(files)))
+        logs, contradicted = _with_archives(_joined(self._with_removed(files, now_ns)))
         archived = {found[1] for path in files if (found := _ARCHIVE.fullmatch(path))}
         ids = present | archived
         user = self._state(USER_LOG, logs)
@@ -210,14 +213,14 @@ class SnapshotReader:
             files, user, sessions, agents, tuple(duplicates), collected, contradicted
         )
 
-    def _with_removed(self, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    def _with_removed(self, files: Mapping[str, bytes], now_ns: int) -> Mapping[str, bytes]:
         """Return the files, with the segments of the log of USER that were removed in time."""
         here = {
             number: content
             for path, content in files.items()
             if (number := _user_segment(path)) is not None
         }
-        removed = removed_in_time(here, self._user_segments)
+        removed = removed_in_time(here, self._user_segments, now_ns)
         self._user_segments.update(here)
         if not removed:
             return files

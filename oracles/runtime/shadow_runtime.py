@@ -78,9 +78,12 @@ class ShadowRuntime:
         """Excuse a session that a fault damaged and that recovery reported as damaged."""
         self._excused.add(session_id)
 
-    def read(self, files: Mapping[str, bytes]) -> RootSnapshot:
-        """Read the files of the root, by path relative to it, without checking them."""
-        return self._reader.read(files)
+    def read(self, files: Mapping[str, bytes], now_ns: int = 0) -> RootSnapshot:
+        """Read the files of the root, by path relative to it, without checking them.
+
+        ``now_ns`` is the time in nanoseconds since 1970; without it nothing is old.
+        """
+        return self._reader.read(files, now_ns)
 
     def observe(self, view: RuntimeViewLike) -> None:
         """Record that the running system showed this view: its contents must be durable."""

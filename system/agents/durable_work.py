@@ -193,11 +193,11 @@ class DurableWork:
             return None
         return self.stores.queue.next_of(session_id, self._now())
 
-    def due_sessions(self) -> list[str | None]:
-        """Return the sessions that have a trigger that is due."""
+    def take_due_sessions(self) -> list[str | None]:
+        """Return the sessions of which a trigger has become due, as the queue does."""
         if self.stores is None or not self.is_running:
             return []
-        return self.stores.queue.due_sessions(self._now())
+        return self.stores.queue.take_due_sessions(self._now())
 
     def due_in_ns(self) -> int | None:
         """Return in how many nanoseconds a trigger becomes due that is not due yet, or None."""

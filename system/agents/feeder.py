@@ -69,12 +69,12 @@ class Feeder:
         return [self._timer]
 
     async def _feed(self) -> None:
-        """Wake every agent that has a due trigger and may run; route those without a session."""
+        """Wake every agent of which a trigger has become due; route those without a session."""
         sessions = self._orchestrator.sessions
         self._is_behind = False
         try:
             await self._durable.write_waiting()
-            for session_id in self._durable.due_sessions():
+            for session_id in self._durable.take_due_sessions():
                 if session_id is None:
                     await self._route()
                 elif (agent := sessions.get(session_id)) is not None:

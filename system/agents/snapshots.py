@@ -52,14 +52,14 @@ class Snapshots:
                 known = await self._moved_ids(agent)
                 await log.begin_segment(lambda: self._snapshot_of(agent, known))
                 if agent.agent_id == USER:
-                    await self._remove_old_segments(agent)
+                    await self.remove_old_segments()
         except (OSError, StorageError, NotPlainJson, RuntimeRefused):
             self._not_before[agent.session_id] = seq + self._most_lines
 
-    async def _remove_old_segments(self, user: Agent) -> None:
+    async def remove_old_segments(self) -> None:
         """Remove old segments of the log of USER, which has no conversation."""
         before_ns = self._orchestrator.host.clock.wall_ns() - USER_SEGMENT_NS
-        await user.log.remove_old_segments(timestamp(before_ns))
+        await self._orchestrator.user.log.remove_old_segments(timestamp(before_ns))
 
     async def _has_records(self, agent: Agent) -> bool:
         """Make the records of all turns so far durable without their lines."""

@@ -6,21 +6,22 @@ SQLite finds no rot inside of a row: a flipped bit in a text is another text. So
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_type_hints
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 from zlib import crc32
 
 from system.durable.errors import RowDamaged
 from system.durable.state import STATE, Transaction
-from system.storage.codec import canonical
+from system.errors import NotPlainJson
+from system.storage.codec import canonical_row
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from system.durable.state import Bindings, SqlRow
-    from system.ports import Json
 
     R = TypeVar("R", bound=DataclassInstance)
 else:
@@ -40,11 +41,14 @@ class Table(Generic[R]):
         marks = ", ".join("?" * len(names))
         changed = ", ".join(f"{column}=?" for column in names[key_columns:])
         key = " AND ".join(f"{column}=?" for column in names[:key_columns])
-        hints = get_type_hints(record)
+        hints = [get_type_hints(record)[field.name] for field in fields(record)]
         self.name = name
         self._record = record
         self._key_columns = key_columns
-        self._types = [_converter(hints[field.name]) for field in fields(record)]
+        self._values_of = attrgetter(*(field.name for field in fields(record)))
+        # The columns that SQLite has as another type: those of enums and truth values.
+        self._enums = [(i, hint) for i, hint in enumerate(hints) if _is_a(hint, StrEnum)]
+        self._truths = [i for i, hint in enumerate(hints) if _is_a(hint, bool)]
         self._insert = f"INSERT INTO {name} ({columns}, crc) VALUES ({marks}, ?)"
         self._keep = f"{self._insert} ON CONFLICT DO NOTHING"
         self._update = f"UPDATE {name} SET {changed}, crc=? WHERE {key}"
@@ -54,18 +58,18 @@ class Table(Generic[R]):
 
     def insert(self, transaction: Transaction, row: R) -> int:
         """Insert a row with a new key; return its number, in a table that has them."""
-        values = _values(row)
+        values = self._values(row)
         transaction.execute(self._insert, (*values, self._crc(values)))
         return transaction.last_row()
 
     def keep(self, transaction: Transaction, row: R) -> None:
         """Insert a row unless its key is there; that row stays as it is."""
-        values = _values(row)
+        values = self._values(row)
         transaction.execute(self._keep, (*values, self._crc(values)))
 
     def update(self, transaction: Transaction, row: R) -> None:
         """Replace the row that has the key of ``row``; there must be one."""
-        values = _values(row)
+        values = self._values(row)
         key, others = values[: self._key_columns], values[self._key_columns :]
         transaction.execute(self._update, (*others, self._crc(values), *key))
         assert transaction.changes() == 1
@@ -103,25 +107,33 @@ class Table(Generic[R]):
             except RowDamaged as damaged:
                 yield number, damaged
 
+    def _values(self, row: R) -> list[Any]:
+        values = list(self._values_of(row))
+        for index, _ in self._enums:
+            values[index] = str(values[index])
+        for index in self._truths:
+            values[index] = int(values[index])
+        return values
+
     def _checked(self, found: SqlRow, shown: str) -> R:
+        values: list[Any]
         *values, crc = found
-        if crc != self._crc(cast("list[Json]", values)):
+        try:
+            is_right = crc == self._crc(values)
+        except NotPlainJson:
+            # A flipped bit may make a number infinite.
+            is_right = False
+        if not is_right:
             raise RowDamaged(STATE, self.name, shown)
-        typed = zip(self._types, values, strict=True)
-        return self._record(*(each if kind is None else kind(each) for kind, each in typed))
+        for index, kind in self._enums:
+            values[index] = kind(values[index])
+        for index in self._truths:
+            values[index] = bool(values[index])
+        return self._record(*values)
 
-    def _crc(self, values: list[Json]) -> str:
-        return f"{crc32(canonical([self.name, *values])):08x}"
-
-
-def _values(row: DataclassInstance) -> list[Json]:
-    values: list[Any] = [getattr(row, field.name) for field in fields(row)]
-    return [
-        str(each) if isinstance(each, StrEnum) else int(each) if isinstance(each, bool) else each
-        for each in values
-    ]
+    def _crc(self, values: list[Any]) -> str:
+        return f"{crc32(canonical_row([self.name, *values])):08x}"
 
 
-def _converter(hint: Any) -> Callable[[Any], object] | None:
-    is_converted = isinstance(hint, type) and issubclass(hint, (StrEnum, bool))
-    return hint if is_converted else None
+def _is_a(hint: Any, kind: type) -> bool:
+    return isinstance(hint, type) and issubclass(hint, kind)

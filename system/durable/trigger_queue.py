@@ -34,6 +34,7 @@ class TriggerQueue:
         self._entries: dict[str, _Entry] = {}
         self._future: list[_Entry] = []
         self._due: dict[str | None, list[tuple[float, int, int, _Entry]]] = {}
+        self._newly: dict[str | None, None] = {}
         self._versions = 0
 
     def __len__(self) -> int:
@@ -51,13 +52,16 @@ class TriggerQueue:
         """Remove a trigger that is no longer PENDING, or is withheld until it is added again."""
         self._entries.pop(trigger_id, None)
 
-    def due_sessions(self, now: float) -> list[str | None]:
-        """Return the sessions that have a trigger due at ``now`` (seconds since 1970).
+    def take_due_sessions(self, now: float) -> list[str | None]:
+        """Return the sessions of which a trigger has become due since the last call.
 
-        None means the triggers that are to be routed.
+        ``now`` is in seconds since 1970. None, at the end, means that there are due triggers to
+        be routed: they ask again until they are. So a session that runs no turn costs nothing.
         """
         self._move(now)
-        return [session for session in list(self._due) if self._first(session, now) is not None]
+        newly, self._newly = self._newly, {}
+        newly.pop(None, None)
+        return [session for session in (*newly, None) if self._first(session, now) is not None]
 
     def next_of(self, session_id: str | None, now: float) -> str | None:
         """Return the due trigger of a session that is to be claimed first, or None."""
@@ -79,6 +83,7 @@ class TriggerQueue:
             if self._entries.get(entry.trigger_id) is entry:
                 ranked = self._due.setdefault(entry.session_id, [])
                 heappush(ranked, (entry.rank, entry.number, entry.version, entry))
+                self._newly[entry.session_id] = None
 
     def _first(self, session_id: str | None, now: float) -> str | None:
         ranked = self._due.get(session_id)

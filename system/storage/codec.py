@@ -56,6 +56,19 @@ def canonical(value: Json, levels: int = DEEPEST) -> bytes:
         raise NotPlainJson("value", str(error)) from error
 
 
+def canonical_row(values: list[Json]) -> bytes:
+    """Return ``canonical(values)`` for a list of texts, numbers and nulls, in less time.
+
+    Raises ``NotPlainJson``.
+    """
+    try:
+        encoded = _encoder.encode(values).encode("ascii")
+    except ValueError as error:
+        raise NotPlainJson("value", str(error)) from error
+    # The beginning of an escaped surrogate, which may be alone.
+    return canonical(values) if b"\\ud" in encoded else encoded
+
+
 def _refusal(value: object, levels: int) -> tuple[str, str] | None:
     """Return place and reason of the first part that would not be read back equal, or None.
 

@@ -38,14 +38,14 @@ def order(queue: TriggerQueue, now: float, session: str | None = "s") -> list[st
 def test_nothing_is_due_before_its_time() -> None:
     queue = queue_of(trigger("a", 10.0))
     assert (queue.next_of("s", 9.999), queue.next_of("s", 10.0)) == (None, "a")
-    assert queue.due_sessions(10.0) == ["s"]
+    assert queue.take_due_sessions(10.0) == ["s"]
 
 
 def test_a_clock_that_is_set_back_makes_due_triggers_future_ones() -> None:
     queue = queue_of(trigger("late", 30.0, priority=1), trigger("early", 20.0, priority=40))
     assert queue.next_of("s", 40.0) == "late"
     assert queue.next_of("s", 25.0) == "early"
-    assert queue.due_sessions(15.0) == []
+    assert queue.take_due_sessions(15.0) == []
     assert queue.next_due_at() == 20.0
     assert order(queue, 30.0) == ["late", "early"]
 
@@ -67,11 +67,12 @@ def test_equal_triggers_come_in_the_order_of_their_rows() -> None:
 
 def test_sessions_have_their_own_order() -> None:
     queue = queue_of(trigger("a"), trigger("b", session="other"), trigger("c", session=None))
-    assert queue.due_sessions(20.0) == ["s", "other", None]
+    assert queue.take_due_sessions(20.0) == ["s", "other", None]
+    assert queue.take_due_sessions(20.0) == [None]
     assert [order(queue, 20.0, session) for session in ("s", "other", None, "none")] == [
         ["a"], ["b"], ["c"], [],
     ]  # fmt: skip
-    assert queue.due_sessions(20.0) == []
+    assert queue.take_due_sessions(20.0) == []
     assert len(queue) == 0
 
 
@@ -88,7 +89,7 @@ def test_the_next_time_is_that_of_the_first_future_trigger() -> None:
 @pytest.mark.parametrize("now", [5.0, 15.0, 50.0])
 def test_a_trigger_with_another_time_is_there_once(now: float) -> None:
     queue = queue_of(trigger("a"), trigger("b", 11.0))
-    queue.due_sessions(now)
+    queue.take_due_sessions(now)
     queue.add(replace(trigger("a"), due_at=40.0), 1)
     queue.add(trigger("b", 11.0), 2)
     assert order(queue, now) == {5.0: [], 15.0: ["b"], 50.0: ["b", "a"]}[now]
@@ -96,7 +97,9 @@ def test_a_trigger_with_another_time_is_there_once(now: float) -> None:
 
 def test_a_session_that_runs_no_turn_costs_nothing() -> None:
     queue = queue_of(*(trigger(f"g{n}", session="gated") for n in range(100)), trigger("a"))
-    assert queue.due_sessions(20.0) == ["gated", "s"]
+    assert queue.take_due_sessions(20.0) == ["gated", "s"]
     assert order(queue, 20.0) == ["a"]
     assert queue.next_due_at() is None
-    assert queue.due_sessions(20.0) == ["gated"]
+    assert queue.take_due_sessions(20.0) == []
+    queue.add(trigger("later", 30.0, session="gated"), 200)
+    assert queue.take_due_sessions(40.0) == ["gated"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
@@ -22,6 +23,7 @@ from system.archive import Archive, archive_path
 from system.durable.ended import ENDED, Ended, insert_ended
 from system.durable.state import StateDatabase, open_state
 from system.ports import OpenMode
+from tests.unit.system.collected import DAY, HOUR, archived_for, ended, family
 
 T = TypeVar("T")
 
@@ -36,7 +38,7 @@ class AtOnce:
         return call()
 
 
-def ended(session_id: str) -> Ended:
+def row_of(session_id: str) -> Ended:
     path = archive_path(session_id)
     return Ended(session_id, session_id, "Ada", None, None, "operator", 1.0, path)
 
@@ -46,7 +48,7 @@ def archived() -> tuple[Image, str]:
     disk = Disk(Image.empty())
     host = host_of(Process(disk))
     state = open_state(host, None)
-    state.transact(lambda each: insert_ended(each, [ended(session) for session in SESSIONS]))
+    state.transact(lambda each: insert_ended(each, [row_of(session) for session in SESSIONS]))
     state.close()
     host.files.mkdir("archive")
     for session_id in SESSIONS:
@@ -56,6 +58,12 @@ def archived() -> tuple[Image, str]:
     host.files.sync_dir("archive")
     host.files.sync_dir("")
     return disk.power_cut(SurvivorSet()), state.root_id
+
+
+def read(state: StateDatabase, agent_id: str) -> Ended:
+    found = state.transact(lambda each: ENDED.read(each, agent_id))
+    assert found is not None
+    return found
 
 
 def remove_old(process: Process, root_id: str) -> StateDatabase:
@@ -69,12 +77,6 @@ def remove_old(process: Process, root_id: str) -> StateDatabase:
     return durable.state
 
 
-def ended_of(state: StateDatabase, session_id: str) -> Ended:
-    row = state.transact(lambda transaction: ENDED.read(transaction, session_id))
-    assert row is not None
-    return row
-
-
 @pytest.mark.parametrize("model", ["scc", "posix"])
 def test_an_archive_whose_row_has_forgotten_it_does_not_come_back(model: str) -> None:
     image, root_id = archived()
@@ -86,16 +88,107 @@ def test_an_archive_whose_row_has_forgotten_it_does_not_come_back(model: str) ->
     def check(process: Process, known: Known) -> None:
         files, state = host_of(process).files, open_state(host_of(process), root_id)
         for session_id in SESSIONS:
-            row = ended_of(state, session_id)
+            row = read(state, session_id)
             is_there = files.kind(archive_path(session_id)) is not None
             if is_there and (known.acknowledged or row.archive is None):
                 raise InvalidState("an archive is there that no row names", row=row)
         state.close()
         again = remove_old(process, root_id)
-        rows = [ended_of(again, session_id) for session_id in SESSIONS]
+        rows = [read(again, session_id) for session_id in SESSIONS]
         if files.listdir("archive") or any(row.archive for row in rows):
             raise InvalidState("an archive was not removed", rows=rows)
         again.close()
 
     result = explore(remove, check, model, FEW, image)
     assert not result.failures, str(result)
+
+
+def test_the_archive_has_all_lines_and_the_row_says_where() -> None:
+    room, ada, bob = family()
+    session_id = room.session(bob)
+    lines = room.read(f"agents/{session_id}/events.jsonl")
+    room.settle(HOUR + 1)
+
+    assert room.read(f"archive/{session_id}.jsonl") == lines
+    assert room.runtime.report.archived_bytes == len(lines)
+    row = ended(room, bob)
+    assert row is not None
+    assert (row.session_id, row.name, row.how, row.request_id) == (
+        session_id, "Bob", "operator", None,
+    )  # fmt: skip
+    assert (row.archive, row.parent_session_id) == (
+        f"archive/{session_id}.jsonl",
+        room.session(ada),
+    )
+
+
+def test_the_lines_of_an_agent_can_be_removed() -> None:
+    room, _, bob = family(archived_for(0))
+    room.settle(HOUR + 1)
+
+    assert not room.exists("archive")
+    row = ended(room, bob)
+    assert row is not None
+    assert row.archive is None
+
+
+def test_the_archive_is_removed_in_its_time() -> None:
+    room, _, bob = family(archived_for(30 * DAY))
+    path = f"archive/{room.session(bob)}.jsonl"
+    room.settle(29 * DAY)
+    assert room.exists(path)
+    room.reopen()
+    room.settle(DAY - 60)
+    assert room.exists(path)
+
+    room.settle(2 * HOUR)
+
+    assert not room.exists(path)
+    row = ended(room, bob)
+    assert row is not None
+    assert row.archive is None
+    assert row.name == "Bob"
+    assert room.runtime._collector is not None
+    assert room.runtime._collector.tasks() == []
+
+
+def test_agents_that_end_while_an_archive_waits_are_collected_in_their_time() -> None:
+    room, _, _ = family(archived_for(300 * DAY))
+    room.settle(2 * HOUR)
+    cleo = room.create("Cleo")
+    room.run(room.runtime.terminate(cleo))
+
+    room.settle(2 * HOUR)
+
+    assert ended(room, cleo) is not None
+
+
+@pytest.mark.parametrize("call", ["unlink", "sync_dir"])
+def test_an_archive_that_the_disk_refuses_to_remove_is_removed_later(call: str) -> None:
+    room, _, bob = family(archived_for(2 * DAY))
+    session_id = room.session(bob)
+    room.settle(DAY)
+    room.files.fail(call, f"{session_id}.jsonl" if call == "unlink" else "archive", errno.EIO)
+    room.settle(DAY)
+    row = ended(room, bob)
+    assert row is not None
+    assert row.archive is not None
+
+    room.settle(2 * HOUR)
+
+    assert not room.exists(f"archive/{session_id}.jsonl")
+    room.check_no_failures()
+
+
+def test_an_archive_that_the_disk_refuses_leaves_everything_as_it_was() -> None:
+    room, _, bob = family()
+    session_id = room.session(bob)
+    room.files.fail("replace", f"{session_id}.jsonl", errno.ENOSPC)
+
+    room.settle(HOUR + 1)
+
+    assert room.exists(f"agents/{session_id}/events.jsonl")
+    assert not room.exists("state.db")
+    room.check_no_failures()
+    room.settle(3 * HOUR)
+    assert not room.exists(f"agents/{session_id}")

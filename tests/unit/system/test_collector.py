@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from system.collector import CollectionOptions
 from system.durable.activity import Intent
 from system.durable.emitter import checked_spec
-from system.durable.ended import ENDED, Ended, ended_session
+from system.durable.ended import ended_session
 from system.durable.errors import StateMissing
 from system.durable.state import Transaction
 from system.durable.task import Checkpoint, TaskStatus
@@ -19,37 +18,8 @@ from system.errors import UnknownAgent
 from system.ports import Action, SideEffectClass
 from system.runtime import Options
 from tests.unit.system.agents.fake_provider import play
-from tests.unit.system.agents.room import SECOND_NS, Room, opened
-
-HOUR = 3600
-DAY = 24 * HOUR
-AFTER_AN_HOUR = Options(collection=CollectionOptions(HOUR * SECOND_NS))
-
-
-def family(options: Options = AFTER_AN_HOUR) -> tuple[Room, str, str]:
-    """Ada, and her child Bob, who was terminated and has sent nothing."""
-    room, ada = opened(options)
-    room.say(ada, play(("spawn_agent", {"name": "Bob", "instructions": "work"})))
-    bob = room.named("Bob").agent_id
-    room.run(room.runtime.terminate(bob))
-    return room, ada, bob
-
-
-def archived_for(seconds: int) -> Options:
-    return Options(collection=CollectionOptions(HOUR * SECOND_NS, seconds * SECOND_NS))
-
-
-def ended(room: Room, agent_id: str) -> Ended | None:
-    """The row of a collected agent."""
-    state = room.runtime._orchestrator.state
-    return None if state is None else state.transact(lambda each: ENDED.read(each, agent_id))
-
-
-def collected() -> tuple[Room, str, str, str]:
-    room, ada, bob = family()
-    session_id = room.session(bob)
-    room.settle(HOUR + 1)
-    return room, ada, bob, session_id
+from tests.unit.system.agents.room import Room, opened
+from tests.unit.system.collected import AFTER_AN_HOUR, HOUR, collected, ended, family
 
 
 def test_an_agent_is_collected_an_hour_after_its_end_and_not_before() -> None:
@@ -63,87 +33,6 @@ def test_an_agent_is_collected_an_hour_after_its_end_and_not_before() -> None:
     assert not room.exists(path)
     assert room.runtime.report.collected == 1
     assert [agent.name for agent in room.runtime.view().agents] == ["Ada"]
-    room.check_no_failures()
-
-
-def test_the_archive_has_all_lines_and_the_row_says_where() -> None:
-    room, ada, bob = family()
-    session_id = room.session(bob)
-    lines = room.read(f"agents/{session_id}/events.jsonl")
-    room.settle(HOUR + 1)
-
-    assert room.read(f"archive/{session_id}.jsonl") == lines
-    assert room.runtime.report.archived_bytes == len(lines)
-    state = room.runtime._orchestrator.state
-    assert state is not None
-    row = state.transact(lambda each: ENDED.read(each, bob))
-    assert row is not None
-    assert (row.session_id, row.name, row.how, row.request_id) == (
-        session_id, "Bob", "operator", None,
-    )  # fmt: skip
-    assert (row.archive, row.parent_session_id) == (
-        f"archive/{session_id}.jsonl",
-        room.session(ada),
-    )
-
-
-def test_the_lines_of_an_agent_can_be_removed() -> None:
-    room, _, bob = family(archived_for(0))
-    room.settle(HOUR + 1)
-
-    assert not room.exists("archive")
-    state = room.runtime._orchestrator.state
-    assert state is not None
-    row = state.transact(lambda each: ENDED.read(each, bob))
-    assert row is not None
-    assert row.archive is None
-
-
-def test_the_archive_is_removed_in_its_time() -> None:
-    room, _, bob = family(archived_for(30 * DAY))
-    path = f"archive/{room.session(bob)}.jsonl"
-    room.settle(29 * DAY)
-    assert room.exists(path)
-    room.reopen()
-    room.settle(DAY - 60)
-    assert room.exists(path)
-
-    room.settle(2 * HOUR)
-
-    assert not room.exists(path)
-    row = ended(room, bob)
-    assert row is not None
-    assert row.archive is None
-    assert row.name == "Bob"
-    assert room.runtime._collector is not None
-    assert room.runtime._collector.tasks() == []
-
-
-def test_agents_that_end_while_an_archive_waits_are_collected_in_their_time() -> None:
-    room, _, _ = family(archived_for(300 * DAY))
-    room.settle(2 * HOUR)
-    cleo = room.create("Cleo")
-    room.run(room.runtime.terminate(cleo))
-
-    room.settle(2 * HOUR)
-
-    assert ended(room, cleo) is not None
-
-
-@pytest.mark.parametrize("call", ["unlink", "sync_dir"])
-def test_an_archive_that_the_disk_refuses_to_remove_is_removed_later(call: str) -> None:
-    room, _, bob = family(archived_for(2 * DAY))
-    session_id = room.session(bob)
-    room.settle(DAY)
-    room.files.fail(call, f"{session_id}.jsonl" if call == "unlink" else "archive", errno.EIO)
-    room.settle(DAY)
-    row = ended(room, bob)
-    assert row is not None
-    assert row.archive is not None
-
-    room.settle(2 * HOUR)
-
-    assert not room.exists(f"archive/{session_id}.jsonl")
     room.check_no_failures()
 
 
@@ -274,20 +163,6 @@ def test_a_directory_whose_removal_was_interrupted_is_garbage_at_boot() -> None:
     assert not room.exists(f"agents/{session_id}")
     assert (runtime.report.collected, runtime.report.problems) == (1, [])
     assert [agent.agent_id for agent in runtime.view().agents] == [ada]
-
-
-def test_an_archive_that_the_disk_refuses_leaves_everything_as_it_was() -> None:
-    room, _, bob = family()
-    session_id = room.session(bob)
-    room.files.fail("replace", f"{session_id}.jsonl", errno.ENOSPC)
-
-    room.settle(HOUR + 1)
-
-    assert room.exists(f"agents/{session_id}/events.jsonl")
-    assert not room.exists("state.db")
-    room.check_no_failures()
-    room.settle(3 * HOUR)
-    assert not room.exists(f"agents/{session_id}")
 
 
 def test_a_root_with_collected_agents_is_refused_without_its_database() -> None:

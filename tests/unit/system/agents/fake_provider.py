@@ -34,6 +34,7 @@ class FakeProvider:
         self.failures: dict[str, list[BaseException]] = {}
         self.pieces: list[Any] = []
         self.tools: Tools | None = None
+        self._creations = 0
 
     def fail(self, call: str, times: int = 1, error: BaseException | None = None) -> None:
         self.failures[call] = [error or ProviderError(f"{call} failed")] * times
@@ -46,7 +47,8 @@ class FakeProvider:
             raise self.failures[call].pop(0)
 
     async def create(self, opening: Opening) -> FakeConversation:
-        identity = f"c{1 + sum(call.startswith('create') for call in self.asked)}"
+        self._creations += 1
+        identity = f"c{self._creations}"
         await self.enter("create", identity)
         self.openings.append(opening)
         self.kept.append(identity)

@@ -1,0 +1,102 @@
+"""The store of triggers on a real directory, and a bare table of SQLite to stand beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+import apsw
+
+from system.durable.emitter import checked_spec
+from system.durable.state import StateDatabase, Transaction, open_state
+from system.durable.stores import Stores
+from system.durable.trigger import SessionStatus, TriggerSpec
+from system.host import real_host
+from system.ports import DATABASE_PRAGMAS, Json
+
+T = TypeVar("T")
+
+PAYLOAD: Final[Json] = {"text": "x" * 200}
+FAR: Final = 3_000_000_000.0
+"""A time that no measurement reaches, in seconds since 1970."""
+
+
+class AllLiving:
+    """Sessions of which every one lives; implements ``system.durable.trigger.Sessions``."""
+
+    def status(self, session_id: str) -> SessionStatus:
+        del session_id
+        return SessionStatus.LIVING
+
+    def has_message(self, session_id: str | None, message_id: str) -> bool:
+        del session_id, message_id
+        return False
+
+
+class DurableStore:
+    """The database of a root below ``directory``, open."""
+
+    def __init__(self, directory: str) -> None:
+        Path(directory).mkdir()
+        self.host = real_host(directory)
+        self.state: StateDatabase = open_state(self.host, None)
+        self.stores = Stores(self.host, 1, AllLiving())
+
+    def do(self, work: Callable[[Transaction], T]) -> T:
+        """Return ``work`` in a transaction of its own."""
+        return self.state.transact(work)
+
+    def fill(self, count: int, sessions: Sequence[str], fire_at: float | None) -> None:
+        """Insert triggers in one transaction, for one session after the other."""
+        emitter = self.stores.emitter
+        specs = [
+            checked_spec(TriggerSpec("IMMEDIATE", PAYLOAD, None, session_id, fire_at))
+            for session_id in sessions
+        ]
+
+        def insert(transaction: Transaction) -> None:
+            for number in range(count):
+                emitter.insert(transaction, specs[number % len(specs)])
+
+        self.do(insert)
+
+
+class BareTable:
+    """One table of SQLite with the columns of a trigger, and no index but its key."""
+
+    def __init__(self, path: str, rows: int) -> None:
+        self._connection = apsw.Connection(path)
+        for pragma in DATABASE_PRAGMAS:
+            self._connection.execute(pragma).fetchall()
+        self._connection.execute(
+            "CREATE TABLE bare (id TEXT NOT NULL PRIMARY KEY, source TEXT, session_id TEXT,"
+            " fire_at REAL, payload_json TEXT, status TEXT, attempts INTEGER) STRICT"
+        )
+        self._number = 0
+        with self._connection:
+            for _ in range(rows):
+                self._insert()
+
+    def _insert(self) -> None:
+        self._number += 1
+        self._connection.execute(
+            "INSERT INTO bare VALUES (?, 'IMMEDIATE', 's', 1.0, ?, 'PENDING', 0)",
+            (f"{self._number:032x}", '{"text":"' + "x" * 200 + '"}'),
+        )
+
+    def insert(self) -> None:
+        """Insert one row, durably."""
+        with self._connection:
+            self._insert()
+
+    def update(self) -> None:
+        """Change one row, durably."""
+        with self._connection:
+            self._connection.execute(
+                "UPDATE bare SET status='CLAIMED', attempts=attempts+1 WHERE id=?",
+                (f"{self._number:032x}",),
+            )
+
+    def close(self) -> None:
+        self._connection.close()
