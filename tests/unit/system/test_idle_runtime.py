@@ -1,4 +1,4 @@
-"""The laws of a runtime at rest: the calls of a boot, the cost of a day, the space on the disk."""
+"""The laws of an idle runtime: the calls of a boot, the cost of a day, the space on the disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.system.agents.room import SECOND_NS, Room, opened
 
 HOUR = 3600
 DAY = 24 * HOUR
-RESTING = Options(collection=CollectionOptions(HOUR * SECOND_NS), recording=None)
+COLLECTING = Options(collection=CollectionOptions(HOUR * SECOND_NS), recording=None)
 
 
 class TracedDatabase:
@@ -45,7 +45,7 @@ class TracedDatabase:
 
 def boot_calls(families: int) -> list[str]:
     """The calls of a boot with one living agent, after so many families have ended."""
-    room = Room(RESTING)
+    room = Room(COLLECTING)
     room.open()
     room.run(room.runtime._orchestrator.durable.opened())
     room.say(room.create("Ada"), "hello")
@@ -76,8 +76,8 @@ def test_a_boot_makes_the_same_calls_with_and_without_ended_agents() -> None:
 AGENTS, TRIGGERS = 1_000, 100_000
 
 
-def test_a_day_of_rest_costs_no_operation_and_has_one_timer() -> None:
-    room = Room(RESTING)
+def test_an_idle_day_costs_no_operation_and_has_one_timer() -> None:
+    room = Room(COLLECTING)
     room.open()
     sessions = [room.session(room.create(f"agent {number}")) for number in range(AGENTS)]
     stores = room.run(room.runtime._stores())
@@ -163,7 +163,7 @@ def a_day_of_work(room: Room, ada: str) -> None:
 
 @pytest.mark.parametrize("days", [2, 20])
 def test_the_space_is_bounded_by_the_conversations_of_the_living(days: int) -> None:
-    room, ada = opened(replace(RESTING, snapshot_lines=32))
+    room, ada = opened(replace(COLLECTING, snapshot_lines=32))
     for _ in range(days):
         a_day_of_work(room, ada)
     room.settle(31 * DAY)
