@@ -55,7 +55,12 @@ class Installation:
 
     def replace_everywhere(self) -> None:
         """Put the replacements in place of every stored original."""
+        # Frozen objects would not be among those that the collector returns.
+        frozen = gc.get_freeze_count()
+        gc.unfreeze()
         objects = gc.get_objects()
+        if frozen:
+            gc.freeze()
         # Classes first: their attributes change by setattr, which the type caches notice.
         for found in objects:
             # ``isinstance`` would ask a proxy for its class.
@@ -150,16 +155,17 @@ def install() -> None:
     if _installed:
         return
     _check_platform()
-    installation = Installation(
-        [
-            *routed_calls(), *routed_files(), *routed_mappings(),
-            *routed_databases(), *routed_libraries(), *routed_entries(),
-        ]
-    )  # fmt: skip
-    _installed.append(installation)
-    installation.replace_everywhere()
-    SANDBOX.follow(installation.originals)
-    watch_events()
+    with SANDBOX.lifted():
+        installation = Installation(
+            [
+                *routed_calls(), *routed_files(), *routed_mappings(),
+                *routed_databases(), *routed_libraries(), *routed_entries(),
+            ]
+        )  # fmt: skip
+        _installed.append(installation)
+        installation.replace_everywhere()
+        SANDBOX.follow(installation.originals)
+        watch_events()
 
 
 def watch_events() -> None:

@@ -20,6 +20,7 @@ from powercut.interpose.lifetime import Lifetime, ensure_root
 from powercut.interpose.router import ROUTER
 from sim.disk.calls.process import Process
 from sim.errors import HarnessError, PowerOff, SimulatedCrash
+from sim.loop.sandbox import SANDBOX
 
 DEFAULT_ROOT: Final = "/disk"
 _HOMES: Final = ("HOME", "TMPDIR")
@@ -66,6 +67,10 @@ class Interposition:
     def __enter__(self) -> Process:
         if ROUTER.lifetime is not None:
             raise HarnessError("a process is interposed already; leave its block first")
+        with SANDBOX.suspended():
+            return self._enter()
+
+    def _enter(self) -> Process:
         check_root(self._root)
         install()
         lifetime = _lifetime_of(self._process, self._root)
@@ -75,6 +80,7 @@ class Interposition:
         watch(guard)
         ROUTER.lifetime = lifetime
         sqlite_connect.enter(lifetime)
+        SANDBOX.is_routed = True
         return self._process
 
     def __exit__(
@@ -83,14 +89,16 @@ class Interposition:
         failure: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        SANDBOX.is_routed = False
         lifetime, ROUTER.lifetime = ROUTER.lifetime, None
-        watch(None)
-        sqlite_connect.leave()
-        if lifetime is not None and not lifetime.poisoned:
-            lifetime.settle()
         assert lifetime is not None
         assert self._state is not None
-        self._state.leave()
+        with SANDBOX.suspended():
+            watch(None)
+            sqlite_connect.leave()
+            if not lifetime.poisoned:
+                lifetime.settle()
+            self._state.leave()
         escape, lifetime.escape = lifetime.escape, None
         if escape is None or escape is failure or isinstance(failure, SimulatedCrash | PowerOff):
             return
@@ -154,6 +162,7 @@ class _Machine:
         self._path: list[str] = []
         self._writes_bytecode = False
         self._directory = ""
+        self._random: Any = None
         self._threads = frozenset(threading.enumerate())
         self._finalizers = _finalizers()
 
@@ -163,7 +172,9 @@ class _Machine:
         self._path = sys.path[:]
         sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
         self._directory = os.getcwd()
-        os.fchdir(_nowhere())
+        nowhere = _nowhere()
+        self._random = random.getstate()
+        random.seed(_seed(process))
         self._environment = {name: os.environ.get(name) for name in (*_HOMES, *_FOLLOW_HOME)}
         os.environ.update(dict.fromkeys(_HOMES, root))
         for name in _FOLLOW_HOME:
@@ -175,6 +186,7 @@ class _Machine:
         self._database.enter()
         self._writes_bytecode = sys.dont_write_bytecode
         sys.dont_write_bytecode = True
+        os.fchdir(nowhere)
 
     def leave(self) -> None:
         for name, value in self._environment.items():
@@ -187,6 +199,7 @@ class _Machine:
         sys.path[:] = self._path
         sys.dont_write_bytecode = self._writes_bytecode
         os.chdir(self._directory)
+        random.setstate(self._random)
         self._lifetime.threads |= set(threading.enumerate()) - self._threads
         self._lifetime.finalizers |= _finalizers() - self._finalizers
 
@@ -207,7 +220,10 @@ def _nowhere() -> int:
 def _names(process: Process) -> Any:
     """Return a generator of temporary names that depends only on the disk."""
     sequence: Any = vars(tempfile)["_RandomNameSequence"]()
-    disk = process.disk
-    seed = disk.next_inode << 32 | disk.operations
-    vars(sequence).update(_rng_pid=os.getpid(), _rng=random.Random(seed))
+    vars(sequence).update(_rng_pid=os.getpid(), _rng=random.Random(_seed(process)))
     return sequence
+
+
+def _seed(process: Process) -> int:
+    """Return a seed that depends only on the disk."""
+    return process.disk.next_inode << 32 | process.disk.operations

@@ -19,6 +19,8 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
+from xxhash import xxh3_128_digest
+
 from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
 from sim.disk.calls.process import Process
 from sim.errors import HarnessError, PowerOff
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+_DIGEST_BYTES: Final = 16
 _KNOWN_PATHS: Final = 8192
 _WINDOW: Final = 4096
 """Numbers of descriptors that one lifetime may use."""
@@ -57,7 +60,7 @@ class Mapping(Protocol):
 class Lifetime:
     """The life of ``process`` under interposition, with the calls of a ``FileProcess``.
 
-    ``number`` decides its descriptors and random numbers; by default lives are counted.
+    ``number`` decides its descriptors; by default lives are counted.
 
     ``on_disk`` is True while the current directory is on the disk. ``escape`` is the first
     use of the real machine that was refused, which the program may have swallowed. ``threads``
@@ -83,6 +86,7 @@ class Lifetime:
         self._below = root + "/"
         self._instead: dict[str, str] = {}
         self._ended: dict[int, threading.Thread] = {}
+        self._drawn = count()
         # Neither changes the disk, so neither needs the lock.
         self.lseek = process.lseek
         self.is_directory = process.is_directory
@@ -166,6 +170,13 @@ class Lifetime:
             finally:
                 for mapping in self.mappings:
                     mapping.after_call()
+
+    def random_bytes(self, size: int) -> bytes:
+        """Return bytes that depend only on the disk, and differ at each call."""
+        disk = self.process.disk
+        first = b"%d:%d:%d" % (disk.next_inode, disk.operations, next(self._drawn))
+        pieces = -(-size // _DIGEST_BYTES)
+        return b"".join(xxh3_128_digest(b"%d:" % n + first) for n in range(pieces))[:size]
 
     def waiting_call(self, method: Callable[..., None], *arguments: Any) -> None:
         """Make a call that fails with EAGAIN until another thread releases a lock."""

@@ -33,6 +33,7 @@ from powercut.interpose.path_calls import (
     optional_path_call,
     path_call,
     process_call,
+    random_call,
     refused_path_call,
     symlink_call,
     two_path_call,
@@ -70,7 +71,8 @@ def routed_calls() -> Iterator[tuple[Real, Routed]]:
             if real is not None:
                 yield real, bound(maker(name, real), real)
     for name in ("chdir", "closerange", "copy_file_range", "dup2", "fchdir", "getcwd", "getcwdb",
-                 "lockf", "sendfile", "splice", "symlink", "sync", "umask"):  # fmt: skip
+                 "getrandom", "lockf", "sendfile", "splice", "symlink", "sync", "umask",
+                 "urandom"):  # fmt: skip
         real = getattr(os, name)
         yield real, bound(_SPECIAL[name](real), real)
     for name in ("fcntl", "flock", "ioctl", "lockf"):
@@ -104,10 +106,12 @@ _SPECIAL: Final[dict[str, Callable[[Real], Routed]]] = {
     "fchdir": fchdir_call,
     "getcwd": getcwd_call,
     "getcwdb": getcwd_call,
+    "getrandom": random_call,
     "lockf": os_lockf_call,
     "sendfile": sendfile_call,
     "splice": splice_call,
     "symlink": symlink_call,
     "sync": process_call,
     "umask": process_call,
+    "urandom": random_call,
 }

@@ -189,3 +189,16 @@ def process_call(real: Real) -> Routed:
         return real(*arguments)
 
     return routed
+
+
+def random_call(real: Real) -> Routed:
+    """Route ``urandom`` and ``getrandom``: the random numbers of a run repeat in the next one."""
+
+    def routed(router: Router, size: int, *arguments: Any, **options: Any) -> bytes:
+        lifetime = router.lifetime
+        if lifetime is not None and type(size) is int and size >= 0:
+            return lifetime.random_bytes(size)
+        found: bytes = real(size, *arguments, **options)
+        return found
+
+    return routed

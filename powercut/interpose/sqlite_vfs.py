@@ -19,8 +19,6 @@ from ctypes import byref, memmove, sizeof, string_at
 from itertools import count
 from typing import Any, Final
 
-from xxhash import xxh3_128_digest
-
 from powercut.interpose import sqlite_library as lib
 from powercut.interpose.lifetime import Lifetime
 from powercut.interpose.sqlite_file import (
@@ -147,10 +145,7 @@ class SqliteVfs:
         return None
 
     def randomness(self, amount: int) -> bytes:
-        disk = self.lifetime.process.disk
-        first = b"%d:%d:%d" % (self.lifetime.number, disk.operations, disk.next_inode)
-        pieces = (amount + 15) // 16
-        return b"".join(xxh3_128_digest(b"%d:" % n + first) for n in range(pieces))[:amount]
+        return self.lifetime.random_bytes(amount)
 
 
 DatabaseFile = SqliteFile | MemoryFile

@@ -196,48 +196,6 @@ def test_a_rename_that_an_earlier_barrier_makes_atomic_misses_that_barrier() -> 
     assert found.repaired["btrfs"].safe
 
 
-def test_a_disk_that_was_right_earlier_is_a_lost_acknowledgement_whatever_the_violation() -> None:
-    def check(process: Process, known: Known) -> None:
-        names = process.listdir("/")
-        assert "f" in names or not known.acknowledged, names
-
-    def workload(process: Process, ack: History) -> None:
-        process.close(process.open("/f", os.O_CREAT | os.O_WRONLY))
-        ack("created")
-
-    (cause,) = diagnosed(workload, check).causes
-    assert list(cause.harms) == [Harm.LOST_ACKNOWLEDGEMENT]
-    assert gap(cause) == ("/", "create", "ack")
-
-
-def test_a_disk_that_was_right_behind_a_barrier_is_a_lost_acknowledgement() -> None:
-    """A table was made, and synced, before the first acknowledgement; only its row is lost."""
-
-    def workload(process: Process, ack: History) -> None:
-        descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)
-        process.write(descriptor, b"table ")
-        process.fsync(descriptor)
-        process.sync()
-        process.write(descriptor, b"row ")
-        ack("row")
-
-    def check(process: Process, known: Known) -> None:
-        with process.open_file("/t", "rb") as file:
-            rows = file.read().decode().split()[1:]
-        assert rows == list(known.acknowledged), rows
-
-    cause = next(
-        cause for cause in diagnosed(workload, check, ("scc",)).causes if isinstance(cause.gap, Gap)
-    )
-    assert gap(cause) == ("/t", "write", "ack")
-    assert list(cause.harms) == [Harm.LOST_ACKNOWLEDGEMENT]
-
-
-def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
-    _, power_cut = diagnosed(in_place, models=("ext4",)).causes
-    assert list(power_cut.harms) == list(Harm)
-
-
 def test_a_barrier_that_a_power_cut_after_a_kill_needs_is_found() -> None:
     """The kill keeps /f in the page cache, the recovery reads it, and a power cut takes it."""
 

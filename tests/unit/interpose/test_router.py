@@ -8,8 +8,11 @@ import functools
 import io
 import os
 import posix
+import random
+import secrets
 import stat
 import struct
+import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -275,3 +278,27 @@ def test_a_root_that_exists_is_refused(tmp_path: Path) -> None:
 def test_blocks_do_not_nest(process: Process) -> None:
     with pytest.raises(HarnessError, match="interposed already"), interposed(process):
         pass
+
+
+def test_random_numbers_repeat_on_an_equal_disk_and_differ_within_a_run() -> None:
+    def drawn() -> list[object]:
+        with interposed(Process(Disk())):
+            return [
+                os.urandom(8),
+                os.urandom(8),
+                uuid.uuid4(),
+                secrets.token_hex(4),
+                random.random(),
+            ]
+
+    first, again = drawn(), drawn()
+    assert first == again
+    assert len(set(map(str, first))) == len(first)
+
+
+def test_the_random_numbers_of_the_machine_go_on_behind_a_block() -> None:
+    state = random.getstate()
+    with interposed(Process(Disk())):
+        random.random()
+    assert random.getstate() == state
+    assert os.urandom(16) != os.urandom(16)

@@ -1,0 +1,53 @@
+"""A finding loses an acknowledgement only, or the old value as well."""
+
+from __future__ import annotations
+
+import os
+
+from oracles.history import History, Known
+from powercut.explorer.harm import Harm
+from powercut.explorer.missing_barrier import Gap
+from sim.disk.calls.process import Process
+from tests.unit.explorer.test_diagnosis import diagnosed, gap, in_place
+
+
+def test_a_disk_that_was_right_earlier_is_a_lost_acknowledgement_whatever_the_violation() -> None:
+    def check(process: Process, known: Known) -> None:
+        names = process.listdir("/")
+        assert "f" in names or not known.acknowledged, names
+
+    def workload(process: Process, ack: History) -> None:
+        process.close(process.open("/f", os.O_CREAT | os.O_WRONLY))
+        ack("created")
+
+    (cause,) = diagnosed(workload, check).causes
+    assert list(cause.harms) == [Harm.LOST_ACKNOWLEDGEMENT]
+    assert gap(cause) == ("/", "create", "ack")
+
+
+def test_a_disk_that_was_right_behind_a_barrier_is_a_lost_acknowledgement() -> None:
+    """A table was made, and synced, before the first acknowledgement; only its row is lost."""
+
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/t", os.O_CREAT | os.O_WRONLY)
+        process.write(descriptor, b"table ")
+        process.fsync(descriptor)
+        process.sync()
+        process.write(descriptor, b"row ")
+        ack("row")
+
+    def check(process: Process, known: Known) -> None:
+        with process.open_file("/t", "rb") as file:
+            rows = file.read().decode().split()[1:]
+        assert rows == list(known.acknowledged), rows
+
+    cause = next(
+        cause for cause in diagnosed(workload, check, ("scc",)).causes if isinstance(cause.gap, Gap)
+    )
+    assert gap(cause) == ("/t", "write", "ack")
+    assert list(cause.harms) == [Harm.LOST_ACKNOWLEDGEMENT]
+
+
+def test_a_file_that_loses_its_old_content_as_well_is_corrupt() -> None:
+    _, power_cut = diagnosed(in_place, models=("ext4",)).causes
+    assert list(power_cut.harms) == list(Harm)
