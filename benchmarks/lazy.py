@@ -1,12 +1,14 @@
 """Lazy exploration: every legal power cut decided, beside the time that a sample takes.
 
-``python -m benchmarks.lazy`` prints the verdicts on all workloads, sampled and decided.
+``python -m benchmarks.lazy [TAG...]`` prints the verdicts on all workloads, or those named, sampled
+and decided.
 """
 
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import log2
 from time import process_time
@@ -65,7 +67,7 @@ def _explored(
         return found, process_time() - begin
 
 
-def _verdicts() -> Iterator[str]:
+def _verdicts(tags: Sequence[str]) -> Iterator[str]:
     """Yield the lines of a table with the verdicts of both engines, where the first samples."""
     yield (
         "| workload | model | images | seconds | executions | survivor sets | seconds | ratio "
@@ -73,7 +75,7 @@ def _verdicts() -> Iterator[str]:
     )
     yield "|---|---|---|---|---|---|---|---|---|"
     for workload in Registry.here().sound_workloads():
-        for model in MODELS:
+        for model in MODELS if not tags or workload.tag in tags else ():
             brute, sampled = _explored(workload, model, Engine.BRUTE)
             if brute.exhaustive:
                 continue
@@ -88,5 +90,5 @@ def _verdicts() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for line in _verdicts():
+    for line in _verdicts(sys.argv[1:]):
         print(line, flush=True)
