@@ -85,7 +85,7 @@ class Box(NamedTuple):
     def divided(self, split: Split) -> list[Box]:
         """Return the parts of this box after each outcome of a decision, the plainest first.
 
-        If a factor has the piece, they are its ways instead, and the decision may still miss.
+        If a factor has the piece, they are its ways, in which it may still be undecided.
         """
         for factor in self.factors:
             if factor.has(split.level, split.piece):
