@@ -11,7 +11,7 @@ import os
 import select
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -171,8 +171,9 @@ class Confirmer:
         try:
             with self._mounted("crash"):
                 if self._files is not None:
-                    violation = self._files.violation(_files(recording.mount_point), entries)
-                    return "" if violation is None else violation.statement
+                    return late_statement(
+                        self._files, _files(recording.mount_point), run.marks, entries
+                    )
                 lines = [text for _, text in recording.acknowledgements[:entries]]
                 outcome = CheckRunner(folder).run(
                     recording.check, recording.mount_point, lines, self._timeout_s
@@ -190,6 +191,16 @@ class Confirmer:
                 yield
             finally:
                 detach(self._recording.mount_point)
+
+
+def late_statement(check: FilesCheck, found: Files, marks: Sequence[int], entries: int) -> str:
+    """Return how files fail that a crash left after at least so many lines, or an empty text.
+
+    A line is seen somewhat later than it was printed, so the files may be those of a later one.
+    """
+    violations = [check.violation(found, number) for number in range(entries, len(marks) + 1)]
+    first = violations[0]
+    return "" if first is None or None in violations else first.statement
 
 
 @contextmanager

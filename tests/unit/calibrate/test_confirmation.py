@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from powercut.calibrate.confirmation import late_statement
 from powercut.calibrate.file_system import FILE_SYSTEMS
 from powercut.calibrate.requirements import missing_requirements
+from powercut.fuse.image_check import FilesCheck
+from powercut.fuse.recording import Acknowledgement, Recording
+from sim.disk.calls.process import Process
+from sim.disk.disk import Disk
 from tests.unit.fuse.recorded import powercut_in
 
 MISSING = missing_requirements([FILE_SYSTEMS["ext4"]])
@@ -22,6 +28,26 @@ def recorded(folder: Path, script: str) -> None:
         folder, "record", "--setup", "echo old > f", "-o", "it", "--", "sh", "-c", script
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_a_line_that_is_seen_late_makes_no_newer_file_a_failure() -> None:
+    """The second value is on the disk before the first line was read from the pipe."""
+    process = Process(Disk())
+    acknowledgements = []
+    for number in (1, 2):
+        descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY)
+        process.write(descriptor, b"%d" % number)
+        process.close(descriptor)
+        acknowledgements.append(Acknowledgement(process.disk.operations, f"saved {number}"))
+    recording = Recording(
+        command=("program",), setup="", check="", mount_point="/mnt", exit_status=0, notes=(),
+        acknowledgements=tuple(acknowledgements), journal=process.disk.journal,
+    )  # fmt: skip
+    check = FilesCheck(recording)
+    assert check.violation({"/f": b"2"}, 0) is not None
+    assert not late_statement(check, {"/f": b"2"}, (7, 9), 0)
+    assert late_statement(check, {"/f": b"3"}, (7, 9), 0)
+    assert late_statement(check, {"/f": b"1"}, (7, 9), 2)
 
 
 @needs_ext4
