@@ -17,6 +17,8 @@ from rich.table import Table
 from benchmarks import (
     atomic_write,
     collected_agents,
+    due_triggers,
+    durable_triggers,
     explore,
     fuse,
     interpose,
@@ -45,6 +47,8 @@ _MODULES: Final = {
         runtime_turns,
         runtime_recovery,
         collected_agents,
+        durable_triggers,
+        due_triggers,
         runtime_crashes,
         recording,
         interpose,

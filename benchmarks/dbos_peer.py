@@ -14,6 +14,9 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 _TOPIC: Final = "wake"
+_QUEUE: Final = "bench"
+_POLL_SECONDS: Final = 0.05
+"""Instead of a second, so that its rate does not depend on when it looks."""
 _PATIENCE_SECONDS: Final = 30
 # Longer than the poll of a receiver, so that it waits in the middle of one, as it would.
 _PAUSES_SECONDS: Final = (0.31, 0.47, 0.61, 0.83, 1.03)
@@ -41,12 +44,16 @@ class DbosPeer:
                 step(payload)
             return time.perf_counter() - start
 
+        def started(payload: dict[str, str]) -> float:
+            return time.perf_counter()
+
         def receive() -> float:
             dbos.recv(_TOPIC, timeout_seconds=_PATIENCE_SECONDS)
             return time.perf_counter()
 
         self._steps = dbos.workflow(name="steps")(steps)
         self._turn = dbos.workflow(name="turn")(same)
+        self._started = dbos.workflow(name="started")(started)
         self._receiver = dbos.workflow(name="receive")(receive)
 
     def steps(self, count: int, payload: dict[str, str]) -> float:
@@ -62,6 +69,14 @@ class DbosPeer:
         for workflow in workflows:
             workflow.get_result()
         return taken
+
+    def enqueued(self, count: int, payload: dict[str, str]) -> float:
+        """Return the seconds from the first of so many calls of ``enqueue`` to the last start."""
+        queue = self._dbos.register_queue(_QUEUE, polling_interval_sec=_POLL_SECONDS)
+        begun = time.perf_counter()
+        workflows = [queue.enqueue(self._started, payload) for _ in range(count)]
+        last: float = max(workflow.get_result() for workflow in workflows)
+        return last - begun
 
     def wake_ups(self) -> list[float]:
         """Return the times from the end of ``send`` to the end of ``recv``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -35,12 +36,16 @@ class AllLiving:
 
 
 class DurableStore:
-    """The database of a root below ``directory``, open."""
+    """The database of the root ``directory``, open; no runtime has it open.
+
+    A directory that is no root gets a database.
+    """
 
     def __init__(self, directory: str) -> None:
-        Path(directory).mkdir()
         self.host = real_host(directory)
-        self.state: StateDatabase = open_state(self.host, None)
+        marker = Path(directory, "root.json")
+        root_id = json.loads(marker.read_bytes())["root_id"] if marker.exists() else None
+        self.state: StateDatabase = open_state(self.host, root_id)
         self.stores = Stores(self.host, 1, AllLiving())
 
     def do(self, work: Callable[[Transaction], T]) -> T:

@@ -1,0 +1,119 @@
+"""How soon a due trigger reaches its provider, and how many a second do, beside DBOS.
+
+The real runtime, as it runs by default, on a real directory, with a provider that answers at
+once and 100,000 triggers for another time (``POWERCUT_ROWS``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from statistics import median, quantiles
+from time import perf_counter
+from typing import Final
+
+from benchmarks import dbos_peer
+from benchmarks.durable_directory import durable_directory
+from benchmarks.durable_store import FAR, PAYLOAD, DurableStore
+from benchmarks.instant_provider import InstantProvider
+from benchmarks.row import Row
+from benchmarks.talking_agents import PAYLOAD as DBOS_PAYLOAD
+from system.durable.trigger import TriggerSpec
+from system.host import real_host
+from system.runtime import Options, Runtime
+
+_ROWS: Final = int(os.environ.get("POWERCUT_ROWS", "100000"))
+_DUE: Final = 1_000
+_AHEAD_S: Final = 0.02
+"""A trigger is emitted so long before its time, in seconds."""
+_AGENTS: Final = 64
+_ENQUEUED: Final = 512
+_ROUNDS: Final = 3
+
+
+def rows() -> Iterator[Row]:
+    """Yield the rows of due triggers, and that of enqueued ones if there is a peer."""
+    with durable_directory() as directory, ExitStack() as stack:
+        peer = None
+        if dbos_peer.installed():
+            peer = stack.enter_context(dbos_peer.launched(directory))
+        late, starts, peers = asyncio.run(_measured(f"{directory}/root", peer))
+    note = f"from its time to the call of the provider, {_ROWS:,} future rows, {_DUE:,} of them"
+    yield Row("due to provider call, median / 5 ms", 1e3 * median(late), 5.0, "ms", "<=", 1.0, note)
+    last = quantiles(late, n=100)[-1]
+    yield Row("due to provider call, p99 / 20 ms", 1e3 * last, 20.0, "ms", "<=", 1.0, note)
+    if peers:
+        yield Row(
+            "enqueue to start / DBOS", median(starts), median(peers), "/s", ">=", 5.0,
+            f"{_ENQUEUED} at once: emit to the call of the provider; Queue.enqueue to the workflow",
+        )  # fmt: skip
+
+
+async def _measured(
+    root: str, peer: dbos_peer.DbosPeer | None
+) -> tuple[list[float], list[float], list[float]]:
+    """Return how late triggers were, and the starts in a second of both."""
+    provider = InstantProvider()
+    runtime = await _opened(root, provider)
+    for number in range(_AGENTS):
+        await runtime.create_agent(f"agent {number}")
+    sessions = [agent.session_id for agent in runtime.view().agents]
+    await runtime.emit(TriggerSpec("IMMEDIATE", PAYLOAD, session_id=sessions[0], fire_at=FAR))
+    await runtime.close()
+    store = DurableStore(root)
+    store.fill(_ROWS, sessions, FAR)
+    store.state.close()
+    runtime = await _opened(root, provider)
+    late = [await _lateness(runtime, provider, sessions[0]) for _ in range(_DUE)]
+    starts, peers = [], []
+    for _ in range(_ROUNDS if peer is not None else 0):
+        assert peer is not None
+        starts.append(_ENQUEUED / await _enqueued(runtime, provider, sessions))
+        peers.append(_ENQUEUED / await asyncio.to_thread(peer.enqueued, _ENQUEUED, DBOS_PAYLOAD))
+    await runtime.close()
+    return late, starts, peers
+
+
+async def _opened(root: str, provider: InstantProvider) -> Runtime:
+    return await Runtime.open(real_host(root), {"scripted": provider}, Options(slots=_AGENTS))
+
+
+async def _lateness(runtime: Runtime, provider: InstantProvider, session_id: str) -> float:
+    """Return the seconds from a trigger's time to the call of the provider."""
+    called = asyncio.get_running_loop().create_future()
+    provider.called = lambda _: called.set_result(time.time())
+    due_at = time.time() + _AHEAD_S
+    await runtime.emit(TriggerSpec("IMMEDIATE", PAYLOAD, session_id=session_id, fire_at=due_at))
+    late: float = await called - due_at
+    provider.called = None
+    await runtime.idle()
+    return late
+
+
+async def _enqueued(runtime: Runtime, provider: InstantProvider, sessions: list[str]) -> float:
+    """Return the seconds from the first emission to the last call of the provider."""
+    calls: list[float] = []
+    is_done = asyncio.Event()
+
+    def called(_session_id: str) -> None:
+        calls.append(perf_counter())
+        if len(calls) == _ENQUEUED:
+            is_done.set()
+
+    provider.called = called
+    start = perf_counter()
+    await asyncio.gather(
+        *(
+            runtime.emit(
+                TriggerSpec("IMMEDIATE", PAYLOAD, session_id=sessions[number % len(sessions)])
+            )
+            for number in range(_ENQUEUED)
+        )
+    )
+    await is_done.wait()
+    provider.called = None
+    await runtime.idle()
+    return calls[-1] - start
