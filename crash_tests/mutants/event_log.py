@@ -53,7 +53,7 @@ torn_tail_stays_without_entry = Mutant(
         SourcePatch(
             "system.storage.log_recovery",
             """
-            if len(content) <= size_bytes:
+            if self.text.size_bytes <= size_bytes:
                 file.truncate(size_bytes + 1)
             file.truncate(size_bytes)
             """,

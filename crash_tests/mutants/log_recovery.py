@@ -61,7 +61,7 @@ lost_append_stays_behind_the_end = Mutant(
         SourcePatch(
             "system.storage.log_recovery",
             """
-            if len(content) <= size_bytes:
+            if self.text.size_bytes <= size_bytes:
                 file.truncate(size_bytes + 1)
             file.truncate(size_bytes)
             """,
