@@ -10,13 +10,14 @@ every later transaction raises ``StateStopped`` until the next boot has read it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import apsw
 
+from system.durable.commit_group import CommitGroup, Work
 from system.durable.errors import (
     ForeignState,
     StateClosed,
@@ -104,8 +105,7 @@ class StateDatabase:
     def __init__(self, connection: Connection, clock: SteadyClock, workers: Workers) -> None:
         self._connection = connection
         self._clock = clock
-        self._workers = workers
-        self._turn = asyncio.Lock()
+        self._group = CommitGroup(workers, self._commit)
         self._is_open = True
         self.root_id = ""
         self.stopped: str | None = None
@@ -120,49 +120,74 @@ class StateDatabase:
         An exception of ``work`` rolls everything back. Raises ``StorageFull``,
         ``StateDamaged`` (both rolled back), ``StateStopped`` or ``StateClosed``.
         """
-        result, transaction = self._committed(work)
-        transaction.finish()
-        return result
+        alone = Work(work)
+        self._commit_alone(alone)
+        alone.finish()
+        return alone.result()
 
     async def run(self, work: Callable[[Transaction], T]) -> T:
-        """Do the same beside the event loop, one transaction after the other.
+        """Do the same beside the event loop; works that wait together share one commit.
 
-        A transaction that was started ends first, also if the caller is cancelled.
+        Each sees the changes of those before it. One that raises takes back its own changes
+        only. A transaction that was started ends first, also if the caller is cancelled.
         """
-        async with self._turn:
-            done: list[Transaction] = []
+        return await self._group.run(work)
 
-            def committed() -> T:
-                result, transaction = self._committed(work)
-                done.append(transaction)
-                return result
+    def _commit(self, works: Sequence[Work[Any]]) -> None:
+        if len(works) == 1 or not self._commit_together(works):
+            for work in works:
+                self._commit_alone(work)
 
-            try:
-                return await self._workers.run(committed)
-            finally:
-                for transaction in done:
-                    transaction.finish()
+    def _commit_alone(self, work: Work[Any]) -> None:
+        try:
+            transaction = self._begun()
+            with self._connection:
+                value = work.call(transaction)
+        except apsw.Error as failure:
+            work.fail(self._stopping(failure))
+        except BaseException as failure:
+            if not isinstance(failure, Exception):
+                raise
+            work.fail(failure)
+        else:
+            work.succeed(value, transaction.finish)
 
-    def _committed(self, work: Callable[[Transaction], T]) -> tuple[T, Transaction]:
+    def _commit_together(self, works: Sequence[Work[Any]]) -> bool:
+        """Do works in one transaction; return False, with nothing done, if each needs its own.
+
+        That is so if the disk is full or a page is damaged: then some may succeed.
+        """
+        if not self._is_open or self.stopped is not None:
+            return False
+        try:
+            with self._connection:
+                kept = [_done_in_part(work, self._begun()) for work in works]
+        except apsw.Error as failure:
+            if not isinstance(self._stopping(failure), StateStopped):
+                return False
+            for work in works:
+                # One exception cannot be raised in several tasks.
+                work.fail(self._stopping(failure))
+            return True
+        for keep in kept:
+            keep()
+        return True
+
+    def _begun(self) -> Transaction:
         if not self._is_open:
             raise StateClosed
         if self.stopped is not None:
             raise StateStopped(STATE, self.stopped)
-        transaction = Transaction(self._connection, self._clock.now_ns())
-        try:
-            with self._connection:
-                result = work(transaction)
-        except apsw.Error as failure:
-            raise self._stopping(failure) from failure
-        return result, transaction
+        return Transaction(self._connection, self._clock.now_ns())
 
     def _stopping(self, failure: apsw.Error) -> StorageError:
         """Return the error for a failed transaction; stop unless it was surely rolled back."""
         error = translated(failure)
-        if not isinstance(error, StateStopped) and not self._connection.in_transaction:
-            return error
-        self.stopped = str(failure)
-        return StateStopped(STATE, self.stopped)
+        if isinstance(error, StateStopped) or self._connection.in_transaction:
+            self.stopped = str(failure)
+            error = StateStopped(STATE, self.stopped)
+        error.__cause__ = failure
+        return error
 
     def is_read_only(self) -> bool:
         """Return whether SQLite could open the file, or its log, for reading only."""
@@ -188,6 +213,20 @@ class StateDatabase:
         self._is_open = False
         with suppress(apsw.Error):
             self._connection.close()
+
+
+def _done_in_part(work: Work[Any], transaction: Transaction) -> Callable[[], None]:
+    """Do a work as a part of a transaction; return the call that keeps its result.
+
+    An exception takes back its own changes only; those of SQLite pass through.
+    """
+    try:
+        value = transaction.part(partial(work.call, transaction))
+    except BaseException as failure:
+        if isinstance(failure, apsw.Error) or not isinstance(failure, Exception):
+            raise
+        return partial(work.fail, failure)
+    return partial(work.succeed, value, transaction.finish)
 
 
 def translated(failure: apsw.Error) -> StorageError:

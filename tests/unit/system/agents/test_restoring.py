@@ -52,10 +52,10 @@ def test_a_conversation_that_is_lost_is_created_from_the_log() -> None:
         for line in room.lines(room.session(bob))
         if line.event == "session.restored"
     ]
-    assert restored == ["c1"]
+    assert restored == ["c4"]
     kept = room.agent(bob).log.record
     assert kept is not None
-    assert ProviderState.of_encoded(kept.provider_state_blob) == ProviderState("c1")
+    assert ProviderState.of_encoded(kept.provider_state_blob) == ProviderState("c4")
     room.check_no_failures()
 
 
