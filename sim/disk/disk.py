@@ -255,14 +255,14 @@ class Disk:
         self.sync_errors[number] = self.sync_errors.get(number, 0) + 1
         raise os_error(errno.EIO, path)
 
-    # -- what happened in another process ---------------------------------------------------
+    # -- operations of another process -----------------------------------------------------
 
     def report(self) -> object:
         """Return the operations done on this disk, as a value that can be pickled."""
         return self.journal.operations
 
     def accept(self, report: object) -> None:
-        """Do what another process did to its copy of this disk, and reported."""
+        """Carry out the operations that another process reported of its copy of this disk."""
         assert isinstance(report, list), report
         self.repeat(report)
 

@@ -22,8 +22,8 @@ class SimulatedClock:
     """The clock of one world, read by the program, by its event loop and by the disk.
 
     Each reading advances time by one microsecond, so that no two events have the same time.
-    ``now_ns`` is the monotonic time, read without advancing it; timers, which may be due at
-    the same time, go by it. ``interposer`` lasts until the end of the lifetime.
+    ``now_ns`` is the monotonic time, read without advancing it; timers use it, so several may
+    be due at the same time. ``interposer`` is removed at the next boot.
     """
 
     __slots__ = ("_sequence", "_wall_offset_ns", "interposer", "now_ns")

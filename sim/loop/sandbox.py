@@ -172,7 +172,8 @@ class Sandbox:
     def follow(self, pairs: Iterable[tuple[object, Any]]) -> None:
         """Guard functions that took the place of guarded ones: pairs of old and new.
 
-        A caller is sought behind the modules of the new ones, which only pass calls on.
+        The modules of the new functions only pass calls on, so a search for the caller skips
+        them.
         """
         for old, new in pairs:
             function = getattr(new, "__func__", None)

@@ -51,7 +51,7 @@ class Inode:
         "mode", "mtime_ns", "number", "parent", "size", "uid",
     )  # fmt: skip
 
-    # Made by ``new`` and ``copy``; a constructor would be called twice for each.
+    # Set by ``new`` and ``copy``; a constructor would be one more call for each inode.
     atime_ns: int
     blocks: Blocks
     content_key: int | None
@@ -184,7 +184,7 @@ class Inode:
         self.blocks = self.blocks.update(changed)
 
     def grow(self, size: int) -> None:
-        """Set the size to ``size`` bytes if it is smaller."""
+        """Raise the size to ``size`` bytes, unless it is larger already."""
         if size > self.size:
             self.size = size
 
@@ -195,7 +195,7 @@ class Inode:
         self.size = size
 
     def change_links(self, by: int) -> None:
-        """Count names that it got, or lost if ``by`` is negative."""
+        """Add ``by``, which may be negative, to the number of names."""
         self.links += by
 
     def first_block(self) -> bytes:

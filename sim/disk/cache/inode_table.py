@@ -52,15 +52,15 @@ class InodeTable:
         if found is None:
             found = self.changed[number] = self.base[number].copy()
             if self.key is None:
-                found.content_key = None  # a key that is never read need not be kept right
+                found.content_key = None  # this table counts no keys
         return found
 
     def add(self, inode: Inode) -> Inode:
-        """Add a new inode, and return it as the table has it, which owns it from now on."""
+        """Add a new inode, which the table owns from now on; return the table's object for it."""
         self.changed[inode.number] = inode
         return inode
 
-    # The holder of a name and the inode that it means must both be the table's own.
+    # The directory and the inode given to these methods must be the table's own (``own``).
 
     def attach(self, holder: Inode, name: str, inode: Inode) -> Inode | None:
         """Enter ``name`` in a directory; return the inode that loses this name by it."""
@@ -137,7 +137,7 @@ class InodeTable:
         return self.base.update({number: inode.copy() for number, inode in self.changed.items()})
 
     def rebase(self) -> Inodes:
-        """Make all changes part of ``base``, and return it; own inodes held elsewhere expire."""
+        """Make all changes part of ``base``, and return it; no inode is the table's own then."""
         if self.changed:
             if self.key is not None:
                 self.key += key_of(self.changed.values()) - key_of(

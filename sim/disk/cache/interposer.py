@@ -16,7 +16,7 @@ class Interposer(Protocol):
     def before(self, operation: Operation, number: int) -> Operation:
         """Return the operation to carry out as number ``number`` (from 1).
 
-        That is ``operation`` itself, or a replacement: a shorter ``Write``, a ``FailedSync``.
+        Return ``operation`` itself, or a replacement: a shorter ``Write``, a ``FailedSync``.
         Raise ``OSError`` to refuse it, or ``SimulatedCrash``; nothing is changed then.
         """
         ...

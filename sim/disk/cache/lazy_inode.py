@@ -1,7 +1,7 @@
-"""Inodes that ask for what they hold when it is read, over a disk that is not decided.
+"""Inodes of an undecided disk, which ask for each property when the program reads it.
 
-A ``LazyInode`` is an ``Inode`` to the calls above it. It keeps what the program has changed,
-and asks for the rest. What the program has overwritten is never asked for.
+A ``LazyInode`` is an ``Inode`` to the calls above it. It keeps the changes that the program
+made, and asks for everything else. Bytes that the program has overwritten are not asked for.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ WHOLE_SIZE: Final = sys.maxsize
 
 
 class Asker(Protocol):
-    """Answers questions about a disk that is not decided; inodes are named by number."""
+    """Answers questions about an undecided disk; inodes are named by number."""
 
     def inode(self, number: int) -> LazyInode:
-        """Return an inode that was met."""
+        """Return an inode that the boot has met; ``KeyError`` for another number."""
         ...
 
     def size(self, number: int, cap: int) -> int:
@@ -107,7 +107,7 @@ _CHANGING: Final = (
 
 
 class LazyInode(Inode):
-    """An inode of a disk that is not decided; ``mode``, owner and text are known from the start.
+    """An inode of an undecided disk; ``mode``, owner and link text are known from the start.
 
     The other properties are those of ``Inode``, and are asked for where the program has not
     set them.
@@ -220,7 +220,7 @@ class LazyInode(Inode):
         """Do nothing: nothing is stored beyond the size."""
 
     def first_block(self) -> bytes:
-        """Return nothing: it is for random numbers only, which may be any."""
+        """Return nothing: the block only seeds the random numbers of SQLite, which may be any."""
         return b""
 
     # -- names ---------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ class LazyInodes:
 
 
 class LazyInodeTable(InodeTable):
-    """The page cache of a boot on a disk that is not decided."""
+    """The page cache of a boot on an undecided disk."""
 
     __slots__ = ("_asker",)
 
@@ -335,5 +335,5 @@ class LazyInodeTable(InodeTable):
         self._asker = asker
 
     def add(self, inode: Inode) -> Inode:
-        """Add a new inode, of which everything is known but its number on the disk."""
+        """Add a new inode; only its number on the disk has to be asked for."""
         return super().add(LazyInode.created(self._asker, inode))

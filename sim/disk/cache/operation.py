@@ -167,7 +167,7 @@ class SetAttributes(NamedTuple):
 
 
 class Sync(NamedTuple):
-    """A barrier on one inode, ``data_only`` for ``fdatasync``; inode 0 stands for ``sync(2)``."""
+    """A barrier on one inode, ``data_only`` for ``fdatasync``; inode 0 means ``sync(2)``."""
 
     path: str
     inode: int

@@ -1,8 +1,8 @@
 """Arguments of system calls, converted to C types as CPython converts them.
 
-Each function stands for one converter of ``Modules/posixmodule.c`` (Argument Clinic) and raises
-what that converter raises: ``TypeError`` for another type, ``OverflowError`` for an integer that
-the C type cannot hold, ``ValueError`` or ``BufferError`` where they say so. An object with
+Each function does the work of one converter of ``Modules/posixmodule.c`` (Argument Clinic) and
+raises its errors: ``TypeError`` for another type, ``OverflowError`` for an integer that the C
+type cannot hold, ``ValueError`` or ``BufferError`` where they say so. An object with
 ``__index__`` is an integer, a float is none. Every call converts all its arguments, in the order
 of its parameters, before it does anything else. Paths are converted in ``path_name.py``.
 """

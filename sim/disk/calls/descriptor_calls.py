@@ -21,7 +21,7 @@ _LARGE_FILE: Final = 0o100000
 
 
 class DescriptorCalls(ProcessState):
-    """Calls that look at a descriptor, and not at the file behind it."""
+    """Calls on a descriptor and its open file description, not on the file behind them."""
 
     __slots__ = ()
 

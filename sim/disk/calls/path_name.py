@@ -65,7 +65,7 @@ def path_or_descriptor(path: Any, call: str) -> PathName | int:
 
 
 def optional_path_or_descriptor(path: Any, call: str) -> PathName | int:
-    """Do the same for a call in which None, or -1, is the current directory."""
+    """Split a path, or convert a descriptor; None and -1 are the current directory."""
     if path is None:
         return split(".")
     if hasattr(type(path), "__index__"):

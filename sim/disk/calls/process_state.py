@@ -30,7 +30,7 @@ class _Power(Protocol):
 
 
 class _Killed:
-    """The power as a killed process has it, while the machine runs on."""
+    """The power of a killed process: off, while the machine runs on."""
 
     off = True
 

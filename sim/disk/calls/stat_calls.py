@@ -125,7 +125,7 @@ class StatCalls(ProcessState):
     ) -> list[str]:
         """Return no names: there are no extended attributes."""
         where = optional_path_or_descriptor(path, "listxattr")
-        if isinstance(where, int) and where < 0:  # as CPython, which tests for -1 elsewhere
+        if isinstance(where, int) and where < 0:  # CPython tests the sign here, -1 elsewhere
             where = split(".")
         refuse_beside_descriptor("listxattr", where, None, follow=follow_symlinks)
         self._find(where, None, path, follow=follow_symlinks)

@@ -30,7 +30,7 @@ def covered(ordering: Ordering, sync: Sync) -> int:
     """Return the set of pieces that a barrier makes durable.
 
     A change of a name brings the earlier changes of that name by the same inode, and a new
-    name that its file keeps brings the rename that moved a durable file away from it.
+    name that its file keeps brings the rename that moved a durable file away from that name.
     Otherwise a name that moved from one directory to another and back would be lost to the
     first of the two moves, or reappear at the place that it left.
     """
@@ -51,7 +51,7 @@ def covered(ordering: Ordering, sync: Sync) -> int:
 
 
 class _Later:
-    """The changes of names that are covered, from the last one on.
+    """The changes of names that are covered, collected from the last one backwards.
 
     ``changed`` has the inodes that changed a name. ``kept`` has the names that an inode got
     and did not lose again.
@@ -63,7 +63,7 @@ class _Later:
         self._lost: set[tuple[tuple[int, str], int]] = set()
 
     def add(self, micro: NameChange) -> None:
-        """Add a change before all others."""
+        """Add a change that precedes all that were added."""
         names = names_of(micro)
         if isinstance(micro, Arrival) and (names[-1], micro.number) not in self._lost:
             self.kept.add(names[-1])
@@ -82,9 +82,9 @@ def _comes_along(ordering: Ordering, index: int, micro: NameChange, later: _Late
 
 
 def _was_durable(ordering: Ordering, index: int, name: tuple[int, str]) -> bool:
-    """Return whether the first unsynced change of this name by its file takes it away.
+    """Return whether the file that piece ``index`` moves away from ``name`` had it durably.
 
-    Piece ``index`` does so, and may be the first.
+    It had if its first unsynced change of the name is not an arrival.
     """
     number = ordering.micros[index].number
     first = next(
@@ -124,7 +124,7 @@ def _asked_for(ordering: Ordering, sync: Sync) -> int:
 
 
 def _is_of(micro: LinkName | MoveName, directory: int, model: PersistenceModel) -> bool:
-    """Return whether this is a change of a directory, for a barrier on it."""
+    """Return whether a barrier on ``directory`` covers this change of its entries."""
     if isinstance(micro, LinkName) or model.coverage is Coverage.NEEDS:
         return _new_directory(micro) == directory
     return directory in directories_of(micro)

@@ -1,4 +1,4 @@
-"""Images: whole disks at rest, which never change.
+"""Images: the state of a whole disk at one moment, which never changes.
 
 A boot starts from an image; a snapshot and a crash return one. Images share their common
 parts, so the cost of a thousand images grows with their differences.

@@ -1,4 +1,4 @@
-"""Notes: what barriers left behind, which decides the pieces of later operations.
+"""Notes: effects of earlier barriers that decide the pieces of later operations.
 
 A note is no piece: a power cut neither keeps nor loses it. Only models whose barriers cover
 no more than ``Coverage.NEEDS`` have notes (docs/disk.md, classes B9, B10 and T6).

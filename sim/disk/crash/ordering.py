@@ -58,7 +58,7 @@ class Ordering:
     """The unsynced pieces (``micros``) and their predecessors; grows by one piece at a time.
 
     ``truncation`` is for each piece the last unsynced truncation of its file before it.
-    ``moved`` has the files and names that an unsynced rename or link has given them.
+    ``moved`` has pairs of a file and a name that an unsynced rename or link has given it.
     """
 
     __slots__ = (
@@ -232,7 +232,7 @@ class Ordering:
             yield from self._data.get(move.number, ())
 
     def _before_unlink(self, unlink: UnlinkName | ForgetName) -> Iterable[int]:
-        """Yield the name that the same rename made, and what leads to it."""
+        """Yield the name that the same rename made, and the new directories above it."""
         if unlink.moved_to:
             linked = self._linked.get((unlink.operation, unlink.number))
             if linked is not None:
@@ -251,8 +251,8 @@ class Ordering:
         """Yield the names of a directory, and of those above it, as far as they are new.
 
         A rename never leaves a file without a name, so it does not survive into another
-        directory that has none. Within one directory the question does not arise: both names
-        are lost with it. A directory that only moved keeps its old name (mutant R18).
+        directory whose own name is lost. Within one directory it may: both names are lost
+        with the directory. A directory that only moved keeps its old name (mutant R18).
         """
         for index in self._places_of(directory):
             if self.micros[index].number not in self._new:

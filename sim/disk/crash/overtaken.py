@@ -1,4 +1,4 @@
-"""The pieces on both sides of a barrier, less what later pieces have overtaken.
+"""The pieces on both sides of a barrier, less the parts that later pieces have overtaken.
 
 A file may have had a name for a time, and lost it again, before a barrier makes its last
 names durable. Such a **passing** name does not reach the platter, and the file that had the
@@ -34,8 +34,8 @@ _Name = tuple[int, str]
 class Split(NamedTuple):
     """The pieces that a barrier applies to the platter, and those that stay unsynced.
 
-    ``notes`` are what it leaves behind. ``allows_more``: a power cut may leave states that
-    were impossible before the barrier.
+    ``notes`` are its notes. ``allows_more``: a power cut may leave states that were
+    impossible before the barrier.
     """
 
     applied: list[MicroOperation]
@@ -96,7 +96,7 @@ def _passing(ordering: Ordering, durable: int) -> set[int]:
 
 
 def _notes(micro: MicroOperation, sync: Sync) -> Iterator[Note]:
-    """Yield what a barrier on a file does not cover of a new name in its directory."""
+    """Yield the notes of a new name that a barrier covers without one on its directory."""
     if isinstance(micro, Arrival):
         directory, name = names_of(micro)[-1]
         if directory != sync.inode:
@@ -122,9 +122,9 @@ def _left_over(
     passing: set[int],
     open_parts: dict[int, list[UnlinkName]],
 ) -> tuple[list[MicroOperation], list[CoveredName]]:
-    """Return the pieces that stay unsynced, less what the durable ones have overtaken.
+    """Return the pieces that stay unsynced, less the parts that durable ones have overtaken.
 
-    These are data that a truncation cut off, sizes before one that was set, names that
+    Those parts are data that a truncation cut off, sizes before one that was set, names that
     another file has now, and removals of a durable name that the file has again. The second
     list has the removals of names that another file has now.
     """

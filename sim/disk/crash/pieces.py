@@ -62,7 +62,7 @@ class Earlier(Protocol):
         ...
 
     def covered_by(self, number: int, directory: int, name: str) -> int:
-        """Return the inode whose name this inode has taken, and whose loss of it is unsynced."""
+        """Return the inode that lost this name to this inode, while the loss is unsynced; or 0."""
         ...
 
 
@@ -136,7 +136,8 @@ def _size(
 ) -> Iterator[MicroOperation]:
     """Cut a truncation. One to the size that the file has is no more than an allocation.
 
-    A block that is not allocated yet reads as zeros behind the end, so size and zeros are one.
+    A block that is not allocated yet reads as zeros behind the end, so its zeros are no piece
+    of their own.
     """
     _, inode, size, before, _ = resize
     if size == before:

@@ -57,10 +57,10 @@ _Next = MicroOperation | _Torn | _TornSizes | None
 _Branch = tuple[int, int, Inodes, int, _Pairs, tuple[int, ...], bool, _Next]
 
 _PIECES_PER_STEP: Final = 64
-"""Pieces that are looked at in the time in which one is decided."""
+"""The pieces that are inspected in the time in which one is decided."""
 
 _STEPS_OF_PIECE: Final = 2
-"""Steps in which one is applied."""
+"""The steps that take as long as applying one piece."""
 
 REPRESENTATIVE_TEARS: Final = 3
 MOST_SINGLE_PIECES: Final = 48
@@ -96,7 +96,7 @@ class StateSpace:
     """Every state that a power cut at this moment may leave, under the model of ``unsynced``.
 
     It is valid until ``unsynced`` advances. ``complete`` is whether the last walk through
-    ``all`` reached its end. ``steps`` counts the work, about; a step is a piece that is decided.
+    ``all`` reached its end. ``steps`` estimates the work, in pieces that were decided.
     """
 
     def __init__(self, unsynced: Unsynced) -> None:
@@ -195,9 +195,9 @@ class StateSpace:
         return any(is_visible(micro, inodes.get(micro.number)) for micro in new)
 
     def _ways(self, walk: _Walk, branch: _Branch) -> list[_Branch]:
-        """Return the fates of the next piece, survival last.
+        """Return the branches in which the next piece is decided, its survival last.
 
-        A piece that no program could observe has one fate: it survives if the model allows
+        A piece that no program could observe has one branch: it survives if the model allows
         that, because others may need it.
         """
         position, survived, inodes, key, torn, stale, marked, _ = branch

@@ -157,7 +157,7 @@ class Unsynced:
         return moved or self._notes.is_logged(number, directory, name)
 
     def covered_by(self, number: int, directory: int, name: str) -> int:
-        """Return the inode whose name this inode has taken, and whose loss of it is unsynced."""
+        """Return the inode that lost this name to this inode, while the loss is unsynced; or 0."""
         holder = self.table.get(directory)
         if holder is None or holder.entries.get(name) != number:
             return 0

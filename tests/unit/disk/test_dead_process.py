@@ -40,7 +40,10 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "status_flags": (DESCRIPTOR,), "set_status_flags": (DESCRIPTOR, 0),
     "write": (DESCRIPTOR, b"x"), "writev": (DESCRIPTOR, [b"x"]),
 }  # fmt: skip
-NO_CALLS = {"disk", "exit", "is_directory", "path_of", "poison", "poisoned", "use_descriptors_from"}
+NO_CALLS = {
+    "disk", "exit", "is_directory", "open_descriptors", "path_of", "poison", "poisoned",
+    "use_descriptors_from",
+}  # fmt: skip
 
 DEATHS: dict[str, Callable[[Process], None]] = {
     "power off": lambda process: process.disk.power_off(),

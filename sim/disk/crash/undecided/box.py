@@ -85,7 +85,8 @@ class Box(NamedTuple):
     def divided(self, split: Split) -> list[Box]:
         """Return the parts of this box after each outcome of a decision, the plainest first.
 
-        If a factor has the piece, they are its ways, in which it may still be undecided.
+        If a factor has the piece, the parts are the ways of the factor, in which the piece may
+        still be undecided.
         """
         for factor in self.factors:
             if factor.has(split.level, split.piece):
@@ -105,9 +106,9 @@ class Box(NamedTuple):
         return found
 
     def together(self, parts: Sequence[Box]) -> list[Box]:
-        """Return boxes with the contents of these parts of this box, as few as is known.
+        """Join these parts of this box into as few boxes as factors can express.
 
-        Nothing but the decided pieces may differ between them.
+        Nothing but the decided pieces may differ between the parts.
         """
         alike = [
             part

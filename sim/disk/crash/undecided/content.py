@@ -168,7 +168,7 @@ class _Events:
     def _mixed(self, index: int, first: int, change: _Change, below: bytes) -> bytes | Split:
         """Return the bytes from ``first`` on: those of the change as far as it came, then others.
 
-        ``below`` is what was there before.
+        ``below`` are the bytes before the change.
         """
         last = first + len(below)
         low, high = self._progress.of(self._layer, index)
@@ -196,7 +196,7 @@ class _Change(NamedTuple):
     data: bytes | None = None
 
     def part(self, first: int, last: int) -> bytes:
-        """Return what it writes from ``first`` to ``last``."""
+        """Return the bytes that it writes from ``first`` to ``last``."""
         if self.data is None:
             return bytes(last - first)
         return self.data[first - self.start : last - self.start]

@@ -105,7 +105,7 @@ class _Counter:
         return self._counts[key]
 
     def _divided(self, state: Progress, group: int) -> int:
-        """Count by the fates of one piece, which leaves small groups."""
+        """Decide one piece that leaves small groups, and add up the counts of each decision."""
         layer = self._layer
         pivot = self._pivot(group)
         ways: list[tuple[int, Progress | None]]

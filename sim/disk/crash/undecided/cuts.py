@@ -31,7 +31,7 @@ def after_power_cut(
 ) -> Iterator[Box]:
     """Yield the boxes of a power cut after a lifetime that ``box`` booted.
 
-    ``layer`` has its pieces. Only survivor sets are in them in which an unsynced piece from
+    ``layer`` has its pieces. The boxes hold only survivor sets in which an unsynced piece from
     index ``since`` on makes a difference; all, if that is 0. ``tears`` is the largest number of
     torn pieces.
     """
@@ -106,7 +106,7 @@ class _NothingEarlier:
 
 
 def _page_changes(operations: Iterable[Operation]) -> Iterator[MicroOperation]:
-    """Yield what operations change in the page cache."""
+    """Yield the changes that operations make in the page cache."""
     for number, operation in enumerate(operations, 1):
         yield from pieces(operation, number, SCC, _NothingEarlier())
 

@@ -1,9 +1,9 @@
 """Factors: a few ways in which pieces may be decided, kept together as long as nothing asks.
 
-A recovery unit divides a box by all that it reads. Where its result is the same, what it has
-read makes no difference to anything that does not read it as well. So these parts become one box
-again, in which the pieces that differ are undecided, and a factor that has the ways. Only a later
-question that depends on one of these pieces divides the box by the ways.
+A recovery unit divides a box by everything that it reads. Parts with the same result differ only
+for code that reads the same places as well. So these parts become one box again, in which the
+pieces that differ are undecided, and a factor that has the ways. Only a later question that
+depends on one of these pieces divides the box by the ways.
 
 The pieces of a factor depend on no other piece that is undecided. Therefore each way can be
 combined with each decision on the others, and the box is not empty.
@@ -69,10 +69,11 @@ def _with_part(state: Progress, way: Progress, pieces: int, tears_before: int) -
 def factors_of(
     layers: Sequence[Layer], before: States, ways: Sequence[States]
 ) -> Iterator[tuple[States, Factor | None]]:
-    """Yield progress and a factor each, which together have these ways to develop ``before``.
+    """Yield these ways to develop ``before`` in groups, each as a progress and a factor.
 
-    Ways that differ in a piece on which others depend, or that depends on others, are not in the
-    same factor. There is none if a way is alone.
+    The progress has the decisions that the ways of a group share, the factor the others. Ways
+    that differ in a piece on which undecided pieces depend, or that depends on them, are not in
+    one group. A group of one way has no factor.
     """
     changed = [
         reduce(or_, (_changed(old, way[level]) for way in ways)) for level, old in enumerate(before)
@@ -104,13 +105,13 @@ def _of(layers: Sequence[Layer], before: States, ways: Sequence[States]) -> Iter
 
 
 def _linked(layer: Layer, state: Progress, pieces: int) -> int:
-    """Return those of some pieces that depend on other undecided pieces, or these on them."""
+    """Return those of ``pieces`` with an undecided neighbour that is not one of them."""
     others = ~(_settled(layer, state) | pieces)
     return sum(1 << index for index in members(pieces) if layer.neighbours[index] & others)
 
 
 def _part(state: Progress, pieces: int) -> object:
-    """Return what is known of some pieces."""
+    """Return the decisions on some pieces, as a value that can be compared."""
     parts = sorted(each for each in state.parts.items() if pieces >> each[0] & 1)
     sets = state.survived, state.lost, state.stale, state.not_stale
     return (*[each & pieces for each in sets], tuple(parts))
@@ -125,7 +126,7 @@ def keeps_tears(before: States, way: States) -> bool:
 
 
 def _changed(before: Progress, after: Progress) -> int:
-    """Return the pieces of which something else is known."""
+    """Return the pieces of which different things are known."""
     found = before.survived ^ after.survived | before.lost ^ after.lost
     found |= before.stale ^ after.stale | before.not_stale ^ after.not_stale
     for index, part in after.parts.items():

@@ -35,9 +35,9 @@ class Layer:
 
     ``order`` and ``followers`` are for each piece the sets of those that must survive before
     it, and of those that cannot survive without it, as the bits of an integer. ``neighbours``
-    are both, and those of which one needs the other for stale bytes. ``lengths`` has the number
-    of bytes of each piece that can be torn, and 1 for every other. ``stale`` are the pieces in
-    whose place stale bytes may show, with the pieces that this needs.
+    has both, and the pieces that ``stale`` connects with it. ``lengths`` has the number of
+    bytes of each piece that can be torn, and 1 for every other. ``stale`` has the pieces in
+    whose place stale bytes may show, each with the pieces that must survive for that.
 
     ``cells``, ``sizes``, ``contents``, ``attributes`` and ``arrivals`` have the pieces that
     change a name, the size, the bytes or the attributes of an inode, or give a name to it;

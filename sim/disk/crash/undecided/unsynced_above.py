@@ -1,4 +1,4 @@
-"""The unsynced pieces of a lifetime whose boot found a disk that is not decided."""
+"""The unsynced pieces of a lifetime that booted on an undecided disk."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _MissingDecision(Exception):
 
 
 class _Platter(InodeTable):
-    """A platter that is not decided, below the pieces that this lifetime has made durable."""
+    """An undecided platter, with the pieces above it that this lifetime has made durable."""
 
     __slots__ = ("_durable", "_model", "_stack")
 
@@ -118,9 +118,10 @@ class _UnsyncedAbove(Unsynced):
 
 
 class Lifetime(NamedTuple):
-    """The operations of one lifetime, and the pieces of it, as far as a box decides them.
+    """The pieces of one lifetime, in a part ``box`` of the disks that its boot may have found.
 
-    ``since`` is the index of the first piece of the last operation, 0 if any may be new.
+    ``durable`` are those that it has put on the platter. ``since`` is the index of the first
+    unsynced piece of its last operation, 0 if any piece may make a new state.
     """
 
     box: Box
