@@ -68,6 +68,7 @@ class Given(TypedDict):
     root: str
     seed: str | None
     timeout: float | None
+    strict: bool
     seconds: float | None
     processes: int | None
     show_all: bool
@@ -125,6 +126,11 @@ class Given(TypedDict):
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
     help="Time for such a workload, and for each of its checks.  [default: 20]",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse clocks and threads of such a workload too, so that every run is the same.",
 )
 @click.option(
     "--seconds",
@@ -224,6 +230,7 @@ def _explore(
     timeout = given["timeout"] or workload.limits.timeout
     engine = Engine(given["engine"] or workload.limits.engine)
     limits = replace(workload.limits, states_per_point=most, timeout=timeout, engine=engine)
+    limits = replace(limits, strict=given["strict"] or limits.strict)
     pace = Pace(console, workload.tag, given["seconds"], [model.name for model in models])
     try:
         # The interposer changes objects that ``settled`` would hide from it.

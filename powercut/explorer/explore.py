@@ -139,7 +139,7 @@ def judge_of(
         recorded = with_whole_paths(recorded)
         check = default_check(recorded)
     elif recorded.root or takes_one(check, "known"):
-        check = InterposedCheck(check, recorded.root or DEFAULT_ROOT, limits.timeout, prints=prints)
+        check = InterposedCheck(check, recorded.root or DEFAULT_ROOT, limits, prints=prints)
         if processes > 1 and not prints:
             disk = Disk(Disk.from_journal(recorded.journal).unmounted())
             check.learn(Process(disk), recorded.history.known(len(recorded.history.entries)))

@@ -20,10 +20,11 @@ from typing import Any, Final, NoReturn
 from oracles.history import Known
 from oracles.violation import Violation
 from powercut.explorer.check_violation import violation_of
+from powercut.explorer.limits import Limits
 from powercut.explorer.unmodified import raised_at, takes_one
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
-from powercut.interpose.interposed import interposed
+from powercut.interpose.interposed import interposed, strictly
 from sim.disk.calls.process import Process
 from sim.disk.disk import Disk
 from sim.errors import HarnessError, UnsupportedOperation
@@ -35,17 +36,18 @@ class InterposedCheck:
     """Runs ``check`` interposed below ``root``, in a process of its own for each call.
 
     ``check`` takes ``known``, or a process and ``known``. The operations of the check, which
-    are a recovery, are carried over to the disk of the caller. Each call may take ``seconds``.
+    are a recovery, are carried over to the disk of the caller. ``limits`` has the time of a call.
     What the check prints is dropped, unless ``prints`` is True.
     """
 
     def __init__(
-        self, check: Callable[..., None], root: str, seconds: float, *, prints: bool = False
+        self, check: Callable[..., None], root: str, limits: Limits, *, prints: bool = False
     ) -> None:
         install()
         self._check = check
         self._root = root
-        self._seconds = seconds
+        self._seconds = limits.timeout
+        self._strict = limits.strict
         self._prints = prints
         self._is_alone = takes_one(check, "known")
         self._modules: Sequence[str] = ()
@@ -84,7 +86,7 @@ class InterposedCheck:
             if not self._prints:
                 _drop_output()
             try:
-                with interposed(process, self._root):
+                with strictly(process, self._root, strict=self._strict):
                     if self._is_alone:
                         self._check(known)
                     else:

@@ -28,7 +28,8 @@ class Limits:
     built. Where there are more, ``explore`` builds the representative ones and ``samples``
     that are drawn with ``seed``. ``nested`` is the number of times that a crash may hit the
     operations of the check itself, which are the recovery. ``timeout`` is the time in seconds
-    that an interposed workload, and each interposed check, may take.
+    that an interposed workload, and each interposed check, may take. With ``strict`` they may not
+    read the clock or start threads either, so that every run of them is the same.
 
     The work for one journal is bounded and spread evenly over it: where crash points have more
     than 48 unsynced pieces, some are passed over. Beyond 2 MiB of unsynced data, writes are lost
@@ -43,6 +44,7 @@ class Limits:
     nested: int = 0
     timeout: float = 20.0
     engine: Engine = Engine.AUTO
+    strict: bool = False
 
     def __post_init__(self) -> None:
         """Refuse an engine that does not exist; ``HarnessError`` lists those that do."""

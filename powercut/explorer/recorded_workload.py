@@ -63,9 +63,10 @@ def record(
     Raises ``HarnessError`` for a workload that fails by itself, or that writes to the real disk.
     """
     if takes_one(workload):
-        seconds = (limits or Limits()).timeout
         alone = cast("UnmodifiedWorkload", workload)
-        start, operations, entries, places = record_unmodified(alone, model, image, root, seconds)
+        start, operations, entries, places = record_unmodified(
+            alone, model, image, root, limits or Limits()
+        )
         past = History(lambda: len(operations), entries=entries)
         return RecordedWorkload(Journal(start, operations), past, places, root)
     disk = Disk(image, model)

@@ -19,9 +19,10 @@ from typing import Any, Final, NamedTuple
 
 from oracles.history import History, HistoryEntry, Known
 from oracles.violation import shown
+from powercut.explorer.limits import Limits
 from powercut.interpose.apart import run_apart
 from powercut.interpose.installation import install
-from powercut.interpose.interposed import interposed
+from powercut.interpose.interposed import strictly
 from powercut.interpose.router import ROUTER
 from powercut.interpose.seed import rooted
 from powercut.place import ENGINE, Place, Stack
@@ -101,7 +102,11 @@ def _copied(value: object) -> object:
 
 
 def record_unmodified(
-    workload: UnmodifiedWorkload, model: PersistenceModel, image: Image, root: str, seconds: float
+    workload: UnmodifiedWorkload,
+    model: PersistenceModel,
+    image: Image,
+    root: str,
+    limits: Limits,
 ) -> Record:
     """Run ``workload(ack)`` once, interposed, in a process of its own.
 
@@ -116,13 +121,13 @@ def record_unmodified(
         recorder = PlaceRecorder(disk)
         history = _Acknowledgements(lambda: disk.operations, recorder.here)
         try:
-            with interposed(Process(disk), root):
+            with strictly(Process(disk), root, strict=limits.strict):
                 _end_normally(workload, history)
         except BaseException as error:
             return pickle.dumps(_failure_of_workload(error, root))
         return pickle.dumps((disk.journal.operations, history.entries, recorder.places))
 
-    found = pickle.loads(run_apart(run, seconds, "the workload"))
+    found = pickle.loads(run_apart(run, limits.timeout, "the workload"))
     if isinstance(found, str):
         raise HarnessError(found)
     return Record(start, *found)

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Any, Final
 
@@ -103,6 +105,13 @@ class Interposition:
         if escape is None or escape is failure or isinstance(failure, SimulatedCrash | PowerOff):
             return
         raise escape
+
+
+@contextmanager
+def strictly(process: Process, root: str, *, strict: bool) -> Iterator[None]:
+    """Route the calls of the block to ``process``; if ``strict``, refuse clocks and threads too."""
+    with interposed(process, root), SANDBOX if strict else nullcontext():
+        yield
 
 
 def check_root(root: str) -> None:

@@ -138,9 +138,11 @@ class Sandbox:
         if self.thread and self.thread == _thread.get_ident():
             place = _escaping(_getframe(2))
             if place:
+                remedy = (
+                    "pass the value to it" if self.is_routed else "go through a port of the host"
+                )
                 escape = EscapedSimulation(
-                    f"{call} was called inside a simulated world, at {place}; "
-                    "go through a port of the host"
+                    f"{call} was called inside a simulated world, at {place}; {remedy}"
                 )
                 if self._escape is None:
                     self._escape = escape

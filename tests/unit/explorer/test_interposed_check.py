@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -11,9 +13,12 @@ import pytest
 
 from oracles.history import History, Known
 from powercut.explorer.explore import explore, judged
+from powercut.explorer.limits import Limits
 from powercut.explorer.recorded_workload import record
+from powercut.explorer.unmodified import UnmodifiedWorkload
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
+from sim.errors import HarnessError
 
 
 def careful(ack: History) -> None:
@@ -69,3 +74,40 @@ def test_what_a_check_prints_is_dropped(capfd: pytest.CaptureFixture[str]) -> No
 
     assert explore(careful, check).safe
     assert capfd.readouterr() == ("", "")
+
+
+def reads_the_clock(ack: History) -> None:
+    Path("now").write_text(str(time.time()))
+    ack("now")
+
+
+def starts_a_thread(ack: History) -> None:
+    thread = threading.Thread(target=Path("f").touch)
+    thread.start()
+    thread.join()
+    ack("touched")
+
+
+@pytest.mark.parametrize(
+    ("workload", "call"),
+    [(reads_the_clock, "time.time"), (starts_a_thread, "_thread.start_new_thread")],
+)
+def test_strict_refuses_clocks_and_threads(workload: UnmodifiedWorkload, call: str) -> None:
+    def check(_known: Known) -> None:
+        Path("now").exists()
+
+    assert explore(workload, check, "scc").states
+    with pytest.raises(HarnessError, match=rf"{call} was called .*test_interposed_check.py:\d+"):
+        explore(workload, check, "scc", Limits(strict=True))
+
+
+def test_strict_lets_files_and_random_numbers_pass() -> None:
+    def workload(ack: History) -> None:
+        Path(os.urandom(4).hex()).write_text("x")
+        careful(ack)
+
+    def check(known: Known) -> None:
+        found = sorted(path.name for path in Path(".").iterdir())
+        assert set(known.acknowledged) <= set(found), found
+
+    assert explore(workload, check, limits=Limits(strict=True)).safe
