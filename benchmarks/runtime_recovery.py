@@ -14,7 +14,8 @@ from benchmarks.durable_directory import durable_directory
 from benchmarks.instant_provider import InstantProvider
 from benchmarks.row import Row, seconds_of
 from system.host import real_host
-from system.runtime import Options, Resume, Runtime
+from system.recovery.resume import Resume
+from system.runtime import Options, Runtime
 
 _SESSIONS: Final = 1_000
 _LINES: Final = 100_000

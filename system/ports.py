@@ -253,12 +253,20 @@ class Opening:
 
 
 class Tools(Protocol):
-    """The tools that the model may call during a turn. Every call returns at once."""
+    """The tools that the model may call during a turn; ``call`` returns at once."""
 
     def call(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
         """Return the result of one call; a repeated ``call_id`` gets the same result again.
 
         An error is returned in the result (``{"error": ...}``), never raised.
+        """
+        ...
+
+    async def perform(self, call_id: str, arguments: JsonObject) -> JsonObject:
+        """Return the result of the tool ``perform``, as ``call`` does.
+
+        A READ_ONLY or REVERSIBLE action is performed at once, and again if the turn is
+        repeated; the result has its ``provider_ref`` and ``result``.
         """
         ...
 

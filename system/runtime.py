@@ -16,10 +16,10 @@ from __future__ import annotations
 from asyncio import wait
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from typing import Final
 
+from system.activity_calls import ActivityCalls
 from system.agents.acknowledgement import acknowledge
 from system.agents.agent import Agent
 from system.agents.agent_log import terminated
@@ -51,19 +51,12 @@ from system.ports import Host, Json, Provider
 from system.providers.bounded import bounded
 from system.recording.wal_store import WalExecutionStore
 from system.recovery.recovery import recover
+from system.recovery.resume import Resume
 from system.recovery.root_recovery import RootRecovery
+from system.router import Router
 from system.schedule_calls import ScheduleCalls
 from system.sessions.session_store import SessionStore
 from system.storage.framing import Framing
-
-
-class Resume(Enum):
-    """The agents with pending messages that a boot wakes; the others wait for a new message."""
-
-    ALL = "all"
-    ROOTS = "roots"
-    NONE = "none"
-
 
 _RECORDED: Final = RecordingOptions()
 _COLLECTED: Final = CollectionOptions()
@@ -78,7 +71,7 @@ class Options:
     are not recorded. A log of more than ``snapshot_lines`` lines behind its last snapshot
     begins a new segment. ``collection`` says when agents that have ended are collected, None
     that they are kept. A trigger that was claimed ``most_attempts`` times without a result is
-    DEAD.
+    DEAD. ``router`` chooses the agent for triggers that name none, if there are several roots.
     """
 
     slots: int = 8
@@ -90,6 +83,7 @@ class Options:
     snapshot_lines: int = SNAPSHOT_LINES
     collection: CollectionOptions | None = _COLLECTED
     most_attempts: int = MOST_ATTEMPTS
+    router: Router | None = None
 
 
 _DEFAULTS: Final = Options()
@@ -105,8 +99,7 @@ class Runtime:
         self,
         recovery: RootRecovery,
         turns: Turns,
-        resume: Resume,
-        collection: CollectionOptions | None = None,
+        options: Options = _DEFAULTS,
     ) -> None:
         self.report = recovery.report
         self.calls = OperatorCalls()
@@ -116,11 +109,11 @@ class Runtime:
         self._dispatcher = recovery.dispatcher
         self._creation = RootCreation(recovery.orchestrator, self.calls)
         self._turns = turns
-        self._resume = resume
-        self._feeder: Feeder | None = None
+        self._resume = options.resume
+        self._feeder = Feeder(recovery.dispatcher, options.router, options.provider_timeout_ns)
         self._collector: Collector | None = None
-        if collection is not None:
-            self._collector = Collector(recovery.dispatcher, collection, recovery.report)
+        if options.collection is not None:
+            self._collector = Collector(recovery.dispatcher, options.collection, recovery.report)
 
     @classmethod
     async def recover(
@@ -137,9 +130,11 @@ class Runtime:
         )
         dispatcher = Dispatcher(orchestrator, options.snapshot_lines)
         recording = options.recording
-        recovery = await recover(dispatcher, is_recording=recording is not None)
+        recovery = await recover(
+            dispatcher, is_recording=recording is not None, resume=options.resume
+        )
         turns = Turns(dispatcher, options.turn_timeout_ns, recording or _RECORDED)
-        return cls(recovery, turns, options.resume, options.collection)
+        return cls(recovery, turns, options)
 
     @classmethod
     async def open(
@@ -162,34 +157,23 @@ class Runtime:
         return self._orchestrator.failures
 
     def start(self) -> None:
-        """Start the reminders, and wake the agents that ``options.resume`` selects."""
-        orchestrator, resume = self._orchestrator, self._resume
+        """Wake the agents that ``options.resume`` selects; let triggers wake agents from now on."""
+        orchestrator, durable = self._orchestrator, self._orchestrator.durable
         orchestrator.take_turns = self._turns.take
         for node in orchestrator.tree:
-            agent = orchestrator.agents[node.agent_id]
-            for reminder_id in list(agent.history.reminders):
-                self._dispatcher.remind(agent, reminder_id)
-            if resume is Resume.ALL or (resume is Resume.ROOTS and node.parent_id is None):
-                orchestrator.wake(agent)
+            if self._resume.includes(is_root=node.parent_id is None):
+                orchestrator.wake(orchestrator.agents[node.agent_id])
         orchestrator.on_end = self._ended
         if self._collector is not None:
             self._collector.start()
-        if orchestrator.durable.stores is not None:
-            self._begin_to_feed()
-
-    def _begin_to_feed(self) -> None:
-        """Let triggers wake agents from now on; those that are due do it at once."""
-        durable = self._orchestrator.durable
-        if self._feeder is None:
-            self._feeder = Feeder(self._orchestrator)
-            durable.on_change = self._feeder.arm
+        orchestrator.activities.start(orchestrator.task, durable.to_perform)
+        durable.on_change = self._feeder.arm
         self._feeder.feed_now()
 
     def _ended(self) -> None:
         if self._collector is not None:
             self._collector.arm()
-        if self._feeder is not None:
-            self._feeder.feed_now()
+        self._feeder.feed_now()
 
     # -- durable work --------------------------------------------------------------------
 
@@ -218,16 +202,17 @@ class Runtime:
         return await durable.run(durable.stores.triggers.open_rows)
 
     @property
+    def activities(self) -> ActivityCalls:
+        """The calls about activities: irreversible actions, each performed once."""
+        return ActivityCalls(self.calls, self._open())
+
+    @property
     def schedules(self) -> ScheduleCalls:
         """The calls about schedules, which emit triggers at their times."""
         return ScheduleCalls(self.calls, self._stores, self._orchestrator.durable)
 
     async def _stores(self) -> Stores:
-        durable = self._open().durable
-        stores = await durable.opened()
-        if self._feeder is None and self._orchestrator.take_turns is not None:
-            self._begin_to_feed()
-        return stores
+        return await self._open().durable.opened()
 
     # -- the operator --------------------------------------------------------------------
 
@@ -248,9 +233,8 @@ class Runtime:
         """
         self._open()
         agent_id = await self._creation.create(name, instructions, provider, model, request_id)
-        if self._feeder is not None:
-            # Triggers without a session may have waited for it.
-            self._feeder.feed_now()
+        # Triggers without a session may have waited for it.
+        self._feeder.feed_now()
         return agent_id
 
     @uncancellable
@@ -329,7 +313,8 @@ class Runtime:
         agents = self._orchestrator.agents
         while busy := [
             *(task for agent in agents.values() for task in agent.schedule.tasks()),
-            *(self._feeder.tasks() if self._feeder is not None else ()),
+            *self._orchestrator.activities.tasks(),
+            *self._feeder.tasks(),
         ]:
             await wait(busy)
 
@@ -346,14 +331,12 @@ class Runtime:
         collector = self._collector
         if collector is not None:
             collector.stop()
-        feeder = self._feeder
-        if feeder is not None:
-            feeder.stop()
+        self._feeder.stop()
         while tasks := [
             *orchestrator.at_work(),
             *self.calls.others(),
             *(collector.tasks() if collector is not None else ()),
-            *(feeder.tasks() if feeder is not None else ()),
+            *self._feeder.tasks(),
         ]:
             await wait(tasks)
         refused: list[OSError | StorageError] = []

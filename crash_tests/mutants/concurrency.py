@@ -216,8 +216,14 @@ repeated_call_is_made_again = Mutant(
     (
         SourcePatch(
             "system.agents.tools",
-            "if call_id not in self._results:",
-            "if call_id not in self._results or name == 'send_message':",
+            """
+            if call_id not in self._results:
+                self._results[call_id] = self._called(name, arguments)
+            """,
+            """
+            if call_id not in self._results or name == "send_message":
+                self._results[call_id] = self._called(name, arguments)
+            """,
         ),
     ),
 )

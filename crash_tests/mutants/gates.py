@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crash_tests.mutants.folders import AGENT_TESTS
+from oracles.durable.violations import EarlyTrigger
 from oracles.runtime.violations import (
     EarlyReminder,
     EffectsMismatch,
@@ -10,7 +11,7 @@ from oracles.runtime.violations import (
     LateReminder,
     UnreturnedMessages,
 )
-from oracles.violation import LostAck, OutOfSync, Phantom
+from oracles.violation import LostAck, OutOfSync, Phantom, Starved
 from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
 
@@ -78,14 +79,14 @@ used_permit_is_not_logged = Mutant(
 )
 
 reminder_comes_early = Mutant(
-    "a delay in nanoseconds is taken for one in microseconds",
+    "the time of a reminder is rounded down to minutes",
     "runtime",
-    (EarlyReminder,),
+    (EarlyReminder, EarlyTrigger),
     (
         SourcePatch(
-            "system.agents.reminders",
-            "delay_ns = max(0, reminder.due_ns - self._host.clock.wall_ns())",
-            "delay_ns = max(0, reminder.due_ns - self._host.clock.wall_ns()) // 1000",
+            "system.agents.carry_out",
+            "REMINDER.source, reminder.payload, None, session_id, seconds_of(reminder.due_ns),",
+            "REMINDER.source, reminder.payload, None, session_id, reminder.due_ns // 60e9 * 60,",
         ),
     ),
 )
@@ -117,17 +118,14 @@ metadata_are_replaced = Mutant(
 )
 
 reminders_of_the_turn_do_not_start = Mutant(
-    "the timer of a reminder is started by the next boot only",
+    "the trigger of a reminder is emitted by the next boot only",
     "runtime",
-    (LateReminder,),
+    (LateReminder, Starved),
     (
         SourcePatch(
             "system.agents.dispatcher",
-            """
-            for reminder in turn.reminders:
-                self.remind(agent, reminder.reminder_id)
-            """,
-            "",
+            "if turn.demands_state:",
+            "if turn.trigger_id is not None:",
         ),
     ),
 )

@@ -45,14 +45,13 @@ watermark_is_ahead = Mutant(
         SourcePatch(
             "system.agents.dispatcher",
             """
+            self.enqueue_notices(agent, [added.subscription_id for added in turn.subscribed])
             await self.dispatch()
             self.pass_kept(agent)
-            for reminder in turn.reminders:
             """,
             """
             agent.log.dispatched = agent.history.seq
             await self.dispatch()
-            for reminder in turn.reminders:
             """,
         ),
     ),

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from oracles.runtime.violations import BrokenTree, LateReminder, LostControl, LostNotice
-from oracles.violation import Garbage, InvalidState, OutOfSync, Starved, UnreadableAfterCrash
+from oracles.violation import (
+    Garbage,
+    InvalidState,
+    LostAck,
+    OutOfSync,
+    Starved,
+    UnreadableAfterCrash,
+)
 from powercut.fuzz.mutant import Mutant
 from powercut.fuzz.source_patch import SourcePatch
 
@@ -24,8 +31,17 @@ permits_are_not_restored = Mutant(
 reminders_are_not_restored = Mutant(
     "reminders are volatile",
     "runtime",
-    (LateReminder, OutOfSync),
-    _after_applying("history.reminders.clear()"),
+    (LateReminder, LostAck),
+    (
+        SourcePatch(
+            "system.recovery.apply_promises",
+            "open_sessions = stores.open_sessions(transaction)",
+            """
+            transaction.execute("DELETE FROM triggers WHERE dedup_key LIKE 'reminder:%'")
+            open_sessions = stores.open_sessions(transaction)
+            """,
+        ),
+    ),
 )
 
 subscriptions_are_not_restored = Mutant(

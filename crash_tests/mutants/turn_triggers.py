@@ -14,8 +14,8 @@ durable_lines_are_not_carried_out = Mutant(
     (
         SourcePatch(
             "system.recovery.apply_promises",
-            "if turn.trigger_id is not None and seq > agent.applied:",
-            "if turn.trigger_id is not None and seq > agent.applied < 0:",
+            "if turn.demands_state and seq > agent.applied:",
+            "if turn.demands_state and seq > agent.applied < 0:",
         ),
     ),
 )
@@ -85,7 +85,7 @@ routed_triggers_wait_for_ever = Mutant(
     (
         SourcePatch(
             "system.agents.feeder",
-            "await self._route()",
+            "self._routing.begin()",
             "continue",
         ),
     ),

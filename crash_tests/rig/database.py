@@ -24,6 +24,12 @@ class SimulatedDatabase:
         self._process = process
         self._connections: list[Connection] = []
 
+    @property
+    def connection(self) -> Connection | None:
+        """The connection that was opened last, unless it was closed or abandoned."""
+        last = self._connections[-1] if self._connections else None
+        return last if last is not None and is_open(last) else None
+
     def open(self, path: str) -> Connection:
         """Open or create a database, and run ``DATABASE_PRAGMAS`` in their order."""
         connection = connect(self._process, path if path.startswith("/") else f"/{path}")
@@ -40,3 +46,11 @@ class SimulatedDatabase:
         """Abandon every connection of a dead process, without a call on the disk."""
         while self._connections:
             abandon(self._connections.pop())
+
+
+def is_open(connection: Connection) -> bool:
+    """Return whether a connection was not closed."""
+    try:
+        return bool(connection.filename)
+    except apsw.ConnectionClosedError:
+        return False

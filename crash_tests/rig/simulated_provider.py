@@ -146,6 +146,9 @@ class _BreakingTools:
         self._called = True
         return self._tools.call(call_id, name, arguments)
 
+    async def perform(self, call_id: str, arguments: JsonObject) -> JsonObject:
+        return await self._tools.perform(call_id, arguments)
+
 
 async def _answer(
     ledger: ProviderLedger,

@@ -30,7 +30,7 @@ def choose_schedule(choices: Choices) -> Choices:
 class AgentsTarget(SystemTarget):
     """A target whose lifetimes run one ``Runtime`` on the event loop of its world."""
 
-    changed_by_boot = frozenset(("/runtime.lock",))
+    changed_by_boot = frozenset(("/runtime.lock", "/state.db", "/state.db-wal", "/state.db-shm"))
 
     def __init__(self) -> None:
         self._world: World[Host]

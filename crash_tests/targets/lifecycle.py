@@ -32,7 +32,7 @@ from system.errors import HasChildren, NameTaken
 from system.ports import Host, Json, JsonObject, Tools
 from system.providers.agentic import AgenticProvider
 from system.recovery.recovery import recover
-from system.runtime import Options, Resume, Runtime
+from system.runtime import Options, Runtime
 from system.sessions.session_store import SessionStore
 
 SLOTS: Final = 3
@@ -53,6 +53,10 @@ class RecordedTools:
         result = self._tools.call(call_id, name, arguments)
         self._results.append(result)
         return result
+
+    async def perform(self, call_id: str, arguments: JsonObject) -> JsonObject:
+        """Pass the call on."""
+        return await self._tools.perform(call_id, arguments)
 
 
 class LifecycleTarget(AgentsTarget):
@@ -91,7 +95,7 @@ class LifecycleTarget(AgentsTarget):
         dispatcher = Dispatcher(self._orchestrator)
         recovery = self._world.loop.run_until_complete(recover(dispatcher, is_recording=False))
         turns = Turns(dispatcher, options.turn_timeout_ns, RecordingOptions())
-        self._runtime = Runtime(recovery, turns, Resume.ALL)
+        self._runtime = Runtime(recovery, turns)
 
     def check_recovered(self) -> None:
         """Check that the tree was recovered; then start the turns."""

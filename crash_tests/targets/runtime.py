@@ -9,13 +9,11 @@ for the next action or for a crash.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from errno import EIO
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Final
 
-from crash_tests.targets.agents_target import AgentsTarget
-from crash_tests.targets.false_alarms import check_report, is_plausible, is_stopped
-from crash_tests.targets.operator import AbandonedCall, Operator, OperatorCall
+from crash_tests.targets.false_alarms import is_plausible, is_stopped
+from crash_tests.targets.operator import AbandonedCall, OperatorCall
 from crash_tests.targets.proposals import (
     propose_advance,
     propose_agent,
@@ -25,68 +23,30 @@ from crash_tests.targets.proposals import (
     propose_run,
     propose_send,
 )
+from crash_tests.targets.runtime_boots import HOUR_NS, SECOND_NS, RuntimeBoots
 from crash_tests.targets.script import NAMES
 from crash_tests.targets.system_target import COMMON_MARKS
-from crash_tests.targets.watched_providers import FEATURES, WatchedProviders
+from crash_tests.targets.watched_providers import FEATURES
 from oracles.marks import (
-    ACTIVE_SUSPENDED,
-    IN_FLIGHT_KEPT,
-    IN_FLIGHT_LOST,
-    QUARANTINED,
-    STALE_TEMPORARY_SWEPT,
     STOPPED_BY_SYNC,
-    TORN_TAIL_TRUNCATED,
 )
-from oracles.recording.turn_records import check_turn_records
 from oracles.runtime.marks import (
     CALL_GIVEN_UP,
-    NESTED_CRASH_WITH_AGENTS,
-    PROVIDER_FAULT,
     RARE_MARKS,
-    REMINDER_AFTER_CRASH,
     RUNTIME_MARKS,
-    STOPPED_SESSION_BACK,
-    marks_of_recovery,
-    marks_of_run,
 )
-from oracles.runtime.report_laws import check_second_report
-from oracles.runtime.root_snapshot import RootSnapshot
-from oracles.runtime.shadow_runtime import ShadowRuntime
-from oracles.runtime.shadow_turns import ShadowTurns
-from oracles.violation import FalseAlarm, Starved, UnreadableAfterCrash, Violation
+from oracles.violation import FalseAlarm
 from powercut.fuzz.action import ActionKind, Arguments
-from powercut.fuzz.fault_families import DAMAGE, damage_of
-from powercut.fuzz.run_log import failure_of
-from sim.choices import Choices, PlainChoices
-from sim.errors import PowerOff, SimulatedCrash
-from sim.loop.clock import EPOCH_NS
-from system.agents.turn_recorder import RecordingOptions
+from powercut.fuzz.fault_families import DAMAGE
 from system.errors import LogStopped, RuntimeRefused, StorageError
-from system.ports import Host, ProviderError
-from system.runtime import Options, Runtime
+from system.ports import ProviderError
 from system.storage.framing import Framing
-
-T = TypeVar("T")
-
-SLOTS: Final = (1, 1, 3)
-"""Of each provider, in one boot after the other: agents wait for each other, or overlap."""
-SECOND_NS: Final = 1_000_000_000
-HOUR_NS: Final = 3600 * SECOND_NS
-MOST_ROUNDS: Final = 64
-CHANGED_WITH_STATE: Final = frozenset(
-    ("/runtime.lock", "/state.db", "/state.db-wal", "/state.db-shm")
-)
-"""The files that a second recovery may change, with a database."""
 
 _REFUSED: Final = (OSError, StorageError, RuntimeRefused, ProviderError)
 
 
-class RuntimeTarget(AgentsTarget):
-    """One root, its lifetimes, and its shadow.
-
-    ``recover`` recovers a runtime, as ``Runtime.recover`` does. Executions are recorded if
-    ``recording`` is given.
-    """
+class RuntimeTarget(RuntimeBoots):
+    """The actions: the operator's calls, faults of the providers, time, and checks."""
 
     actions_per_crash = 2
     features = FEATURES
@@ -96,31 +56,6 @@ class RuntimeTarget(AgentsTarget):
     expected_marks: Sequence[str] = (*COMMON_MARKS, *RUNTIME_MARKS)
     rare_marks = RARE_MARKS
     turn_steps = 1200
-
-    def __init__(
-        self, tag: str, framing: Framing = Framing.FRAMED, recover: Any = Runtime.recover,
-        recording: RecordingOptions | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.tag = tag
-        turns = ShadowTurns()
-        self.providers = WatchedProviders(turns, lambda: self._world.clock.wall_now_ns)
-        self._shadow = ShadowRuntime(turns)
-        self._framing = framing
-        self._recording = recording
-        self._boots = 0
-        self._stepped = self._abandoned = self._abandoned_under_fault = False
-        self._recover = recover
-        self._operator = Operator(self._shadow)
-        self._awaited: frozenset[str] = frozenset()
-        self._found: RootSnapshot
-
-    def before_step(self, choices: Choices) -> None:
-        """Choose the schedule of the step, and before the first one the ids of the run."""
-        if not self._stepped:
-            self._stepped = True
-            self._world.ids.choose(choices)
-        super().before_step(choices)
 
     def actions(self) -> Sequence[ActionKind]:
         """Return the operator's calls, the passing of time, and the faults of providers."""
@@ -142,101 +77,6 @@ class RuntimeTarget(AgentsTarget):
             ),
             ActionKind("quiesce", 2, self._quiesce, ready=self._has_agents),
         )  # fmt: skip
-
-    # -- lifetimes -----------------------------------------------------------------------
-
-    def recover(self, host: Host) -> None:
-        """Recover the root; no turn runs yet."""
-        self._found = self._shadow.read(self._files(), self._latest_ns())
-        if damage_of(self.fault_plan):
-            self._shadow.records.forget()
-        self._shadow.check_found(self._found)
-        self._boots += 1
-        self._shadow.epoch.boot()
-        self.providers.boot(self._slots)
-        self._abandoned = self._abandoned_under_fault = False
-        options = Options(self._slots, self._framing, recording=self._recording, collection=None)
-        providers = self.providers.by_name
-        try:
-            recovery = self._recover(host, providers, options)
-            self._runtime = self._world.loop.run_until_complete(recovery)
-        except (SimulatedCrash, PowerOff):
-            if self._found.agents:
-                self.marks.reach(NESTED_CRASH_WITH_AGENTS)
-            raise
-        report = self._runtime.report
-        incomplete = report.problems or report.undispatched or is_stopped(self._runtime)
-        if self.fault_plan and incomplete:
-            # A partial recovery is right under a fault, but only a complete one can be checked.
-            raise OSError(EIO, "a fault has made the recovery incomplete")
-
-    @property
-    def _slots(self) -> int:
-        return SLOTS[(self._boots - 1) % len(SLOTS)]
-
-    def check_recovered(self) -> None:
-        """Check the recovered root; then start the turns."""
-        snapshot = self._read()
-        doubtful = bool(self._shadow.operator.in_flight)
-        happened = self._shadow.settle(snapshot, self._latest_ns())
-        self._mark_recovery(snapshot, happened=happened, lost=doubtful and not happened)
-        self._awaited |= snapshot.active_reminders
-        check_report(self._runtime.report)
-        if not self.fault_plan:
-            self._shadow.check_report(self._runtime.report, self._found, snapshot)
-            if self._recording is not None:
-                check_turn_records(snapshot.files, snapshot.excused)
-        self._shadow.check_view(self._runtime.view(), snapshot, idle=True)
-        self._call(self._start())
-
-    def check_second_recovery(self) -> None:
-        """Check that the report of the last recovery names nothing that had to be done."""
-        check_second_report(self._runtime.report, self._read())
-
-    def _mark_recovery(self, snapshot: RootSnapshot, *, happened: bool, lost: bool) -> None:
-        report = self._runtime.report
-        for mark in marks_of_recovery(self._found, snapshot):
-            self.marks.reach(mark)
-        for found, mark in (
-            (report.torn_bytes, TORN_TAIL_TRUNCATED),
-            (report.swept, STALE_TEMPORARY_SWEPT),
-            (report.suspended, ACTIVE_SUSPENDED),
-            (report.damaged, QUARANTINED),
-            (happened, IN_FLIGHT_KEPT),
-            (lost, IN_FLIGHT_LOST),
-        ):
-            if found:
-                self.marks.reach(mark)
-
-    def quiesce(self) -> None:
-        """Clear all faults, complete all accepted work, and check the result."""
-        self.providers.clear()
-        self._world.schedule = PlainChoices()
-        self._world.loop.run_until_idle()  # a task may still have to receive an error
-        if is_stopped(self._runtime):
-            # A failed barrier has stopped a part of the runtime until the next boot.
-            self._world.kill()
-            self._boot_again()
-            self.marks.reach(STOPPED_SESSION_BACK)
-        self._complete_all()
-        snapshot = self._read()
-        for mark in marks_of_run(snapshot):
-            self.marks.reach(mark)
-        if self._awaited - snapshot.active_reminders:
-            self.marks.reach(REMINDER_AFTER_CRASH)
-        if self.providers.has_failed:
-            self.marks.reach(PROVIDER_FAULT)
-
-    def _boot_again(self) -> None:
-        host = self._world.boot()
-        failure = failure_of(lambda: self.recover(host))
-        if isinstance(failure, Violation):
-            raise failure
-        if failure is not None:
-            raise UnreadableAfterCrash(
-                "recovery fails, and no fault is in force", raised=repr(failure)
-            )
-        self.check_recovered()
 
     # -- the operator --------------------------------------------------------------------
 
@@ -351,40 +191,6 @@ class RuntimeTarget(AgentsTarget):
 
     def _has_mail(self) -> bool:
         return bool(self._runtime.view().user)
-
-    def _complete_all(self) -> None:
-        """Let time pass until no operation follows; check that all accepted work is done."""
-        for _ in range(MOST_ROUNDS):
-            done = self._world.disk.operations
-            self._world.loop.advance(HOUR_NS)
-            if self._world.disk.operations == done:
-                break
-        self._raise_failures()
-        snapshot = self._checked()
-        self._shadow.check_quiesced(self._runtime.view(), snapshot, self._world.clock.wall_ns())
-        living = {agent.name for agent in self._living()}
-        kept = [name for name in NAMES if self._runtime.is_taken(name) and name not in living]
-        if kept:
-            raise Starved("a name is taken for an agent that is never created", names=kept)
-
-    def _raise_failures(self) -> None:
-        super()._raise_failures()
-        self.providers.check()
-
-    def _checked(self) -> RootSnapshot:
-        """Check view and logs; return the snapshot of the logs."""
-        self._shadow.observe(self._runtime.view())
-        snapshot = self._read()
-        self._shadow.check(snapshot, self._latest_ns())
-        return snapshot
-
-    def _read(self) -> RootSnapshot:
-        self.providers.record()
-        return self._shadow.read(self._files(), self._latest_ns())
-
-    def _latest_ns(self) -> int:
-        """Return the true time; timers follow it even if the wall clock was set back."""
-        return EPOCH_NS + self._world.clock.now_ns
 
 
 def runtime() -> RuntimeTarget:

@@ -7,15 +7,14 @@ from typing import Final
 
 from crash_tests.targets.operator import OperatorCall, plain
 from crash_tests.targets.proposals import propose_call
-from crash_tests.targets.runtime import CHANGED_WITH_STATE, SECOND_NS, RuntimeTarget
+from crash_tests.targets.runtime import RuntimeTarget
+from crash_tests.targets.runtime_boots import SECOND_NS
 from crash_tests.targets.script import propose_script
-from oracles.runtime.marks import TRIGGER_AFTER_CRASH, TRIGGER_MARKS, TRIGGER_RECLAIMED
+from oracles.runtime.marks import TRIGGER_MARKS, TRIGGER_RECLAIMED
 from oracles.runtime.root_snapshot import RootSnapshot
-from oracles.runtime.shadow_triggers import Rows, ShadowTriggers
 from powercut.fuzz.action import ActionKind, Arguments
 from sim.choices import Choices
-from system.durable.trigger import Trigger, TriggerSpec
-from system.errors import StorageError
+from system.durable.trigger import TriggerSpec
 
 _PLACES: Final = 7
 _DELAYS: Final = (0, 0, 0, 1, 90, 3000)
@@ -37,12 +36,10 @@ def propose_emit(choices: Choices) -> Arguments:
 class DurableRuntimeTarget(RuntimeTarget):
     """The runtime, whose operator also emits triggers."""
 
-    changed_by_boot = CHANGED_WITH_STATE
     expected_marks: Sequence[str] = (*RuntimeTarget.expected_marks, *TRIGGER_MARKS)
 
     def __init__(self) -> None:
         super().__init__("runtime-durable")
-        self._triggers = ShadowTriggers()
         self._specs: list[TriggerSpec] = []
 
     def actions(self) -> Sequence[ActionKind]:
@@ -65,54 +62,21 @@ class DurableRuntimeTarget(RuntimeTarget):
         trigger_id, spec = f"trigger-{len(self._specs)}", self._specs[-1]
         assert spec.fire_at is not None
         self._shadow.records.expect_triggers()
-        self._triggers.begin(trigger_id, spec.session_id, spec.payload, spec.fire_at)
+        self._work.shadow.triggers.begin(trigger_id, spec.session_id, spec.payload, spec.fire_at)
         call = OperatorCall(
             lambda: self._runtime.emit(spec, trigger_id),
-            lambda _: self._triggers.acknowledge(trigger_id),
-            lambda: self._triggers.refuse(trigger_id),
+            lambda _: self._work.shadow.triggers.acknowledge(trigger_id),
+            lambda: self._work.shadow.triggers.refuse(trigger_id),
         )
         outcome = self._make(call, arguments)
         if outcome == "ack":
             self._call(self._pass(arguments["then"]))
         return outcome
 
-    # -- checks --------------------------------------------------------------------------
-
-    def _rows(self) -> Rows | None:
-        """Return the triggers that are not settled; None if a fault keeps them from being read."""
-        try:
-            found = self._call(self._runtime.triggers())
-        except StorageError:
-            if self.fault_plan or self._runtime.view().state_stopped:
-                return None
-            raise
-        return {row.id: row for row in found if isinstance(row, Trigger)}
-
     def _mark_recovery(self, snapshot: RootSnapshot, *, happened: bool, lost: bool) -> None:
         super()._mark_recovery(snapshot, happened=happened, lost=lost)
-        rows = self._rows()
-        if rows is None:
-            return
-        self._triggers.settle(snapshot, rows, self._latest_ns())
         if self._runtime.report.reclaimed:
             self.marks.reach(TRIGGER_RECLAIMED)
-
-    def _checked(self) -> RootSnapshot:
-        rows = self._rows()
-        snapshot = super()._checked()
-        if rows is not None:
-            self._triggers.check(snapshot, rows, self._latest_ns())
-        return snapshot
-
-    def _complete_all(self) -> None:
-        # Behind a clock that was set back before this boot, triggers are due later.
-        self._world.loop.advance(max(0, self._latest_ns() - self._world.clock.wall_ns()))
-        super()._complete_all()
-        rows = self._rows()
-        assert rows is not None
-        settled = self._triggers.check_quiesced(self._read(), rows, self._latest_ns())
-        if self._boots > 1 and settled:
-            self.marks.reach(TRIGGER_AFTER_CRASH)
 
 
 def runtime_durable() -> DurableRuntimeTarget:

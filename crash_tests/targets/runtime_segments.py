@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from crash_tests.targets.runtime import CHANGED_WITH_STATE, HOUR_NS, SECOND_NS, RuntimeTarget
+from crash_tests.targets.runtime import RuntimeTarget
+from crash_tests.targets.runtime_boots import HOUR_NS, SECOND_NS
 from oracles.runtime.marks import COLLECTION_MARKS, SNAPSHOT_MARKS
 from oracles.violation import LostAck
 from powercut.fuzz.action import ActionKind, Arguments
@@ -36,8 +37,6 @@ class VariedRuntimeTarget(RuntimeTarget):
 
     When it is quiet, the operator repeats all calls whose ids the logs may have forgotten.
     """
-
-    changed_by_boot = CHANGED_WITH_STATE
 
     def __init__(self, tag: str, marks: Sequence[str], **changes: Any) -> None:
         super().__init__(tag, recover=_recovering(**changes))

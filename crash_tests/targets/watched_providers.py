@@ -158,6 +158,12 @@ class WatchedTools:
         self._watcher.record_call(self._key, call_id, name, arguments, result)
         return result
 
+    async def perform(self, call_id: str, arguments: JsonObject) -> JsonObject:
+        """Make the call and record it."""
+        result = await self._tools.perform(call_id, arguments)
+        self._watcher.record_call(self._key, call_id, "perform", arguments, result)
+        return result
+
 
 class WatchedConversation:
     """A conversation whose turns are recorded."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 Row: TypeAlias = Mapping[str, Any]
@@ -19,17 +19,22 @@ _SCHEDULES: Final = (
 )
 _TASKS: Final = "SELECT task_id, session_id, status, last_seq FROM tasks ORDER BY rowid"
 _ACTIVITIES: Final = (
-    "SELECT idem_key, action, arguments_json, status, attempts, provider_ref, decided_by"
+    "SELECT idem_key, action, arguments_json, status, attempts, provider_ref, decided_by,"
+    " session_id, provider_dedup"
     " FROM activity_log ORDER BY rowid"
 )
 _EVENTS: Final = "SELECT task_id, count(*), max(seq) FROM task_events GROUP BY task_id"
+_APPLIED: Final = "SELECT session_id, seq FROM applied"
+_REPORTS: Final = "SELECT message_id, session_id FROM reports ORDER BY rowid"
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The rows of each table in the order of their insertion.
 
-    ``keys`` are the dedup keys with the triggers that hold them, ``events`` counts those of a task.
+    ``keys`` are the dedup keys with the triggers that hold them, ``events`` counts those of a
+    task. ``applied`` are the last lines that are carried out, by session; ``reports`` are
+    messages that logs have yet to take, with their sessions.
     """
 
     triggers: Sequence[Row]
@@ -38,6 +43,12 @@ class Rows:
     tasks: Mapping[str, Row]
     events: Mapping[str, int]
     activities: Mapping[str, Row]
+    applied: Mapping[str, int] = field(default_factory=dict)
+    reports: Mapping[str, str | None] = field(default_factory=dict)
+
+
+NO_ROWS: Final = Rows((), {}, {}, {}, {}, {})
+"""The rows of a root without a database."""
 
 
 def read_rows(query: Query) -> Rows:
@@ -51,6 +62,8 @@ def read_rows(query: Query) -> Rows:
         {row["task_id"]: row for row in _table(query, _TASKS)},
         {task_id: number for task_id, number, _ in counts},
         {row["idem_key"]: row for row in _table(query, _ACTIVITIES)},
+        {str(session_id): int(seq) for session_id, seq in query(_APPLIED)},
+        {str(message_id): session_id for message_id, session_id in query(_REPORTS)},
     )
 
 

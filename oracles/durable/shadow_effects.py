@@ -42,6 +42,10 @@ class ShadowEffects:
     def __init__(self) -> None:
         self._known: dict[str, KnownActivity] = {}
 
+    def knows(self, key: str) -> bool:
+        """Return whether anything was recorded about an activity."""
+        return key in self._known
+
     def doubt(self, key: str) -> None:
         """Record that a request may have had its effect, or not."""
         self._activity(key).doubted = True

@@ -106,15 +106,19 @@ def check_lost_turns(snapshot: RootSnapshot) -> None:
 
 
 def check_reminders(snapshot: RootSnapshot, now_ns: int) -> None:
-    """Require when all is quiet that due reminders have arrived; ``now_ns`` since 1970."""
+    """Require when all is quiet that due reminders were shown; ``now_ns`` since 1970.
+
+    One that has failed too often was reported to USER instead. A gated agent is shown nothing.
+    """
     for state in snapshot.judged:
-        if state.ended:
+        if state.ended or state.gate.closed:
             continue
-        for key, reminder in state.reminders.items():
-            if reminder.due_ns > now_ns or key in state.enqueued or key in state.cancelled:
+        for key in state.active_reminders:
+            reminder = state.reminders[key]
+            if reminder.due_ns > now_ns or f"{key}.dead" in snapshot.user.enqueued:
                 continue
             raise LateReminder(
-                "a reminder is due and was not enqueued",
+                "a reminder is due and was not shown",
                 path=state.path, reminder=reminder, now_ns=now_ns,
             )  # fmt: skip
 

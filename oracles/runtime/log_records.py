@@ -15,7 +15,8 @@ RUNTIME: Final = "RUNTIME"
 SENT_KINDS: Final = frozenset(("text", "poke", "response"))
 """The kinds of message in the outbox of a turn; one that fails is answered by an error."""
 
-KINDS: Final = SENT_KINDS | {"bootstrap", "error", "notice", "reminder", "system"}
+KINDS: Final = SENT_KINDS | {"activity", "bootstrap", "error", "notice", "reminder", "system"}
+"""Only logs of older roots have reminders; ``trigger`` is the kind of no message in a log."""
 
 
 class AgentRecord(NamedTuple):
@@ -76,6 +77,50 @@ class ReminderRecord(NamedTuple):
     payload: Any
 
 
+class ActivityRecord(NamedTuple):
+    """An irreversible action that a turn asks for; ``key`` is its idempotency key."""
+
+    key: str
+    action: str
+    arguments: Mapping[str, Any]
+    task_id: str | None
+
+
+class TaskRecord(NamedTuple):
+    """A checkpoint of a task; ``events`` are objects that follow its event ``last_seq``."""
+
+    task_id: str
+    last_seq: int
+    status: str
+    todos: Any
+    events: tuple[Mapping[str, Any], ...]
+
+
+class EmittedRecord(NamedTuple):
+    """A trigger of a turn for its own agent; ``fire_at`` is in seconds since 1970."""
+
+    trigger_id: str
+    source: str
+    payload: Any
+    description: str | None
+    fire_at: float
+    key: str | None
+    priority: int | None
+
+
+class ScheduleRecord(NamedTuple):
+    """A schedule that a turn creates for its own agent."""
+
+    schedule_id: str
+    kind: str
+    spec: str
+    zone: str
+    payload: Any
+    description: str | None
+    priority: int | None
+    catch_up: str
+
+
 class StartRecord(NamedTuple):
     """A ``turn.start`` line; ``history`` is the number of turns committed before it."""
 
@@ -113,6 +158,19 @@ class TurnRecord(NamedTuple):
     permitted: bool
     dispatched: int
     trigger_id: str | None = None
+    activities: tuple[ActivityRecord, ...] = ()
+    tasks: tuple[TaskRecord, ...] = ()
+    emitted: tuple[EmittedRecord, ...] = ()
+    scheduled: tuple[ScheduleRecord, ...] = ()
+    unscheduled: tuple[str, ...] = ()
+
+    @property
+    def demands_state(self) -> bool:
+        """Whether the line promises anything to ``state.db``."""
+        return bool(
+            self.trigger_id or self.reminders or self.cancelled or self.activities or self.tasks
+            or self.emitted or self.scheduled or self.unscheduled
+        )  # fmt: skip
 
 
 def agent_of(data: Mapping[str, Any]) -> AgentRecord:
@@ -131,6 +189,10 @@ _spawn_members: Final = itemgetter(*SpawnRecord._fields)
 _control_members: Final = itemgetter(*ControlRecord._fields)
 _subscription_members: Final = itemgetter(*SubscriptionRecord._fields)
 _reminder_members: Final = itemgetter(*ReminderRecord._fields)
+_activity_members: Final = itemgetter(*ActivityRecord._fields)
+_task_members: Final = itemgetter(*TaskRecord._fields)
+_emitted_members: Final = itemgetter(*EmittedRecord._fields)
+_schedule_members: Final = itemgetter(*ScheduleRecord._fields)
 
 
 def message_of(data: Mapping[str, Any]) -> MessageRecord:
@@ -165,4 +227,12 @@ def turn_of(
         permitted=get("permitted", False),
         dispatched=get("dispatched", 0),
         trigger_id=data["trigger_id"],
+        activities=tuple(ActivityRecord._make(_activity_members(a)) for a in get("activities", ())),
+        tasks=tuple(
+            TaskRecord._make(_task_members(t))._replace(events=tuple(t["events"]))
+            for t in get("tasks", ())
+        ),
+        emitted=tuple(EmittedRecord._make(_emitted_members(e)) for e in get("emitted", ())),
+        scheduled=tuple(ScheduleRecord._make(_schedule_members(s)) for s in get("scheduled", ())),
+        unscheduled=tuple(get("unscheduled", ())),
     )

@@ -19,6 +19,19 @@ from oracles.violation import Phantom, Reordered, Resurrected, TornRecord
 _Check = Callable[[RootSnapshot, SessionState, MessageRecord], None]
 
 _SYSTEM_PAYLOAD: Final = {"notice", "v", "downtime_ns", "lost_turns", "pending"}
+_REPORTS: Final = {
+    "trigger": (
+        "dead", "trigger_id", ("FAILED", "DEAD"),
+        {"source", "key", "session_id", "fire_at", "attempts", "reason"},
+    ),
+    "activity": (
+        "uncertain", "activity_id", ("UNCERTAIN",), {"action", "session_id", "attempts", "reason"},
+    ),
+}  # fmt: skip
+"""Suffix, member with the id, states and other members of each notice to USER."""
+_OUTCOME: Final = {
+    "activity_id", "action", "status", "provider_ref", "result", "reason", "decided_by",
+}  # fmt: skip
 
 
 def check_messages(snapshot: RootSnapshot) -> None:
@@ -229,8 +242,43 @@ def _check_not_revoked(
         )  # fmt: skip
 
 
+def _check_report(message: MessageRecord) -> None:
+    """Require that a message of the runtime to USER says what has stopped, under its id."""
+    payload = message.payload if isinstance(message.payload, dict) else {}
+    suffix, named, states, members = _REPORTS.get(payload.get("notice", ""), ("", "", (), set()))
+    if (
+        message.sender != RUNTIME
+        or payload.keys() != {"notice", "v", "status", named, *members}
+        or payload["v"] != 1
+        or payload["status"] not in states
+        or not message.message_id.startswith(f"{payload[named]}.{suffix}")
+    ):
+        raise TornRecord("a report to USER is malformed", message=message)
+
+
+def _check_activity(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
+    """Require that the outcome of an activity is that of one which a turn of the agent promised."""
+    del snapshot
+    payload = message.payload if isinstance(message.payload, dict) else {}
+    key = payload.get("activity_id")
+    promised = {each.key: each for turn in state.turns.values() for each in turn.activities}
+    if key not in promised:
+        raise Phantom("an outcome was enqueued of an activity that no turn asked for", key=key)
+    if (
+        message.sender != RUNTIME
+        or payload.keys() != _OUTCOME
+        or payload["action"] != promised[key].action
+        or payload["status"] not in ("DONE", "FAILED", "UNCERTAIN")
+        or message.message_id.removeprefix(key) not in (".result", ".decided")
+    ):
+        raise TornRecord("the outcome of an activity is malformed", message=message)
+
+
 def _check_system(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
     del snapshot
+    if state.is_user:
+        _check_report(message)
+        return
     payload = message.payload
     if (
         message.sender != RUNTIME
@@ -250,6 +298,7 @@ def _check_system(snapshot: RootSnapshot, state: SessionState, message: MessageR
 
 
 _CHECKS: Final[dict[str, _Check]] = {
+    "activity": _check_activity,
     "bootstrap": _check_bootstrap,
     "error": _check_error,
     "notice": _check_notice,

@@ -17,6 +17,8 @@ from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
 from oracles.violation import InvalidState, TornRecord
 
+_LATER: Final = ("system", "activity")
+"""The kinds of messages that a recovery writes behind those that logs promise to each other."""
 _TEMPORARY: Final = re.compile(r".+\.tmp\.[0-9a-f]{8}")
 
 
@@ -150,7 +152,7 @@ def _redone(found: RootSnapshot, recovered: RootSnapshot) -> list[str]:
     new: list[str] = []
     for state in _unchanged(found, recovered):
         before = _before(found, state)
-        keys = {key for key, message in state.enqueued.items() if message.kind != "system"}
+        keys = {key for key, message in state.enqueued.items() if message.kind not in _LATER}
         keys |= set(state.applied_controls)
         new += sorted(keys - before.enqueued.keys() - before.applied_controls.keys())
     return new

@@ -156,13 +156,12 @@ class RootSnapshot(NamedTuple):
 
     @property
     def active_reminders(self) -> frozenset[str]:
-        """The reminders of living agents that were neither enqueued nor cancelled."""
+        """The reminders of living agents that are still to come."""
         return frozenset(
             key
             for state in self.agents.values()
             if not state.ended
-            for key in state.reminders
-            if key not in state.enqueued and key not in state.cancelled
+            for key in state.active_reminders
         )
 
 

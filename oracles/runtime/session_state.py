@@ -30,6 +30,7 @@ from oracles.runtime.log_records import (
     turn_of,
 )
 from oracles.runtime.snapshot_laws import check_snapshot, given_up_turns
+from oracles.runtime.turn_demands import add_demands
 from oracles.runtime.violations import (
     DuplicateCompletion,
     DuplicateDelivery,
@@ -66,9 +67,9 @@ class SessionState:
 
     ``sent`` maps the messages of all outboxes to the order in which they were sent, as pairs
     of turn and place; ``bootstraps`` maps the bootstrap messages of children to their spawns.
+    ``handled`` are the triggers that turns have settled, with the numbers of their lines.
     ``dispatched`` is the number of the last line of which a later one says that the promises
-    of all lines up to it are kept. ``segment_seq`` is the number of the first line of the
-    newest segment.
+    of all lines up to it are kept. ``segment_seq`` is the first line of the newest segment.
     """
 
     def __init__(self, path: str, log: ParsedLog) -> None:
@@ -105,6 +106,7 @@ class SessionState:
         self.unsubscribed: dict[str, int] = {}
         self.reminders: dict[str, ReminderRecord] = {}
         self.cancelled: dict[str, int] = {}
+        self.handled: dict[str, int] = {}
         self.recovery_notices: dict[str, MessageRecord] = {}
         self.violation: Violation | None = None
         self.apply(log.lines)
@@ -215,7 +217,7 @@ class SessionState:
         self.enqueued[key] = message
         self.positions[key] = line.seq
         self.pending[key] = None
-        if message.kind == "system":
+        if message.kind == "system" and not self.is_user:
             self.recovery_notices[key] = message
 
     def message_delivered(self, line: LogLine) -> None:
@@ -303,7 +305,7 @@ class SessionState:
         self.gate.commit(turn)
         self.turns[turn_id] = turn
         self.open_starts.pop(turn_id, None)
-        self._add_effects(turn)
+        add_demands(self, turn)
         if turn.terminate:
             self._end("completed", turn.returned)
         elif turn.returned:
@@ -345,30 +347,11 @@ class SessionState:
             return Resurrected("a dead message was used again", message_id=key)
         return Phantom("a message was used that was never enqueued", message_id=key)
 
-    def _add_effects(self, turn: TurnRecord) -> None:
-        """Collect the effects that a committed turn requires in other logs, or later."""
-        for place, message in enumerate(turn.outbox):
-            self._require_new(self.sent, message.message_id)
-            self.sent[message.message_id] = (turn.number, place), message
-        for spawn in turn.spawned:
-            self._require_new(self.bootstraps, spawn.bootstrap_id)
-            self.bootstraps[spawn.bootstrap_id] = spawn
-        for control in turn.controls:
-            self._require_new(self.controls, control.control_id)
-            self.controls[control.control_id] = control
-        for subscription in turn.subscribed:
-            self._require_new(self.subscriptions, subscription.subscription_id)
-            self.subscriptions[subscription.subscription_id] = subscription
-        for reminder in turn.reminders:
-            self._require_new(self.reminders, reminder.reminder_id)
-            self.reminders[reminder.reminder_id] = reminder
-        self.unsubscribed.update(dict.fromkeys(turn.unsubscribed, turn.seq))
-        self.cancelled.update(dict.fromkeys(turn.cancelled, turn.seq))
-        self.metadata.update(turn.metadata)
-
-    def _require_new(self, used: Mapping[str, object], key: str) -> None:
-        if key in used:
-            raise Duplicated("two effects of an agent's turns have the same id", id=key)
+    @property
+    def active_reminders(self) -> list[str]:
+        """The reminders that were neither shown, enqueued by an older version, nor cancelled."""
+        over = {*self.enqueued, *self.cancelled, *self.handled}
+        return [key for key in self.reminders if key not in over]
 
     # --- controls
 

@@ -16,12 +16,12 @@ ACTIVE: Final = "ACTIVE"
 
 
 class ShadowRecords:
-    """The suspended sessions, by agent id, each with the number of messages in its log."""
+    """The suspended sessions by agent id, each with the numbers of its messages and turns."""
 
     __slots__ = ("_has_triggers", "_suspended")
 
     def __init__(self) -> None:
-        self._suspended: dict[str, int] = {}
+        self._suspended: dict[str, tuple[int, int]] = {}
         self._has_triggers = False
 
     def created(self, snapshot: RootSnapshot, agent_id: str) -> None:
@@ -37,8 +37,8 @@ class ShadowRecords:
         state = snapshot.agents.get(agent_id)
         if self._has_triggers:
             return
-        if state is not None and not state.pending and len(state.turns) == turns:
-            self._suspended[agent_id] = len(state.enqueued)
+        if state is not None and len(state.turns) == turns:
+            self._suspended[agent_id] = len(state.enqueued), turns
             self.check(snapshot)
 
     def expect_triggers(self) -> None:
@@ -55,10 +55,13 @@ class ShadowRecords:
 
         The snapshot may also be that of a disk which a crash left and no recovery has seen.
         """
-        for agent_id, messages in list(self._suspended.items()):
+        for agent_id, seen in list(self._suspended.items()):
             state = snapshot.agents.get(agent_id)
-            # A message is pending again when the line of its turn was lost.
-            if state is None or state.pending or len(state.enqueued) > messages:
+            # A message is pending again when the line of its turn was lost, and a reminder waits.
+            if state is None or (
+                state.pending or state.active_reminders
+                or (len(state.enqueued), len(state.turns)) != seen
+            ):  # fmt: skip
                 del self._suspended[agent_id]
             else:
                 _check(snapshot, agent_id, (SUSPENDED, TERMINATED))

@@ -205,9 +205,10 @@ class ShadowRuntime:
     ) -> None:
         """Require that all accepted work is done, after all faults were lifted.
 
-        ``now_ns`` is the wall clock of this moment, since 1970. Unlike the latest one it may
-        have been set back, in which case a reminder waits for it again. Sessions in
-        ``waiting`` may have work left because the resume policy did not wake them.
+        ``now_ns`` is the time that the runtime has at this moment, since 1970. Unlike the
+        latest one it may have been set back before the boot, in which case a reminder waits for
+        it again. Sessions in ``waiting`` may have work left because the resume policy did not
+        wake them.
         """
         self.check(snapshot)
         check_quiesced_view(view, snapshot.excusing(self._excused), now_ns, waiting)
@@ -280,9 +281,9 @@ def check_idempotent(before: Mapping[str, bytes], after: Mapping[str, bytes]) ->
 
 def _check_not_early(state: SessionState, now_ns: int) -> None:
     for key, reminder in state.reminders.items():
-        if key in state.enqueued and reminder.due_ns > now_ns:
+        if (key in state.enqueued or key in state.handled) and reminder.due_ns > now_ns:
             raise EarlyReminder(
-                "a reminder was enqueued before it was due",
+                "a reminder was shown before it was due",
                 path=state.path, reminder=reminder, now_ns=now_ns,
             )  # fmt: skip
 

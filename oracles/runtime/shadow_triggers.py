@@ -1,39 +1,28 @@
 """The specification of triggers in turns: accepted once, run once, never before their time.
 
-``rows`` are the triggers of ``state.db`` that are not settled, by id. A durable turn line that
-names a trigger settles it, so a trigger that is neither in ``rows`` nor named by a line is lost.
+A trigger comes from the operator, from the line of a turn (a reminder, or one that an agent has
+emitted), from a schedule, or from a boot that resumes a task. A durable turn line that names it
+settles it, so a trigger that is neither in ``rows`` nor named by a line is lost.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from oracles.durable.rows import Row, Rows
 from oracles.durable.violations import EarlyTrigger
 from oracles.runtime.log_records import RUNTIME, TurnRecord
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
-from oracles.runtime.violations import MisroutedMessage, UnsettledTrigger
+from oracles.runtime.violations import MisroutedMessage
 from oracles.violation import Duplicated, LostAck, Phantom, Resurrected, Starved, TornRecord
 
-MOST_ATTEMPTS: Final = 5
 SECOND_NS: Final = 1_000_000_000
-
-
-class TriggerLike(Protocol):
-    """A row of ``triggers``."""
-
-    @property
-    def status(self) -> str: ...
-    @property
-    def session_id(self) -> str | None: ...
-    @property
-    def attempts(self) -> int: ...
-
-
-Rows = Mapping[str, TriggerLike]
+_OWN: Final = ("scheduled", "scheduled-once", "resume")
+"""The prefixes of keys whose triggers no call and no line emits by itself."""
 
 
 @dataclass(slots=True)
@@ -47,11 +36,26 @@ class _Emit:
     outcome: bool | None = None
 
 
-class ShadowTriggers:
-    """The calls of ``emit``, by the ids that the operator has chosen."""
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """A trigger that a line has emitted, at ``due_ns``, for the agent of that line."""
 
-    def __init__(self) -> None:
+    state: SessionState
+    payload: Any
+    due_ns: int
+    is_reminder: bool
+
+
+class ShadowTriggers:
+    """The calls of ``emit``, by the ids that the operator has chosen, and what lines emit.
+
+    A trigger that was claimed ``most_attempts`` times is DEAD.
+    """
+
+    def __init__(self, most_attempts: int = 5) -> None:
+        self._most_attempts = most_attempts
         self._emits: dict[str, _Emit] = {}
+        self._keys: dict[str, str] = {}
 
     def begin(
         self, trigger_id: str, session_id: str | None, payload: object, fire_at: float
@@ -73,66 +77,81 @@ class ShadowTriggers:
             emit.outcome = False
 
     def check(self, snapshot: RootSnapshot, rows: Rows, now_ns: int) -> None:
-        """Check a snapshot that is not older than ``rows``; ``now_ns`` is the latest wall clock."""
-        settled = self._settled(snapshot, now_ns)
+        """Check a snapshot that is not older than ``rows``; ``now_ns`` is the latest time."""
+        self._keys.update((row["id"], row["dedup_key"] or "") for row in rows.triggers)
+        demands = dict(_demands(snapshot))
+        settled = self._settled(snapshot, demands, now_ns)
+        there = {row["id"] for row in rows.triggers} | settled
         for trigger_id, emit in self._emits.items():
-            is_there = trigger_id in rows or trigger_id in settled
-            if emit.outcome is True and not is_there:
+            if emit.outcome is True and trigger_id not in there:
                 raise LostAck("emit was acknowledged, and the trigger is lost", id=trigger_id)
-            if emit.outcome is False and is_there:
+            if emit.outcome is False and trigger_id in there:
                 raise Resurrected("emit was refused, and the trigger exists", id=trigger_id)
-        for trigger_id in rows:
-            if trigger_id not in self._emits:
-                raise Phantom("a trigger exists that was never emitted", id=trigger_id)
+        for row in rows.triggers:
+            prefix = (row["dedup_key"] or "").partition(":")[0]
+            is_known = row["id"] in self._emits or row["id"] in demands or prefix in _OWN
+            if not (is_known or snapshot.excused):
+                raise Phantom("a trigger exists that nothing has emitted", actual=row)
 
-    def settle(self, snapshot: RootSnapshot, rows: Rows, now_ns: int) -> None:
-        """Check the first snapshot after a recovery; calls in flight are decided by it."""
-        self.check(snapshot, rows, now_ns)
-        settled = self._settled(snapshot, now_ns)
-        for trigger_id, row in rows.items():
-            if trigger_id in settled:
-                raise UnsettledTrigger("a durable line names an open trigger", id=trigger_id)
-            if row.status == "CLAIMED":
-                raise UnsettledTrigger("a recovery has left a claim", id=trigger_id)
+    def settle(self, snapshot: RootSnapshot, rows: Rows) -> None:
+        """Decide the calls in flight by the first snapshot after a recovery."""
+        there = {row["id"] for row in rows.triggers}
+        there |= {key for state in snapshot.agents.values() for key in state.handled}
         for trigger_id, emit in self._emits.items():
             if emit.outcome is None:
-                emit.outcome = trigger_id in rows or trigger_id in settled
+                emit.outcome = trigger_id in there
 
-    def check_quiesced(self, snapshot: RootSnapshot, rows: Rows, now_ns: int) -> int:
+    def check_quiesced(
+        self,
+        snapshot: RootSnapshot,
+        rows: Rows,
+        now_ns: int,
+        is_unfit: Callable[[str], bool],
+    ) -> int:
         """Require that everything due is done, unless its agent may not run.
 
-        Returns the number of triggers that turns have settled.
+        ``now_ns`` is the time of the runtime; ``is_unfit`` says of a trigger that the router
+        has refused all candidates. Returns the number of triggers that turns have settled.
         """
-        self.check(snapshot, rows, now_ns)
-        settled = self._settled(snapshot, now_ns)
         agents = {state.session_id: state for state in snapshot.agents.values()}
-        roots = [s for s in agents.values() if s.agent and not s.agent.parent_session_id]
-        living_roots = [state for state in roots if not state.ended]
-        for trigger_id, row in rows.items():
-            state = agents.get(row.session_id or "")
-            match row.status:
-                case "DEAD":
-                    is_right = row.attempts >= MOST_ATTEMPTS
-                case "FAILED":
-                    is_right = state is not None and bool(state.ended)
-                case "PENDING":
-                    is_right = (
-                        state is not None and not state.ended and state.gate.closed
-                        if row.session_id is not None
-                        else len(living_roots) != 1
-                    )
-                case _:
-                    is_right = False
-            if trigger_id in settled or not is_right:
+        for row in rows.triggers:
+            if not self._is_right(row, agents, now_ns, is_unfit):
                 raise Starved(
                     "a trigger is due, and nothing keeps it from its turn",
-                    id=trigger_id, status=row.status, attempts=row.attempts,
+                    id=row["id"], key=row["dedup_key"], status=row["status"],
+                    attempts=row["attempts"],
                 )  # fmt: skip
-        return len(settled)
+        return sum(len(state.handled) for state in agents.values())
 
-    def _settled(self, snapshot: RootSnapshot, now_ns: int) -> set[str]:
+    def _is_right(
+        self, row: Row, agents: Mapping[str, SessionState], now_ns: int,
+        is_unfit: Callable[[str], bool],
+    ) -> bool:  # fmt: skip
+        """Whether a trigger may be as it is when nothing moves."""
+        state = agents.get(row["session_id"] or "")
+        match row["status"]:
+            case "DONE":
+                return True
+            case "DEAD":
+                return bool(row["attempts"] >= self._most_attempts)
+            case "FAILED":
+                return state is not None and bool(state.ended)
+            case "PENDING" if row["due_at"] * SECOND_NS > now_ns:
+                return True
+            case "PENDING" if row["session_id"] is not None:
+                return state is not None and not state.ended and state.gate.closed
+            case "PENDING":
+                roots = [s for s in agents.values() if s.agent and not s.agent.parent_session_id]
+                return all(root.ended for root in roots) or is_unfit(row["id"])
+            case _:
+                return False
+
+    def _settled(
+        self, snapshot: RootSnapshot, demands: Mapping[str, _Demand], now_ns: int
+    ) -> set[str]:
         """Return the triggers that durable lines name, each of which is checked."""
         settled: set[str] = set()
+        occurrences: set[str] = set()
         for state in snapshot.judged:
             for turn in state.turns.values():
                 if turn.trigger_id is None:
@@ -140,31 +159,65 @@ class ShadowTriggers:
                 if turn.trigger_id in settled:
                     raise Duplicated("two turns have settled one trigger", id=turn.trigger_id)
                 settled.add(turn.trigger_id)
-                self._check_turn(state, turn, turn.trigger_id, now_ns)
+                key = self._keys.get(turn.trigger_id, "")
+                if key.startswith("scheduled"):
+                    if key in occurrences:
+                        raise Duplicated("an occurrence of a schedule was run twice", key=key)
+                    occurrences.add(key)
+                self._check_turn(state, turn, turn.trigger_id, demands.get(turn.trigger_id), now_ns)
         return settled
 
     def _check_turn(
-        self, state: SessionState, turn: TurnRecord, trigger_id: str, now_ns: int
-    ) -> None:
-        emit = self._emits.get(trigger_id)
-        if emit is None:
-            raise Phantom("a turn settles a trigger that was never emitted", id=trigger_id)
-        if emit.session_id not in (None, state.session_id):
+        self, state: SessionState, turn: TurnRecord, trigger_id: str, demand: _Demand | None,
+        now_ns: int,
+    ) -> None:  # fmt: skip
+        emit, shown = self._emits.get(trigger_id), _first_shown(turn)
+        if demand is not None:
+            session_id: str | None = demand.state.session_id
+            payload, due_ns = demand.payload, demand.due_ns
+        elif emit is not None:
+            session_id, payload, due_ns = emit.session_id, emit.payload, 0
+            due_ns = round(emit.fire_at * SECOND_NS)
+        else:
+            source = shown["payload"]["source"] if shown is not None else "SCHEDULED"
+            if source not in ("SCHEDULED", "RESUME"):
+                raise Phantom("a turn settles a trigger that nothing has emitted", id=trigger_id)
+            if shown is not None and shown["payload"]["fire_at"] * SECOND_NS > now_ns:
+                raise EarlyTrigger("an occurrence was run before its time", id=trigger_id)
+            return
+        if session_id not in (None, state.session_id):
             raise MisroutedMessage(
                 "a trigger was run by another agent", id=trigger_id, path=state.path
             )
-        if emit.fire_at * SECOND_NS > now_ns:
+        if due_ns > now_ns:
             raise EarlyTrigger("a trigger was run before its time", id=trigger_id, now_ns=now_ns)
-        if turn.start is None:
+        if shown is None or turn.start is None:
             return
-        shown = json.loads(turn.start.prompt)[0]
-        payload = shown["payload"]
-        expected = (trigger_id, RUNTIME, "trigger", emit.payload, emit.fire_at)
+        is_reminder = demand is not None and demand.is_reminder
         actual = (
-            shown["message_id"], shown["sender"], shown["kind"], payload["payload"],
-            payload["fire_at"],
+            shown["message_id"], shown["sender"], shown["kind"],
+            shown["payload"] if is_reminder else shown["payload"]["payload"],
+            turn.start.trigger_id,
         )  # fmt: skip
-        if actual != expected or turn.start.trigger_id != trigger_id:
+        sender, kind = (state.agent_id, "reminder") if is_reminder else (RUNTIME, "trigger")
+        expected = (trigger_id, sender, kind, payload, trigger_id)
+        if actual != expected:
             raise TornRecord(
                 "a trigger was shown with other content", expected=expected, actual=actual
             )
+
+
+def _first_shown(turn: TurnRecord) -> Any:
+    return None if turn.start is None else json.loads(turn.start.prompt)[0]
+
+
+def _demands(snapshot: RootSnapshot) -> Iterator[tuple[str, _Demand]]:
+    """Yield the triggers that lines have emitted, by their ids."""
+    for state in snapshot.agents.values():
+        for turn in state.turns.values():
+            for reminder in turn.reminders:
+                demand = _Demand(state, reminder.payload, reminder.due_ns, is_reminder=True)
+                yield reminder.reminder_id, demand
+            for emitted in turn.emitted:
+                due_ns = round(emitted.fire_at * SECOND_NS)
+                yield emitted.trigger_id, _Demand(state, emitted.payload, due_ns, is_reminder=False)

@@ -15,7 +15,6 @@ from oracles.runtime.log_records import (
     USER,
     AgentRecord,
     MessageRecord,
-    ReminderRecord,
     SpawnRecord,
     StartRecord,
     SubscriptionRecord,
@@ -42,10 +41,13 @@ class FoldedLog(Protocol):
     bootstraps: dict[str, SpawnRecord]
     subscriptions: dict[str, SubscriptionRecord]
     unsubscribed: dict[str, int]
-    reminders: dict[str, ReminderRecord]
-    cancelled: dict[str, int]
     recovery_notices: dict[str, MessageRecord]
     dispatched: int
+
+    @property
+    def active_reminders(self) -> list[str]:
+        """The reminders that are still to come."""
+        ...
 
 
 def check_snapshot(state: FoldedLog, data: Mapping[str, Any]) -> set[str]:
@@ -97,18 +99,14 @@ def _members(state: FoldedLog) -> dict[str, Any]:
             for key, subscription in state.subscriptions.items()
             if key not in state.unsubscribed and f"{key}.notice" not in state.enqueued
         },
-        "reminders": [
-            key
-            for key in state.reminders
-            if key not in state.enqueued and key not in state.cancelled
-        ],
+        "reminders": state.active_reminders,
         "metadata": state.metadata,
         "gated": state.gate.closed,
         "promises": [
             turn.seq
             for turn in state.turns.values()
             if turn.seq > state.dispatched
-            and (turn.outbox or turn.spawned or turn.controls or turn.trigger_id)
+            and (turn.outbox or turn.spawned or turn.controls or turn.demands_state)
         ],
         "dispatched": state.dispatched,
     }  # fmt: skip

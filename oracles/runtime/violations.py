@@ -37,6 +37,18 @@ class UnsettledTrigger(Violation):
     """A recovery has left a trigger open that a durable line settles, or a claim of no turn."""
 
 
+class TornLine(Violation):
+    """``state.db`` has a part of what a line promises, without the rest, or before the line."""
+
+
+class LostReport(Violation):
+    """A row has stopped, or is decided, and the log that it concerns lacks the message."""
+
+
+class LostTask(Violation):
+    """A task is ACTIVE, and a recovery has left nothing that wakes its agent."""
+
+
 class WrongSnapshot(Violation):
     """A snapshot in a log differs from the lines before it."""
 
@@ -66,11 +78,11 @@ class UnfinishedTermination(Violation):
 
 
 class LateReminder(Violation):
-    """A reminder is due and was not enqueued."""
+    """A reminder is due and was not shown."""
 
 
 class EarlyReminder(Violation):
-    """A reminder was enqueued before it was due."""
+    """A reminder was shown before it was due."""
 
 
 class UnreturnedMessages(Violation):

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from system.agents.agent_log import AgentLog
 from system.agents.history import History
 from system.agents.schedule import Schedule
-from system.ports import Host
+from system.agents.turn_work import TaskProgress
+from system.durable.task import FINAL, TaskStatus
+from system.ports import Host, Json
 from system.sessions.session_store import SessionStore
 from system.storage.framing import Framing
+
+
+class KnownTask(NamedTuple):
+    """A task of an agent, as its last checkpoint has left it."""
+
+    status: TaskStatus
+    todos: Json
+    last_seq: int
+
+    @classmethod
+    def behind(cls, progress: TaskProgress) -> KnownTask:
+        """Return the task behind a checkpoint."""
+        return cls(progress.status, progress.todos, progress.next_seq)
 
 
 class Agent:
     """``history`` is the state that its log has led to; USER has no session ``store``.
 
-    ``applied`` is the number of its last line that ``state.db`` has carried out.
+    ``applied`` is the number of its last line that ``state.db`` has carried out. ``tasks`` are
+    those that have not ended, by id: the rows at the boot, and the checkpoints of lines since.
     """
 
     def __init__(
@@ -34,6 +51,7 @@ class Agent:
         self.log: Final = AgentLog(host, store, agent_id, session_id, path, framing, history)
         self.schedule: Final = Schedule()
         self.applied = 0
+        self.tasks: Final[dict[str, KnownTask]] = {}
 
     @property
     def alive(self) -> bool:
@@ -56,6 +74,14 @@ class Agent:
     def pass_applied(self, seq: int) -> None:
         """Note that ``state.db`` has carried out line ``seq`` and those before it."""
         self.applied = max(self.applied, seq)
+
+    def pass_tasks(self, checkpoints: Sequence[TaskProgress]) -> None:
+        """Take the checkpoints of a durable line."""
+        for progress in checkpoints:
+            if progress.status in FINAL:
+                self.tasks.pop(progress.task_id, None)
+            else:
+                self.tasks[progress.task_id] = KnownTask.behind(progress)
 
     def name(self) -> str:
         """Return the agent's name, or its id before it is created."""

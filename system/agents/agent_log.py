@@ -229,14 +229,10 @@ class AgentLog:
                 del self.queue[line.key]
 
     def _is_cancelled(self, line: QueuedLine) -> bool:
-        """Whether it is a reminder or a notice that the agent has cancelled."""
-        match line.data.get("kind"):
-            case MessageKind.REMINDER:
-                return line.key not in self.history.reminders
-            case MessageKind.NOTICE:
-                return line.key.removesuffix(".notice") not in self.history.subscriptions
-            case _:
-                return False
+        """Whether it is a notice that the agent has cancelled."""
+        if line.data.get("kind") != MessageKind.NOTICE:
+            return False
+        return line.key.removesuffix(".notice") not in self.history.subscriptions
 
     async def _create(self, creation: Creation, due: Sequence[QueuedLine]) -> None:
         record, history = creation.record, self.history

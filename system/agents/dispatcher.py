@@ -15,6 +15,7 @@ from typing import Final
 from system.agents import event
 from system.agents.agent import Agent
 from system.agents.agent_log import QueuedLine
+from system.agents.carry_out import carry_out_turn, end_durable_work
 from system.agents.creation import new_creation
 from system.agents.message import UNANSWERED, USER, Message, MessageKind, error_about
 from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS, Orchestrator
@@ -22,7 +23,6 @@ from system.agents.outbox import Control, Outbox, Spawn
 from system.agents.snapshots import Snapshots
 from system.agents.tree import Node
 from system.agents.turn_complete import TurnComplete
-from system.agents.turn_trigger import carry_out_turn, end_durable_work
 from system.errors import RuntimeRefused, StorageError, UnknownAgent
 from system.ports import Json, JsonObject
 from system.sessions.session import SessionState
@@ -41,26 +41,21 @@ class Dispatcher:
         self._due: dict[str, Agent] = {}
 
     async def dispatch_turn(self, agent: Agent, turn: TurnComplete) -> None:
-        """Dispatch everything that a turn of ``agent`` promises, and start its reminders."""
-        if turn.trigger_id is not None:
+        """Dispatch everything that a turn of ``agent`` promises."""
+        if turn.demands_state:
             # Turns of one agent follow one another, so this is the last one.
             seq = max(agent.history.promises)
-            await carry_out_turn(self.orchestrator.durable, agent, turn, seq)
+            await carry_out_turn(self.orchestrator, agent, turn, seq)
         self.enqueue_outbox(agent, turn.outbox)
         self.enqueue_notices(agent, [added.subscription_id for added in turn.subscribed])
         await self.dispatch()
         self.pass_kept(agent)
-        for reminder in turn.reminders:
-            self.remind(agent, reminder.reminder_id)
-        if turn.cancelled:
-            self.orchestrator.reminders.drop_cancelled(agent)
 
     async def finish(self, agent: Agent) -> None:
         """Dispatch the consequences of an agent's end, which its log has."""
         assert agent.history.ended
         self.enqueue_errors(agent)
-        await end_durable_work(self.orchestrator.durable, agent)
-        self.orchestrator.reminders.drop_cancelled(agent)
+        await end_durable_work(self.orchestrator, agent)
         for other in self.agents.values():
             subscriptions = other.history.subscriptions
             self.enqueue_notices(
@@ -88,17 +83,6 @@ class Dispatcher:
             await pool.close(agent)
         await agent.log.save(SessionState.TERMINATED, record.provider_state_blob)
 
-    def remind(self, agent: Agent, reminder_id: str) -> None:
-        """Start the timer of a reminder, if it is still active."""
-        if not self.orchestrator.closing:
-            reminders = self.orchestrator.reminders
-            reminders.start(agent, reminder_id, self.orchestrator.task, self.deliver)
-
-    async def deliver(self, agent: Agent, message: Message) -> None:
-        """Write a message that the agent's own log promises, a reminder, into its inbox."""
-        self.enqueue(agent, message)
-        await self.dispatch()
-
     # -- the promises that are kept ------------------------------------------------------
 
     def pass_kept(self, agent: Agent) -> None:
@@ -108,8 +92,7 @@ class Dispatcher:
         unkept = [
             seq
             for seq, turn in history.promises.items()
-            if not self._is_kept(turn.outbox)
-            or (turn.trigger_id is not None and seq > agent.applied)
+            if not self._is_kept(turn.outbox) or (turn.demands_state and seq > agent.applied)
         ]
         unkept += [
             lost.seq for lost in history.unreachable.values() if not self._is_answered(lost.message)

@@ -1,25 +1,27 @@
 """What a runtime does with its ``state.db``: the database, its stores, and work that waits.
 
-A root has no database until it is needed first: for a trigger, a schedule, or the row of a
-collected agent. What follows from a durable line must not be lost when the disk is full. So
-such work waits in a queue, which is written in its order, in one transaction.
+A root has no database until it is needed first: for a trigger, a reminder, a schedule, a task,
+an activity, or the row of a collected agent. What follows from a durable line must not be lost
+when the disk is full. So such work waits in a queue, which is written in its order, in one
+transaction.
 """
 
 from __future__ import annotations
 
-from asyncio import Lock
+from asyncio import CancelledError, Lock
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from system.agents.message import USER, USER_SESSION
+from system.durable.activity_runner import actions_by_name
 from system.durable.back_off import MOST_ATTEMPTS
 from system.durable.errors import FencedOff, RowDamaged, UnknownTrigger
 from system.durable.known_ids import is_known
 from system.durable.retention import may_have_left, remove_settled
-from system.durable.seconds import nanoseconds_of, reached_at
+from system.durable.seconds import SteadyClock, nanoseconds_of, reached_at
 from system.durable.state import StateDatabase, Transaction
 from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus
@@ -76,7 +78,9 @@ class DurableWork:
 
     ``most_attempts`` is the number of claims after which a trigger is DEAD. ``create`` makes
     the database of a root that has none. ``on_change`` is called when triggers may have become
-    due at another time, or work waits.
+    due at another time, or work waits. ``clock`` is the time of all durable work, from the boot
+    on, and ``to_perform`` are the activities that the boot has found undecided. ``actions`` are
+    those of the host by name; raises ``BadActivity`` if two have one name.
     """
 
     def __init__(
@@ -87,6 +91,9 @@ class DurableWork:
         self.stores: Stores | None = None
         self.create: Callable[[], StateDatabase] | None = None
         self.on_change: Callable[[], None] | None = None
+        self.to_perform: Sequence[str] = ()
+        self.clock: Final = SteadyClock(host.clock)
+        self.actions: Final = actions_by_name(host.effects)
         self._host = host
         self._most_attempts = most_attempts
         self._epoch = 0
@@ -98,7 +105,7 @@ class DurableWork:
     @property
     def is_behind(self) -> bool:
         """Whether work waits that the disk has refused so far, and may take later."""
-        return bool(self._waiting) and self.is_running
+        return bool(self._waiting) and (self.state is None or self.is_running)
 
     @property
     def is_running(self) -> bool:
@@ -125,16 +132,20 @@ class DurableWork:
             return self.stores
 
     async def run(self, work: Callable[[Transaction], T]) -> T:
-        """Return the result of one transaction; raises as ``StateDatabase.run``.
+        """Return the result of one transaction; raises as ``StateDatabase.run``, and ``opened``.
 
         Some of them also remove settled rows, so that their number is bounded.
         """
-        assert self.state is not None
-        self._until_removal -= 1
         try:
-            return await self.state.run(work if self._until_removal > 0 else self._removing(work))
-        finally:
-            self._changed()
+            await self.opened()
+            assert self.state is not None
+            self._until_removal -= 1
+            result = await self.state.run(work if self._until_removal > 0 else self._removing(work))
+        except (Exception, CancelledError):
+            self.changed()
+            raise
+        self.changed()
+        return result
 
     def _removing(self, work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
         """Return work that also removes settled rows."""
@@ -164,11 +175,11 @@ class DurableWork:
         When the database has stopped, the next boot does it.
         """
         self._waiting.append(_leniently(work))
-        with suppress(StorageError):
+        with suppress(OSError, StorageError):
             await self.write_waiting()
 
     async def write_waiting(self) -> None:
-        """Do all work that waits, in one transaction; raises as ``StateDatabase.run``."""
+        """Do all work that waits, in one transaction; raises as ``run``."""
         async with self._writing:
             batch = tuple(self._waiting)
             if not batch:
@@ -181,6 +192,11 @@ class DurableWork:
             await self.run(all_of)
             for _ in batch:
                 self._waiting.popleft()
+
+    @property
+    def has_reports(self) -> bool:
+        """Whether rows demand messages that have not been handed to their logs."""
+        return self.stores is not None and self.stores.reports.has_waiting
 
     # -- triggers that are due -----------------------------------------------------------
 
@@ -206,14 +222,13 @@ class DurableWork:
         due_at = self.stores.queue.next_due_at()
         if due_at is None:
             return None
-        assert self.state is not None
-        return max(0, nanoseconds_of(due_at) - self.state.now_ns())
+        return max(0, nanoseconds_of(due_at) - self.clock.now_ns())
 
     def _now(self) -> float:
-        assert self.state is not None
-        return reached_at(self.state.now_ns())
+        return reached_at(self.clock.now_ns())
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """Let ``on_change`` know that the database has changed."""
         if self.on_change is not None:
             self.on_change()
 
@@ -223,6 +238,6 @@ def _leniently(work: Work) -> Work:
 
     def done(transaction: Transaction) -> None:
         with suppress(FencedOff, UnknownTrigger, RowDamaged):
-            work(transaction)
+            transaction.part(lambda: work(transaction))
 
     return done

@@ -1,21 +1,21 @@
 """The feeder: wakes the agents whose triggers are due. One timer, and no polling.
 
 The timer is armed for the next trigger that becomes due. Triggers that are due already wait in
-memory until a turn takes them: the end of a turn, or a gate that opens, asks for them.
+memory until a turn takes them: the end of a turn, or a gate that opens, asks for them. The
+feeder also delivers the reports of the database, and begins to route.
 """
 
 from __future__ import annotations
 
 from asyncio import CancelledError, Task
-from collections.abc import Callable
 from typing import Final
 
-from system.agents.agent import Agent
-from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS, Orchestrator
-from system.durable.errors import RowDamaged
-from system.durable.state import Transaction
-from system.durable.stores import Stores
+from system.agents.dispatcher import Dispatcher
+from system.agents.orchestrator import LONGEST_PAUSE_NS, SECOND_NS
+from system.agents.reporting import deliver_reports
+from system.agents.routing import Routing
 from system.errors import StorageError
+from system.router import Router
 
 LONGEST_SLEEP_NS: Final = 600 * SECOND_NS
 """After ten minutes the timer reads the wall clock again, which may have been set right."""
@@ -24,9 +24,11 @@ LONGEST_SLEEP_NS: Final = 600 * SECOND_NS
 class Feeder:
     """Feeds the agents of one root from the moment at which ``arm`` is called first."""
 
-    def __init__(self, orchestrator: Orchestrator) -> None:
-        self._orchestrator = orchestrator
-        self._durable = orchestrator.durable
+    def __init__(self, dispatcher: Dispatcher, router: Router | None, patience_ns: int) -> None:
+        self._dispatcher = dispatcher
+        self._orchestrator = dispatcher.orchestrator
+        self._durable = self._orchestrator.durable
+        self._routing = Routing(self._orchestrator, router, patience_ns)
         self._timer: Task[None] | None = None
         self._wakes_ns = 0
         self._is_sleeping = self._is_asked = self._is_behind = False
@@ -54,7 +56,7 @@ class Feeder:
 
     def feed_now(self) -> None:
         """Feed at once: agents have begun or ended, or turns may begin."""
-        if not self._orchestrator.closing:
+        if self._durable.stores is not None and not self._orchestrator.closing:
             self._begin(0)
 
     def stop(self) -> None:
@@ -63,10 +65,11 @@ class Feeder:
             self._timer.cancel()
 
     def tasks(self) -> list[Task[None]]:
-        """Return the task that feeds at this moment."""
-        if self._timer is None or self._is_sleeping or self._timer.done():
-            return []
-        return [self._timer]
+        """Return the tasks that feed and route at this moment."""
+        tasks = self._routing.tasks()
+        if self._timer is not None and not self._is_sleeping and not self._timer.done():
+            tasks.append(self._timer)
+        return tasks
 
     async def _feed(self) -> None:
         """Wake every agent of which a trigger has become due; route those without a session."""
@@ -74,18 +77,24 @@ class Feeder:
         self._is_behind = False
         try:
             await self._durable.write_waiting()
-            for session_id in self._durable.take_due_sessions():
-                if session_id is None:
-                    await self._route()
-                elif (agent := sessions.get(session_id)) is not None:
-                    self._orchestrator.wake(agent)
-        except StorageError:
+        except (OSError, StorageError):
             # If the disk is full; a database that has stopped feeds no more.
-            self._is_behind = self._durable.is_running
+            self._is_behind = self._durable.is_behind
+        await deliver_reports(self._dispatcher)
+        if self._is_behind:
+            return
+        self._routing.refresh()
+        for session_id in self._durable.take_due_sessions():
+            if session_id is None:
+                self._routing.begin()
+            elif (agent := sessions.get(session_id)) is not None:
+                self._orchestrator.wake(agent)
 
     def _delay_ns(self) -> int | None:
+        if self._durable.has_reports:
+            return 0
         delay_ns = self._durable.due_in_ns()
-        if self._is_behind or self._durable.is_behind:
+        if self._is_behind or self._routing.is_behind or self._durable.is_behind:
             delay_ns = self._pause_ns if delay_ns is None else min(delay_ns, self._pause_ns)
         return None if delay_ns is None else min(delay_ns, LONGEST_SLEEP_NS)
 
@@ -104,42 +113,3 @@ class Feeder:
             self._timer = None
         self._pause_ns = min(2 * self._pause_ns, LONGEST_PAUSE_NS) if self._is_behind else SECOND_NS
         self.arm()
-
-    # -- routing -------------------------------------------------------------------------
-
-    async def _route(self) -> None:
-        """Give the due triggers without a session to the root agent, if there is only one."""
-        durable, stores = self._durable, self._durable.stores
-        assert stores is not None
-        while (agent := self._recipient()) is not None:
-            trigger_id = durable.due_trigger(None)
-            if trigger_id is None:
-                return
-            await durable.run(_routing(stores, trigger_id, agent.session_id))
-            self._orchestrator.wake(agent)
-
-    def _recipient(self) -> Agent | None:
-        orchestrator = self._orchestrator
-        served = [
-            orchestrator.agents[node.agent_id]
-            for node in orchestrator.tree
-            if node.parent_id is None
-            and orchestrator.durable.sessions.is_served(node.session_id)
-            and orchestrator.agents[node.agent_id].history.agent is not None
-        ]
-        return served[0] if len(served) == 1 else None
-
-
-def _routing(stores: Stores, trigger_id: str, session_id: str) -> Callable[[Transaction], None]:
-    """Return the transaction that gives a trigger to a session, if it is still to be routed."""
-
-    def routed(transaction: Transaction) -> None:
-        try:
-            claim = stores.triggers.claim(transaction, trigger_id)
-        except RowDamaged:
-            stores.queue.remove(trigger_id)
-            return
-        if claim is not None:
-            stores.triggers.route(transaction, claim, session_id)
-
-    return routed

@@ -119,7 +119,7 @@ class History:
         begun = self.open_turns.pop(turn.turn_id, None)
         self.seq, self.last_ts, self.retry_of = seq, ts, None
         self.dispatched = max(self.dispatched, turn.dispatched)
-        if turn.outbox != NO_PROMISES or turn.trigger_id is not None:
+        if turn.outbox != NO_PROMISES or turn.demands_state:
             self.promises[seq] = turn
             self.children.update((spawn.session_id, spawn) for spawn in turn.outbox.spawned)
         self.turn_count += 1
@@ -136,7 +136,7 @@ class History:
             self.subscriptions.pop(subscription_id, None)
         for reminder in turn.reminders:
             self.reminders[reminder.reminder_id] = reminder
-        for reminder_id in turn.cancelled:
+        for reminder_id in (*turn.cancelled, turn.trigger_id or ""):
             self.reminders.pop(reminder_id, None)
         if turn.terminate:
             self._end(COMPLETED, turn.returned)
@@ -155,7 +155,7 @@ class History:
     def drop_kept_promises(self) -> None:
         """Forget the promises of the lines up to ``dispatched``."""
         for seq in [seq for seq in self.promises if seq <= self.dispatched]:
-            if self.promises.pop(seq).trigger_id is not None:
+            if self.promises.pop(seq).demands_state:
                 self.applied = max(self.applied, seq)
         for key in [key for key, lost in self.unreachable.items() if lost.seq <= self.dispatched]:
             del self.unreachable[key]

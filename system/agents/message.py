@@ -35,11 +35,15 @@ class MessageKind(StrEnum):
     REMINDER = "reminder"
     SYSTEM = "system"
     TRIGGER = "trigger"
+    ACTIVITY = "activity"
 
 
 UNANSWERED: Final = frozenset(
-    (MessageKind.ERROR, MessageKind.NOTICE, MessageKind.REMINDER, MessageKind.SYSTEM)
-)
+    (
+        MessageKind.ERROR, MessageKind.NOTICE, MessageKind.REMINDER, MessageKind.SYSTEM,
+        MessageKind.ACTIVITY,
+    )
+)  # fmt: skip
 """Kinds about which no error is ever sent, so that errors end."""
 
 

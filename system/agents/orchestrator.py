@@ -6,12 +6,12 @@ from asyncio import Task, get_running_loop
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Final, TypeAlias
 
+from system.agents.activities import Activities
 from system.agents.agent import Agent
 from system.agents.durable_work import AgentSessions, DurableWork
 from system.agents.history import History
 from system.agents.message import USER, USER_SESSION
 from system.agents.multiplexer import Multiplexer
-from system.agents.reminders import Reminders
 from system.agents.tree import Tree
 from system.durable.back_off import MOST_ATTEMPTS
 from system.durable.ended import ENDED
@@ -38,7 +38,8 @@ class Orchestrator:
     ``unserved`` are sessions that cannot be read in this lifetime, ``lost`` those of which too
     little is left for any lifetime. ``failures`` are exceptions that no part of the runtime
     expected. ``recording`` is None if executions are not recorded, ``epoch`` that of this boot.
-    ``durable`` is the work in ``state.db``; ``collected`` are agents whose files were removed in
+    ``durable`` is the work in ``state.db``, and ``activities`` performs what is irreversible;
+    ``collected`` are agents whose files were removed in
     this lifetime. ``on_end`` is called when an agent has ended.
     """
 
@@ -55,11 +56,11 @@ class Orchestrator:
         self.sessions: Final[dict[str, Agent]] = {}
         self.unserved: Final[set[str]] = set()
         self.lost: Final[set[str]] = set()
-        self.reminders: Final = Reminders(host)
         self.failures: Final[list[BaseException]] = []
         self.recording: WalRecording | None = None
         sessions = AgentSessions(self.sessions, self.unserved, self.lost)
         self.durable: Final = DurableWork(host, sessions, most_attempts)
+        self.activities: Final = Activities(host, self.durable)
         self.collected: Final[set[str]] = set()
         self.on_end: Callable[[], None] | None = None
         self.epoch = 0
@@ -155,13 +156,13 @@ class Orchestrator:
 
     def stop_waiting(self) -> None:
         """Cancel every task that only waits for a time to come; the others go on."""
-        self.reminders.stop()
+        self.activities.stop()
         for agent in self.agents.values():
             agent.schedule.cancel_pauses()
 
     def at_work(self) -> list[Task[None]]:
-        """Return the tasks that take turns, dispatch or remind."""
-        tasks = self.reminders.tasks()
+        """Return the tasks that take turns, dispatch or perform activities."""
+        tasks = self.activities.tasks()
         for agent in self.agents.values():
             tasks += agent.schedule.tasks()
         # A task that is cancelled before its first step never runs the code that removes it.

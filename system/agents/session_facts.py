@@ -113,7 +113,7 @@ def optional_text(value: Json) -> str | None:
 
 def last_applied(promises: Mapping[int, TurnComplete], dispatched: int) -> int:
     """Return the last line up to ``dispatched`` that promises anything to ``state.db``, or 0."""
-    durable = [seq for seq, turn in promises.items() if turn.trigger_id is not None]
+    durable = [seq for seq, turn in promises.items() if turn.demands_state]
     return max((seq for seq in durable if seq <= dispatched), default=0)
 
 

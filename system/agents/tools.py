@@ -6,45 +6,74 @@
 
 from __future__ import annotations
 
+from asyncio import Lock
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from system.agents.agent import Agent
+from system.agents.durable_tools import LONGEST_DELAY_NS, DurableTools
 from system.agents.message import USER, Message, MessageKind, check_payload, shown_message
 from system.agents.orchestrator import Orchestrator
 from system.agents.outbox import Control, Spawn
+from system.agents.tool_arguments import Refused, delay_of, text_of
 from system.agents.turn_complete import Reminder, Subscription, TurnDraft
-from system.errors import NameTaken, NotPlainJson, PayloadTooLarge
+from system.durable.emitter import checked_time
+from system.durable.seconds import seconds_of
+from system.errors import NotPlainJson, RuntimeRefused
 from system.ports import Json, JsonObject
 
 LONGEST_NAME: Final = 200
-LONGEST_DELAY_NS: Final = 100 * 365 * 86_400 * 10**9
-"""A hundred years, more than any timer can wait."""
-
-
-class Refused(Exception):
-    """A tool call is refused without an effect; the message is the answer."""
 
 
 class TurnTools:
-    """Implements ``system.ports.Tools`` for one turn of ``agent``.
+    """Implements ``system.ports.Tools`` for the turn ``turn_id`` of ``agent``.
 
     ``draft`` collects the effects. Calls are refused when the answer ``is_over``.
     """
 
-    def __init__(self, orchestrator: Orchestrator, agent: Agent, presented: Sequence[str]) -> None:
+    def __init__(
+        self, orchestrator: Orchestrator, agent: Agent, turn_id: str, presented: Sequence[str]
+    ) -> None:
         self.draft = TurnDraft(list(presented))
+        self._turn_id = turn_id
+        self._durable: DurableTools | None = None
         self.is_over = False
         self._orchestrator = orchestrator
         self._agent = agent
         self._tree = orchestrator.tree
         self._results: dict[str, JsonObject] = {}
+        self._performing: dict[str, Lock] = {}
+
+    @property
+    def durable(self) -> DurableTools:
+        """The tools whose effects go to ``state.db``; few turns call any of them."""
+        if self._durable is None:
+            self._durable = DurableTools(self._orchestrator, self._agent, self._turn_id, self.draft)
+        return self._durable
+
+    async def perform(self, call_id: str, arguments: JsonObject) -> JsonObject:
+        """Call the tool ``perform``; an action that may be repeated is performed at once."""
+        async with self._performing.setdefault(call_id, Lock()):
+            if self.is_over:
+                return {"error": _OVER}
+            if call_id not in self._results:
+                self._results[call_id] = await self._performed(arguments)
+            return self._results[call_id]
+
+    async def _performed(self, arguments: Json) -> JsonObject:
+        refusal = self._refusal("perform", arguments)
+        if refusal is not None or not isinstance(arguments, dict):
+            return {"error": refusal}
+        try:
+            return await self.durable.perform_now(arguments)
+        except _REFUSALS as refused:
+            return {"error": str(refused)}
 
     def call(self, call_id: str, name: str, arguments: JsonObject) -> JsonObject:
         """Return the result of a tool; the same one for the same ``call_id``."""
         if self.is_over:
-            return {"error": "the turn is over; nothing may follow"}
+            return {"error": _OVER}
         if call_id not in self._results:
             self._results[call_id] = self._called(name, arguments)
         return self._results[call_id]
@@ -55,17 +84,23 @@ class TurnTools:
             self._tree.release(spawn.name)
 
     def _called(self, name: str, arguments: Json) -> JsonObject:
-        tool = TOOLS.get(name)
-        if not isinstance(arguments, dict):
-            return {"error": f"the arguments of a tool are an object, not {arguments!r}"}
-        if tool is None:
-            return {"error": f"there is no tool {name!r}; known are {', '.join(TOOLS)}"}
-        if self.draft.completion is not None and name != "check_inbox":
-            return {"error": "this turn has completed the agent; nothing may follow"}
+        refusal = self._refusal(name, arguments)
+        if refusal is not None or not isinstance(arguments, dict):
+            return {"error": refusal}
         try:
-            return tool(self, arguments)
-        except (Refused, NameTaken, NotPlainJson, PayloadTooLarge) as refused:
+            return TOOLS[name](self, arguments)
+        except _REFUSALS as refused:
             return {"error": str(refused)}
+
+    def _refusal(self, name: str, arguments: Json) -> str | None:
+        """Return why a call is refused before its arguments are read, or None."""
+        if not isinstance(arguments, dict):
+            return f"the arguments of a tool are an object, not {arguments!r}"
+        if name not in TOOLS:
+            return f"there is no tool {name!r}; known are {', '.join(TOOLS)}"
+        if self.draft.completion is not None and name != "check_inbox":
+            return "this turn has completed the agent; nothing may follow"
+        return None
 
     # -- messages ------------------------------------------------------------------------
 
@@ -115,9 +150,9 @@ class TurnTools:
     def spawn_agent(self, arguments: JsonObject) -> JsonObject:
         history, ids = self._agent.history, self._orchestrator.host.ids
         assert history.session is not None
-        name, instructions = _text(arguments, "name"), _text(arguments, "instructions", "")
-        provider = _text(arguments, "provider", history.session.provider)
-        model = _text(arguments, "model", history.session.model)
+        name, instructions = text_of(arguments, "name"), text_of(arguments, "instructions", "")
+        provider = text_of(arguments, "provider", history.session.provider)
+        model = text_of(arguments, "model", history.session.model)
         if not 0 < len(name) <= LONGEST_NAME or name == USER:
             raise Refused(f"name={name[:LONGEST_NAME]!r} is no name for an agent")
         check_payload([name, instructions, model])
@@ -156,7 +191,7 @@ class TurnTools:
     def set_agent_metadata(self, arguments: JsonObject) -> JsonObject:
         value = arguments.get("value")
         check_payload(value)
-        key = _text(arguments, "key")
+        key = text_of(arguments, "key")
         check_payload(key)
         self.draft.metadata[key] = value
         return {}
@@ -179,23 +214,21 @@ class TurnTools:
     # -- waiting for something -----------------------------------------------------------
 
     def remind_me(self, arguments: JsonObject) -> JsonObject:
-        delay_ns, payload = arguments.get("delay_ns"), arguments.get("payload")
-        if not isinstance(delay_ns, int) or isinstance(delay_ns, bool) or delay_ns < 0:
-            raise Refused(f"delay_ns={delay_ns!r} is not a number of nanoseconds")
-        if delay_ns > LONGEST_DELAY_NS:
-            raise Refused(f"delay_ns is over the limit of {LONGEST_DELAY_NS}")
+        delay_ns, payload = delay_of(arguments, LONGEST_DELAY_NS), arguments.get("payload")
         check_payload(payload)
-        host = self._orchestrator.host
-        reminder_id = host.ids.uuid_hex()
-        due_ns = host.clock.wall_ns() + delay_ns
+        orchestrator = self._orchestrator
+        reminder_id = orchestrator.host.ids.uuid_hex()
+        due_ns = orchestrator.durable.clock.now_ns() + delay_ns
+        checked_time(seconds_of(due_ns))
         self.draft.reminders.append(Reminder(reminder_id, due_ns, payload))
         return {"reminder_id": reminder_id}
 
     def cancel_reminder(self, arguments: JsonObject) -> JsonObject:
-        reminder_id = _text(arguments, "reminder_id")
+        reminder_id = text_of(arguments, "reminder_id")
         own = [added.reminder_id for added in self.draft.reminders]
         active = [*self._agent.history.reminders, *own]
-        if reminder_id not in active or reminder_id in self.draft.cancelled:
+        over = [*self.draft.cancelled, self.draft.trigger_id]
+        if reminder_id not in active or reminder_id in over:
             raise Refused(f"there is no reminder {reminder_id!r}")
         self.draft.cancelled.append(reminder_id)
         return {}
@@ -209,7 +242,7 @@ class TurnTools:
         return {"subscription_id": subscription_id}
 
     def unsubscribe(self, arguments: JsonObject) -> JsonObject:
-        subscription_id = _text(arguments, "subscription_id")
+        subscription_id = text_of(arguments, "subscription_id")
         own = [added.subscription_id for added in self.draft.subscribed]
         active = [*self._agent.history.subscriptions, *own]
         if subscription_id not in active or subscription_id in self.draft.unsubscribed:
@@ -240,7 +273,9 @@ class TurnTools:
     # -- arguments -----------------------------------------------------------------------
 
     def _addressed(self, arguments: JsonObject, key: str, *, oneself: bool = False) -> str:
-        to, me = _text(arguments, key), self._agent.agent_id
+        to, me = arguments.get(key), self._agent.agent_id
+        if not isinstance(to, str):
+            raise Refused(f"{key}={to!r} is not a text")
         for spawn in self.draft.spawned.values():
             if to in (spawn.name, spawn.agent_id):
                 return spawn.agent_id
@@ -252,12 +287,8 @@ class TurnTools:
         return target
 
 
-def _text(arguments: JsonObject, key: str, default: str | None = None) -> str:
-    value = arguments.get(key, default)
-    if not isinstance(value, str):
-        raise Refused(f"{key}={value!r} is not a text")
-    return value
-
+_OVER: Final = "the turn is over; nothing may follow"
+_REFUSALS: Final = (Refused, NotPlainJson, RuntimeRefused)
 
 Tool: TypeAlias = Callable[[TurnTools, JsonObject], JsonObject]
 
@@ -279,6 +310,13 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
         "gate": TurnTools.gate,
         "ungate": TurnTools.ungate,
         "permit_turn": TurnTools.permit_turn,
+        "perform": lambda tools, arguments: tools.durable.perform(arguments),
+        "begin_task": lambda tools, arguments: tools.durable.begin_task(arguments),
+        "checkpoint": lambda tools, arguments: tools.durable.checkpoint(arguments),
+        "list_tasks": lambda tools, arguments: tools.durable.list_tasks(arguments),
+        "emit": lambda tools, arguments: tools.durable.emit(arguments),
+        "schedule": lambda tools, arguments: tools.durable.schedule(arguments),
+        "unschedule": lambda tools, arguments: tools.durable.unschedule(arguments),
     }
 )
 """In the order of the table in ``docs/runtime.md``."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from system.agents.message import Message
 from system.agents.outbox import Control, Outbox, Spawn, objects, strings
+from system.agents.turn_work import NO_WORK, TurnWork, WorkDraft
 from system.ports import Json, JsonObject
 
 
@@ -44,7 +45,8 @@ class TurnComplete:
     were pending, and not presented, when the turn ended the agent. ``dispatched`` is the number
     of the last line of this log of which all promises, and those of all lines before it, were
     durable in other logs when the turn was committed. ``trigger_id`` is the trigger that the
-    turn has handled, and so settles.
+    turn has handled, and so settles; ``work`` is what else it demands of ``state.db``, and
+    ``demands_state`` says whether it demands anything there.
     """
 
     turn_id: str
@@ -63,6 +65,15 @@ class TurnComplete:
     permitted: bool = False
     dispatched: int = 0
     trigger_id: str | None = None
+    work: TurnWork = NO_WORK
+
+    demands_state: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        """Note whether the line promises anything to ``state.db``, which most lines do not."""
+        demanding = self.reminders or self.cancelled or self.work is not NO_WORK
+        if demanding or self.trigger_id is not None:
+            object.__setattr__(self, "demands_state", True)
 
     def data(self) -> JsonObject:
         """Return the data of the line."""
@@ -89,6 +100,8 @@ class TurnComplete:
             "permitted": self.permitted,
             "dispatched": self.dispatched,
         }
+        if self.work is not NO_WORK:
+            optional.update(self.work.data())
         data.update({name: value for name, value in optional.items() if value})
         return data
 
@@ -120,6 +133,7 @@ class TurnComplete:
             "permitted" in data,
             int(str(data.get("dispatched", 0))),
             None if trigger_id is None else str(trigger_id),
+            TurnWork.from_data(data),
         )
 
 
@@ -128,7 +142,8 @@ class TurnDraft:
     """The effects of a turn that is under way; ``completion`` is the result of ``complete``.
 
     ``presented`` are the ids of the messages shown so far. ``spawned`` is by agent id.
-    ``trigger_id`` is the trigger that the turn handles.
+    ``trigger_id`` is the trigger that the turn handles, ``work`` what it demands of ``state.db``,
+    None if it has called no tool for that.
     """
 
     presented: list[str]
@@ -142,6 +157,7 @@ class TurnDraft:
     metadata: JsonObject = field(default_factory=dict)
     completion: Message | None = None
     trigger_id: str | None = None
+    work: WorkDraft | None = None
 
     def complete(
         self, turn_id: str, response: str, provider: str, identity: str, pending: Sequence[str],
@@ -157,4 +173,5 @@ class TurnDraft:
             turn_id, self.presented, response, provider, identity, outbox,
             self.completion is not None, self.subscribed, self.unsubscribed, self.reminders,
             self.cancelled, self.metadata, returned, permitted, dispatched, self.trigger_id,
+            NO_WORK if self.work is None else self.work.complete(),
         )  # fmt: skip

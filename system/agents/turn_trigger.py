@@ -7,13 +7,11 @@ from typing import Final, NamedTuple
 from system.agents.agent import Agent
 from system.agents.durable_work import DurableWork
 from system.agents.message import RUNTIME, Message, MessageKind
-from system.agents.turn_complete import TurnComplete
 from system.durable.errors import RowDamaged
+from system.durable.producers import REMINDER
 from system.durable.schedule import schedule_id_of
 from system.durable.seconds import SECOND_NS
-from system.durable.state import Transaction
 from system.durable.trigger import Claim
-from system.durable.turn_promises import TurnPromises
 from system.errors import RuntimeRefused, StorageError
 from system.ports import JsonObject
 
@@ -69,31 +67,6 @@ async def return_trigger(durable: DurableWork, trigger: TurnTrigger) -> None:
     await durable.settle(lambda each: stores.triggers.give_back(each, trigger.claim))
 
 
-async def carry_out_turn(durable: DurableWork, agent: Agent, turn: TurnComplete, seq: int) -> None:
-    """Carry out what the durable line ``seq`` of an agent promises to ``state.db``."""
-    stores = durable.stores
-    assert stores is not None
-    promises = promises_of(agent, turn, seq)
-
-    def carry_out(transaction: Transaction) -> None:
-        stores.carry_out(transaction, promises)
-        transaction.after_commit(lambda: agent.pass_applied(seq))
-
-    await durable.settle(carry_out)
-
-
-async def end_durable_work(durable: DurableWork, agent: Agent) -> None:
-    """Bring triggers, schedules and tasks of an agent that has ended to their end."""
-    stores, session_id = durable.stores, agent.session_id
-    if stores is not None:
-        await durable.settle(lambda each: stores.end_session(each, session_id))
-
-
-def promises_of(agent: Agent, turn: TurnComplete, seq: int) -> TurnPromises:
-    """Return the promises of a turn line to ``state.db``."""
-    return TurnPromises(agent.session_id, seq, turn.trigger_id)
-
-
 async def _claim(durable: DurableWork, trigger_id: str) -> Claim | None:
     stores = durable.stores
     assert stores is not None
@@ -106,6 +79,8 @@ async def _claim(durable: DurableWork, trigger_id: str) -> Claim | None:
 
 def _message(claim: Claim, agent_id: str, now: str) -> Message:
     trigger = claim.trigger
+    if (trigger.dedup_key or "").startswith(f"{REMINDER.prefix}:"):
+        return Message(trigger.id, agent_id, agent_id, MessageKind.REMINDER, trigger.payload, now)
     payload: JsonObject = {
         "source": str(trigger.source),
         "description": trigger.description,

@@ -169,7 +169,7 @@ class Turns:
             if recorder:
                 await recorder.fail(refusal, presented, pause_ns)
             raise
-        tools = TurnTools(orchestrator, agent, presented)
+        tools = TurnTools(orchestrator, agent, turn_id, presented)
         tools.draft.trigger_id = trigger.trigger_id if trigger else None
         try:
             if recorder:

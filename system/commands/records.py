@@ -25,7 +25,8 @@ from system.recording.integrity import verify_record_integrity
 from system.recording.offline_store import OfflineRecords
 from system.recording.record import ExecutionRecord
 from system.recording.status import status_of
-from system.runtime import Options, Resume, Runtime
+from system.recovery.resume import Resume
+from system.runtime import Options, Runtime
 
 
 @click.group()

@@ -8,7 +8,7 @@ that does not know of the first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
@@ -43,18 +43,7 @@ class ActivityRunner:
         self._effects = effects
         self._clock = clock
         self._ids = ids
-        self._actions: dict[str, Action] = {}
-        for action in effects.actions():
-            if action.name in self._actions:
-                raise BadActivity(f"action={action.name!r} is registered twice")
-            self._actions[action.name] = action
-
-    def action_named(self, name: str) -> Action:
-        """Return a registered action, or raise ``BadActivity``."""
-        if name not in self._actions:
-            known = ", ".join(sorted(self._actions)) or "none"
-            raise BadActivity(f"action={name!r:.100} is not registered, known are: {known}")
-        return self._actions[name]
+        self._actions = actions_by_name(effects)
 
     async def perform(self, key: str, pause: Pause | None = None) -> Activity:
         """Attempt an activity until it is decided; return its row.
@@ -110,6 +99,24 @@ class ActivityRunner:
                 return await self._state.run(work)
             except StorageFull:
                 await pause(FIRST_PAUSE_NS)
+
+
+def actions_by_name(effects: Effects) -> dict[str, Action]:
+    """Return the actions of ``effects``; raises ``BadActivity`` if two have one name."""
+    actions: dict[str, Action] = {}
+    for action in effects.actions():
+        if action.name in actions:
+            raise BadActivity(f"action={action.name!r} is registered twice")
+        actions[action.name] = action
+    return actions
+
+
+def action_named(actions: Mapping[str, Action], name: str) -> Action:
+    """Return a registered action, or raise ``BadActivity``."""
+    if name not in actions:
+        known = ", ".join(sorted(actions)) or "none"
+        raise BadActivity(f"action={name!r:.100} is not registered, known are: {known}")
+    return actions[name]
 
 
 def _recording(

@@ -70,7 +70,7 @@ class ReportStore:
             is_there = REPORTS.read(transaction, message_id) is not None
         except RowDamaged:
             return
-        self._remove_arrived(transaction)
+        self.remove_arrived(transaction)
         if not is_there:
             REPORTS.insert(transaction, report)
             transaction.after_commit(lambda: self._keep(report))
@@ -83,13 +83,14 @@ class ReportStore:
                 damaged.append(report)
             elif report.message_id not in self.kept:
                 self._keep(report)
-        self._remove_arrived(transaction)
+        self.remove_arrived(transaction)
         return damaged
 
     def _keep(self, report: Report) -> None:
         self.kept[report.message_id] = self._waiting[report.message_id] = report
 
-    def _remove_arrived(self, transaction: Transaction) -> None:
+    def remove_arrived(self, transaction: Transaction) -> None:
+        """Remove the reports whose messages have arrived."""
         arrived = [
             report.message_id
             for report in self.kept.values()

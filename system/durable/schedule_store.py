@@ -31,7 +31,7 @@ from system.durable.schedule import (
     ScheduleSpec,
     schedule_id_of,
 )
-from system.durable.seconds import SECOND_NS
+from system.durable.seconds import SECOND_NS, seconds_of
 from system.durable.state import Transaction
 from system.durable.trigger import TRIGGERS, Sessions, Trigger, TriggerStatus
 from system.ports import Ids, Zones
@@ -68,8 +68,9 @@ class ScheduleStore:
         elif SCHEDULES.read(transaction, schedule_id) is not None:
             return Scheduled(schedule_id, created=False)
         schedule = self._checked(transaction, spec, schedule_id)
+        nominal = self._first(transaction, schedule)
         SCHEDULES.insert(transaction, schedule)
-        self._arm(transaction, schedule, self._first(transaction, schedule))
+        self._arm(transaction, schedule, nominal)
         return Scheduled(schedule_id, created=True)
 
     def change(self, transaction: Transaction, schedule_id: str, spec: ScheduleSpec) -> None:
@@ -177,33 +178,15 @@ class ScheduleStore:
     # -- inside --------------------------------------------------------------------------
 
     def _checked(self, transaction: Transaction, spec: ScheduleSpec, schedule_id: str) -> Schedule:
-        try:
-            kind, catch_up = ScheduleKind(spec.kind), CatchUp(spec.catch_up)
-        except ValueError as bad:
-            raise BadSchedule(str(bad)) from None
-        producer = ONE_TIME if kind is ScheduleKind.ONCE else RECURRING
-        check_recipient(self._sessions, spec.session_id, routable=producer.routable)
-        return Schedule(
-            schedule_id, kind, spec.spec, spec.zone, spec.session_id,
-            priority_of(producer, spec.priority), checked_description(spec.description),
-            checked_payload(spec.payload), catch_up, last_nominal=None, next_fire_at=None,
-            paused=False, dead_in_row=0, reason=None, ended_at=None, created_at=transaction.now,
-            updated_at=transaction.now,
-        )  # fmt: skip
+        schedule = _schedule(spec, schedule_id, transaction.now)
+        check_recipient(self._sessions, spec.session_id, routable=True)
+        return schedule
 
     def _times(self, schedule: Schedule) -> Recurrence:
-        anchor = round(schedule.created_at)
-        return recurrence_of(schedule.kind, schedule.spec, schedule.zone, anchor, self._zones)
+        return _times(schedule, self._zones)
 
     def _first(self, transaction: Transaction, schedule: Schedule) -> int:
-        """Return the first occurrence to come; a one-time one may have passed just now."""
-        times = self._times(schedule)
-        now = transaction.now_ns // SECOND_NS
-        after = -1 if schedule.is_once else max(now, schedule.last_nominal or 0)
-        nominal = times.after(after)
-        if nominal is None or nominal <= (schedule.last_nominal or 0):
-            raise BadSchedule(f"spec={schedule.spec!r:.100} has no time to come")
-        return nominal
+        return _first(schedule, self._zones, transaction.now_ns)
 
     def _arm(self, transaction: Transaction, schedule: Schedule, nominal: int | None) -> None:
         """Emit the occurrence at ``nominal``, and keep the schedule as given; None ends it."""
@@ -262,6 +245,41 @@ class ScheduleStore:
 
     def _update(self, transaction: Transaction, schedule: Schedule) -> None:
         SCHEDULES.update(transaction, replace(schedule, updated_at=transaction.now))
+
+
+def check_schedule(spec: ScheduleSpec, zones: Zones, now_ns: int) -> None:
+    """Raise what ``create`` raises for a schedule that cannot be kept, whatever its session."""
+    _first(_schedule(spec, "", seconds_of(now_ns)), zones, now_ns)
+
+
+def _schedule(spec: ScheduleSpec, schedule_id: str, now: float) -> Schedule:
+    """Return a new schedule; raises as ``create``."""
+    try:
+        kind, catch_up = ScheduleKind(spec.kind), CatchUp(spec.catch_up)
+    except ValueError as bad:
+        raise BadSchedule(str(bad)) from None
+    producer = ONE_TIME if kind is ScheduleKind.ONCE else RECURRING
+    assert producer.routable
+    return Schedule(
+        schedule_id, kind, spec.spec, spec.zone, spec.session_id,
+        priority_of(producer, spec.priority), checked_description(spec.description),
+        checked_payload(spec.payload), catch_up, last_nominal=None, next_fire_at=None,
+        paused=False, dead_in_row=0, reason=None, ended_at=None, created_at=now, updated_at=now,
+    )  # fmt: skip
+
+
+def _times(schedule: Schedule, zones: Zones) -> Recurrence:
+    anchor = round(schedule.created_at)
+    return recurrence_of(schedule.kind, schedule.spec, schedule.zone, anchor, zones)
+
+
+def _first(schedule: Schedule, zones: Zones, now_ns: int) -> int:
+    """Return the first occurrence to come; a one-time one may have passed just now."""
+    after = -1 if schedule.is_once else max(now_ns // SECOND_NS, schedule.last_nominal or 0)
+    nominal = _times(schedule, zones).after(after)
+    if nominal is None or nominal <= (schedule.last_nominal or 0):
+        raise BadSchedule(f"spec={schedule.spec!r:.100} has no time to come")
+    return nominal
 
 
 def _ended(schedule: Schedule, now: float) -> Schedule:

@@ -238,12 +238,13 @@ def translated(failure: apsw.Error) -> StorageError:
     return StateStopped(STATE, str(failure))
 
 
-def open_state(host: Host, root_id: str | None) -> StateDatabase:
+def open_state(host: Host, root_id: str | None, clock: SteadyClock | None = None) -> StateDatabase:
     """Open ``state.db``, check whose it is, and migrate it to this version.
 
     ``root_id`` is that of ``root.json``. None says that the root has none yet: then the
     database is created, or an interrupted creation is completed, its name is made durable, and
-    ``StateDatabase.root_id`` is to be written to ``root.json``.
+    ``StateDatabase.root_id`` is to be written to ``root.json``. ``clock`` is the time of the
+    transactions; by default it begins now.
 
     Raises ``RootInUse``, ``StateMissing``, ``ForeignState``, ``StateDamaged``, ``NewerFormat``,
     ``StorageFull``, ``StateStopped`` or ``OSError``; then no content was changed.
@@ -257,7 +258,7 @@ def open_state(host: Host, root_id: str | None) -> StateDatabase:
         raise RootInUse(STATE) from None
     except apsw.Error as failure:
         raise translated(failure) from failure
-    state = StateDatabase(connection, SteadyClock(host.clock), host.workers)
+    state = StateDatabase(connection, clock or SteadyClock(host.clock), host.workers)
     try:
         _open(state, host, root_id)
     except BaseException:

@@ -90,6 +90,13 @@ class TaskStore:
             emitted.append(self._emitter.emit(transaction, spec).trigger_id)
         return emitted
 
+    def open_tasks(self, transaction: Transaction) -> list[Task]:
+        """Return the tasks that have not ended, oldest first, without damaged ones."""
+        rows = TASKS.select(
+            transaction, "status IN ('ACTIVE', 'WAITING', 'BLOCKED') ORDER BY rowid"
+        )
+        return [task for _, task in rows if isinstance(task, Task)]
+
     def block(self, transaction: Transaction, task_id: str, reason: str) -> None:
         """Block an ACTIVE task, because resuming it has failed too often."""
         self._move(transaction, task_id, TaskStatus.ACTIVE, TaskStatus.BLOCKED, reason)

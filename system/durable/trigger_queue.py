@@ -35,13 +35,20 @@ class TriggerQueue:
         self._future: list[_Entry] = []
         self._due: dict[str | None, list[tuple[float, int, int, _Entry]]] = {}
         self._newly: dict[str | None, None] = {}
+        self._withheld: dict[str, _Entry] = {}
         self._versions = 0
+
+    @property
+    def has_withheld(self) -> bool:
+        """Whether triggers are withheld."""
+        return bool(self._withheld)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def add(self, trigger: Trigger, number: int) -> None:
         """Add a PENDING trigger with the number of its row, or give it another time or session."""
+        self._withheld.pop(trigger.id, None)
         rank = trigger.due_at + PRIORITY_S * trigger.priority
         self._versions += 1
         entry = _Entry(trigger.due_at, number, self._versions, trigger.id, trigger.session_id, rank)
@@ -49,8 +56,23 @@ class TriggerQueue:
         heappush(self._future, entry)
 
     def remove(self, trigger_id: str) -> None:
-        """Remove a trigger that is no longer PENDING, or is withheld until it is added again."""
+        """Remove a trigger that is no longer PENDING, or is left out until it is added again."""
         self._entries.pop(trigger_id, None)
+        self._withheld.pop(trigger_id, None)
+
+    def withhold(self, trigger_id: str) -> None:
+        """Leave a trigger out until ``restore``."""
+        entry = self._entries.pop(trigger_id, None)
+        if entry is not None:
+            self._withheld[trigger_id] = entry
+
+    def restore(self) -> None:
+        """Put all withheld triggers back."""
+        for trigger_id, entry in self._withheld.items():
+            self._versions += 1
+            self._entries[trigger_id] = again = entry._replace(version=self._versions)
+            heappush(self._future, again)
+        self._withheld.clear()
 
     def take_due_sessions(self, now: float) -> list[str | None]:
         """Return the sessions of which a trigger has become due since the last call.

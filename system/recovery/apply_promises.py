@@ -1,16 +1,20 @@
 """Pass 7: the promises to ``state.db``; then the rows of turns that a crash has interrupted.
 
-All of it is one transaction. A root without a database has made no such promise.
+All of it is one transaction. A root without a database gets it now, if any line promises or has
+promised something to it: the reminders of older roots were promises to their own logs. The
+marker names a new database behind that transaction, so a crash before it begins again.
 """
 
 from __future__ import annotations
 
-from system.agents.agent import Agent
-from system.agents.turn_trigger import promises_of
-from system.durable.applied import applied_seq, check_applied
+from contextlib import suppress
+
+from system.agents.agent import Agent, KnownTask
+from system.agents.carry_out import promises_of, reminder_spec
+from system.durable.applied import applied_seq, apply_line, check_applied
 from system.durable.errors import RowDamaged
 from system.durable.retention import remove_settled
-from system.durable.state import Transaction
+from system.durable.state import Transaction, open_state
 from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus
 from system.recovery.root_recovery import RootRecovery
@@ -22,13 +26,27 @@ def apply_promises(recovery: RootRecovery) -> None:
 
     Raises ``StateOutdated`` if the database is older than the logs, and its other errors.
     """
-    durable = recovery.orchestrator.durable
+    durable, root = recovery.orchestrator.durable, recovery.root
+    if durable.state is None and any(map(_needs_state, recovery.agents())):
+        durable.state = open_state(recovery.host, None, durable.clock)
+        durable.begin(root.epoch)
     state, stores = durable.state, durable.stores
     if state is None or stores is None:
         return
     state.transact(lambda transaction: _recover(recovery, stores, transaction))
+    if root.root_id is None:
+        root.adopt(recovery.host.files, recovery.host.ids, state.root_id)
     for agent in recovery.agents():
         recovery.dispatcher.pass_kept(agent)
+
+
+def _needs_state(agent: Agent) -> bool:
+    history = agent.history
+    return bool(
+        history.reminders
+        or history.applied
+        or any(turn.demands_state for turn in history.promises.values())
+    )
 
 
 def _recover(recovery: RootRecovery, stores: Stores, transaction: Transaction) -> None:
@@ -41,7 +59,9 @@ def _recover(recovery: RootRecovery, stores: Stores, transaction: Transaction) -
     for session_id in open_sessions:
         if sessions.status(session_id) is SessionStatus.ENDED:
             stores.end_session(transaction, session_id)
+    _know_tasks(recovery, stores, transaction)
     recovered = stores.recover(transaction, sessions.is_served)
+    recovery.orchestrator.durable.to_perform = recovered.to_perform
     report.reclaimed += [trigger.id for trigger in recovered.reclaimed]
     report.damaged_rows += [str(damaged) for damaged in recovered.damaged]
     report.unfed += [
@@ -61,7 +81,7 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
         agent.log.stop(str(damaged))
         recovery.report_problem(agent.session_id, Problem.FAILED, str(damaged))
         return
-    if not agent.log.stopped:
+    if not agent.log.stopped and recovery.root.root_id is not None:
         check_applied(transaction, agent.session_id, agent.history.applied)
     if agent.log.log is not None:
         # Damage may have taken the end of the log: its numbers were used already.
@@ -70,7 +90,28 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
     for seq, turn in sorted(agent.history.promises.items()):
         if turn.outbox.foreign:
             return
-        if turn.trigger_id is not None and seq > agent.applied:
-            stores.carry_out(transaction, promises_of(agent, turn, seq))
+        if turn.demands_state and seq > agent.applied:
+            actions = recovery.orchestrator.durable.actions
+            stores.carry_out(transaction, promises_of(actions, agent, turn, seq))
             agent.pass_applied(seq)
             recovery.report.carried_out += 1
+    if recovery.root.root_id is None and (agent.history.reminders or agent.history.applied):
+        _take_over(stores, transaction, agent)
+
+
+def _take_over(stores: Stores, transaction: Transaction, agent: Agent) -> None:
+    """Emit the reminders of a root that had no database; the lines up to here are carried out."""
+    for reminder in agent.history.reminders.values():
+        spec = reminder_spec(reminder, agent.session_id)
+        with suppress(RowDamaged):
+            stores.emitter.emit(transaction, spec, reminder.reminder_id)
+    apply_line(transaction, agent.session_id, agent.history.seq)
+    agent.pass_applied(agent.history.seq)
+
+
+def _know_tasks(recovery: RootRecovery, stores: Stores, transaction: Transaction) -> None:
+    """Let each agent know its tasks that have not ended."""
+    sessions = recovery.orchestrator.sessions
+    for task in stores.tasks.open_tasks(transaction):
+        if (agent := sessions.get(task.session_id)) is not None:
+            agent.tasks[task.task_id] = KnownTask(task.status, task.todos, task.last_seq)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from system.durable.seconds import SteadyClock
 from system.durable.state import StateDatabase, open_state
 from system.ports import Host
 from system.recovery.root_recovery import RootRecovery
@@ -17,7 +18,7 @@ def lock_root(recovery: RootRecovery) -> None:
 
     def open_database(root_id: str | None, names: Sequence[str]) -> None:
         if root_id is not None or DATABASE in names:
-            durable.state = open_state(host, root_id)
+            durable.state = open_state(host, root_id, durable.clock)
 
     try:
         recovery.root = root = Root.open(host.files, host.ids, open_database)
@@ -25,26 +26,23 @@ def lock_root(recovery: RootRecovery) -> None:
         if durable.state is not None:
             durable.state.close()
         raise
-    if durable.state is not None and root.root_id is None:
-        # A crash came between the database and the marker that names it.
-        _adopt(host, root, durable.state)
-    durable.create = lambda: create_database(host, root)
+    # The call must not refer to what holds it: nothing here may need the garbage collector.
+    clock = durable.clock
+    durable.create = lambda: create_database(host, root, clock)
     durable.begin(root.epoch)
     recovery.report.epoch = orchestrator.epoch = root.epoch
     recovery.report.swept += root.swept
 
 
-def create_database(host: Host, root: Root) -> StateDatabase:
-    """Create the ``state.db`` of a root that has none; raises as ``open_state``."""
-    state = open_state(host, None)
-    _adopt(host, root, state)
-    return state
+def create_database(host: Host, root: Root, clock: SteadyClock) -> StateDatabase:
+    """Create the ``state.db`` of a root that has none; raises as ``open_state``.
 
-
-def _adopt(host: Host, root: Root, state: StateDatabase) -> None:
-    """Let the marker of the root name its database; if that fails, the database is closed."""
+    The marker of the root names it then; if that fails, the database is closed.
+    """
+    state = open_state(host, None, clock)
     try:
         root.adopt(host.files, host.ids, state.root_id)
     except BaseException:
         state.close()
         raise
+    return state

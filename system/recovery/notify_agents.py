@@ -1,4 +1,8 @@
-"""Pass 9: a recovery notice for every agent whose turn was interrupted; where each stopped."""
+"""Pass 9: recovery notices, reports, and a trigger for each task that nothing else wakes.
+
+A recovery notice is for an agent whose turn was interrupted; the report says where each
+execution has stopped.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from datetime import datetime, timedelta
 
 from system.agents.agent import Agent
 from system.agents.message import RUNTIME, Message, MessageKind
+from system.agents.reporting import deliver_reports
 from system.ports import Json
 from system.recording.crash_point import IncompleteExecution, analyze_crash_point
 from system.recovery.root_recovery import RootRecovery
@@ -19,10 +24,37 @@ async def notify_agents(recovery: RootRecovery) -> None:
             notice = _notice(agent, recovery.last_ts[agent.session_id], recovery.orchestrator.now())
             recovery.dispatcher.enqueue(agent, notice)
     await recovery.dispatcher.dispatch()
+    await deliver_reports(recovery.dispatcher)
+    _remove_arrived(recovery)
+    _resume_tasks(recovery)
     recovery.report.incomplete += [
         IncompleteExecution(record.execution_id, analyze_crash_point(record))
         for record in recovery.interrupted
     ]
+
+
+def _remove_arrived(recovery: RootRecovery) -> None:
+    """Remove the reports that have arrived, so that a second recovery finds none."""
+    durable = recovery.orchestrator.durable
+    if durable.state is not None and durable.stores is not None and durable.stores.reports.kept:
+        durable.state.transact(durable.stores.reports.remove_arrived)
+
+
+def _resume_tasks(recovery: RootRecovery) -> None:
+    """Emit a trigger for each ACTIVE task of an agent that has nothing else to do."""
+    orchestrator = recovery.orchestrator
+    state, stores = orchestrator.durable.state, orchestrator.durable.stores
+    idle = set()
+    for node in orchestrator.tree:
+        agent = orchestrator.agents[node.agent_id]
+        is_served = orchestrator.durable.sessions.is_served(node.session_id)
+        is_resumed = recovery.resume.includes(is_root=node.parent_id is None)
+        if agent.tasks and is_served and is_resumed and not agent.history.pending:
+            idle.add(node.session_id)
+    if idle and state is not None and stores is not None:
+        recovery.report.resumed += state.transact(
+            lambda transaction: stores.tasks.resume(transaction, idle.__contains__)
+        )
 
 
 def _notice(agent: Agent, last_ts: str, now: str) -> Message:

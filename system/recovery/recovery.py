@@ -22,6 +22,7 @@ from system.recovery.notify_agents import notify_agents
 from system.recovery.open_logs import open_logs
 from system.recovery.place_agents import place_agents
 from system.recovery.publish_report import publish_report
+from system.recovery.resume import Resume
 from system.recovery.root_recovery import RootRecovery
 from system.recovery.suspend_sessions import suspend_sessions
 from system.recovery.sweep_sessions import sweep_sessions
@@ -43,13 +44,17 @@ PASSES: Final[Sequence[Pass]] = (
 """In their order; ``docs/runtime.md`` numbers them."""
 
 
-async def recover(dispatcher: Dispatcher, *, is_recording: bool) -> RootRecovery:
+async def recover(
+    dispatcher: Dispatcher, *, is_recording: bool, resume: Resume = Resume.ALL
+) -> RootRecovery:
     """Run the passes in their order, the first of which locks the root.
+
+    ``resume`` says whose tasks are resumed.
 
     Raises ``NotARoot``, ``RootInUse``, ``StorageError`` or ``OSError`` when the root as a whole
     cannot be served; then its lock is free.
     """
-    recovery = RootRecovery(dispatcher, is_recording=is_recording)
+    recovery = RootRecovery(dispatcher, is_recording=is_recording, resume=resume)
     first, *others = PASSES
     await _run(first, recovery)
     collecting = gc.isenabled()

@@ -31,7 +31,8 @@ class RecoveryReport:
     executions that had not ended. ``collected`` counts the agents whose directories were
     removed by this boot, and since, and ``archived_bytes`` those of their lines since.
     ``carried_out`` counts the lines whose promises ``state.db`` did not have, ``reclaimed`` are
-    triggers whose turns the crash had interrupted. ``damaged_rows`` of ``state.db`` are left
+    triggers whose turns the crash had interrupted, ``resumed`` those of tasks that nothing else
+    wakes. ``damaged_rows`` of ``state.db`` are left
     alone; ``unfed`` are sessions that are not served, and for which work is waiting there.
     """
 
@@ -59,6 +60,7 @@ class RecoveryReport:
     archived_bytes: int = 0
     carried_out: int = 0
     reclaimed: list[str] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
     damaged_rows: list[str] = field(default_factory=list)
     unfed: list[str] = field(default_factory=list)
     recording: WalReport = field(default_factory=WalReport)

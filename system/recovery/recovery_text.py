@@ -41,6 +41,7 @@ def recovery_text(report: RecoveryReport) -> Iterator[str]:
         ("directories of agents whose end is recorded, removed", report.collected),
         ("turns whose promises to state.db were carried out", report.carried_out),
         ("triggers whose turns were interrupted", len(report.reclaimed)),
+        ("tasks that are resumed", len(report.resumed)),
         ("executions that had not ended", len(report.incomplete)),
         ("bytes of unfinished entries of the recording, cut off", report.recording.torn_bytes),
     )

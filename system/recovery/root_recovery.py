@@ -8,6 +8,7 @@ from system.agents.history import History
 from system.recording.record import ExecutionRecord
 from system.recording.wal_recovery import ReadLog
 from system.recovery.recovery_report import RecoveryReport
+from system.recovery.resume import Resume
 from system.root import Root
 from system.sessions.session import SessionRecord
 from system.sessions.session_problem import Problem, SessionProblem
@@ -21,11 +22,13 @@ class RootRecovery:
     ``records`` are those that could be read, ``record_problems`` says why a record could not.
     ``last_ts`` is the time of the last line of each log, before this recovery writes any.
     ``recording_log`` is the log of the recording, None if executions are not recorded;
-    ``interrupted`` are records of executions that have not ended.
+    ``interrupted`` are records of executions that have not ended. ``resume`` says whose tasks
+    are resumed.
     """
 
-    def __init__(self, dispatcher: Dispatcher, *, is_recording: bool) -> None:
+    def __init__(self, dispatcher: Dispatcher, *, is_recording: bool, resume: Resume) -> None:
         self.is_recording = is_recording
+        self.resume = resume
         self.dispatcher = dispatcher
         self.orchestrator = dispatcher.orchestrator
         self.host = self.orchestrator.host

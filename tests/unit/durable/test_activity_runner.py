@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from system.durable.activity import Activity, ActivityStatus
-from system.durable.activity_runner import ActivityRunner
+from system.durable.activity_runner import ActivityRunner, action_named, actions_by_name
 from system.durable.errors import BadActivity, StateStopped
 from system.ports import Action, EffectRefused, JsonObject, Performed
 from tests.unit.durable.durable_bench import Bench
@@ -196,9 +196,9 @@ def test_an_action_that_is_no_longer_registered_is_not_attempted(
 
 
 def test_actions_are_found_by_their_names(bench: Bench) -> None:
-    one = runner(bench, ActionProvider())
-    assert one.action_named("pay") == DEDUP
+    actions = actions_by_name(ActionProvider())
+    assert action_named(actions, "pay") == DEDUP
     with pytest.raises(BadActivity, match="action='fly' is not registered, known are: mail, pay"):
-        one.action_named("fly")
+        action_named(actions, "fly")
     with pytest.raises(BadActivity, match="action='mail' is registered twice"):
         runner(bench, Twice())

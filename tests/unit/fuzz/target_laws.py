@@ -60,3 +60,4 @@ def check_actions_are_json(make_target: MakeTarget) -> None:
         action = run.propose(choices)
         assert Action.of_plain(json.loads(json.dumps(action.plain()))) == action
         run.perform(action, choices)
+    run.abandon()

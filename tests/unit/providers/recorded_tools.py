@@ -20,6 +20,9 @@ class RecordedTools:
         self.calls.append((call_id, name, arguments))
         return self.results.setdefault(call_id, {"number": len(self.results)})
 
+    async def perform(self, call_id: str, arguments: JsonObject) -> JsonObject:
+        return self.call(call_id, "perform", arguments)
+
 
 OPENING = Opening("s1", "model", "be brief")
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pytest
 
@@ -20,23 +19,27 @@ from system.agents.turn_recorder import RecordingOptions
 from system.collector import CollectionOptions
 from system.ports import JsonObject
 from system.storage.framing import Framing
-from tests.meta.source_tree import ROOT
+from tests.unit.system.agents.acting import FakeEffects
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.barrier_bench import Bench, NewBench, Operation
+from tests.unit.system.barrier_table import table
 
-SECTION: Final = "## What one operation costs"
 BARRIERS: Final = ("fsync", "fdatasync")
-ROW: Final = re.compile(
-    r"\| (?P<operation>[^|]+?) \| (?P<framed>\d+) \| (?P<pending>\d+) \| (?P<recording>\d+) \|.*"
-)
 
 
-def turn(*calls: tuple[str, JsonObject], children: int = 0, fails: bool = False) -> Operation:
-    """A turn of Ada until all agents are idle, without the message that causes it."""
+def turn(
+    *calls: tuple[str, JsonObject], children: int = 0, fails: bool = False, has_state: bool = False
+) -> Operation:
+    """A turn of Ada until all agents are idle, without the message that causes it.
+
+    If it ``has_state``, the root has its ``state.db`` already.
+    """
 
     async def measured(new_bench: NewBench) -> int:
         bench = new_bench()
         await bench.with_ada(children)
+        if has_state:
+            await bench.emit()
         bench.start_counting()
         await bench.show(bench.ada, play(*calls))
         if fails:
@@ -120,6 +123,21 @@ async def restore(new_bench: NewBench) -> int:
     bench.answer.set()
     await bench.runtime.idle()
     return barriers - await send(new_bench)
+
+
+async def activity(new_bench: NewBench) -> int:
+    """From the request to the provider to the message with the outcome, which is not read yet."""
+    bench = new_bench()
+    bench.host = replace(bench.host, effects=FakeEffects())
+    await bench.with_ada()
+    await bench.emit()
+    bench.clock.is_prompt = True
+    bench.start_counting()
+    await bench.show(bench.ada, play(("perform", {"action": "mail"})))
+    bench.answer.set()
+    await bench.runtime.idle()
+    # The agent reads the outcome in a turn that touches nothing.
+    return bench.barriers() - await turn()(new_bench) - await send(new_bench)
 
 
 async def segment(new_bench: NewBench) -> int:
@@ -288,12 +306,19 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "the first turn of a root": first_turn_of_a_root,
     "the first turn of a boot, whose conversation is suspended": first_turn_of_a_boot,
     "a turn that touches no other session": turn(),
-    "a turn that reminds, subscribes, sets metadata": turn(
-        ("remind_me", {"delay_ns": 10**15, "payload": 1}),
+    "a turn that subscribes, sets metadata": turn(
         ("subscribe", {"name": "child 0"}),
         ("set_agent_metadata", {"key": "k", "value": 1}),
         children=1,
     ),
+    "a turn that reminds": turn(("remind_me", {"delay_ns": 10**15, "payload": 1}), has_state=True),
+    "a turn that begins a task, emits a trigger, creates a schedule": turn(
+        ("begin_task", {"todos": []}),
+        ("emit", {"payload": 1, "delay_ns": 10**15}),
+        ("schedule", {"kind": "every", "spec": "60"}),
+        has_state=True,
+    ),
+    "a turn with an activity, until its agent has the outcome": activity,
     "a turn that sends a message to another agent": turn(*_to("child 0"), children=1),
     "a turn that sends three messages to another agent": turn(
         *_to("child 0", "child 0", "child 0"), children=1
@@ -324,26 +349,6 @@ def _counted(name: str, calls: list[str]) -> Callable[[int], None]:
         calls.append(name)
 
     return barrier
-
-
-class Costs(NamedTuple):
-    """The barriers of an operation by framing, and those that its recording adds."""
-
-    framed: int
-    pending: int
-    recording: int
-
-
-def table() -> dict[str, Costs]:
-    """The table of the page, by operation."""
-    page = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
-    section = page.partition(SECTION)[2].partition("\n## ")[0]
-    rows = (ROW.fullmatch(line) for line in section.splitlines())
-    return {
-        row["operation"]: Costs(int(row["framed"]), int(row["pending"]), int(row["recording"]))
-        for row in rows
-        if row
-    }
 
 
 def test_every_operation_of_the_table_is_measured_and_no_other() -> None:

@@ -41,7 +41,7 @@ class Family:
 
     def turn(self, name: str, presented: tuple[str, ...] = ()) -> Turn:
         agent = self.room.agent(self.id(name))
-        return Turn(TurnTools(self.room.runtime._orchestrator, agent, presented))
+        return Turn(TurnTools(self.room.runtime._orchestrator, agent, "turn", presented))
 
 
 class Turn:

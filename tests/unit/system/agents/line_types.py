@@ -19,7 +19,9 @@ def several(kind: Is) -> Is:
 
 TEXT: Final = matching(r"(?s).*")
 UUID: Final = matching("[0-9a-f]{32}")
-MESSAGE_ID: Final = matching(r"[0-9a-f]{32}(\.(error|notice|lost))?")
+MESSAGE_ID: Final = matching(
+    r"[0-9a-f]{32}(\.(error|notice|lost|dead))?|activity:.+\.(result|decided|uncertain)"
+)
 MOMENT: Final = matching(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 ADDRESS: Final = matching("[0-9a-f]{32}|USER|RUNTIME")
 
@@ -47,7 +49,19 @@ TYPES: Final[dict[str, Is]] = {
     **dict.fromkeys(("subscription_id", "reminder_id", "parent_session_id"), UUID),
     **dict.fromkeys(("message_id", "bootstrap_id", "reply_to"), MESSAGE_ID),
     **dict.fromkeys(("presented", "returned"), several(MESSAGE_ID)),
-    **dict.fromkeys(("unsubscribed", "cancelled"), several(UUID)),
+    **dict.fromkeys(("unsubscribed", "cancelled", "unscheduled"), several(UUID)),
+    **dict.fromkeys(
+        ("activities", "tasks", "emitted", "scheduled", "events"), several(plain_object)
+    ),
+    "task_id": lambda value: value is None or UUID(value),
+    "schedule_id": UUID,
+    **dict.fromkeys(("action", "status", "source", "spec", "zone", "catch_up"), TEXT),
+    **dict.fromkeys(("key", "description"), lambda value: value is None or TEXT(value)),
+    "fire_at": lambda value: type(value) is float,
+    "priority": lambda value: value is None or type(value) is int,
+    **dict.fromkeys(("arguments",), plain_object),
+    "todos": anything,
+    "last_seq": number,
     **dict.fromkeys(("sender", "recipient"), ADDRESS),
     **dict.fromkeys(("terminate", "permitted", "sampled_out", "gated", "known_ids"), truth),
     **dict.fromkeys(

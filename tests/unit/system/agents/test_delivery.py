@@ -101,15 +101,17 @@ def test_unpresented_errors_notices_and_reminders_cause_no_error_message() -> No
     room.check_no_failures()
 
 
-def test_a_reminder_over_which_every_turn_failed_causes_no_error_message() -> None:
+def test_a_reminder_over_which_every_turn_failed_is_reported_to_the_operator() -> None:
     room, ada, _ = parent_and_child()
     room.say(ada, play(("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"})))
+    reminder_id = room.provider.results[-1]["reminder_id"]
     room.provider.fail("sent", 5)
 
-    room.settle(60)
+    room.settle(3600)
 
-    assert room.events(room.session(ada))[-1] == "message.dead"
     assert room.named("Ada").pending == ()
+    [report] = room.runtime.view().user
+    assert (report.message_id, report.kind) == (f"{reminder_id}.dead", "system")
     room.check_no_failures()
 
 

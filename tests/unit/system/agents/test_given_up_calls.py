@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from system.errors import LogStopped, NameTaken, StorageFull, UnknownAgent
-from system.runtime import Options, Resume
+from system.recovery.resume import Resume
+from system.runtime import Options
 from tests.unit.system.agents.room import Room, log_of, opened
 
 STEPS = range(12)

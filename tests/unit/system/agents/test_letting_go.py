@@ -9,17 +9,6 @@ from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 
-YEAR_NS = 365 * 86_400 * SECOND_NS
-
-
-def remind(room: Room, agent_id: str) -> str:
-    room.say(agent_id, play(("remind_me", {"delay_ns": YEAR_NS, "payload": "tea"})))
-    return str(room.provider.results[-1]["reminder_id"])
-
-
-def timers(room: Room) -> int:
-    return len(room.runtime._orchestrator.reminders.tasks())
-
 
 def test_an_agent_whose_provider_is_not_there_holds_no_descriptor() -> None:
     room, ada = opened()
@@ -35,37 +24,15 @@ def test_an_agent_whose_provider_is_not_there_holds_no_descriptor() -> None:
     assert len(room.named("Ada").pending) == 1
 
 
-def test_a_reminder_that_is_cancelled_leaves_no_timer() -> None:
-    room, ada = opened()
-    reminder_id = remind(room, ada)
-    assert timers(room) == 1
-
-    room.say(ada, play(("cancel_reminder", {"reminder_id": reminder_id})))
-
-    assert timers(room) == 0
-    room.check_no_failures()
-
-
-def test_the_other_reminders_keep_their_timers() -> None:
+def test_an_agent_that_has_ended_leaves_no_reminder() -> None:
     room, ada, bob = parent_and_child()
-    reminder_id = remind(room, ada)
-    remind(room, ada)
-    remind(room, bob)
-
-    room.say(ada, play(("cancel_reminder", {"reminder_id": reminder_id})))
-
-    assert timers(room) == 2
-
-
-def test_an_agent_that_has_ended_leaves_no_timer() -> None:
-    room, ada, bob = parent_and_child()
-    remind(room, ada)
-    remind(room, bob)
+    for agent_id in (ada, bob):
+        room.say(agent_id, play(("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"})))
 
     room.run(room.runtime.terminate(bob))
     room.settle()
 
-    assert timers(room) == 1
+    assert len(room.run(room.runtime.triggers())) == 1
 
 
 def test_an_agent_that_has_ended_keeps_nothing_of_what_was_said() -> None:

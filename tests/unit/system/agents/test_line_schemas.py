@@ -18,7 +18,10 @@ from system.collector import CollectionOptions
 from system.durable.trigger import TriggerSpec
 from system.ports import JsonObject
 from system.runtime import Options
+from tests.meta.page_tables import table_rows
 from tests.meta.source_tree import ROOT
+from tests.unit.system.agents.acting import acting
+from tests.unit.system.agents.emitting import DAY, emit
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.family import parent_and_child
 from tests.unit.system.agents.line_types import ADDRESS, MOMENT, TYPES
@@ -26,6 +29,7 @@ from tests.unit.system.agents.room import SECOND_NS, Room, log_of, opened
 
 # -- the page ------------------------------------------------------------------
 
+PAGE: Final = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
 ROW: Final = re.compile(r"\| (?P<first>[^|]+) \| (?P<second>[^|]*) \| (?P<third>[^|]*)\|")
 WORDS: Final = re.compile(r"`(?P<members>[^`]+)`|\((?P<note>[^()]*)\)")
 VALUES: Final = re.compile(r"`\w+`( or `\w+`)+")
@@ -63,8 +67,7 @@ Members = Mapping[str, Member]
 
 
 def section(title: str) -> str:
-    page = (ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")
-    return page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def rows(title: str) -> Iterator[re.Match[str]]:
@@ -99,12 +102,19 @@ def table() -> dict[str, Members]:
 
 
 def payloads() -> dict[str, list[str]]:
-    """The members of the payload of every kind of message for which the page lists them."""
+    """The members of the payload of every kind of message for which the page lists them.
+
+    Those of kind ``system`` are by ``notice``.
+    """
     found = {row["first"].strip("`"): row["third"] for row in rows("Messages")}
-    return {
+    listed = {
         kind: re.findall(r'(?<!:)"(\w+)"', text.partition("{")[2].partition("}")[0])
         for kind, text in found.items()
+        if kind != "system"
     }
+    for row in table_rows(PAGE, "notice"):
+        listed[f"system {row[0]}"] = ["notice", *re.findall(r"\w+", row[3])]
+    return listed
 
 
 def mistakes(data: object, members: Members) -> list[str]:
@@ -143,12 +153,12 @@ def family() -> Room:
 
 def everything_said() -> Room:
     """A message of every kind."""
-    room, ada, bob = parent_and_child()
+    room, ada, bob = acting_family()
     room.say(ada, play(
         ("poke", {"to": "Bob"}), ("subscribe", {"name": "Bob"}),
-        ("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"}),
+        ("perform", {"action": "mail", "arguments": {"to": "Anna"}}),
     ))  # fmt: skip
-    room.settle(1)
+    emit(room, bob, in_s=DAY)
     end(room, bob)
     room.provider.hooks["send"] = asyncio.Event().wait
     room.say(ada, "what no turn survives")
@@ -168,9 +178,18 @@ def end(room: Room, agent_id: str) -> None:
     room.settle()
 
 
+def acting_family() -> tuple[Room, str, str]:
+    """A root and its child, and a provider of actions that loses its answers."""
+    room = acting(OSError("reset"))
+    room.open()
+    ada = room.create("Ada")
+    room.say(ada, play(("spawn_agent", {"name": "Bob", "instructions": "work"})))
+    return room, ada, room.named("Bob").agent_id
+
+
 def turns() -> Room:
     """Turns that do everything that one can do."""
-    room, ada, bob = parent_and_child()
+    room, ada, bob = acting_family()
     subscribed, reminded, *_ = results(room, ada, play(
         ("subscribe", {"name": "Bob"}),
         ("remind_me", {"delay_ns": SECOND_NS, "payload": "tea"}),
@@ -183,6 +202,14 @@ def turns() -> Room:
     room.say(ada, play(
         ("unsubscribe", subscribed), ("cancel_reminder", reminded),
         ("permit_turn", {"name": "Bob"}),
+    ))  # fmt: skip
+    begun, scheduled = results(room, ada, play(
+        ("begin_task", {"todos": ["tea"]}), ("schedule", {"kind": "every", "spec": "60"}),
+    ))  # fmt: skip
+    room.say(ada, play(
+        ("checkpoint", {**begun, "event": "step"}), ("emit", {"payload": 1, "delay_ns": 10**15}),
+        ("perform", {"action": "mail", "arguments": {"to": "Anna"}, **begun}),
+        ("perform", {"action": "mail", "arguments": {}}), ("unschedule", scheduled),
     ))  # fmt: skip
     end(room, room.named("Kim").agent_id)
     run_a_trigger(room, ada)
@@ -354,8 +381,14 @@ def test_every_line_has_the_members_of_a_line_and_data_that_the_table_knows(
 def test_there_is_a_message_of_every_kind_and_the_runtimes_own_carry_what_the_page_says() -> None:
     said = data_of(everything_said(), "message.enqueued")
     reported = payloads()
-    assert {one["kind"] for one in said} == set(reported)
-    assert {kind for kind, members in reported.items() if members} == {"error", "notice", "system"}
-    for one in said:
-        if reported[one["kind"]]:
-            assert sorted(one["payload"]) == sorted(reported[one["kind"]])
+    kinds = {
+        f"system {one['payload']['notice']}" if one["kind"] == "system" else one["kind"]: one
+        for one in said
+    }
+    assert set(kinds) == set(reported)
+    listed = [kind for kind, members in reported.items() if members]
+    assert [kind.split()[0] for kind in listed] == [
+        "error", "notice", "activity", "system", "system", "system",
+    ]  # fmt: skip
+    for kind in listed:
+        assert sorted(kinds[kind]["payload"]) == sorted(reported[kind])

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
+from system.durable.trigger import Trigger
+from system.ports import JsonObject
+from tests.unit.system.agents.emitting import fail_disk, fail_when_asked, row
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.family import parent_and_child
-from tests.unit.system.agents.room import SECOND_NS, Room
+from tests.unit.system.agents.room import (
+    ADA,
+    ONE,
+    SECOND_NS,
+    Room,
+    completed,
+    created,
+    enqueued,
+)
 
 
 def remind(room: Room, agent_id: str, delay_ns: int) -> str:
@@ -21,8 +36,22 @@ def test_a_reminder_comes_when_its_time_has_come() -> None:
     room.settle(1)
 
     assert room.shown() == [("reminder", "tea")]
-    assert room.lines(room.session(ada))[-4].data["message_id"] == reminder_id
+    lines = room.lines(room.session(ada))
+    assert [(line.event, line.data["trigger_id"]) for line in lines[-2:]] == [
+        ("turn.start", reminder_id), ("turn.complete", reminder_id),
+    ]  # fmt: skip
+    assert row(room, reminder_id).status == "DONE"
     room.check_no_failures()
+
+
+def test_a_reminder_is_shown_as_the_agent_has_set_it() -> None:
+    room, ada, _ = parent_and_child()
+    reminder_id = remind(room, ada, 0)
+    [shown] = json.loads(room.provider.prompts[-1])
+    assert shown == {
+        "message_id": reminder_id, "sender": ada, "sender_name": "Ada", "kind": "reminder",
+        "payload": "tea", "reply_to": None,
+    }  # fmt: skip
 
 
 def test_a_reminder_of_the_life_before_comes_all_the_same_and_once() -> None:
@@ -120,6 +149,144 @@ def test_a_runtime_that_closes_waits_for_no_reminder() -> None:
     room.settle(10)
 
     assert room.named("Ada").pending == ()
+
+
+def test_a_reminder_that_the_disk_has_refused_so_far_comes_in_time() -> None:
+    room, ada, _ = parent_and_child()
+    injector = fail_disk(room, "write *state.db* #1+ ENOSPC")
+    remind(room, ada, 5 * SECOND_NS)
+    assert not room.runtime.view().state_stopped
+    injector.remove()
+    room.settle(100)
+    assert room.shown() == [("reminder", "tea")]
+    room.check_no_failures()
+
+
+def test_a_reminder_that_the_disk_has_refused_comes_after_the_next_boot() -> None:
+    room, ada, _ = parent_and_child()
+    fail_disk(room, "write *state.db* #1+ ENOSPC")
+    remind(room, ada, 5 * SECOND_NS)
+    room.reopen()
+    room.settle(5)
+    assert room.shown() == [("reminder", "tea")]
+
+
+def test_a_cancelled_reminder_never_comes_although_the_disk_refuses_to_say_so() -> None:
+    room, ada, _ = parent_and_child()
+    reminder_id = remind(room, ada, 5 * SECOND_NS)
+    fail_when_asked(room, "write *state.db-wal #1+ ENOSPC")
+    room.say(ada, play(("cancel_reminder", {"reminder_id": reminder_id})))
+    prompts = len(room.provider.prompts)
+    room.settle(100)
+    room.reopen()
+    room.settle(100)
+    assert len(room.provider.prompts) == prompts
+    assert row(room, reminder_id).resolution == "superseded"
+
+
+def test_a_reminder_is_not_cancelled_in_the_turn_that_it_has_caused() -> None:
+    room, ada, _ = parent_and_child()
+    reminder_id = remind(room, ada, SECOND_NS)
+
+    async def change_its_mind() -> None:
+        tools = room.provider.tools
+        assert tools is not None
+        refused = tools.call("1", "cancel_reminder", {"reminder_id": reminder_id})
+        assert refused == {"error": f"there is no reminder {reminder_id!r}"}
+
+    room.provider.hooks["sent"] = change_its_mind
+    room.settle(1)
+    assert room.shown() == [("reminder", "tea")]
+    room.check_no_failures()
+
+
+def test_a_reminder_is_counted_from_the_clock_that_does_not_step_back() -> None:
+    room, ada, _ = parent_and_child()
+    room.world.clock.step_wall(-3600 * SECOND_NS)
+    remind(room, ada, 5 * SECOND_NS)
+    assert room.shown() != [("reminder", "tea")]
+    room.settle(5)
+    assert room.shown() == [("reminder", "tea")]
+
+
+def test_a_time_that_no_row_can_hold_is_refused() -> None:
+    room, ada, _ = parent_and_child()
+    room.world.clock.step_wall(7_950 * 365 * 86_400 * SECOND_NS)
+    delay_ns = 99 * 365 * 86_400 * SECOND_NS
+    room.say(ada, play(("remind_me", {"delay_ns": delay_ns, "payload": "tea"})))
+    assert "is not a finite number of seconds" in str(room.provider.results[-1]["error"])
+
+
+# -- roots of older versions -------------------------------------------------------------
+
+
+def old_root(*more: tuple[str, JsonObject]) -> Room:
+    """A root of format 1 whose agent has set a reminder, which is known to be dispatched."""
+    room = Room()
+    reminder: JsonObject = {"reminder_id": ONE, "due_ns": DUE_NS, "payload": "tea"}
+    room.put_session(
+        ONE,
+        [
+            *created(ADA, "Ada"), completed("t1", reminders=[reminder]),
+            completed("t2", dispatched=3), *more,
+        ],
+    )  # fmt: skip
+    return room
+
+
+DUE_NS = 1_700_000_000 * SECOND_NS + 5 * SECOND_NS
+
+
+def test_a_root_of_format_1_gets_a_database_with_its_reminders() -> None:
+    room = old_root()
+    room.open()
+    assert b'"format":2' in room.read("root.json")
+    assert [each.id for each in open_rows(room)] == [ONE]
+    room.settle(5)
+    assert room.shown() == [("reminder", "tea")]
+    room.reopen()
+    assert open_rows(room) == []
+
+
+def test_a_crash_while_a_root_gets_its_database_loses_no_reminder() -> None:
+    room = old_root()
+    fail_disk(room, "rename *root.json* #1 EIO")
+    with pytest.raises(OSError, match="Input"):
+        room.open()
+    room.reopen()
+    assert [each.id for each in open_rows(room)] == [ONE]
+
+
+def test_a_reminder_that_an_older_version_has_delivered_does_not_come_again() -> None:
+    delivered = enqueued(ONE, ADA, ADA, "reminder", "tea")
+    room = old_root(delivered)
+    room.open()
+    room.settle(5)
+    assert room.shown() == [("reminder", "tea")]
+    assert len(room.provider.prompts) == 1
+    assert open_rows(room) == []
+    room.reopen()
+    room.check_no_failures()
+
+
+def test_a_reminder_that_a_person_has_discarded_is_not_emitted_again() -> None:
+    room, ada, _ = parent_and_child()
+    reminder_id = remind(room, ada, 5 * SECOND_NS)
+    durable = room.runtime._orchestrator.durable
+    assert durable.state is not None
+    assert durable.stores is not None
+    triggers = durable.stores.triggers
+    durable.state.transact(lambda each: triggers.supersede(each, reminder_id))
+    for _ in range(2):
+        room.reopen()
+        room.settle(90_000)
+    room.reopen()
+    assert open_rows(room) == []
+
+
+def open_rows(room: Room) -> list[Trigger]:
+    found = room.run(room.runtime.triggers())
+    return [each for each in found if isinstance(each, Trigger)]
 
 
 def test_a_reminder_that_is_cancelled_while_it_waits_for_its_log_never_comes() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from system.ports import JsonObject
-from system.runtime import Options, Resume
+from system.recovery.resume import Resume
+from system.runtime import Options
 from system.sessions.session import SessionState
 from tests.unit.system.agents.boot import END, recovered
 from tests.unit.system.agents.room import (

@@ -42,5 +42,6 @@ def test_a_tool_that_does_not_exist_is_refused_with_those_that_do(family: Family
     assert family.turn("Bob").error("sing") == (
         "there is no tool 'sing'; known are send_message, broadcast, poke, check_inbox, "
         "spawn_agent, list_children, inspect_agent, set_agent_metadata, complete, remind_me, "
-        "cancel_reminder, subscribe, unsubscribe, gate, ungate, permit_turn"
+        "cancel_reminder, subscribe, unsubscribe, gate, ungate, permit_turn, perform, "
+        "begin_task, checkpoint, list_tasks, emit, schedule, unschedule"
     )

@@ -1,0 +1,85 @@
+"""The durable work of a runtime under test: the rows of its ``state.db``, beside its shadow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from crash_tests.rig.database import SimulatedDatabase
+from crash_tests.rig.effect_ledger import EffectLedger
+from oracles.durable.rows import NO_ROWS, Rows, read_rows
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.runtime.shadow_work import ShadowWork
+from system.ports import Host
+
+
+class SeenWork(NamedTuple):
+    """The rows, and the effects and requests of each key, in one moment."""
+
+    rows: Rows
+    effects: Counter[str]
+    requests: Counter[str]
+
+
+class RuntimeWork:
+    """Passes the rows of a runtime to ``shadow``.
+
+    ``ledger`` are the effects in the outside world, None if the runtime has no actions.
+    """
+
+    def __init__(self, shadow: ShadowWork, ledger: EffectLedger | None = None) -> None:
+        self.shadow = shadow
+        self.ledger = ledger
+
+    def seen(self, host: Host) -> SeenWork | None:
+        """Return all rows of this moment; None if the database is in the middle of a failure.
+
+        They are read on the connection of the runtime, between two of its transactions. Raises
+        ``apsw.Error``.
+        """
+        database, ledger = host.database, self.ledger
+        assert isinstance(database, SimulatedDatabase)
+        connection = database.connection
+        if connection is not None and connection.in_transaction:
+            return None
+        rows = NO_ROWS
+        if connection is not None:
+            rows = read_rows(lambda statement: connection.execute(statement).fetchall())
+        if ledger is None:
+            return SeenWork(rows, Counter(), Counter())
+        return SeenWork(rows, Counter(ledger.effects), Counter(ledger.requests))
+
+    def settle(self, snapshot: RootSnapshot, seen: SeenWork, latest_ns: int, now_ns: int) -> None:
+        """Check what a recovery has left; the crash may have come during any request."""
+        effects = self.shadow.effects
+        effects.crash()
+        for key in seen.rows.activities:
+            if not effects.knows(key):
+                effects.doubt(key)
+        self.shadow.settle(snapshot, seen.rows, latest_ns)
+        self._check_effects(seen, now_ns)
+
+    def check(self, snapshot: RootSnapshot, seen: SeenWork, latest_ns: int, now_ns: int) -> None:
+        """Check a snapshot that is not older than ``seen``."""
+        self.shadow.check(snapshot, seen.rows, latest_ns)
+        self._check_effects(seen, now_ns)
+
+    def check_quiesced(
+        self, snapshot: RootSnapshot, seen: SeenWork, now_ns: int, is_unfit: Callable[[str], bool]
+    ) -> int:
+        """Check that everything is done; return the number of triggers that turns have settled."""
+        self.shadow.effects.check_performed(seen.rows, seen.effects)
+        return self.shadow.check_quiesced(snapshot, seen.rows, now_ns, is_unfit)
+
+    def _check_effects(self, seen: SeenWork, now_ns: int) -> None:
+        if self.ledger is None:
+            return
+        effects = self.shadow.effects
+        for key in self.ledger.doubted:
+            effects.doubt(key)
+        for key in self.ledger.refused:
+            effects.refuse(key)
+        self.ledger.doubted.clear()
+        self.ledger.refused.clear()
+        self.shadow.check_effects(seen.rows, seen.effects, seen.requests, now_ns)

@@ -1,0 +1,60 @@
+"""The specification of the durable work of a runtime: ``state.db`` beside the logs, and effects.
+
+``rows`` are all rows of the database, in one moment; ``NO_ROWS`` if the root has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from oracles.durable.rows import Rows
+from oracles.durable.shadow_effects import ShadowEffects
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.runtime.shadow_triggers import ShadowTriggers
+from oracles.runtime.work_laws import check_lines, check_recovered, check_reports
+
+SECOND_NS = 1_000_000_000
+
+
+class ShadowWork:
+    """``triggers`` has the operator's calls of ``emit``; ``effects`` are those of the outside."""
+
+    def __init__(self, most_attempts: int = 5) -> None:
+        self.triggers = ShadowTriggers(most_attempts)
+        self.effects = ShadowEffects()
+        self._ended: set[str] = set()
+
+    def check(self, snapshot: RootSnapshot, rows: Rows, now_ns: int) -> None:
+        """Check a snapshot that is not older than ``rows``; ``now_ns`` is the latest time."""
+        self.triggers.check(snapshot, rows, now_ns)
+        self._ended.update(row["id"] for row in rows.triggers if row["status"] == "DONE")
+        self._ended.update(key for key, row in rows.activities.items() if row["status"] == "DONE")
+        check_lines(snapshot, rows, self._ended)
+
+    def check_effects(
+        self, rows: Rows, effects: Mapping[str, int], requests: Mapping[str, int], now_ns: int
+    ) -> None:
+        """Compare the ledger with effects and requests of the same moment."""
+        self.effects.check(rows, effects, requests, now_ns / SECOND_NS)
+
+    def settle(self, snapshot: RootSnapshot, rows: Rows, now_ns: int) -> None:
+        """Check the first snapshot after a recovery, before any turn runs."""
+        self.check(snapshot, rows, now_ns)
+        check_recovered(snapshot, rows)
+        check_reports(snapshot, rows)
+        self.triggers.settle(snapshot, rows)
+
+    def check_quiesced(
+        self,
+        snapshot: RootSnapshot,
+        rows: Rows,
+        now_ns: int,
+        is_unfit: Callable[[str], bool] = lambda _: False,
+    ) -> int:
+        """Require that all accepted work is done; ``now_ns`` is the time of the runtime.
+
+        ``is_unfit`` says of a trigger that the router has refused all candidates. Returns the
+        number of triggers that turns have settled.
+        """
+        check_reports(snapshot, rows)
+        return self.triggers.check_quiesced(snapshot, rows, now_ns, is_unfit)

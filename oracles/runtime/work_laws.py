@@ -1,0 +1,210 @@
+"""The laws of ``state.db`` beside the logs, which promise all that is in it.
+
+A line is carried out as a whole, in one transaction, and ``applied`` says up to which line of a
+session that is so. So at any time the rows have what these lines promise, and nothing of later
+ones. A recovery leaves no line behind, and every row that has stopped is reported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from oracles.durable.rows import Row, Rows
+from oracles.durable.violations import WrongOutcome
+from oracles.runtime.log_records import TaskRecord, TurnRecord
+from oracles.runtime.root_snapshot import RootSnapshot
+from oracles.runtime.session_state import SessionState
+from oracles.runtime.violations import LostReport, LostTask, TornLine, UnsettledTrigger
+from oracles.violation import InvalidState, LostAck, Phantom
+
+_FINAL: Final = ("DONE", "FAILED", "CANCELLED")
+_OPEN: Final = ("PENDING", "CLAIMED")
+_STOPPED: Final = ("FAILED", "DEAD")
+_DECIDED: Final = ("DONE", "FAILED", "UNCERTAIN")
+
+
+def check_lines(snapshot: RootSnapshot, rows: Rows, ended: Collection[str]) -> None:
+    """Check a snapshot that is not older than ``rows``; applies at any time.
+
+    ``ended`` are keys of activities, and ids of triggers, that were seen to be settled: their
+    rows may have been removed.
+    """
+    triggers = {row["id"]: row for row in rows.triggers}
+    handled = {key for state in snapshot.agents.values() for key in state.handled}
+    gone = {*ended, *handled}
+    for state in snapshot.judged:
+        if state.session_id in snapshot.collected:
+            continue
+        applied = rows.applied.get(state.session_id, 0)
+        turns = [turn for turn in state.turns.values() if turn.demands_state]
+        _check_tasks(state, turns, applied, rows)
+        _check_activities(state, turns, applied, rows, ended)
+        for turn in turns:
+            if turn.seq <= applied:
+                _check_carried_out(state, turn, triggers, rows, gone)
+            else:
+                _check_not_begun(turn, triggers, rows)
+
+
+def check_recovered(snapshot: RootSnapshot, rows: Rows) -> None:
+    """Check the first snapshot after a recovery, before any turn runs."""
+    for state in snapshot.judged:
+        last = max((turn.seq for turn in state.turns.values() if turn.demands_state), default=0)
+        if state.session_id not in snapshot.collected:
+            applied = rows.applied.get(state.session_id, 0)
+            if applied < last:
+                raise UnsettledTrigger(
+                    "a recovery has not carried out a durable line",
+                    path=state.path, seq=last, applied=applied,
+                )  # fmt: skip
+    sessions = {state.session_id for state in snapshot.judged}
+    for row in rows.triggers:
+        if row["status"] == "CLAIMED" and row["session_id"] in (None, *sessions):
+            raise UnsettledTrigger("a recovery has left a claim", actual=row)
+    for key, row in rows.activities.items():
+        if row["status"] == "INTENT" and row["attempts"] and not row["provider_dedup"]:
+            raise WrongOutcome(
+                "a recovery lets an action be repeated that may have happened", key=key, actual=row
+            )
+    _check_resumed(snapshot, rows)
+
+
+def check_reports(snapshot: RootSnapshot, rows: Rows) -> None:
+    """Check rows and logs of one moment, when nothing is on its way."""
+    user, agents = snapshot.user, {s.session_id: s for s in snapshot.agents.values()}
+    stopped = {row["id"]: row for row in rows.triggers if row["status"] in _STOPPED}
+    for trigger_id, row in stopped.items():
+        if f"{trigger_id}.dead" not in user.enqueued:
+            raise LostReport("a trigger has stopped, and USER has no report", actual=row)
+    for key, row in rows.activities.items():
+        if row["status"] not in _DECIDED:
+            continue
+        if row["status"] == "UNCERTAIN" and f"{key}.uncertain" not in user.enqueued:
+            raise LostReport("an activity is uncertain, and USER has no report", actual=row)
+        state = agents.get(row["session_id"] or "")
+        if state is None or state.ended or state.session_id in snapshot.excused:
+            continue
+        outcome = state.enqueued.get(f"{key}.result")
+        if outcome is None:
+            raise LostReport("an activity is decided, and its agent has no outcome", actual=row)
+        if outcome.payload["status"] != row["status"]:
+            raise WrongOutcome(
+                "an agent was given another outcome than the ledger has", key=key, actual=row,
+                message=outcome,
+            )  # fmt: skip
+    for key, message in user.enqueued.items():
+        if key.endswith(".dead") and message.payload["trigger_id"] not in stopped:
+            raise Phantom("a trigger was reported that has not stopped", message=message)
+
+
+def _check_tasks(state: SessionState, turns: list[TurnRecord], applied: int, rows: Rows) -> None:
+    expected: dict[str, TaskRecord] = {}
+    for turn in turns:
+        if turn.seq <= applied:
+            expected.update((task.task_id, task) for task in turn.tasks)
+    for task_id, row in rows.tasks.items():
+        if row["session_id"] != state.session_id:
+            continue
+        task = expected.get(task_id)
+        last_seq = 0 if task is None else task.last_seq + len(task.events)
+        if task is None or (row["last_seq"], rows.events[task_id]) != (last_seq, last_seq):
+            raise TornLine(
+                "a task is not as the lines have left it that are carried out",
+                expected=task, actual=row, events=rows.events.get(task_id),
+            )  # fmt: skip
+        if row["status"] not in _statuses(state, task, rows):
+            raise InvalidState("a task has another status", expected=task, actual=row)
+    for task_id, task in expected.items():
+        if not (task_id in rows.tasks or task.status in _FINAL or state.ended):
+            raise LostAck("a task is gone", path=state.path, expected=task)
+
+
+def _statuses(state: SessionState, task: TaskRecord, rows: Rows) -> Iterator[str]:
+    """Yield the statuses that a task may have."""
+    yield task.status
+    if task.status not in _FINAL and state.ended:
+        yield "CANCELLED"
+    key = f"resume:{task.task_id}"
+    stopped = [
+        row for row in rows.triggers if row["dedup_key"] == key and row["status"] in _STOPPED
+    ]
+    if task.status == "ACTIVE" and stopped:
+        yield "BLOCKED"
+
+
+def _check_activities(
+    state: SessionState, turns: list[TurnRecord], applied: int, rows: Rows, ended: Collection[str]
+) -> None:
+    promised = {each.key: each for turn in turns if turn.seq <= applied for each in turn.activities}
+    for key, each in promised.items():
+        row = rows.activities.get(key)
+        if row is None and key not in ended:
+            raise LostAck("an activity of a line is not in the ledger", path=state.path, key=key)
+        if row is not None and (row["action"], json.loads(row["arguments_json"])) != (
+            each.action, each.arguments,
+        ):  # fmt: skip
+            raise InvalidState("an activity is another call", expected=each, actual=row)
+    for key, row in rows.activities.items():
+        if row["session_id"] == state.session_id and key not in promised:
+            raise TornLine("an activity is in the ledger before its line", actual=row)
+
+
+def _check_carried_out(
+    state: SessionState, turn: TurnRecord, triggers: Mapping[str, Row], rows: Rows,
+    gone: Collection[str],
+) -> None:  # fmt: skip
+    """Check what a line has left that is carried out."""
+    evidence: dict[str, Any] = {"path": state.path, "turn": turn}
+    handled = triggers.get(turn.trigger_id or "")
+    if handled is not None and handled["status"] != "DONE":
+        raise UnsettledTrigger("a line that is carried out has an open trigger", **evidence)
+    for key in turn.cancelled:
+        if triggers.get(key, {}).get("status") == "PENDING":
+            raise TornLine("a cancelled reminder waits", key=key, **evidence)
+    for key in _emitted(turn):
+        if key not in triggers and key not in gone and not state.ended:
+            raise LostAck("a trigger of a line is gone", key=key, **evidence)
+    for schedule in turn.scheduled:
+        may_have_ended = state.ended or schedule.kind == "once"
+        if schedule.schedule_id not in rows.schedules and not may_have_ended:
+            raise LostAck("a schedule of a line is gone", schedule=schedule, **evidence)
+    own = {each.schedule_id for other in state.turns.values() for each in other.scheduled}
+    for key in turn.unscheduled:
+        row = rows.schedules.get(key)
+        if key in own and row is not None and row["ended_at"] is None:
+            raise TornLine("a schedule goes on that a line has ended", key=key, **evidence)
+
+
+def _check_not_begun(turn: TurnRecord, triggers: Mapping[str, Row], rows: Rows) -> None:
+    """Check that nothing of a line is there that is not carried out."""
+    handled = triggers.get(turn.trigger_id or "")
+    early = [key for key in _emitted(turn) if key in triggers]
+    early += [each.schedule_id for each in turn.scheduled if each.schedule_id in rows.schedules]
+    if early or (handled is not None and handled["resolution"] == "handled"):
+        raise TornLine(
+            "a part of a line is there, which is not carried out", turn=turn, early=early,
+            trigger=handled,
+        )  # fmt: skip
+
+
+def _emitted(turn: TurnRecord) -> Iterator[str]:
+    """Yield the triggers that a line surely emits: those without a key that may be taken."""
+    for reminder in turn.reminders:
+        if reminder.reminder_id not in turn.cancelled:
+            yield reminder.reminder_id
+    for emitted in turn.emitted:
+        if emitted.key is None:
+            yield emitted.trigger_id
+
+
+def _check_resumed(snapshot: RootSnapshot, rows: Rows) -> None:
+    """Require that something wakes the agent of each ACTIVE task."""
+    woken = {row["session_id"] for row in rows.triggers if row["status"] in _OPEN}
+    for state in snapshot.judged:
+        if state.ended or state.pending or state.session_id in woken:
+            continue
+        for task_id, row in rows.tasks.items():
+            if row["session_id"] == state.session_id and row["status"] == "ACTIVE":
+                raise LostTask("nothing resumes an active task", task_id=task_id, path=state.path)

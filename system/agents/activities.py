@@ -1,0 +1,84 @@
+"""The activities that are under way in this boot: one task each, from intent to outcome."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError, Task, wait
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from system.agents.durable_work import DurableWork
+from system.durable.activity_runner import ActivityRunner
+from system.errors import RuntimeRefused, StorageError
+from system.ports import Host
+
+StartTask: TypeAlias = Callable[[Coroutine[None, None, None], str], Task[None]]
+
+
+class Activities:
+    """Performs the activities of a root; ``begin`` does nothing before ``start``.
+
+    An attempt that has begun is always waited for. A pause between two attempts is not: the
+    next boot goes on.
+    """
+
+    def __init__(self, host: Host, durable: DurableWork) -> None:
+        self._host: Final = host
+        self._durable: Final = durable
+        self._runner: ActivityRunner | None = None
+        self._start_task: StartTask | None = None
+        self._tasks: dict[str, Task[None]] = {}
+        self._pausing: set[str] = set()
+
+    def start(self, start_task: StartTask, keys: Iterable[str]) -> None:
+        """Begin to perform; first the activities that the boot has found undecided."""
+        self._start_task = start_task
+        self.begin(keys)
+
+    def stop(self) -> None:
+        """Begin nothing more, and end all pauses."""
+        self._start_task = None
+        for key in self._pausing:
+            self._tasks[key].cancel()
+
+    def begin(self, keys: Iterable[str]) -> None:
+        """Begin to perform activities whose intents are durable."""
+        for key in keys:
+            if self._start_task is not None and key not in self._tasks:
+                self._tasks[key] = self._start_task(self._perform(key), f"perform {key}")
+
+    def tasks(self) -> list[Task[None]]:
+        """Return the tasks that are under way."""
+        return [task for task in self._tasks.values() if not task.done()]
+
+    async def wait_for(self, key: str) -> None:
+        """Return when nothing is done about an activity any more in this boot."""
+        if (task := self._tasks.get(key)) is not None:
+            await wait([task])
+
+    async def _performed(self, key: str) -> None:
+        runner = self._runner
+        if runner is None:
+            durable, host = self._durable, self._host
+            assert durable.state is not None
+            assert durable.stores is not None
+            self._runner = runner = ActivityRunner(
+                durable.state, durable.stores.activities, host.effects, host.clock, host.ids
+            )
+        await runner.perform(key, lambda delay_ns: self._pause(key, delay_ns))
+
+    async def _perform(self, key: str) -> None:
+        # After a refusal by the database, the next boot decides.
+        with suppress(CancelledError, StorageError, RuntimeRefused):
+            await self._performed(key)
+        del self._tasks[key]
+        self._durable.changed()
+
+    async def _pause(self, key: str, delay_ns: int) -> None:
+        if self._start_task is None:
+            raise CancelledError
+        self._pausing.add(key)
+        try:
+            await self._host.clock.sleep(delay_ns)
+        finally:
+            self._pausing.discard(key)

@@ -1,0 +1,162 @@
+"""Routing: triggers without a session are given to one of the living, served root agents.
+
+The row is claimed before the router is asked, so that one that kills the process counts, and
+is given to its session in one transaction.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError, Task
+
+from system.agents.agent import Agent
+from system.agents.orchestrator import Orchestrator
+from system.durable.errors import RowDamaged
+from system.durable.state import Transaction
+from system.durable.stores import Stores
+from system.durable.trigger import Claim, SessionStatus
+from system.errors import StorageError
+from system.ports import JsonObject
+from system.providers.bounded import was_cancelled
+from system.router import Candidate, Router
+
+_REASON_CHARACTERS = 500
+
+
+class Routing:
+    """Routes one trigger after the other; ``router`` may take ``patience_ns`` nanoseconds each.
+
+    A single candidate gets all triggers without a call of the router. Without a router, they
+    wait as long as there are several. ``is_behind`` says that the disk has refused a claim.
+    """
+
+    def __init__(self, orchestrator: Orchestrator, router: Router | None, patience_ns: int) -> None:
+        self._orchestrator = orchestrator
+        self._durable = orchestrator.durable
+        self._router = router
+        self._patience_ns = patience_ns
+        self.is_behind = False
+        self._task: Task[None] | None = None
+        # Triggers that have fitted none of these are withheld.
+        self._unfit: list[Agent] = []
+
+    def begin(self) -> None:
+        """Route the triggers that are due, unless that is under way."""
+        if self._task is None and not self._orchestrator.closing:
+            self.is_behind = False
+            self._task = self._orchestrator.task(self._run(), "routing")
+
+    def tasks(self) -> list[Task[None]]:
+        """Return the task that routes at this moment."""
+        return [] if self._task is None or self._task.done() else [self._task]
+
+    def refresh(self) -> None:
+        """Let triggers that fitted no candidate be routed again, if there are others now."""
+        stores = self._durable.stores
+        if stores is not None and stores.queue.has_withheld and self._unfit != self._served_roots():
+            stores.queue.restore()
+
+    async def _run(self) -> None:
+        await self._route_all()
+        self._task = None
+        self._durable.changed()
+
+    async def _route_all(self) -> None:
+        try:
+            while not self._orchestrator.closing:
+                self.refresh()
+                candidates = self._served_roots()
+                if not candidates or (len(candidates) > 1 and self._router is None):
+                    return
+                await self._durable.write_waiting()
+                trigger_id = self._durable.due_trigger(None)
+                if trigger_id is None:
+                    return
+                await self._route(trigger_id, candidates)
+        except StorageError:
+            # If the disk is full; a database that has stopped routes no more.
+            self.is_behind = self._durable.is_running
+
+    async def _route(self, trigger_id: str, candidates: list[Agent]) -> None:
+        stores = self._durable.stores
+        assert stores is not None
+        if len(candidates) == 1:
+            session_id = candidates[0].session_id
+            await self._durable.run(
+                lambda each: _give(each, stores, _claimed(each, stores, trigger_id), session_id)
+            )
+            return
+        claim = await self._durable.run(lambda each: _claimed(each, stores, trigger_id))
+        if claim is not None:
+            await self._ask(stores, claim, candidates)
+
+    async def _ask(self, stores: Stores, claim: Claim, candidates: list[Agent]) -> None:
+        """Ask the router, and write its answer."""
+        assert self._router is not None
+        shown = [
+            Candidate(agent.agent_id, agent.name(), dict(agent.history.metadata))
+            for agent in candidates
+        ]
+        try:
+            async with self._orchestrator.host.clock.timeout(self._patience_ns):
+                answer: object = await self._router.route(_shown(claim), shown)
+            known = {agent.agent_id: agent for agent in candidates}
+            if answer is not None and answer not in known:
+                raise LookupError(f"the router has named no candidate: {answer!r:.100}")
+        except (Exception, CancelledError) as failure:
+            if was_cancelled(failure):
+                raise
+            reason = ascii(failure)[:_REASON_CHARACTERS]
+            await self._durable.settle(lambda each: stores.triggers.fail(each, claim, reason))
+            return
+        if isinstance(answer, str):
+            session_id = known[answer].session_id
+            await self._durable.settle(lambda each: _give(each, stores, claim, session_id))
+        else:
+            self._unfit = candidates
+            await self._durable.settle(lambda each: _withhold(each, stores, claim))
+
+    def _served_roots(self) -> list[Agent]:
+        orchestrator = self._orchestrator
+        return [
+            orchestrator.agents[node.agent_id]
+            for node in orchestrator.tree
+            if node.parent_id is None
+            and orchestrator.durable.sessions.is_served(node.session_id)
+            and orchestrator.agents[node.agent_id].history.agent is not None
+        ]
+
+
+def _shown(claim: Claim) -> JsonObject:
+    trigger = claim.trigger
+    return {
+        "trigger_id": trigger.id,
+        "source": str(trigger.source),
+        "description": trigger.description,
+        "payload": trigger.payload,
+        "key": trigger.dedup_key,
+    }
+
+
+def _claimed(transaction: Transaction, stores: Stores, trigger_id: str) -> Claim | None:
+    """Claim a trigger, if it is still to be routed."""
+    try:
+        return stores.triggers.claim(transaction, trigger_id)
+    except RowDamaged:
+        stores.queue.remove(trigger_id)
+        return None
+
+
+def _give(transaction: Transaction, stores: Stores, claim: Claim | None, session_id: str) -> None:
+    """Give a claimed trigger to a session; back, if that has ended meanwhile."""
+    if claim is None:
+        return
+    if stores.sessions.status(session_id) is SessionStatus.LIVING:
+        stores.triggers.route(transaction, claim, session_id)
+    else:
+        stores.triggers.give_back(transaction, claim)
+
+
+def _withhold(transaction: Transaction, stores: Stores, claim: Claim) -> None:
+    """Let a claimed trigger wait for other candidates, uncounted."""
+    stores.triggers.give_back(transaction, claim)
+    transaction.after_commit(lambda: stores.queue.withhold(claim.trigger.id))
