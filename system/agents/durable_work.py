@@ -137,7 +137,8 @@ class DurableWork:
         Some of them also remove settled rows, so that their number is bounded.
         """
         try:
-            await self.opened()
+            if self.state is None:
+                await self.opened()
             assert self.state is not None
             self._until_removal -= 1
             result = await self.state.run(work if self._until_removal > 0 else self._removing(work))
