@@ -34,6 +34,7 @@ from powercut.report.findings import (
     plain_causes,
     repair_lines,
     short_line,
+    undamaged_lines,
 )
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
@@ -256,7 +257,7 @@ def _explore(
             lines = [short_line(cause)]
         for line in lines:
             console.print(line, soft_wrap=True)
-    for line in repair_lines(diagnosis):
+    for line in (*undamaged_lines(diagnosis), *repair_lines(diagnosis)):
         console.print(line, soft_wrap=True)
     console.print(verdict_line(diagnosis))
     console.print()

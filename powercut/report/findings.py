@@ -8,7 +8,7 @@ from typing import Final, assert_never
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.violation import Violation, shown
 from powercut.crash_text import lost_lines, names_at
-from powercut.explorer.crash_state import done_at, unsynced_along
+from powercut.explorer.crash_state import disks_along, done_at, unsynced_along
 from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap
 from powercut.explorer.event import Event, between, events_of
 from powercut.explorer.harm import Harm
@@ -16,6 +16,7 @@ from powercut.explorer.missing_barrier import Gap
 from powercut.explorer.verdicts import Exploration, Failure
 from powercut.fuzz.action import Json
 from sim.disk.crash.persistence import POSIX, SCC
+from sim.disk.disk import Disk
 
 _KINDS: Final = {CrashKind.KILL: "kill", CrashKind.POWER_CUT: "power cut"}
 
@@ -32,6 +33,19 @@ def report_lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield from finding_lines(diagnosis, cause)
         yield ""
     yield from repair_lines(diagnosis)
+
+
+def undamaged_lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield a note if the check fails on the disk that the workload leaves without any crash."""
+    if all(cause.failure.needs_power_cut for cause in diagnosis.causes):
+        return
+    found = diagnosis.explorations[diagnosis.causes[0].model]
+    journal, history = found.workload.journal, found.workload.history
+    (image,) = disks_along(journal, found.model, {len(journal)})
+    disk, known = Disk(image, found.model), history.known(len(history.entries))
+    violation = found.checker.violation(disk, known)
+    if violation is not None:
+        yield f"note      the check fails without any crash as well: {violation.statement}"
 
 
 def finding_lines(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:

@@ -209,6 +209,14 @@ def test_processes_do_not_change_the_verdict(store: str) -> None:
     assert len(outputs) == 1
 
 
+def test_a_check_that_fails_without_a_crash_is_noted() -> None:
+    check = "tests.unit.explorer.workloads:always_fails"
+    result = powercut("explore", "directories", "--model", "scc", "--check", check)
+    assert result.exit_code == ExitCode.VIOLATION
+    note = "the check fails without any crash as well: the check failed: AssertionError: always"
+    assert f"\nnote      {note}\n" in result.stdout
+
+
 def test_a_workload_is_stopped_when_its_time_is_over() -> None:
     arguments = ("explore", "directories", "--model", "posix", "--seconds", "0.001")
     result = powercut(*arguments)

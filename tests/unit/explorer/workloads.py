@@ -61,3 +61,8 @@ without_fsync = Workload(
     "the same, but the file is not synced", twice_by(save_without_file_barrier), sound=False
 )
 directories = Workload("directories and one barrier", make_directories, all_are_made)
+
+
+def always_fails(_process: Process, _known: Known) -> None:
+    """Fail on any disk."""
+    raise AssertionError("always")
