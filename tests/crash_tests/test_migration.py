@@ -7,6 +7,8 @@ and changed.
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -20,14 +22,17 @@ from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS
 from sim.disk.crash.survivor_set import SurvivorSet
 from sim.disk.disk import Disk
-from system.durable.applied import applied_seq, apply_line
+from system.durable.applied import APPLIED, applied_seq, apply_line
 from system.durable.schema import VERSION
 from system.durable.state import STATE, StateDatabase, Transaction, open_state
+from system.durable.table import Table
 from system.ports import OpenMode
 from tests.meta.source_tree import ROOT as SOURCES
 from tests.unit.durable.durable_bench import ROOT
+from tests.unit.durable.golden_database import ROWS
 
 VERSIONS = range(VERSION + 1)
+OTHER_ROWS = [each for each in ROWS if each[1] is not APPLIED]
 GOLDEN_SEQ = 41
 SEQ = 42
 FEW = Limits(states_per_point=1, samples=1, engine=Engine.BRUTE)
@@ -45,6 +50,11 @@ def image_of(version: int) -> Image:
         file.close()
         files.sync_dir("")
     return disk.power_cut(SurvivorSet())
+
+
+def reading(table: Table[Any], key: tuple[str | int, ...]) -> Callable[[Transaction], object]:
+    """Return the transaction that reads a row."""
+    return lambda transaction: table.read(transaction, *key)
 
 
 def seq_of(transaction: Transaction) -> int:
@@ -72,6 +82,10 @@ def test_a_crash_at_any_operation_leaves_a_database_of_this_version(
         root_id, *seqs = known.acknowledged or (None,)
         state = opened(process, root_id if isinstance(root_id, str) else None)
         found = state.transact(seq_of)
+        for since, table, row, key in OTHER_ROWS:
+            kept = state.transact(reading(table, key))
+            if kept != (row if since <= version else None):
+                raise InvalidState("a row is lost or changed", expected=row, actual=kept)
         if root_id not in (None, state.root_id):
             raise InvalidState("another root", expected=root_id, actual=state.root_id)
         least = SEQ if seqs else GOLDEN_SEQ * bool(version)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -22,12 +24,12 @@ from system.durable.errors import (
 )
 from system.durable.schema import APPLICATION_ID, VERSION
 from system.durable.state import STATE, Transaction, open_state
+from system.durable.table import Table
 from system.errors import NewerFormat, RootInUse, StorageError, StorageFull
 from system.host import real_host
 from system.ports import OpenMode
 from tests.unit.durable.durable_bench import ROOT, Bench
-
-GOLDEN = Path(__file__).parent / "golden"
+from tests.unit.durable.golden_database import GOLDEN, ROWS
 
 
 def seq_of(bench: Bench) -> int:
@@ -309,12 +311,18 @@ def test_a_full_disk_creates_nothing() -> None:
         open_state(bench.host, None)
 
 
+def reading(table: Table[Any], key: tuple[str | int, ...]) -> Callable[[Transaction], object]:
+    return lambda transaction: table.read(transaction, *key)
+
+
 @pytest.mark.parametrize("version", range(1, VERSION + 1))
 def test_golden_database_of_each_version_is_read(version: int, tmp_path: Path) -> None:
     golden = (GOLDEN / f"state-{version}.db.gz").read_bytes()
     (tmp_path / STATE).write_bytes(gzip.decompress(golden))
     state = open_state(real_host(str(tmp_path)), ROOT)
-    assert state.transact(lambda transaction: applied_seq(transaction, "s")) == 41
+    for since, table, row, key in ROWS:
+        found = state.transact(reading(table, key))
+        assert found == (row if since <= version else None)
     state.close()
     connection = apsw.Connection(str(tmp_path / STATE))
     assert connection.pragma("application_id") == APPLICATION_ID
