@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -78,16 +79,17 @@ class BareTable:
             "CREATE TABLE bare (id TEXT NOT NULL PRIMARY KEY, source TEXT, session_id TEXT,"
             " fire_at REAL, payload_json TEXT, status TEXT, attempts INTEGER) STRICT"
         )
-        self._number = 0
+        self._ids: list[str] = []
+        self._updates = 0
         with self._connection:
             for _ in range(rows):
                 self._insert()
 
     def _insert(self) -> None:
-        self._number += 1
+        self._ids.append(uuid.uuid4().hex)
         self._connection.execute(
             "INSERT INTO bare VALUES (?, 'IMMEDIATE', 's', 1.0, ?, 'PENDING', 0)",
-            (f"{self._number:032x}", '{"text":"' + "x" * 200 + '"}'),
+            (self._ids[-1], '{"text":"' + "x" * 200 + '"}'),
         )
 
     def insert(self) -> None:
@@ -96,11 +98,12 @@ class BareTable:
             self._insert()
 
     def update(self) -> None:
-        """Change one row, durably."""
+        """Change one row, another one each time, durably."""
+        self._updates += 1
         with self._connection:
             self._connection.execute(
                 "UPDATE bare SET status='CLAIMED', attempts=attempts+1 WHERE id=?",
-                (f"{self._number:032x}",),
+                (self._ids[-self._updates],),
             )
 
     def close(self) -> None:

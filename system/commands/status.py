@@ -16,10 +16,11 @@ _UNDECIDED: Final = (
     "SELECT count(*) FROM activity_log WHERE status IN ('UNCERTAIN', 'FAILED')"
     " AND decided_by IS NULL"
 )
+_OPEN: Final = "SELECT count(*) FROM triggers WHERE status<>'DONE'"
 _COUNTS: Final = (
-    ("pending", "SELECT count(*) FROM triggers WHERE status='PENDING'"),
-    ("claimed", "SELECT count(*) FROM triggers WHERE status='CLAIMED'"),
-    ("dead", "SELECT count(*) FROM triggers WHERE status IN ('FAILED', 'DEAD')"),
+    ("pending", f"{_OPEN} AND status='PENDING'"),
+    ("claimed", f"{_OPEN} AND status='CLAIMED'"),
+    ("dead", f"{_OPEN} AND status IN ('FAILED', 'DEAD')"),
     ("schedules", "SELECT count(*) FROM schedules WHERE ended_at IS NULL"),
     ("tasks", "SELECT count(*) FROM tasks WHERE status IN ('ACTIVE', 'WAITING', 'BLOCKED')"),
     ("to be performed", "SELECT count(*) FROM activity_log WHERE status='INTENT'"),
@@ -63,7 +64,7 @@ def _rows(transaction: Transaction, opened: DurableRoot) -> list[tuple[str, str]
     files = opened.host.files
     agents = files.listdir("agents") if "agents" in files.listdir("") else []
     due = transaction.execute(
-        "SELECT count(*) FROM triggers WHERE status='PENDING' AND due_at<=?",
+        f"{_OPEN} AND status='PENDING' AND due_at<=?",
         (reached_at(transaction.now_ns),),
     )
     counts = [(name, str(transaction.execute(query)[0][0])) for name, query in _COUNTS]

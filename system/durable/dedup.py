@@ -55,8 +55,7 @@ def take_key(transaction: Transaction, producer: Producer, key: str, trigger_id:
     """Give a key that nothing holds to a trigger."""
     window_s = producer.window_s(key)
     expires_at = None if window_s is None else transaction.now + window_s
-    DEDUP.delete(transaction, key)
-    DEDUP.insert(
+    DEDUP.replace(
         transaction, DedupKey(key, producer.source, producer.scope, expires_at, trigger_id)
     )
 

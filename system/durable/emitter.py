@@ -179,7 +179,8 @@ class Emitter:
         family = family_of(key)
         rows = TRIGGERS.select(
             transaction,
-            "session_id=? AND status='PENDING' AND source=? ORDER BY rowid",
+            "session_id=? AND status IN ('PENDING', 'CLAIMED') AND status='PENDING' AND source=?"
+            " ORDER BY rowid",
             (trigger.session_id, str(trigger.source)),
         )
         for _, older in rows:

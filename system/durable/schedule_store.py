@@ -33,7 +33,14 @@ from system.durable.schedule import (
 )
 from system.durable.seconds import SECOND_NS, seconds_of
 from system.durable.state import Transaction
-from system.durable.trigger import TRIGGERS, Sessions, Trigger, TriggerStatus
+from system.durable.trigger import (
+    NOT_DONE,
+    OPEN_INDEX,
+    TRIGGERS,
+    Sessions,
+    Trigger,
+    TriggerStatus,
+)
 from system.ports import Ids, Zones
 
 LATE_S: Final = 120
@@ -221,9 +228,9 @@ class ScheduleStore:
         """Return the occurrences that are PENDING again after a failure."""
         # Without a session they are routed, and wait in any.
         rows = TRIGGERS.select(
-            transaction, "status='PENDING' AND (session_id IS ?1 OR ?1 IS NULL AND routed)"
-            " ORDER BY rowid",
-            (schedule.session_id,),
+            transaction, f"{NOT_DONE} AND status='PENDING' AND"
+            " (session_id IS ?1 OR ?1 IS NULL AND routed) ORDER BY rowid",
+            (schedule.session_id,), OPEN_INDEX,
         )  # fmt: skip
         return [
             trigger

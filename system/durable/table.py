@@ -51,6 +51,7 @@ class Table(Generic[R]):
         self._truths = [i for i, hint in enumerate(hints) if _is_a(hint, bool)]
         self._insert = f"INSERT INTO {name} ({columns}, crc) VALUES ({marks}, ?)"
         self._keep = f"{self._insert} ON CONFLICT DO NOTHING"
+        self._replace = self._insert.replace("INSERT", "REPLACE", 1)
         self._update = f"UPDATE {name} SET {changed}, crc=? WHERE {key}"
         self._delete = f"DELETE FROM {name} WHERE {key}"
         self._read = f"SELECT {columns}, crc FROM {name} WHERE {key}"
@@ -66,6 +67,11 @@ class Table(Generic[R]):
         """Insert a row unless its key is there; that row stays as it is."""
         values = self._values(row)
         transaction.execute(self._keep, (*values, self._crc(values)))
+
+    def replace(self, transaction: Transaction, row: R) -> None:
+        """Insert a row, in the place of one with the same key."""
+        values = self._values(row)
+        transaction.execute(self._replace, (*values, self._crc(values)))
 
     def update(self, transaction: Transaction, row: R) -> None:
         """Replace the row that has the key of ``row``; there must be one."""

@@ -102,6 +102,9 @@ class Trigger:
 
 
 TRIGGERS: Final = Table("triggers", Trigger)
+NOT_DONE: Final = "status<>'DONE'"
+"""The condition of ``OPEN_INDEX``; it finds rows too whose status is damaged."""
+OPEN_INDEX: Final = "idx_triggers_due"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ from system.durable.seconds import SECOND_NS, nanoseconds_of, reached_at, second
 from system.durable.state import Transaction
 from system.durable.task_store import TaskStore
 from system.durable.trigger import (
+    NOT_DONE,
+    OPEN_INDEX,
     TRIGGERS,
     UNDECIDED,
     Claim,
@@ -128,7 +130,7 @@ class TriggerStore:
         Rows that are DONE are not read.
         """
         damaged = []
-        for number, trigger in TRIGGERS.select(transaction, _NOT_DONE):
+        for number, trigger in TRIGGERS.select(transaction, NOT_DONE):
             if isinstance(trigger, RowDamaged):
                 damaged.append(trigger)
             elif trigger.status is TriggerStatus.PENDING:
@@ -137,7 +139,7 @@ class TriggerStore:
 
     def open_rows(self, transaction: Transaction) -> list[Trigger | RowDamaged]:
         """Return the triggers that are not DONE, by the time at which they are due."""
-        rows = TRIGGERS.select(transaction, f"{_NOT_DONE} ORDER BY due_at, rowid")
+        rows = TRIGGERS.select(transaction, f"{NOT_DONE} ORDER BY due_at, rowid")
         return [trigger for _, trigger in rows]
 
     def settle(self, transaction: Transaction, trigger_id: str) -> None:
@@ -159,7 +161,9 @@ class TriggerStore:
         not stopped. Attempts are compared, not counted.
         """
         reclaimed = []
-        for _, trigger in TRIGGERS.select(transaction, "status='CLAIMED' ORDER BY rowid"):
+        for _, trigger in TRIGGERS.select(
+            transaction, f"{NOT_DONE} AND status='CLAIMED' ORDER BY rowid", index=OPEN_INDEX
+        ):
             if isinstance(trigger, RowDamaged) or not is_lost(trigger):
                 continue
             if trigger.attempts >= self._most_attempts:
@@ -180,7 +184,9 @@ class TriggerStore:
         latest = seconds_of(transaction.now_ns + LONGEST_PAUSE_NS)
         cut = 0
         for _, trigger in TRIGGERS.select(
-            transaction, "status='PENDING' AND due_at>? AND not_before>?", (latest, latest)
+            transaction,
+            f"{NOT_DONE} AND status='PENDING' AND due_at>? AND not_before>?",
+            (latest, latest),
         ):
             if not isinstance(trigger, RowDamaged):
                 self._wait(transaction, replace(trigger, not_before=latest))
@@ -329,10 +335,6 @@ class TriggerStore:
 def is_expired(trigger: Trigger, now_ns: int) -> bool:
     """Return whether the lease of a claim has ended."""
     return trigger.lease_until is not None and trigger.lease_until <= reached_at(now_ns)
-
-
-_NOT_DONE: Final = "status<'DONE' OR status>'DONE'"
-"""Finds rows whose status is damaged, which a list of the others would leave out."""
 
 
 def _notice(trigger: Trigger) -> JsonObject:
