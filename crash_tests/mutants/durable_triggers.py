@@ -94,8 +94,8 @@ claimed_trigger_is_superseded = Mutant(
     (
         SourcePatch(
             "system.durable.emitter",
-            "\"session_id=? AND status IN ('PENDING', 'CLAIMED') AND status='PENDING' AND source=?\"",
-            "\"session_id=? AND status IN ('PENDING', 'CLAIMED') AND source=?\"",
+            "('PENDING', 'CLAIMED') AND status='PENDING' AND source=?\"",
+            "('PENDING', 'CLAIMED') AND source=?\"",
         ),
         SourcePatch("system.durable.emitter", "assert trigger.status is TriggerStatus.PENDING", ""),
     ),
