@@ -94,8 +94,8 @@ claimed_trigger_is_superseded = Mutant(
     (
         SourcePatch(
             "system.durable.emitter",
-            "('PENDING', 'CLAIMED') AND status='PENDING' AND source=?\"",
-            "('PENDING', 'CLAIMED') AND source=?\"",
+            "f\"session_id=? AND {_OPEN} AND status='PENDING' AND source=? ORDER BY rowid\",",
+            'f"session_id=? AND {_OPEN} AND source=? ORDER BY rowid",',
         ),
         SourcePatch("system.durable.emitter", "assert trigger.status is TriggerStatus.PENDING", ""),
     ),

@@ -40,6 +40,8 @@ LATEST: Final = 253_402_300_800.0
 """The end of the year 9999, in seconds since 1970."""
 MOST_DESCRIPTION_CHARACTERS: Final = 10_000
 
+_OPEN: Final = "status IN ('PENDING', 'CLAIMED')"
+"""The condition of the index of sessions."""
 _ID: Final = re.compile(r"[\x21-\x7e]{1,200}")
 
 
@@ -179,8 +181,7 @@ class Emitter:
         family = family_of(key)
         rows = TRIGGERS.select(
             transaction,
-            "session_id=? AND status IN ('PENDING', 'CLAIMED') AND status='PENDING' AND source=?"
-            " ORDER BY rowid",
+            f"session_id=? AND {_OPEN} AND status='PENDING' AND source=? ORDER BY rowid",
             (trigger.session_id, str(trigger.source)),
         )
         for _, older in rows:
