@@ -1,1 +1,1 @@
-"""What goes wrong: crash points, the crash counter, fault plans, injectors, mutants."""
+"""Crash points, the crash counter, fault plans and their injectors."""

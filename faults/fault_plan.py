@@ -272,7 +272,7 @@ def _complaints(
     return (
         (
             not glob or ";" in glob or glob.split() != [glob],
-            f"glob {glob!r} has a space or a ';' in it, or nothing; write '?' for those",
+            f"glob {glob!r} is empty or has a space or a ';' in it; write '?' for such a character",
         ),
         (
             calls in {CallKind.FSYNC, CallKind.CHANGE} and str(effect) == "EIO",

@@ -73,7 +73,10 @@ class FaultInjector:
         clock has no clock.
         """
         if disk.interposer is not None:
-            raise HarnessError(f"the disk has an interposer already: {disk.interposer}")
+            raise HarnessError(
+                f"the disk has an interposer already, {disk.interposer}; install the fault "
+                "injector before a crash counter"
+            )
         has_clock_rules = any(one.rule.calls is CallKind.CLOCK for one in self._injectors)
         if has_clock_rules and clock is None:
             raise HarnessError(f"fault plan '{self.plan}': a rule on the clock needs a clock")

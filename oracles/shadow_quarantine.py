@@ -1,4 +1,4 @@
-"""The files to which a recovery has moved damaged bytes: they are durable when it has ended."""
+"""The files to which recoveries move damaged bytes: durable when the recovery has ended."""
 
 from __future__ import annotations
 

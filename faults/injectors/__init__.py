@@ -1,1 +1,1 @@
-"""The injectors, one family a room; ``faults/injector.py`` puts them together."""
+"""The injectors of single rules, one family a file; ``faults/injector.py`` combines them."""

@@ -171,7 +171,7 @@ def test_a_malformed_plan_is_one_sentence_naming_the_piece(text: str, complaint:
 
 @pytest.mark.parametrize("glob", ["", "a b", "a;b", " a"])
 def test_a_glob_that_would_not_parse_back_is_refused(glob: str) -> None:
-    with pytest.raises(HarnessError, match="has a space or a ';' in it, or nothing"):
+    with pytest.raises(HarnessError, match="is empty or has a space or a ';' in it"):
         rule("read", glob, Refuse(errno.EIO))
 
 
