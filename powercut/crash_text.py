@@ -43,7 +43,7 @@ _NOWHERE: Final[Places] = MappingProxyType({})
 
 
 class Loss(NamedTuple):
-    """Pieces that a power cut lost, as one line; ``operations`` are their numbers."""
+    """Pieces that a power cut lost, as one line, and the numbers of their operations."""
 
     text: str
     operations: tuple[int, ...]
@@ -55,7 +55,7 @@ def lost_lines(
     names: Names,
     places: Places = _NOWHERE,
 ) -> Iterator[str]:
-    """Yield at most five lines about the lost and torn ones of ``micros``."""
+    """Yield at most five lines about the pieces of ``micros`` that are lost or torn."""
     found = list(losses(micros, survivors, names))
     shown = found if len(found) <= MOST_LINES else found[: MOST_LINES - 1]
     yield from (f"lost   {loss.text}{_at(loss.operations, places)}" for loss in shown)
@@ -89,7 +89,7 @@ def names_at(journal: Journal, number: int) -> Names:
 def losses(
     micros: Sequence[MicroOperation], survivors: SurvivorSet, names: Names
 ) -> Iterator[Loss]:
-    """Yield the lost and torn ones of ``micros``, neighbours as one."""
+    """Yield the pieces of ``micros`` that are lost or torn, neighbours as one."""
     lost = [micros[index] for index in survivors.lost]
     created = {micro.number: micro for micro in lost if isinstance(micro, CreateInode)}
     for number, creation in created.items():

@@ -73,7 +73,7 @@ class CrashingDisk:
         interrupts the block does not leave it. After the block ``process`` is a new one, on
         the disk that the crash left; objects that use the old one raise ``PowerOff``.
 
-        An exception of the block that is no crash is raised, and the process lives on.
+        An exception of the block that is no crash is raised, and the process continues.
         """
         disk = self.process.disk
         kind = choices.pick("crash", tuple(CrashKind))

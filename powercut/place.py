@@ -21,7 +21,7 @@ _FOLDERS: Final = (
         os.path.dirname(os.path.abspath(str(sys.modules[HarnessError.__module__].__file__)))
     ),
 )
-"""Those of ``powercut`` and of ``sim``: equal in a checkout, not in an installed wheel."""
+"""The folders around ``powercut`` and ``sim``: equal in a checkout, not in an installed wheel."""
 
 ENGINE: Final = tuple(
     os.path.join(folder, name) + os.sep

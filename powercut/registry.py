@@ -79,7 +79,7 @@ class Registry:
         """Return the workload of this tag or import string.
 
         ``check`` is the import string of a check that replaces the workload's own. Raises
-        ``HarnessError`` in one sentence for what cannot be imported or called.
+        ``HarnessError`` in one sentence for a function that cannot be imported or called.
         """
         reference = self._reference("workload", self.config.workloads, name)
         with self._located("workload", name):

@@ -30,8 +30,8 @@ _CRASH = "crash_and_recover"
 class CutRun:
     """The steps of a run, the last of which ends in power cut number ``power_cut``, from 1.
 
-    ``recorder`` has recorded it, ``failed`` is the run that it is of. ``image`` is the disk behind
-    the power cut with which it fails; it passes if the power cut loses nothing.
+    ``failed`` is the failed run, and ``recorder`` has recorded this one. It fails with the disk
+    ``image`` behind the power cut, and passes if the power cut loses nothing.
     """
 
     failed: TargetRun

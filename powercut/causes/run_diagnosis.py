@@ -1,8 +1,8 @@
 """Diagnosis of a failed run: the barriers without which its decisive power cut does harm.
 
-A power cut is decisive if the run passes when that one loses nothing. What the program did
-before it is a recorded workload, whose states after the last operation are judged under every
-model by repeating the run. So missing barriers are found and proven as those of a workload.
+A power cut is decisive if the run passes when that one loses nothing. The operations before it
+are a recorded workload, whose states after the last operation are judged under every model by
+repeating the run. So missing barriers are found and proven as those of a workload.
 """
 
 from __future__ import annotations

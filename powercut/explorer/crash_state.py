@@ -38,7 +38,7 @@ def unsynced_along(
 def read_journal(
     journal: Journal, model: PersistenceModel, number: int
 ) -> tuple[Unsynced, PageCache]:
-    """Return what is unsynced, and the page cache, after operation ``number`` of a journal."""
+    """Return the unsynced pieces and the page cache after operation ``number`` of a journal."""
     unsynced = Unsynced(model, journal.image.platter, journal.image.unsynced)
     cache = PageCache(journal.image.cached)
     for each, operation in enumerate(journal[:number], 1):

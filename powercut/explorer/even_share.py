@@ -6,9 +6,9 @@ from __future__ import annotations
 class EvenShare:
     """Counts work, and decides which crash points of a journal are left out.
 
-    Of ``most`` units, so many may have been spent when an operation is reached as its place in
-    the journal allows. A crash point for which none is left is passed over, so those that are
-    visited are spread over the whole journal. ``passed_over`` is whether there was one.
+    At operation ``n`` of ``operations``, at most the part ``n / operations`` of ``most`` units
+    may have been spent; otherwise the crash point is passed over. So those that are visited are
+    spread over the whole journal. ``passed_over`` is True once one was passed over.
     """
 
     def __init__(self, most: int, operations: int) -> None:

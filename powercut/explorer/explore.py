@@ -109,7 +109,7 @@ def judged(
 ) -> dict[str, Exploration]:
     """Return the verdicts on a recorded workload by the name of the model, in their order.
 
-    The check runs in so many ``processes``, and for the lazy engine in ``deciding``, if given.
+    The check runs in ``processes`` processes; for the lazy engine in ``deciding``, if given.
 
     Raises ``HarnessError`` if they would be safe because nothing was acknowledged or done.
     """
@@ -131,9 +131,9 @@ def judge_of(
     *,
     prints: bool = False,
 ) -> tuple[RecordedWorkload, Judge]:
-    """Return the judge of a recorded workload, and the workload as it judges it.
+    """Return the judge of a recorded workload, and the workload in the form that it judges.
 
-    What an interposed check prints is dropped, unless ``prints`` is True.
+    The output of an interposed check is dropped, unless ``prints`` is True.
     """
     if check is None:
         recorded = with_whole_paths(recorded)

@@ -35,11 +35,11 @@ class _Fork(NamedTuple):
 
 
 def in_forks(function: Callable[[A], R], arguments: Sequence[A], processes: int) -> list[R]:
-    """Return ``function(argument)`` for each argument, computed in so many processes.
+    """Return ``function(argument)`` for each argument, computed in ``processes`` processes.
 
-    Nothing that a call does to this process's memory comes back, but its result. A result
-    that cannot be pickled is computed here once more. Raises the first ``HarnessError`` of a
-    call, and one if a process ends by itself.
+    Only the result of a call comes back, not its changes of memory. A result that cannot be
+    pickled is computed here once more. Raises the first ``HarnessError`` of a call, and one if
+    a process ends by itself.
     """
     if processes == 1 or len(arguments) <= 1:
         return [function(argument) for argument in arguments]

@@ -36,8 +36,8 @@ class InterposedCheck:
     """Runs ``check`` interposed below ``root``, in a process of its own for each call.
 
     ``check`` takes ``known``, or a process and ``known``. The operations of the check, which
-    are a recovery, are carried over to the disk of the caller. ``limits`` has the time of a call.
-    What the check prints is dropped, unless ``prints`` is True.
+    are a recovery, are carried over to the disk of the caller. ``limits.timeout`` is the time of
+    one call in seconds. The output of the check is dropped, unless ``prints`` is True.
     """
 
     def __init__(

@@ -4,11 +4,11 @@ The journal of a lifetime is read once, operation by operation. Between two oper
 between two pages of a long write, the process may be killed; after each operation the power
 may be cut, with every survivor set that the persistence model allows.
 
-A crash point needs only those states that bear the mark of the latest operation: all others
-were built at the crash point before it. There are two exceptions. After an acknowledgement
-every state is built anew, because a state that was correct before may be incorrect now. A
-barrier that fails, or that passes over a name, may allow states that no earlier crash point
-had (``Unsynced.allows_more``).
+A crash point needs only the states in which a piece of the latest operation makes a difference:
+all others were built at the crash point before it. There are two exceptions. After an
+acknowledgement every state is built anew, because a state that was correct before may be
+incorrect now. A barrier that fails, or that passes over a name, may allow states that no earlier
+crash point had (``Unsynced.allows_more``).
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from sim.disk.crash.state_space import State, StateSpace
 from sim.disk.crash.unsynced import Unsynced
 
 BRANCHES_PER_STATE: Final = 16
-"""Steps of the walk through the states for each state that is wanted, before it is given up."""
+"""The walk through the states is given up after so many steps for each state that is wanted."""
 
 REPRESENTATIVES_PER_PART: Final = 8
 """Enough for every prefix, every single loss and survival, and every torn end."""
 
 MOST_STEPS: Final = 500_000
-"""Pieces that are decided or applied for one journal, about; some seconds."""
+"""The approximate number of pieces that are decided or applied for one journal: some seconds."""
 
 MOST_STEPS_OF_POINT: Final = 200_000
 """Steps of one crash point, after which only random states are added."""
 
 FEW_PIECES: Final = 48
-"""Crash points with so many pieces are never passed over."""
+"""Crash points with at most so many pieces are never passed over."""
 
 THIN_STEPS: Final = 4
 """Prefixes, and losses of one part, of a crash point for which no work is left."""

@@ -48,10 +48,10 @@ class Judge:
     """Explores one workload, under several models and with further barriers.
 
     ``check`` is called with the disk that the next boot finds, and with the values that were
-    acknowledged and in flight at the crash. Without crashes of the recovery it is called once
-    for images that it cannot distinguish, also if several models allow them, and in so many
-    forked ``processes``; the lazy engine has ``deciding`` processes, or as many. ``tick`` is
-    called now and then.
+    acknowledged and in flight at the crash. Unless the recovery is crashed as well
+    (``limits.nested``), it is called once for images that it cannot distinguish, whatever models
+    allow them, in ``processes`` forked processes. The lazy engine has ``deciding`` processes,
+    by default as many. ``tick`` is called several times a second.
     """
 
     def __init__(

@@ -85,7 +85,10 @@ def is_kept_failure(path: Path) -> bool:
 
 
 def load_failure(path: Path) -> KeptFailure:
-    """Read a file that ``save_failure`` wrote; ``HarnessError`` says why a file is none."""
+    """Read a file that ``save_failure`` wrote.
+
+    Raises ``HarnessError`` for a file that is malformed, or of another version.
+    """
     line, _, journal = path.read_bytes().partition(b"\n")
     header = json.loads(line)
     if header.get("version") != VERSION:

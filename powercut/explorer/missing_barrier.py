@@ -68,9 +68,10 @@ class Gap(NamedTuple):
 
 
 class Insertion(NamedTuple):
-    """A workload with further barriers. ``numbers`` are those of its operations in ``workload``.
+    """A workload with further barriers, made from another one, the original.
 
-    ``syncs`` has the position and the inode of each: the number of operations before it.
+    ``numbers[n]`` is the number in ``workload`` of operation ``n`` of the original. ``syncs`` has
+    for each barrier the number of operations before it in the original, and its inode.
     """
 
     workload: RecordedWorkload

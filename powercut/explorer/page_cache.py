@@ -1,4 +1,4 @@
-"""The page cache of a recorded lifetime, operation by operation: what a kill leaves."""
+"""The page cache of a recorded lifetime, operation by operation: the disk that a kill leaves."""
 
 from __future__ import annotations
 

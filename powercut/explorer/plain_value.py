@@ -1,6 +1,6 @@
-"""Plain values in JSON: what workloads acknowledge, stored in a file and read again.
+"""Plain values in JSON: the acknowledged values of a workload, stored in a file and read again.
 
-Texts, numbers, truth values and None stand for themselves. Everything else is an object with
+Texts, numbers, truth values and None are stored as they are. Everything else is an object with
 one member that names its type: ``{"bytes": "aGVsbG8="}``, ``{"dict": [[key, value], ...]}``.
 """
 

@@ -1,4 +1,4 @@
-"""Recorded workloads: a journal, what was acknowledged when, and the lines of the program.
+"""Recorded workloads: a journal, the history of acknowledgements, and the lines of the program.
 
 ``record`` runs a workload once. A recorded workload may also come from elsewhere, for instance
 from a program in another process: then places are missing where nothing is known of them.
@@ -60,7 +60,9 @@ def record(
 ) -> RecordedWorkload:
     """Run ``workload`` once on a disk that starts from ``image``, and return its record.
 
-    Raises ``HarnessError`` for a workload that fails by itself, or that writes to the real disk.
+    A workload that takes ``ack`` alone sees the disk below the directory ``root``, and may take
+    ``limits.timeout`` seconds. Raises ``HarnessError`` for a workload that fails by itself, or
+    that writes to the real disk.
     """
     if takes_one(workload):
         alone = cast("UnmodifiedWorkload", workload)

@@ -22,8 +22,8 @@ def recovery_unit(process: Process, function: Callable[..., R], *arguments: Any)
 
     The lazy engine executes each unit by itself, once for all states in which it reads the same,
     and the check once for each of its results. So the states of several files that a check reads
-    by one unit each add up. A unit that reads what the check has written before, that writes, or
-    that raises an exception is executed within the check.
+    by one unit each add up. A unit that reads a place that the check has changed before, that
+    writes, or that raises an exception is executed within the check.
 
     Raises ``HarnessError`` for a function that a module does not have, and for values that are
     not plain.

@@ -1,4 +1,4 @@
-"""Checks in two phases: recover, which reads the disk, then judge what that has found."""
+"""Checks in two phases: recover, which reads the disk, then judge the result."""
 
 from __future__ import annotations
 

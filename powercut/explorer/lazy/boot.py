@@ -1,4 +1,4 @@
-"""Boots on a disk that is not decided: each read becomes a question, asked once."""
+"""Boots on an undecided disk: each read becomes a question, asked once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Answers(Protocol):
 
     @property
     def failure(self) -> BaseException | None:
-        """Why the boot was given up; the check may have swallowed it."""
+        """The exception with which the boot was given up, or None; a check may swallow it."""
         ...
 
     def fail(self, failure: BaseException) -> NoReturn:
@@ -156,7 +156,7 @@ class Boot:
 
 
 class LazyDisk(Disk):
-    """The running disk of a boot whose image is not decided."""
+    """The running disk of a boot whose image is undecided."""
 
     def __init__(self, boot: Boot, model: PersistenceModel) -> None:
         self._boot = boot

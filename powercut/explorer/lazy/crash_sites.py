@@ -20,7 +20,7 @@ from sim.disk.crash.unsynced import Unsynced
 
 
 class CrashSite(NamedTuple):
-    """One crash: the boxes of what it may leave, and its crash point without survivors.
+    """One crash: the boxes of the disks that it may leave, and its crash point without survivors.
 
     ``entries`` is the number of entries that the history has at it. ``layer`` has the pieces of
     a power cut, and is None for a kill.

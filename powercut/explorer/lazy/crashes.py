@@ -17,7 +17,7 @@ from sim.disk.crash.undecided.unsynced_above import recoveries
 
 
 class Crashes:
-    """Crashes the recovery, ``nested`` times; ``tears`` is the most torn pieces of one cut."""
+    """Crashes the recovery up to ``nested`` times, with at most ``tears`` torn pieces each."""
 
     def __init__(self, model: PersistenceModel, nested: int, tears: int, budget: Budget) -> None:
         self.nested = nested

@@ -1,4 +1,4 @@
-"""Descents: one execution of a check, answered along a known path and then in some way."""
+"""Descents: one execution of a check, answered along a known path and then by a chooser."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def unasked(question: object) -> NoReturn:
 
 
 class Descent:
-    """Answers one execution: as on ``path``, then by ``choose``; ``steps`` has the new ones.
+    """Answers one execution: as on ``path``, then by ``choose``, whose answers are in ``steps``.
 
     The check must end behind the path as in ``ending``, if that is given. Without
     ``keeps_operations`` the operations of the check are not kept.

@@ -37,7 +37,7 @@ A model that tears nothing has those of the last attempt.
 """
 
 ON_REQUEST: Final = 8
-"""How many times as many the last attempt has where a sample is not wanted."""
+"""The factor by which the last attempt has more executions if ``Engine.LAZY`` was asked for."""
 
 BOXES_PER_EXECUTION: Final = 200
 """Parts of boxes for each of these executions."""
@@ -52,7 +52,7 @@ FORK: Final = 16
 """The number of executions that take as long as one in a process of its own."""
 
 _TOO_MANY: Final = 3
-"""An attempt is not made if the estimate is so many times the executions that it may take."""
+"""An attempt is skipped if the estimate exceeds the executions that it may take by this factor."""
 
 _LEAVES_PER_TICK: Final = 64
 
@@ -60,9 +60,10 @@ _LEAVES_PER_TICK: Final = 64
 class LazyExplorer:
     """Explores one workload, under several models and with further barriers.
 
-    What ``check`` asked for is kept for later explorations. ``recheck`` checks a crash image.
-    ``limits`` has the number of times that the check itself is crashed. The check is executed in
-    so many ``processes``. ``tick`` is called now and then; False stops the exploration.
+    The questions of ``check`` are kept for later explorations. ``recheck`` checks a crash image.
+    ``limits.nested`` is the number of times that the check itself is crashed. The check is
+    executed in ``processes`` processes. ``tick`` is called now and then; False stops the
+    exploration.
     """
 
     def __init__(

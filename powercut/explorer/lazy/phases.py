@@ -19,18 +19,18 @@ CheckDisk = Callable[[Disk, Known], Violation | None]
 
 
 class LazyCheck(Protocol):
-    """A check after a crash, when the history had so many entries."""
+    """A check after a crash; ``entries`` is the number of entries that the history had at it."""
 
     def tree(self, entries: int) -> int:
-        """Return the number of the observation tree that it has then."""
+        """Return the number of the observation tree of the check then."""
         ...
 
     def execute(self, disk: Disk, entries: int) -> Ending:
-        """Run it as far as it reads the disk."""
+        """Run the check as far as it reads the disk."""
         ...
 
     def violation(self, ending: Ending, entries: int) -> Violation | None:
-        """Return what it refuses at the end of an execution."""
+        """Return the violation at the end of an execution, or None."""
         ...
 
 

@@ -24,7 +24,7 @@ Reach: TypeAlias = Callable[[int, Sequence[Operation], Sequence[Box]], None]
 
 
 def _reach_nothing(_number: int, _operations: Sequence[Operation], _boxes: Sequence[Box]) -> None:
-    """Take no notice of operations."""
+    """Ignore operations."""
 
 
 class Step(NamedTuple):
@@ -39,8 +39,8 @@ class Step(NamedTuple):
 class Ending:
     """The end of a check, after certain answers; two of them are never equal.
 
-    It has what the check refused, or None, and ``result``, the pickled result of the first phase
-    of a check in two phases. ``operations`` are those since the last answer.
+    ``violation`` is that of the check, ``result`` the pickled result of the first phase of a
+    check in two phases. ``operations`` are those since the last answer.
     """
 
     violation: Violation | None = None
@@ -64,7 +64,7 @@ class Branch:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """What a check does after certain answers: some steps, then a branch or its end.
+    """The course of a check after certain answers: some steps, then a branch or its end.
 
     ``end`` is None as long as no execution has come here. ``before`` is the node of the branch
     with the last of these answers, which is ``answer``.
@@ -84,12 +84,12 @@ class Node:
         return found
 
     def grow(self, steps: list[Step], end: Ending) -> None:
-        """Add what an execution has shown behind this node."""
+        """Add the steps and the end that an execution had behind this node."""
         assert self.end is None
         self.steps, self.end = steps, end
 
     def split(self, number: int) -> None:
-        """Make a branch of step ``number``; what was behind it is behind its answer then."""
+        """Make a branch of step ``number``, and move everything behind it behind its answer."""
         step = self.steps[number]
         below = Node(self, step.answer, self.steps[number + 1 :], self.end)
         if isinstance(below.end, Branch):

@@ -25,7 +25,7 @@ UnitTrees: TypeAlias = dict[Unit, Node]
 
 
 class Units:
-    """Answers the calls of units, by executing them on a disk that is not decided.
+    """Answers the calls of units, by executing them on an undecided disk.
 
     ``trees`` grow. ``reached`` has the ends of all executions, and ``within`` the functions
     that a check has executed within itself, because they are not independent of it.

@@ -24,7 +24,7 @@ from sim.disk.crash.undecided.question import Answer
 from sim.errors import NeedsWholeImage
 
 _TOGETHER: Final = 128
-"""Executions that are begun before their results are used; also on one core, for one order."""
+"""The executions that are begun before a result is used: on one core too, for the same order."""
 
 Trace = tuple[list[Step], Ending]
 
@@ -49,10 +49,10 @@ class _Visit(NamedTuple):
 
 
 class Walk:
-    """Takes boxes down the trees of one check, which it executes in so many ``processes``.
+    """Takes boxes down the trees of one check, which it executes in ``processes`` processes.
 
     ``trees`` are by their number, ``unit_trees`` those of its recovery units; they grow. The
-    recovery is crashed as well, as ``crashes`` says.
+    recovery is crashed as well, by ``crashes``.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class Walk:
     # -- executions ----------------------------------------------------------------------------
 
     def _execute(self, waiting: Mapping[Node, Sequence[_Visit]]) -> None:
-        """Run the check to its end for the first visit of each node, which is not known."""
+        """Run the check to its end for the first visit of each of these unknown nodes."""
         for _ in waiting:
             self._budget.execute()
 
@@ -215,7 +215,7 @@ class Walk:
         return descent.steps, descent.finish(found, disk.journal.operations)
 
     def grow(self, node: Node, trace: Trace) -> None:
-        """Add what an execution has shown behind a node."""
+        """Add the steps and the end that an execution had behind a node."""
         steps, end = trace
         node.grow(
             [self._shared(step) for step in steps],
