@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
+
+from sim.errors import HarnessError
 
 _MIB: Final = 1 << 20
 
@@ -77,3 +79,16 @@ FILE_SYSTEMS: Final[Mapping[str, FileSystem]] = MappingProxyType(
         )
     }
 )
+_DEFAULT: Final = ("ext4", "xfs", "btrfs")
+
+
+def file_systems_named(names: Sequence[str]) -> list[FileSystem]:
+    """Return the file systems of these names, each once; without names ext4, xfs and btrfs.
+
+    Raises ``HarnessError`` for an unknown name.
+    """
+    for name in names:
+        if name not in FILE_SYSTEMS:
+            known = ", ".join(FILE_SYSTEMS)
+            raise HarnessError(f"there is no file system {name!r}; known: {known}")
+    return [FILE_SYSTEMS[name] for name in dict.fromkeys(names or _DEFAULT)]

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from powercut.calibrate.calibration_file import CannotWriteRows, read_rows, row_writer
 from powercut.calibrate.campaign import Campaign
-from powercut.calibrate.file_system import FILE_SYSTEMS, FileSystem
+from powercut.calibrate.file_system import FILE_SYSTEMS, FileSystem, file_systems_named
 from powercut.calibrate.image_device import attached_devices
 from powercut.calibrate.judgement import MODEL_OF
 from powercut.calibrate.real_file_system import CannotRecord
@@ -29,7 +29,6 @@ from powercut.cli.output import console_beside
 from powercut.cli.usage import UsageMistake, asked_by_user, must_take_json
 from powercut.report.calibration import contradiction_lines, counts_table, note_lines
 
-_DEFAULT: Final = ("ext4", "xfs", "btrfs")
 _MINUTES: Final = 5
 
 
@@ -94,7 +93,8 @@ def command(
         _report(console, tally, tally.smallest_of_groups())
         code = _exit_code(tally)
     else:
-        systems = _systems(names or _DEFAULT)
+        with asked_by_user():
+            systems = file_systems_named(names)
         if json_out is not None:
             must_take_json(json_out)
         if missing := missing_requirements(systems):
@@ -110,14 +110,6 @@ class Plan:
     seed: int
     seconds: float
     json_out: str | None
-
-
-def _systems(names: Sequence[str]) -> list[FileSystem]:
-    for name in names:
-        if name not in FILE_SYSTEMS:
-            known = ", ".join(FILE_SYSTEMS)
-            raise UsageMistake(f"there is no file system {name!r}; known: {known}")
-    return [FILE_SYSTEMS[name] for name in dict.fromkeys(names)]
 
 
 def _files(names: Sequence[str]) -> list[Path]:
@@ -170,7 +162,7 @@ def _problems_as_mistakes() -> Iterator[None]:
 
 @contextmanager
 def _removal_verified(console: Console) -> Iterator[None]:
-    """At the end, however it comes, say whether anything that was made is still there."""
+    """Print at the end, also after a failure, whether a loop device is still attached."""
     try:
         yield
     finally:
@@ -184,7 +176,7 @@ def _removal_verified(console: Console) -> Iterator[None]:
 
 @contextmanager
 def _progress(console: Console, tally: Tally) -> Iterator[Callable[[], None]]:
-    """A function that shows the counts on a terminal."""
+    """Yield a function that shows the counts on a terminal."""
     if not console.is_terminal:
         yield lambda: None
         return

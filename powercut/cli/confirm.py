@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,7 @@ import click
 from rich.console import Console
 
 from powercut.calibrate.confirmation import Confirmation, Confirmer
-from powercut.calibrate.file_system import FILE_SYSTEMS, FileSystem
+from powercut.calibrate.file_system import FILE_SYSTEMS, FileSystem, file_systems_named
 from powercut.calibrate.real_file_system import real_file_system
 from powercut.calibrate.requirements import missing_requirements
 from powercut.cli.completion import complete_from
@@ -23,7 +22,6 @@ from powercut.cli.usage import UsageMistake, asked_by_user
 from powercut.fuse.disk_mount import prepare_mounts
 from powercut.fuse.recording import Recording, load_recording
 
-_DEFAULT: Final = ("ext4", "xfs", "btrfs")
 _IMAGES: Final = 100
 _SHOWN: Final = 4
 
@@ -48,8 +46,8 @@ def command(file: Path, names: tuple[str, ...], images: int, timeout: float) -> 
     ext4, ext4wb, ext4j, ext4nd, ext4wbnd, xfs or btrfs; without one: ext4, xfs and btrfs. It
     needs root, FUSE, loop devices and mkfs, and touches no device that it did not make.
     """
-    systems = _systems(names or _DEFAULT)
     with asked_by_user():
+        systems = file_systems_named(names)
         recording = load_recording(file)
         if not os.access(recording.command[0], os.X_OK):
             raise UsageMistake(f"the program of the recording, {recording.command[0]}, is not here")
@@ -60,15 +58,6 @@ def command(file: Path, names: tuple[str, ...], images: int, timeout: float) -> 
         prepare_mounts()
         seen = [_confirm(console, recording, system, images, timeout) for system in systems]
     click.get_current_context().exit(ExitCode.VIOLATION if any(seen) else ExitCode.CLEAN)
-
-
-def _systems(names: Sequence[str]) -> list[FileSystem]:
-    for name in names:
-        if name not in FILE_SYSTEMS:
-            raise UsageMistake(
-                f"there is no file system {name!r}; known: {', '.join(FILE_SYSTEMS)}"
-            )
-    return [FILE_SYSTEMS[name] for name in dict.fromkeys(names)]
 
 
 def _confirm(

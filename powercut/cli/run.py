@@ -66,7 +66,8 @@ class Given(TypedDict):
     "--model",
     metavar="MODEL",
     shell_complete=complete_from(MODELS),
-    help=f"Persistence model: {', '.join(MODELS)}.  [default: posix]",
+    help=f"Persistence model: {', '.join(MODELS)}.  [default: model of [tool.powercut], else "
+    "posix]",
 )
 @click.option(
     "--profile",
@@ -85,13 +86,15 @@ class Given(TypedDict):
     "--seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help=f"Stop after this time.  [default: {_SECONDS}, unless a number of examples is given]",
+    help="Stop after this time.  [default: none if a number of examples is given; seconds of "
+    f"[tool.powercut], else {_SECONDS}]",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0),
     metavar="N",
-    help="Seed of all choices; an equal seed repeats the campaign.  [default: 0]",
+    help="Seed of all choices; an equal seed repeats the campaign.  [default: seed of "
+    "[tool.powercut], else 0]",
 )
 @click.option(
     "-n",
@@ -133,9 +136,9 @@ def command(**given: Unpack[Given]) -> None:
     json_out = given["json_out"]
     folder = given["root"] / FAILURES
     plan, goal = _plan(given, started)
-    must_be_writable(folder)
+    must_be_writable(folder, "--root")
     if plan.corpus is not None:
-        must_be_writable(plan.corpus)
+        must_be_writable(plan.corpus, "--corpus")
     if json_out is not None:
         must_take_json(json_out)
     console = console_beside(json_out)

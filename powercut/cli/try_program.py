@@ -144,7 +144,7 @@ def _check(recording: Recording, timeout_s: float, way: MountWay) -> ImageCheck:
 
 @contextmanager
 def _mount_point(path: str) -> Iterator[None]:
-    """The directory in which the disk was mounted, made again for the checks."""
+    """Make the directory in which the disk was mounted again, for the checks."""
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:

@@ -55,8 +55,10 @@ def mistake_of(failure: Exception) -> str:
     return f"{failure}; called at {file}:{line} in {function}"
 
 
-def must_be_writable(folder: Path) -> None:
+def must_be_writable(folder: Path, option: str = "") -> None:
     """Raise ``UsageMistake`` unless files can be created in ``folder``, which need not exist.
+
+    ``option`` is the option that names another folder, empty if the current directory decides.
 
     Permission bits do not suffice: the file system may be full or read-only, and the
     superuser passes all of them. So an unnamed file is created in ``folder``, or in the
@@ -69,9 +71,9 @@ def must_be_writable(folder: Path) -> None:
         with TemporaryFile(dir=existing):
             pass
     except OSError as refused:
+        remedy = f"name another one with {option}" if option else "run the command in another one"
         raise UsageMistake(
-            f"cannot write to {folder}: {refused.strerror} ({existing}); "
-            "name another directory with --root"
+            f"cannot write to {folder}: {refused.strerror} (directory {existing}); {remedy}"
         ) from None
 
 

@@ -30,9 +30,9 @@ T = TypeVar("T")
 
 
 class Site(NamedTuple):
-    """``operation`` is the kind of operation, followed by ``directory`` if it is done to one.
+    """Operations of one kind on behalf of the same ``callers``: places, the innermost first.
 
-    ``callers`` are places, the innermost first.
+    ``operation`` is the kind, followed by ``directory`` if it is done to one.
     """
 
     operation: str

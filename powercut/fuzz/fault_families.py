@@ -1,4 +1,4 @@
-"""Fault families: the fault rules that a run injects, grouped by what they ask of a program.
+"""Fault families: the fault rules that a run injects, grouped by the handling that they require.
 
 A target that cannot meet a family, or whose checks cannot judge it, leaves it out and gives the
 reason. No target is given a disk that ignores barriers: it loses acknowledged data whatever the
@@ -91,7 +91,7 @@ DAMAGE: Final[Mapping[FaultFamily, str]] = MappingProxyType(
         FaultFamily.MISDIRECTED_WRITE: "it may take acknowledged data",
     }
 )
-"""The families that a target leaves out unless its checks know what may be lost."""
+"""The families that a target leaves out unless its checks allow the losses."""
 
 
 _WORDS: Final = {

@@ -28,8 +28,8 @@ class Call:
 
     ``after`` is the number of crashes of this step before it, ``lifetime`` the place of its
     lifetime in the run, ``start`` the number of operations of this lifetime before it. ``end`` is
-    the number of operations at its return, None if a crash has ended it. What it has done must
-    survive from its return on. ``place`` is the line that returned, None for a function that is
+    the number of operations at its return, None if a crash has ended it. Its effects must survive
+    every crash after its return. ``place`` is the line that returned, None for a function that is
     not written in Python.
     """
 
@@ -45,8 +45,8 @@ class Call:
 class LifetimeRecorder:
     """Records the lifetimes of one run, and the calls of its actions and recoveries.
 
-    ``power_cuts`` has the place in ``boots`` of each of those that a power cut has ended.
-    ``adapters`` are source files that make the calls of the disk for the program.
+    ``power_cuts`` has for each power cut the index in ``boots`` of the lifetime that it ended, and
+    its crash point. ``adapters`` are source files that make the calls of the disk for the program.
     """
 
     def __init__(self, adapters: Collection[str]) -> None:

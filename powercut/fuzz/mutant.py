@@ -95,7 +95,7 @@ class MutantEntry:
 
     @contextmanager
     def patched(self, reference: str) -> Iterator[None]:
-        """Plant the bug until the context ends, for what is then imported of ``reference``.
+        """Plant the bug until the context ends, in an import of ``reference`` inside it.
 
         The tests of the mutant are imported anew as well. Raises as ``planted``.
         """

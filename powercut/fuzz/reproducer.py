@@ -189,7 +189,7 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def read_reproducer(path: Path) -> Reproducer:
-    """Read a reproducer; ``BadReproducer`` says in one sentence why a file is none."""
+    """Read a reproducer; raises ``BadReproducer`` in one sentence for a file that is none."""
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
     except OSError as refused:

@@ -3,7 +3,7 @@
 ``patched`` imports the program again while it is in force: the modules of the given packages
 are loaded from their source files, with the patches applied to the text, and replace the
 loaded modules in ``sys.modules`` until it ends. Code that was imported before keeps the
-original modules, so a patch is seen only by what is imported inside, and nothing has to be
+original modules, so only modules that are imported inside see a patch, and nothing has to be
 undone object by object. The files on disk are only read.
 
 A patch applies only if its old text occurs exactly once. A change of the program that makes

@@ -134,7 +134,7 @@ class Tally:
 
     @property
     def points(self) -> Reached:
-        """The crash points whatever was running: phases of kinds of operation, and the return."""
+        """The crash points of any action: the phases of each kind of operation, and the return."""
         names = {name for _, name in self._met()}
         reached = {(name, phase) for _, name, phase in self.crash_points}
         return Reached(len(reached), len(Phase) * len(names - {_RETURN}) + bool(names))

@@ -66,7 +66,7 @@ def by_cause(findings: Iterable[Finding]) -> Sequence[Sequence[Finding]]:
 
 
 def cause_of(finding: Finding) -> RunCause:
-    """Return the cause of a finding; what its run loses if none was searched."""
+    """Return the cause of a finding; if none was searched, the files that its run loses."""
     return finding.cause or _lost(finding.run.log)
 
 

@@ -28,7 +28,7 @@ MOST_FINDINGS: Final = 5
 
 
 def report_lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield all findings, an empty line after each, and what the missing barriers repair."""
+    """Yield all findings, an empty line after each, and the effect of the missing barriers."""
     for cause in diagnosis.causes:
         yield from finding_lines(diagnosis, cause)
         yield ""
@@ -140,7 +140,7 @@ def repair_lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def crash_lines(exploration: Exploration, failure: Failure) -> Iterator[str]:
-    """Yield each crash of a failure, and what a power cut of the workload lost."""
+    """Yield each crash of a failure, and the pieces that a power cut of the workload lost."""
     workload, point = exploration.workload, failure.crashes[0]
     yield f"  crash     {_where(exploration, failure)}"
     if point.kind is CrashKind.POWER_CUT:

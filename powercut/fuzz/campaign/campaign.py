@@ -228,8 +228,8 @@ def _reach(plan: Plan, run: TargetRun, passing: Passing, score: Score) -> None:
 def grow(plan: Plan, scores: Iterable[Score], seconds: float = GROWTH_SECONDS) -> int:
     """Add to the corpus the runs that reached something new; return their number.
 
-    Each run is repeated, the shortest first. None begins after ``seconds``; what only those
-    reached is new to the next campaign, too.
+    Each run is repeated, the shortest first. None begins after ``seconds``: the features that
+    only the others reached are new to the next campaign as well.
     """
     assert plan.corpus is not None
     added, end = 0, time.monotonic() + seconds

@@ -31,7 +31,7 @@ from powercut.fuzz.run_log import RecordedStep
 from powercut.fuzz.target_run import TargetRun
 
 LONGEST_STEPS: Final = 100
-"""Of a run in a corpus; to begin with a longer one would take most of a campaign's time."""
+"""The most steps of a run in a corpus; longer ones would take most of a campaign's time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Corpus:
 def corpus_in(folder: Path) -> Corpus:
     """Read a corpus, once in each process; a missing directory is an empty one.
 
-    Raises ``BadReproducer`` for a file that is none.
+    Raises ``BadReproducer`` for a file that is no run of a corpus.
     """
     runs: dict[str, list[Sequence[RecordedStep]]] = {}
     features: dict[str, set[str]] = {}
@@ -75,7 +75,7 @@ def _features_in(path: Path) -> Sequence[str]:
 
 
 def features_of(run: TargetRun) -> Iterator[str]:
-    """Yield what a run has reached; a feature may come twice."""
+    """Yield the features that a run has reached; one may come twice."""
     tally = run.tally
     for mark, count in tally.marks.reached.items():
         for magnitude in range(count.bit_length()):

@@ -41,9 +41,10 @@ class SeededRun:
 
     ``steps`` actions are drawn from ``seed``. With ``swarm``, the seed also draws the bias of
     the run; with ``various`` as well, its number of steps, which is mostly ``steps``.
-    ``at_most`` limits the number in any case, with those of ``prefix``: recorded steps that are
-    performed first, up to one that is not possible. ``faults`` is a fault plan in printed form, put
-    in force before the first action; if it is empty, the run begins without faults.
+    ``prefix`` are recorded steps that are performed first, up to one that is not possible.
+    ``at_most`` bounds the number of all steps, those of ``prefix`` included. ``faults`` is a fault
+    plan in printed form, put in force before the first action; if it is empty, the run begins
+    without faults.
     """
 
     make_target: MakeTarget
