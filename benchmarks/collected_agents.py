@@ -1,6 +1,7 @@
 """The boot of a root whose agents have nearly all ended, beside that of its living agents alone.
 
-``POWERCUT_ENDED`` is the number of collected agents, 10,000 if it is not set.
+``POWERCUT_ENDED`` is the number of collected agents, 100,000 if it is not set. The root also
+has as many triggers that are DONE, and their keys.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from time import perf_counter
 from typing import Final
 
 from benchmarks.durable_directory import durable_directory
+from benchmarks.durable_store import PAYLOAD, DurableStore
 from benchmarks.instant_provider import InstantProvider
 from benchmarks.row import Row
 from system.archive import ARCHIVE, archive_path
 from system.collector import CollectionOptions
 from system.durable.ended import Ended, insert_ended
-from system.durable.state import open_state
+from system.durable.state import Transaction, open_state
+from system.durable.trigger import TriggerSpec
 from system.host import real_host
 from system.root import Root
 from system.runtime import Options, Runtime
 
 _LIVING: Final = 20
-_ENDED: Final = int(os.environ.get("POWERCUT_ENDED", "10000"))
+_ENDED: Final = int(os.environ.get("POWERCUT_ENDED", "100000"))
 _ROUNDS: Final = 15
 _OPTIONS: Final = Options(recording=None, collection=CollectionOptions())
 
@@ -43,7 +46,7 @@ def rows() -> Iterator[Row]:
     yield Row(
         f"boot with {_ENDED:,} ended / boot of the living", 1e3 * ended_too, 1e3 * living, "ms",
         "<=", 1.2,
-        f"{_LIVING} living agents; the ended ones are rows of state.db and files of the archive",
+        f"{_LIVING} living agents; rows and archives of the ended ones, and as many DONE triggers",
     )  # fmt: skip
 
 
@@ -73,9 +76,24 @@ def _add_ended(root: str, count: int) -> None:
     state.transact(lambda transaction: insert_ended(transaction, made))
     state.close()
     opened.close()
+    _add_settled(root, count)
     Path(root, ARCHIVE).mkdir()
     for row in made:
         Path(root, str(row.archive)).write_bytes(b"{}\n")
+
+
+def _add_settled(root: str, count: int) -> None:
+    """Add triggers that are DONE since now, with keys that outlive them."""
+    store = DurableStore(root)
+
+    def settle(transaction: Transaction) -> None:
+        for number in range(count):
+            spec = TriggerSpec("SKILL_WORKFLOW", PAYLOAD, None, "s", 1.0, f"skill:w:{number}")
+            emitted = store.stores.emitter.emit(transaction, spec)
+            store.stores.triggers.settle(transaction, emitted.trigger_id)
+
+    store.do(settle)
+    store.state.close()
 
 
 async def _boot(root: str) -> float:
