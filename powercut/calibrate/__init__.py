@@ -1,1 +1,1 @@
-"""Record what the file systems of this machine leave after power cuts, and judge the models."""
+"""Record the outcomes of power cuts on file systems of this machine, and judge the models."""

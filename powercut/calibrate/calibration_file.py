@@ -36,7 +36,7 @@ class NotACalibrationFile(HarnessError):
 class CannotWriteRows(HarnessError):
     """Rows cannot be written.
 
-    Cause: the disk is full, or its owner refuses. Cure: free space, or name another file.
+    Cause: the disk is full, or the file may not be written. Cure: free space, or name another file.
     """
 
 
@@ -56,9 +56,9 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 @contextmanager
 def row_writer(out: str) -> Iterator[Callable[[Row], None]]:
-    """A function that appends a row to the file ``out``, or to stdout if that is ``-``.
+    """Yield a function that appends a row to the file ``out``, or to stdout if that is ``-``.
 
-    The row has reached the kernel when it returns. It raises ``CannotWriteRows``.
+    The row has reached the kernel when the function returns. It raises ``CannotWriteRows``.
     """
     descriptor, written = 1, 0
     if out != "-":
@@ -104,7 +104,7 @@ def _rows(path: Path, file: IO[str]) -> Iterator[Row]:
 
 
 def _problem(row: object) -> str:
-    """Say what is wrong with a row, as a predicate of its line; "" if it can be judged."""
+    """Return the mistake in a row, as the predicate of a sentence on its line; "" for none."""
     if not isinstance(row, dict):
         return "is no JSON object"
     for name in _LISTS:

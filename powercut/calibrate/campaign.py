@@ -1,4 +1,4 @@
-"""Records programs on several file systems in turn, then reduces what contradicts a model."""
+"""Records programs on several file systems in turn, then reduces the contradictions."""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ class Confirmer:
     def confirm(self, most_images: int) -> Confirmation:
         """Run the program twice, and check about ``most_images`` crash images.
 
-        Raises ``HarnessError`` if the program does not do again what the recording has.
+        Raises ``HarnessError`` if the program prints other lines than in the recording, or leaves
+        other files without a check command.
         """
         folder = tempfile.mkdtemp(prefix="powercut-confirm-", dir=memory_folder())
         try:
@@ -194,7 +195,7 @@ class Confirmer:
 
 
 def late_statement(check: FilesCheck, found: Files, marks: Sequence[int], entries: int) -> str:
-    """Return how files fail that a crash left after at least so many lines, or an empty text.
+    """Return the failure of files that a crash left after ``entries`` or more lines, else "".
 
     A line is seen somewhat later than it was printed, so the files may be those of a later one.
     """
@@ -205,7 +206,7 @@ def late_statement(check: FilesCheck, found: Files, marks: Sequence[int], entrie
 
 @contextmanager
 def _commits(root: str) -> Iterator[None]:
-    """A process that makes the file system commit without a pause."""
+    """Run a process beside the block that makes the file system commit without a pause."""
     process = os.fork()
     if not process:
         with suppress(OSError):

@@ -29,7 +29,7 @@ MODEL_OF: Final[Mapping[str, PersistenceModel]] = {
     "xfs": XFS,
     "btrfs": BTRFS,
 }
-"""The model that must allow what each recorded file system leaves."""
+"""The model that must allow the outcomes of each recorded file system."""
 
 
 class Seen(NamedTuple):
@@ -43,7 +43,7 @@ class Judgement(NamedTuple):
     """The verdict on one program under one model.
 
     ``differences``: the calls whose errno differs, each as call, recorded errno, simulated
-    errno; None stands for success. ``allowed`` and ``forbidden`` are empty then.
+    errno, which is None for success. ``allowed`` and ``forbidden`` are empty then.
     """
 
     differences: list[tuple[Call, str | None, str | None]]

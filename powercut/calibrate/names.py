@@ -29,13 +29,13 @@ _CREATED: Final = {
 
 
 class Names:
-    """Names by kind; knows enough to choose calls that succeed."""
+    """The names by kind, from which calls are chosen that succeed."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, _Kind] = {}
 
     def apply(self, call: Call) -> None:
-        """Take ``call`` as made."""
+        """Record that ``call`` was made and succeeded."""
         name = str(call[0])
         if name in _CREATED:
             argument, kind = _CREATED[name]

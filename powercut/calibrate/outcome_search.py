@@ -42,7 +42,7 @@ class _Decided(NamedTuple):
 
 
 class _Data(NamedTuple):
-    """The fate of the data pieces of one file."""
+    """The decisions on the data pieces of one file: those kept, torn and stale."""
 
     kept: int
     torn: tuple[tuple[int, int], ...] = ()
@@ -204,7 +204,7 @@ class OutcomeSearch:
     def _unit(
         self, decided: _Decided, sector: _Sector, chain: list[int], cuts: list[int]
     ) -> _Data | None:
-        """Return the fate of a chain of writes with which the unit shows what is wanted."""
+        """Return decisions on a chain of writes with which the unit shows the wanted bytes."""
         for kept, _ in self._closed_sets(chain, decided):
             if kept & ~decided.kept & ~sum(1 << index for index in chain):
                 continue  # it needs a size that was decided to be lost, or another file
@@ -242,7 +242,7 @@ class _Sector(NamedTuple):
     wanted: bytes
 
     def shows(self, changes: list[MicroOperation], wild: list[MicroOperation]) -> bool:
-        """Return whether the unit shows what is wanted after these changes."""
+        """Return whether the unit shows the wanted bytes after these changes."""
         shown = bytearray(self.stored)
         for micro in changes:
             cut = _cut(micro)
@@ -273,7 +273,7 @@ class _Sector(NamedTuple):
 
 
 def _cut(micro: MicroOperation) -> int | None:
-    """Return the offset from which this piece drops what is stored."""
+    """Return the offset from which this piece drops the stored bytes, or None."""
     if isinstance(micro, FreeBlocks):
         return micro.start
     return micro.cut if isinstance(micro, SetSize) else None

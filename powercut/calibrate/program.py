@@ -168,7 +168,7 @@ def errno_name(error: OSError) -> str:
 def run_length(content: bytes) -> str:
     """Write ``content`` as runs of equal bytes: ``B4096,0100`` is 4096 times B, then 100 zeros.
 
-    ``?`` stands for a byte that is not printable, and ``empty`` for no bytes.
+    A byte that is not printable is written as ``?``, and no bytes as ``empty``.
     """
     runs = (run.group() for run in _RUN.finditer(content))
     return ",".join(f"{_symbol(run[0])}{len(run)}" for run in runs) or "empty"

@@ -1,7 +1,8 @@
 """Random programs of file calls on a few names, most of which succeed.
 
 Every write of a program has a letter of its own, so that its bytes are recognized in an outcome:
-small letters in the set-up, capital letters in the calls. ``S`` is what freed blocks held.
+small letters in the set-up, capital letters in the calls. ``S`` fills the free blocks of a new
+file system.
 """
 
 from __future__ import annotations

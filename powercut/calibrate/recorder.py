@@ -35,7 +35,7 @@ class SetupFailed(HarnessError):
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What one run of a program left: its results, and the requests to the device."""
+    """One run of a program: its results, the requests to the device, and their number by call."""
 
     results: list[str | None]
     marks: list[int]

@@ -1,4 +1,4 @@
-"""What a machine needs for recording, each with how to get it."""
+"""The requirements of recording, each with its remedy."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Seen(TypedDict):
 
 
 class Row(TypedDict):
-    """A program that was run, with its errnos, and what its crash images showed.
+    """A program that was run, with its errnos, and the outcomes of its crash images.
 
     ``marks`` are the lengths of the log when each call had returned. ``mount_failed`` are images
     that the kernel refused to mount.

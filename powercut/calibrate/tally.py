@@ -36,10 +36,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A program of which a model forbids something that the kernel did.
+    """A program with which the kernel did something that a model forbids.
 
-    ``forbidden`` are the outcomes, and ``cause`` is the mechanism that they show. Or the errno
-    of a call differs, and ``forbidden`` is empty.
+    ``forbidden`` are the outcomes, and ``cause`` is the mechanism that they show. If the errno of
+    a call differs, ``forbidden`` is empty, and ``cause`` names the call.
     """
 
     row: Row
@@ -59,7 +59,7 @@ class Contradiction:
 
 
 class Tally:
-    """Judges rows by the models of their file systems, and keeps what contradicts them."""
+    """Judges rows by the models of their file systems, and keeps the contradictions."""
 
     def __init__(self, model_of: ModelOf | None = None) -> None:
         self.counts: dict[str, Counts] = {}

@@ -72,7 +72,7 @@ def command(
     json_out: str | None,
     judged: tuple[Path, ...],
 ) -> None:
-    """Record what file systems of this machine leave after power cuts, and judge the models.
+    """Record the outcomes of power cuts on file systems of this machine; judge the models.
 
     Random programs of a few calls run on a real file system over a recorded block device. The
     kernel mounts the crash images of each program, and every tree that it shows must be allowed

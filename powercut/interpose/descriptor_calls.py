@@ -109,12 +109,12 @@ def copy_file_range_call(real: Real) -> Routed:
         offset_dst: int | None = None,
     ) -> int:
         lifetime = router.lifetime
-        worlds = _worlds(lifetime, src, dst)
-        if worlds == (False, False):
+        on_disk = _are_of_disk(lifetime, src, dst)
+        if on_disk == (False, False):
             copied: int = real(src, dst, count, offset_src, offset_dst)
             return copied
         assert lifetime is not None
-        if worlds == (True, True):
+        if on_disk == (True, True):
             return lifetime.call(Process.copy_file_range, src, dst, count, offset_src, offset_dst)
         return _copy(src, offset_src, dst, offset_dst, count)
 
@@ -126,12 +126,12 @@ def sendfile_call(real: Real) -> Routed:
         router: Router, out_fd: int, in_fd: int, offset: int | None, count: int, *more: Any
     ) -> int:
         lifetime = router.lifetime
-        worlds = _worlds(lifetime, out_fd, in_fd)
-        if worlds == (False, False):
+        on_disk = _are_of_disk(lifetime, out_fd, in_fd)
+        if on_disk == (False, False):
             sent: int = real(out_fd, in_fd, offset, count, *more)
             return sent
         assert lifetime is not None
-        if worlds == (True, True):
+        if on_disk == (True, True):
             return lifetime.call(Process.sendfile, out_fd, in_fd, offset, count)
         return _copy(in_fd, offset, out_fd, None, count)
 
@@ -148,18 +148,18 @@ def splice_call(real: Real) -> Routed:
         offset_dst: int | None = None,
         flags: int = 0,
     ) -> int:
-        worlds = _worlds(router.lifetime, src, dst)
-        if worlds == (False, False):
+        on_disk = _are_of_disk(router.lifetime, src, dst)
+        if on_disk == (False, False):
             moved: int = real(src, dst, count, offset_src, offset_dst, flags)
             return moved
-        if worlds == (True, True):
+        if on_disk == (True, True):
             raise os_error(errno.EINVAL)
         return _copy(src, offset_src, dst, offset_dst, count)
 
     return routed
 
 
-def _worlds(lifetime: Lifetime | None, first: int, second: int) -> tuple[bool, bool]:
+def _are_of_disk(lifetime: Lifetime | None, first: int, second: int) -> tuple[bool, bool]:
     if lifetime is None:
         return False, False
     return is_of_disk(first), is_of_disk(second)

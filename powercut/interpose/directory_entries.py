@@ -1,4 +1,4 @@
-"""``os.DirEntry``, of which the entries of both worlds are instances."""
+"""``os.DirEntry``: entries of the disk and of the real machine are instances of it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class EntryType(type):
 
 
 class DirEntry(metaclass=EntryType):
-    """Stands for the class of the entries of ``os.scandir``; it has no instances of its own."""
+    """Replaces the class of the entries of ``os.scandir``; it has no instances of its own."""
 
 
 DirEntry.__module__ = "posix"

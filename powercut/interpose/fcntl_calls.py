@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl as real_fcntl
-import os
 import struct
 from typing import Any, Final
 
@@ -22,7 +21,6 @@ _KINDS: Final = {
     real_fcntl.F_WRLCK: real_fcntl.LOCK_EX,
     real_fcntl.F_UNLCK: real_fcntl.LOCK_UN,
 }
-_SETTABLE: Final = os.O_NONBLOCK
 
 
 def flock(lifetime: Lifetime, fd: Any, operation: int, /) -> None:

@@ -139,7 +139,7 @@ def _file_io(
 
 
 class RoutedCalls:
-    """The calls of ``os`` as a ``FileProcess``, for either world."""
+    """The calls of ``os`` as a ``FileProcess``, for files of the disk and of the real machine."""
 
     poisoned = False
 
@@ -169,7 +169,10 @@ _ROUTED: Final = RoutedCalls()
 
 
 class FileIO(RawFile, metaclass=FileIOType):
-    """An unbuffered file of either world; the metaclass makes real ones where it can."""
+    """An unbuffered file of the disk or of the real machine.
+
+    For the latter the metaclass makes a real ``FileIO`` where it can.
+    """
 
     __module__ = "_io"
 

@@ -120,8 +120,8 @@ def check_root(root: str) -> None:
         raise HarnessError(f"root={root!r} is not an absolute path such as {DEFAULT_ROOT}")
     if ROUTER.lifetime is None and os.path.lexists(root):
         raise HarnessError(
-            f"root={root!r} exists on this machine, and what escaped from the disk would be "
-            "written there; name one that does not exist, with --root or root="
+            f"root={root!r} exists on this machine, and a write that escapes from the disk would "
+            "go there; name one that does not exist, with --root or root="
         )
 
 
@@ -177,7 +177,7 @@ class _Machine:
 
     def enter(self) -> None:
         root, process = self._lifetime.root, self._lifetime.process
-        # An import of the program is not one of the disk.
+        # Relative entries would lead to the disk from here on.
         self._path = sys.path[:]
         sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
         self._directory = os.getcwd()

@@ -58,16 +58,16 @@ class Mapping(Protocol):
 
 
 class Lifetime:
-    """The life of ``process`` under interposition, with the calls of a ``FileProcess``.
+    """The lifetime of ``process`` under interposition, with the calls of a ``FileProcess``.
 
-    ``number`` decides its descriptors; by default lives are counted.
+    ``number`` decides its descriptors; by default lifetimes are counted.
 
     ``on_disk`` is True while the current directory is on the disk. ``escape`` is the first
     use of the real machine that was refused, which the program may have swallowed. ``threads``
-    and ``finalizers`` were started and registered in this life. ``databases`` is its VFS of SQLite.
+    and ``finalizers`` are those that it started and registered. ``databases`` is its VFS of SQLite.
 
     ``known`` has for each path that was used whether it is on the disk. ``is_plain`` is True while
-    a call needs nothing but the lock: no file is mapped, and no thread of another life runs.
+    a call needs nothing but the lock: no file is mapped, and no thread of another lifetime runs.
     """
 
     def __init__(self, process: Process, root: str, number: int | None = None) -> None:

@@ -123,7 +123,7 @@ class MappingType(type):
 
 
 class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the class it replaces
-    """A mapping of either world; ``_file`` is None for one of the real machine."""
+    """A mapping of a file of the disk, or of the real machine, with which ``_file`` is None."""
 
     _file: FileMapping | None = None
     _lifetime: Lifetime | None = None

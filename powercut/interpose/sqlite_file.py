@@ -2,7 +2,7 @@
 
 It makes the same operations as SQLite's unix VFS, claims the same characteristics of the
 device, and writes until all bytes are written. Shared memory of a WAL is memory of this
-process, which ends with the lifetime, as that of a crash is rebuilt.
+process and ends with the lifetime; SQLite rebuilds it from the WAL at the next open.
 """
 
 from __future__ import annotations

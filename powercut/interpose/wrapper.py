@@ -16,6 +16,7 @@ Routed = Callable[..., Any]
 
 
 def is_of_disk(fd: Any) -> bool:
+    """Return whether a descriptor, or an object with ``fileno()``, is one of the disk."""
     if type(fd) is int:
         return fd >= FIRST_DESCRIPTOR
     if not hasattr(fd, "fileno"):
@@ -25,6 +26,8 @@ def is_of_disk(fd: Any) -> bool:
 
 
 def refusing(name: str) -> Callable[[Process], None]:
+    """Return a method of a process that refuses the call ``name``."""
+
     def refuse(_process: Process) -> None:
         raise UnsupportedOperation(f"{name} is not modelled by the simulated disk")
 
