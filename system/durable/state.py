@@ -249,8 +249,8 @@ def open_state(host: Host, root_id: str | None, clock: SteadyClock | None = None
     Raises ``RootInUse``, ``StateMissing``, ``ForeignState``, ``StateDamaged``, ``NewerFormat``,
     ``StorageFull``, ``StateStopped`` or ``OSError``; then no content was changed.
     """
-    if root_id is not None and host.files.kind(STATE) is None:
-        raise StateMissing(STATE, f"the root {root_id} has lost it")
+    if root_id is not None:
+        _check_content(host.files, root_id)
     _renew_log(host.files)
     try:
         connection = host.database.open(STATE)
@@ -265,6 +265,20 @@ def open_state(host: Host, root_id: str | None, clock: SteadyClock | None = None
         state.close()
         raise
     return state
+
+
+def _check_content(files: FileSystem, root_id: str) -> None:
+    """Raise ``StateMissing`` unless the file has content; SQLite would begin an empty one."""
+    try:
+        file = files.open(STATE, OpenMode.READ)
+    except FileNotFoundError:
+        raise StateMissing(STATE, f"the root {root_id} has lost it") from None
+    try:
+        size_bytes = file.size()
+    finally:
+        file.close()
+    if not size_bytes:
+        raise StateMissing(STATE, f"the root {root_id} has an empty one")
 
 
 def _renew_log(files: FileSystem) -> None:

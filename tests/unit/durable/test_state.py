@@ -261,7 +261,7 @@ def test_a_database_in_use_is_refused(tmp_path: Path) -> None:
 
 def test_a_database_that_can_only_be_read_is_refused(bench: Bench) -> None:
     bench.state.close()
-    bench.fail("open *state.db #1 EMFILE")
+    bench.fail("open *state.db #2 EMFILE")
     with pytest.raises(StateStopped, match="it can be opened for reading only"):
         open_state(bench.host, bench.root_id)
     open_state(bench.host, bench.root_id).close()

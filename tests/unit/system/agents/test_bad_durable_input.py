@@ -1,0 +1,115 @@
+"""Bad input of durable work: a typed error with the remedy, and no file is changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf, nan
+
+import pytest
+
+from system.durable.errors import (
+    BadSchedule,
+    BadTrigger,
+    KeyOfAnotherSource,
+    NoRecipient,
+    NotAnOccurrence,
+)
+from system.durable.schedule import ScheduleSpec
+from system.durable.trigger import TriggerSpec
+from system.errors import NotPlainJson, PayloadTooLarge
+from system.runtime import Options
+from tests.unit.system.agents.room import Room, opened
+
+OWN = "the session of Ada"
+PRODUCERS = "see the table of producers in docs/durable.md"
+SCHEDULES = "see the table of schedules in docs/durable.md"
+PLAIN = "convert it to plain JSON first"
+
+NOW = TriggerSpec("IMMEDIATE", session_id=OWN)
+DAILY = ScheduleSpec("cron", "0 9 * * *", session_id=OWN)
+
+
+def bad_triggers() -> list[tuple[TriggerSpec, type[Exception], str]]:
+    return [
+        (replace(NOW, source="SPAM"), BadTrigger, PRODUCERS),
+        (replace(NOW, fire_at=nan), BadTrigger, PRODUCERS),
+        (replace(NOW, fire_at=inf), BadTrigger, PRODUCERS),
+        (replace(NOW, payload=[nan]), NotPlainJson, PLAIN),
+        (replace(NOW, payload={"a": "\ud800"}), NotPlainJson, PLAIN),
+        (replace(NOW, payload="a" * (1 << 20)), PayloadTooLarge, "send its name"),
+        (replace(NOW, key="memory:a:b"), KeyOfAnotherSource, "use the prefix of its own source"),
+        (replace(NOW, source="SCHEDULED", key="scheduled:day:60"), NotAnOccurrence, "emits its"),
+        (replace(NOW, session_id="e" * 32), NoRecipient, "it is unknown"),
+        (replace(NOW, session_id=None, source="RESUME", key="resume:t"), NoRecipient, "not routed"),
+    ]
+
+
+def bad_schedules() -> list[tuple[ScheduleSpec, type[Exception], str]]:
+    return [
+        (replace(DAILY, kind="weekly"), BadSchedule, SCHEDULES),
+        (replace(DAILY, spec="0 9 * *"), BadSchedule, SCHEDULES),
+        (replace(DAILY, spec="61 9 * * *"), BadSchedule, SCHEDULES),
+        (replace(DAILY, zone="Mars/Olympus"), BadSchedule, SCHEDULES),
+        (replace(DAILY, kind="every", spec="-5"), BadSchedule, SCHEDULES),
+        (replace(DAILY, kind="once", spec="tomorrow"), BadSchedule, SCHEDULES),
+        (replace(DAILY, payload=nan), NotPlainJson, PLAIN),
+        (replace(DAILY, payload="a" * (1 << 20)), PayloadTooLarge, "send its name"),
+        (replace(DAILY, session_id="e" * 32), NoRecipient, "it is unknown"),
+    ]
+
+
+@pytest.fixture
+def room() -> Room:
+    """Ada, and a database with an open trigger."""
+    room, ada = opened(Options(recording=None))
+    room.run(room.runtime.emit(TriggerSpec("IMMEDIATE", session_id=room.session(ada), fire_at=3e9)))
+    return room
+
+
+def files_of(room: Room) -> dict[str, bytes]:
+    return dict(room.world.disk.files())
+
+
+@pytest.mark.parametrize(("spec", "error", "remedy"), bad_triggers())
+def test_a_bad_trigger_is_refused_and_nothing_is_written(
+    room: Room, spec: TriggerSpec, error: type[Exception], remedy: str
+) -> None:
+    before, ada = files_of(room), room.named("Ada")
+    own = replace(spec, session_id=ada.session_id) if spec.session_id == OWN else spec
+    with pytest.raises(error, match=remedy):
+        room.run(room.runtime.emit(own))
+    assert files_of(room) == before
+    room.run(room.runtime.emit(replace(NOW, session_id=ada.session_id)))
+
+
+@pytest.mark.parametrize(("spec", "error", "remedy"), bad_schedules())
+def test_a_bad_schedule_is_refused_and_nothing_is_written(
+    room: Room, spec: ScheduleSpec, error: type[Exception], remedy: str
+) -> None:
+    before, ada = files_of(room), room.named("Ada")
+    own = replace(spec, session_id=ada.session_id) if spec.session_id == OWN else spec
+    with pytest.raises(error, match=remedy):
+        room.run(room.runtime.schedules.create(own, "s"))
+    assert files_of(room) == before
+    room.run(room.runtime.schedules.create(replace(DAILY, session_id=ada.session_id), "s"))
+
+
+@pytest.mark.parametrize("collected", [False, True])
+def test_a_trigger_for_an_agent_that_has_ended_is_refused(room: Room, collected: bool) -> None:
+    bob = room.create("Bob")
+    session_id = room.session(bob)
+    room.run(room.runtime.terminate(bob))
+    room.settle(48 * 3600 if collected else 0)
+    before = files_of(room)
+    with pytest.raises(NoRecipient, match="unknown" if collected else "ended"):
+        room.run(room.runtime.emit(replace(NOW, session_id=session_id)))
+    with pytest.raises(NoRecipient):
+        room.run(room.runtime.schedules.create(replace(DAILY, session_id=session_id), "s"))
+    assert files_of(room) == before
+
+
+def test_the_first_trigger_of_a_root_is_refused_without_a_database() -> None:
+    room, _ = opened(Options(recording=None))
+    with pytest.raises(NoRecipient):
+        room.run(room.runtime.emit(replace(NOW, session_id="e" * 32)))
+    assert room.runtime.view().state_stopped == ""

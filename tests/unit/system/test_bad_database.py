@@ -1,0 +1,137 @@
+"""A ``state.db`` that cannot be used: a typed error with the remedy, and nothing is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sim.disk.calls.process import Process
+from sim.sqlite.connection import connect
+from system.durable.errors import (
+    ForeignState,
+    StateDamaged,
+    StateMissing,
+    StateOutdated,
+)
+from system.durable.schema import VERSION
+from system.durable.state import STATE
+from system.durable.trigger import TriggerSpec
+from system.errors import NewerFormat, RootInUse, StorageError
+from system.runtime import Options
+from tests.unit.system.agents.room import Room, opened
+
+FILES = dict[str, bytes]
+
+
+def files_of(room: Room) -> FILES:
+    """All files but the lock, in which each boot writes its epoch."""
+    files = room.world.disk.files()
+    return {path: content for path, content in files.items() if path != "/runtime.lock"}
+
+
+def closed_root() -> tuple[Room, FILES]:
+    """A closed root, whose agent has run two triggers; and its database after the first."""
+    room, ada = opened(Options(recording=None))
+    older: FILES = {}
+    for number in range(2):
+        spec = TriggerSpec("IMMEDIATE", number, session_id=room.session(ada))
+        room.run(room.runtime.emit(spec))
+        room.settle()
+        if not older:
+            room.run(room.runtime.close())
+            older = {STATE: room.read(STATE)}
+            room.open()
+    room.say(ada, "a turn whose line says that the second trigger is settled")
+    room.run(room.runtime.close())
+    room.kill()
+    assert f"{STATE}-wal" not in room.host.files.listdir("")
+    return room, older
+
+
+def replaced(room: Room, content: bytes) -> None:
+    room.host.files.unlink(STATE)
+    room.write(STATE, content)
+
+
+def changed(room: Room, *statements: str) -> None:
+    connection = room.host.database.open(STATE)
+    for statement in statements:
+        connection.execute(statement).fetchall()
+    connection.close()
+
+
+def missing(room: Room, _older: FILES) -> None:
+    room.host.files.unlink(STATE)
+
+
+def empty(room: Room, _older: FILES) -> None:
+    replaced(room, b"")
+
+
+def damaged(room: Room, _older: FILES) -> None:
+    content = room.read(STATE)
+    replaced(room, b"\xff" * 512 + content[512:])
+
+
+def torn(room: Room, _older: FILES) -> None:
+    replaced(room, room.read(STATE)[:1500])
+
+
+def of_another_program(room: Room, _older: FILES) -> None:
+    changed(room, "PRAGMA application_id=7")
+
+
+def of_another_root(room: Room, _older: FILES) -> None:
+    changed(room, "UPDATE meta SET root_id='another'")
+
+
+def newer(room: Room, _older: FILES) -> None:
+    changed(room, f"PRAGMA user_version={VERSION + 1}")
+
+
+def outdated(room: Room, older: FILES) -> None:
+    replaced(room, older[STATE])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "remedy"),
+    [
+        (missing, StateMissing, "restore it from a copy that is not older than the logs"),
+        (empty, StateMissing, "restore it from a copy that is not older than the logs"),
+        (damaged, StateDamaged, "restore it from a copy that is not older than the logs"),
+        (torn, StateDamaged, "restore it from a copy that is not older than the logs"),
+        (of_another_program, StateDamaged, "restore it from a copy"),
+        (of_another_root, ForeignState, "restore the one that belongs to this root"),
+        (newer, NewerFormat, "start the newer version that has written it"),
+        (outdated, StateOutdated, "restore a copy that is not older than the logs"),
+    ],
+)
+def test_a_root_with_a_bad_database_is_refused_and_left_as_it_is(
+    spoil: Callable[[Room, FILES], None], error: type[StorageError], remedy: str
+) -> None:
+    room, older = closed_root()
+    spoil(room, older)
+    before = files_of(room)
+
+    for _ in range(2):
+        with pytest.raises(error, match=remedy):
+            room.open()
+        room.kill()
+
+    assert files_of(room) == before
+
+
+def test_a_root_whose_database_another_process_has_open_is_refused() -> None:
+    room, _ = closed_root()
+    before = files_of(room)
+    connection = connect(Process(room.world.disk), f"/{STATE}")
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE").fetchall()
+    connection.execute("BEGIN EXCLUSIVE")
+
+    with pytest.raises(RootInUse, match="end that one, its lock goes with it"):
+        room.open()
+
+    connection.execute("ROLLBACK")
+    connection.close()
+    assert files_of(room) == before
