@@ -107,8 +107,9 @@ def entry_reply(inode: Inode) -> bytes:
 
 
 def _valid_s(inode: Inode) -> int:
-    """Return how long the kernel may keep attributes.
+    """Return the seconds for which the kernel may keep attributes.
 
-    Of a setuid or setgid file it may not: a write changes the mode without a request for it.
+    Those of a setuid or setgid file it must not keep: a write changes the mode without a request
+    for it.
     """
     return 0 if inode.mode & _PRIVILEGES and inode.number != ROOT_NODE else VALID_S

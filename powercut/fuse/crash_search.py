@@ -1,10 +1,10 @@
 """The first pass over a recording: every distinct image that its crashes leave, by rank.
 
-An image is not built here for good: a ``Found`` says how to build it again. Where a crash point
-has few unsynced pieces, all states of the model are found. Where it has more, the states that
-find most bugs are: everything and nothing lost, prefixes, one piece lost, one piece alone, some
-random ones, torn and stale writes. The work is bounded: of a long journal, crash points between
-acknowledgements are left out, evenly.
+Images are not kept: a ``Found`` has the crash from which its image is built again. Where a crash
+point has few unsynced pieces, all states of the model are found. Where it has more, only those
+that reveal most bugs are found: everything and nothing lost, prefixes, one piece lost, one piece
+alone, some random ones, torn and stale writes. The work is bounded: of a long journal, crash
+points between acknowledgements are left out, evenly.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from faults.crash_counter import page_prefixes
 from faults.crash_point import CrashKind, CrashPoint, Phase
 from oracles.history import History
+from powercut.explorer.crash_state import done_at
 from powercut.explorer.even_share import EvenShare
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.page_cache import PageCache
@@ -36,7 +37,7 @@ MOST_SECTORS: Final = 48
 """Unsynced sectors beyond which a write is lost as a whole."""
 
 _WORK: Final = 1_600_000
-"""The pieces that one search applies between acknowledgements, about; some seconds."""
+"""The approximate number of pieces that one search applies between acknowledgements."""
 
 _WORK_OF_POINT: Final = 120_000
 
@@ -82,7 +83,7 @@ class Found(NamedTuple):
     @property
     def done(self) -> int:
         """The number of operations that are complete at the crash."""
-        return self.crash.operation - (self.crash.phase is not Phase.AFTER)
+        return done_at(self.crash)
 
 
 class Search(NamedTuple):
@@ -105,7 +106,7 @@ def search(journal: Journal, history: History, model: PersistenceModel) -> Searc
 def image_of(
     unsynced: Unsynced, cache: PageCache, crash: CrashPoint, operation: Operation, next_inode: int
 ) -> Image:
-    """Build the image of ``crash``; ``unsynced`` and ``cache`` have read what precedes it."""
+    """Build the image of ``crash``; ``unsynced`` and ``cache`` have read the operations before."""
     if crash.kind is CrashKind.POWER_CUT:
         return unsynced.crash(crash.survivors, next_inode)
     if crash.phase is Phase.DURING:
@@ -256,7 +257,7 @@ class _Searcher:
 
 
 def _blocks(ordering: Ordering) -> int:
-    """Return the work for the data of one state, in that for one piece."""
+    """Return the work for the data of one state, in units of the work for one piece."""
     sizes = [len(micro.data) for micro in ordering.micros if isinstance(micro, WriteBlock)]
     return 4 * sum(sizes) // BLOCK_BYTES
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 ROOT_NODE: Final = 1
 PAGE_BYTES: Final = 4096
 VALID_S: Final = 3600
-"""How long the kernel may keep names and attributes that change by its own requests only."""
+"""The seconds for which the kernel may keep names and attributes that only its requests change."""
 
 IN_HEADER: Final = Struct("=IIQQIII4x")
 OUT_HEADER: Final = Struct("=IiQ")

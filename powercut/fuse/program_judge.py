@@ -47,7 +47,7 @@ from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
 _CHECKED_BYTES: Final = 6 << 30
-"""The most bytes of images that are written for checks, about."""
+"""The approximate limit on the bytes of images that are written for checks."""
 
 _FEWEST_CHECKS: Final = 64
 _CHECKS_PER_RECOVERY: Final = 10
@@ -193,7 +193,7 @@ class ProgramJudge:
     def _crash_recoveries(
         self, workload: RecordedWorkload, searches: Mapping[str, Search], check: CommandCheck
     ) -> None:
-        """Crash the checks of the best images that pass, and check what that leaves."""
+        """Crash the checks of the best images that pass, and check the images that this leaves."""
         passed: dict[Key, Found] = {}
         allowed: dict[Key, list[PersistenceModel]] = {}
         for name, each in searches.items():

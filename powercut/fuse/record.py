@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import Final
 
 from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.program import located
 from powercut.fuse.recording import Acknowledgement, Recording
-from powercut.fuse.run_program import new_mount_point, run_program
+from powercut.fuse.run_program import SHELL, new_mount_point, run_program
 from sim.disk.crash.image import Image
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
-
-SHELL: Final = ("/bin/sh", "-c")
 
 
 def record(command: Sequence[str], setup: str, check: str, way: MountWay) -> Recording:

@@ -1,7 +1,7 @@
 """Crashes of recoveries: the check runs on a mount, which records it, and its journal is crashed.
 
-A check that opens the data as the next start of the program would recovers it, and so writes.
-The recovery is recorded once for each crash image; the images of its crashes are found under each
+A check that opens the data like the next start of the program recovers them, and so writes. The
+recovery is recorded once for each crash image; the images of its crashes are found under each
 model that allows the first crash, and the same check must pass on them.
 """
 
@@ -10,21 +10,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from oracles.history import History
 from powercut.fuse.command_check import acknowledged_in
 from powercut.fuse.crash_search import Found, search
 from powercut.fuse.image_check import CommandCheck
 from powercut.fuse.mount import enter_mount_namespace
-from powercut.fuse.run_program import run_program
+from powercut.fuse.run_program import SHELL, run_program
 from sim.disk.crash.image import Image
 from sim.disk.crash.journal import Journal
 from sim.disk.crash.journal_file import decode_journal, encode_journal
 from sim.disk.crash.persistence import PersistenceModel
 from sim.disk.disk import Disk
-
-_SHELL: Final = ("/bin/sh", "-c")
 
 
 class Recovery(NamedTuple):
@@ -82,7 +80,7 @@ class Recoveries:
         check = self._check
         lines = [text for _, text in check.recording.acknowledgements[:entries]]
         disk = Disk(image, now_ns=time.time_ns)
-        command = (*_SHELL, f"exec </dev/null 2>&1\n{check.command}")
+        command = (*SHELL, f"exec </dev/null 2>&1\n{check.command}")
         os.environ.update(acknowledged_in(self._folder, lines))
         try:
             run = run_program(disk, command, self._directory, check.way, check.timeout_s)

@@ -27,6 +27,7 @@ from powercut.fuse.watched_calls import CallKind, answer, receive
 from sim.disk.disk import Disk
 from sim.errors import HarnessError
 
+SHELL: Final = ("/bin/sh", "-c")
 _PIPE_BYTES: Final = 1 << 16
 _MOST_NAMES: Final = 3
 
