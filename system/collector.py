@@ -28,6 +28,7 @@ from system.recovery.recovery_report import RecoveryReport
 from system.sessions.session import SessionState
 
 DAY_NS: Final = 24 * 3600 * SECOND_NS
+AGENTS_A_BATCH: Final = 250
 RETRY_NS: Final = 3600 * SECOND_NS
 """After an hour, what could not be collected is tried again."""
 
@@ -135,6 +136,7 @@ class Collector:
         with suppress(OSError, StorageError, RuntimeRefused):
             await self._write_watermarks()
             while batch := await self._without_open_work(self._collectable()):
+                batch = batch[:AGENTS_A_BATCH]
                 await self._collect(batch)
                 collected += len(batch)
             await self._archive.remove_old()
@@ -256,8 +258,7 @@ class Collector:
         await durable.run(lambda transaction: insert_ended(transaction, rows, conversations))
         self._report.collected += len(batch)
         self._report.archived_bytes += archived
-        for agent in batch:
-            self._forget(agent)
+        self._forget(batch)
         sessions = [agent.session_id for agent in batch]
         await host.workers.run(lambda: store.remove_all(sessions))
 
@@ -271,18 +272,22 @@ class Collector:
             archive if self._archive.is_kept(ended_ns) else None,
         )  # fmt: skip
 
-    def _forget(self, agent: Agent) -> None:
+    def _forget(self, batch: Sequence[Agent]) -> None:
         orchestrator = self._orchestrator
-        agent.log.close()
-        orchestrator.forget(agent)
-        orchestrator.tree.remove(agent.agent_id)
-        orchestrator.collected.add(agent.agent_id)
+        for agent in batch:
+            agent.log.close()
+            orchestrator.forget(agent)
+            orchestrator.tree.remove(agent.agent_id)
+        agents = {agent.agent_id for agent in batch}
+        sessions = {agent.session_id for agent in batch}
+        orchestrator.collected.update(agents)
         for other in orchestrator.agents.values():
             history = other.history
-            history.children.pop(agent.session_id, None)
-            history.dispatched_of.pop(agent.session_id, None)
+            for of_sessions in (history.children, history.dispatched_of):
+                for session_id in of_sessions.keys() & sessions:
+                    del of_sessions[session_id]
             for known in (history.completed_children, history.senders, history.sources):
-                known.discard(agent.agent_id)
+                known.difference_update(agents)
 
 
 def _ended_ns(agent: Agent) -> int:

@@ -1,12 +1,14 @@
 """Every known bug is found within the budget of the gate, by its own properties, in a short story.
 
-Most bugs of the whole runtime, which take longest, are searched under ``--run-stress`` only. The
+Most bugs of the whole runtime, and those of durable execution, are searched under
+``--run-stress`` only, because they take longest. The
 other mutants are not searched here: their reproducers are replayed (``tests/regressions``), and
 ``powercut mutants`` searches them.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -30,18 +32,19 @@ GATE = settings.get_profile("ci")
 KNOWN_BUGS = [
     tag
     for tag in REGISTRY.config.mutants
-    if tag[0] == "R" and not REGISTRY.mutant(tag).mutant.tests
+    if re.match(r"[RC]\d", tag) and not REGISTRY.mutant(tag).mutant.tests
 ]
 
 CHEAP_BUGS_OF_RECORDING = ["I7", "I8", "I8-replayable", "I14"]
 """Found and reduced in a second at most; the profile finds all others as well."""
 
+LONG = {"runtime", "durable"}
 IN_THE_GATE = {"R4", "R12", "R15"}
 """Bugs of the whole runtime that the gate searches: deliveries, promises, conversations."""
 
 
 def _searched(tag: str) -> Any:
-    is_long = str(REGISTRY.mutant(tag).mutant.target) == "runtime" and tag not in IN_THE_GATE
+    is_long = str(REGISTRY.mutant(tag).mutant.target) in LONG and tag not in IN_THE_GATE
     return pytest.param(tag, marks=[pytest.mark.stress] if is_long else [])
 
 

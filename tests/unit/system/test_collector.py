@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -219,3 +220,41 @@ def test_close_waits_for_no_timer() -> None:
     room.run(room.runtime.close())
 
     assert not room.exists("archive")
+
+
+def test_the_rows_about_a_collected_session_are_removed() -> None:
+    room = Room(replace(AFTER_AN_HOUR, snapshot_lines=3))
+    room.open()
+    ada = room.create("Ada")
+    for number in range(4):
+        room.run(room.runtime.emit(TriggerSpec("IMMEDIATE", number, session_id=room.session(ada))))
+        room.say(ada, number)
+    assert rows_about(room, room.session(ada)) == [True, True]
+    session_id = room.session(ada)
+    room.run(room.runtime.terminate(ada))
+
+    room.settle(2 * HOUR)
+
+    assert ended(room, ada) is not None
+    assert rows_about(room, session_id) == [False, False]
+
+
+def rows_about(room: Room, session_id: str) -> list[bool]:
+    """Whether ``applied`` and ``known_ids`` have a row of a session."""
+    state = room.runtime._orchestrator.state
+    assert state is not None
+    queries = [f"SELECT 1 FROM {table} WHERE session_id=?" for table in ("applied", "known_ids")]
+    return state.transact(lambda each: [bool(each.execute(q, (session_id,))) for q in queries])
+
+
+def test_many_agents_are_collected_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("system.collector.AGENTS_A_BATCH", 2)
+    room, ada = opened(AFTER_AN_HOUR)
+    for number in range(5):
+        room.run(room.runtime.terminate(room.create(f"agent {number}")))
+
+    room.settle(2 * HOUR)
+
+    assert [agent.agent_id for agent in room.runtime.view().agents] == [ada]
+    assert room.runtime.report.collected == 5
+    assert room.reopen().report.problems == []
