@@ -14,7 +14,6 @@ from powercut.calibrate.crash_images import CrashImage, crash_images
 from powercut.calibrate.file_system import FileSystem
 from powercut.calibrate.observations import Observations
 from powercut.calibrate.program import Call, Caller
-from powercut.calibrate.real_calls import RealCalls
 from powercut.calibrate.real_file_system import RealFileSystem, real_file_system
 from powercut.calibrate.row import Program, Row
 from powercut.calibrate.tree import outcome_of
@@ -40,6 +39,32 @@ class _Run:
     results: list[str | None]
     marks: list[int]
     log: list[LogEntry]
+
+
+class _RealCalls:
+    """The functions of ``os``, but ``sync`` is for the file system mounted at ``root`` only."""
+
+    open = staticmethod(os.open)
+    close = staticmethod(os.close)
+    write = staticmethod(os.write)
+    pwrite = staticmethod(os.pwrite)
+    ftruncate = staticmethod(os.ftruncate)
+    posix_fallocate = staticmethod(os.posix_fallocate)
+    fsync = staticmethod(os.fsync)
+    fdatasync = staticmethod(os.fdatasync)
+    rename = staticmethod(os.rename)
+    link = staticmethod(os.link)
+    unlink = staticmethod(os.unlink)
+    symlink = staticmethod(os.symlink)
+    mkdir = staticmethod(os.mkdir)
+    rmdir = staticmethod(os.rmdir)
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def sync(self) -> None:
+        """Write out everything of the one file system."""
+        sync_file_system(self._root)
 
 
 class Recorder:
@@ -85,7 +110,7 @@ class Recorder:
             self._devices.remove("program")
 
     def _run_at(self, root: str, program: Program) -> _Run:
-        caller = Caller(RealCalls(root), lambda path: f"{root}/{path}")
+        caller = Caller(_RealCalls(root), lambda path: f"{root}/{path}")
         try:
             for call in program.setup:
                 if error := caller.do(call):

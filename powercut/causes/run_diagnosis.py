@@ -11,11 +11,15 @@ import time
 from math import inf
 from typing import Final, NamedTuple
 
+from oracles.history import History, HistoryEntry
 from powercut.causes.cut_run import decisive, earliest
 from powercut.causes.run_checker import RunChecker
-from powercut.causes.run_workload import workload_before
 from powercut.explorer.diagnosis import Cause, Diagnosis, diagnose
+from powercut.explorer.recorded_workload import RecordedWorkload
+from powercut.fuzz.lifetime_recorder import LifetimeRecorder
 from powercut.fuzz.target_run import TargetRun
+from powercut.place import Place
+from sim.disk.crash.journal import Journal
 from sim.disk.crash.persistence import MODELS
 
 SECONDS: Final = 10
@@ -65,3 +69,27 @@ def _cause_of(diagnosis: Diagnosis, image: str) -> Cause:
         if any(each.image == image for failures in cause.failures.values() for each in failures):
             return cause
     return diagnosis.causes[0]
+
+
+def workload_before(recorder: LifetimeRecorder, power_cut: int) -> RecordedWorkload:
+    """Return the workload that power cut number ``power_cut`` of a run, from 1, ends.
+
+    The return of an action or a recovery acknowledges it. A kill leaves the page cache and
+    everything unsynced, so lifetimes that follow each other by kills have one journal, which
+    begins where everything was durable.
+    """
+    last, _ = recorder.power_cuts[power_cut - 1]
+    numbers = recorder.since_power_cut(last)
+    journal = Journal(recorder.boots[numbers[0]].disk.image)
+    places: dict[int, Place] = {}
+    for number in numbers:
+        lifetime = recorder.boots[number]
+        before = len(journal)
+        journal.operations += lifetime.disk.journal
+        places |= {before + each: place for each, place in lifetime.places.items()}
+    entries = [
+        HistoryEntry(recorder.before(call.lifetime) + call.end, True, call.text, call.place)
+        for call in recorder.calls
+        if call.lifetime in numbers and call.end is not None
+    ]
+    return RecordedWorkload(journal, History(lambda: len(journal), entries=entries), places)
