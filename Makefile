@@ -60,7 +60,7 @@ cover: $(INSTALLED) ## lines and branches that tests of the disk and the runtime
 bench: $(INSTALLED_BENCH) ## the benchmarks, each beside its peer
 	$(BIN)/python -m benchmarks $(ARGS)
 
-stress: $(INSTALLED) ## the long machines, under the profile of the night
+stress: $(INSTALLED) ## all tests with the long ones, under the profile nightly
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-nightly} \
 		$(BIN)/python -m pytest $(TESTS) --run-stress --timeout=0 $(ARGS)
 

@@ -1,1 +1,1 @@
-"""Ordinary Python programs, crashed everywhere: what is promised, and what holds."""
+"""Ordinary Python programs, crashed everywhere: the promise of each library, and the verdict."""
