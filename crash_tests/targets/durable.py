@@ -44,6 +44,7 @@ class DurableTarget(DurableOperator):
         """Return the calls of producers, turns, runners and people, and the steps of clocks."""
         return (
             ActionKind("emit", 6, self._emit, self._propose_emit, self._is_open),
+            ActionKind("renew", 2, self._renew, ready=self._has_renewable),
             ActionKind("claim", 9, self._claim, self._propose_claim, self._may_claim),
             ActionKind("turn", 5, self._turn, self._propose_turn, self._is_open),
             ActionKind("fail", 8, self._fail, self._propose_fail, self._has_claims),
@@ -88,7 +89,8 @@ class DurableTarget(DurableOperator):
     def _propose_perform(self, choices: Choices) -> Arguments:
         count = choices.integer("answers", 0, 2)
         return {
-            "which": choices.integer("which", 0, MOST_ACTIVITIES - 1),
+            # One that is known, or another one.
+            "which": choices.integer("which", 0, min(len(self._shadow.state.intents), 5)),
             "provider": choices.pick("provider", sorted(ACTIONS)),
             "answers": [choices.pick("answer", tuple(Answer)).value for _ in range(count)],
             "callers": choices.integer("callers", 1, 2),

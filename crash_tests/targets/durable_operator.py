@@ -1,4 +1,4 @@
-"""The calls of a person, and schedules, for the target of durable execution."""
+"""The calls of a person, schedules and newer triggers, for the target of durable execution."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from crash_tests.targets.durable_store import ROUTER
-from crash_tests.targets.durable_triggers import DurableTriggers
+from crash_tests.targets.durable_triggers import SLOTS, DurableTriggers
 from oracles.durable.nominal_times import CronTimes, NominalTimes, OneTime, Periodic
 from oracles.durable.shadow_schedules import armed, deleted
 from oracles.durable.shadow_state import ExpectedSchedule
@@ -133,3 +133,21 @@ class DurableOperator(DurableTriggers):
             deleted(self._shadow.state, schedule_id, self._now()),
         )
         return "deleted"
+
+    # -- newer triggers ------------------------------------------------------------------
+
+    def _renewable(self) -> list[str]:
+        """Return the keys of claimed triggers that a newer one would replace if they waited."""
+        keys = [claim.trigger.dedup_key or "" for claim in self._claims.values()]
+        return [key for key in keys if key.startswith("memory:")]
+
+    def _has_renewable(self) -> bool:
+        return self._open and bool(self._renewable())
+
+    def _renew(self, _arguments: Arguments) -> str:
+        """Emit a newer trigger of the family of one that a turn handles."""
+        _, session, slot = self._renewable()[0].split(":")
+        other = (int(slot) + 1) % SLOTS
+        return self._emit(
+            {"kind": "memory", "session": session, "slot": other, "delay": 0, "again": False}
+        )

@@ -104,6 +104,17 @@ def test_a_failed_barrier_stops_all_works_that_share_it(bench: Bench) -> None:
     assert len({id(result) for result in (first, *others)}) == 3
 
 
+def test_a_failed_barrier_stops_the_group_that_shares_it(bench: Bench) -> None:
+    bench.fail("fsync *state.db-wal #2 EIO:ext4")
+    works = [applying(session_id) for session_id in SESSIONS]
+    first, *others = loop(bench, together(bench, *works))
+    assert first is True
+    assert [type(other) for other in others] == [StateStopped, StateStopped]
+    assert others[0] is not others[1]
+    bench.cut_power()
+    assert bench.do(applied_seq, "a") == 1
+
+
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_caller_that_is_cancelled_takes_no_other_with_it(bench: Bench, which: int) -> None:
     async def cancelled() -> list[object]:
@@ -135,19 +146,28 @@ class LateWorkers:
         return call()
 
 
+def at_once(works: Sequence[Work[str]]) -> None:
+    for work in works:
+        work.succeed(work.call("call"), lambda: None)
+
+
+async def cancelled(which: int) -> tuple[list[object], int]:
+    """Let four works wait, the second of which leads the others, and cancel one of them."""
+    workers = LateWorkers()
+    group = CommitGroup(workers, at_once)
+    tasks = [asyncio.create_task(group.run(f"{name} {{}}".format)) for name in "abcd"]
+    await workers.has_second.wait()
+    tasks[which].cancel()
+    return list(await asyncio.gather(*tasks, return_exceptions=True)), workers.calls
+
+
 def test_works_are_not_lost_with_the_caller_that_would_have_started_them() -> None:
-    def commit(works: Sequence[Work[str]]) -> None:
-        for work in works:
-            work.succeed(work.call("call"), lambda: None)
-
-    async def cancelled() -> tuple[list[object], int]:
-        workers = LateWorkers()
-        group = CommitGroup(workers, commit)
-        tasks = [asyncio.create_task(group.run(f"{name} {{}}".format)) for name in "abcd"]
-        await workers.has_second.wait()
-        tasks[1].cancel()
-        return list(await asyncio.gather(*tasks, return_exceptions=True)), workers.calls
-
-    (first, second, *others), calls = asyncio.run(cancelled())
+    (first, second, *others), calls = asyncio.run(cancelled(1))
     assert (first, others, calls) == ("a call", ["c call", "d call"], 3)
     assert isinstance(second, asyncio.CancelledError)
+
+
+def test_a_caller_that_is_cancelled_waits_for_the_end_of_its_work() -> None:
+    (*others, third, fourth), calls = asyncio.run(cancelled(2))
+    assert (others, fourth, calls) == (["a call", "b call"], "d call", 2)
+    assert isinstance(third, asyncio.CancelledError)
