@@ -1,7 +1,8 @@
 """The records of a runtime's turns: the line of a turn is the only commit point (rule X25).
 
 After a complete recovery, a record has a final response with status ``success`` if and only if
-a ``turn.complete`` line names its turn, and that response is the one of the line.
+a ``turn.complete`` line names its turn, and that response is the one of the line. It says IRREVERSIBLE if and only if that line promises
+activities (rule Z19).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class _Turn(NamedTuple):
 
     execution_id: str | None
     response: str
+    has_activities: bool
 
 
 def check_turn_records(files: Mapping[str, bytes], excused: Collection[str] = ()) -> int:
@@ -47,6 +49,11 @@ def check_turn_records(files: Mapping[str, bytes], excused: Collection[str] = ()
                 "the record of a committed turn has another response",
                 turn_id=turn_id, expected=turn.response, found=record.response,
             )  # fmt: skip
+        if _is_irreversible(record) is not turn.has_activities:
+            raise TornRecord(
+                "the record of a turn says something else about its effects than the line",
+                turn_id=turn_id, has_activities=turn.has_activities, found=record.response,
+            )  # fmt: skip
     for turn_id, record in records.items():
         if turn_id not in turns and _text_of(record) is not None:
             raise Phantom("a record is complete, and no line commits its turn", record=record)
@@ -70,7 +77,9 @@ def _committed(
                 executions[data["turn_id"]] = data["execution_id"]
             elif line["event"] == "turn.complete":
                 turn_id = data["turn_id"]
-                turns[turn_id] = _Turn(executions.get(turn_id), data["response"])
+                turns[turn_id] = _Turn(
+                    executions.get(turn_id), data["response"], bool(data.get("activities"))
+                )
     return turns, sessions
 
 
@@ -91,6 +100,12 @@ def _records(
         seen.add(turn_id)
         if metadata["session_id"] in sessions:
             yield turn_id, record
+
+
+def _is_irreversible(record: SeenRecord) -> bool:
+    """Return whether a response says that its turn has effects that cannot be undone."""
+    response = json.loads(record.response or b"{}")
+    return bool(response["metadata"].get("sideEffectClass") == "IRREVERSIBLE")
 
 
 def _text_of(record: SeenRecord) -> str | None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import FailureCode
 from system.ports import Json, JsonObject, SideEffectClass
+from system.recording.record import EFFECTS_MEMBER
 
 SIDE_EFFECTS = SideEffectClass.REVERSIBLE
 """The tools of a turn only collect effects until its line is durable."""
@@ -98,11 +99,13 @@ def error_of(code: FailureCode, message: str) -> JsonObject:
 
 
 def response_of(turn: TurnComplete) -> JsonObject:
-    """Return the final response of a committed turn; its line alone determines it."""
-    return {
-        "status": "success",
-        "payload": {"response": turn.response},
-        "metadata": {
-            "turnId": turn.turn_id, "provider": turn.provider, "identity": turn.identity,
-        },
+    """Return the final response of a committed turn; its line alone determines it.
+
+    A turn whose line promises activities is IRREVERSIBLE (rule Z19).
+    """
+    metadata: JsonObject = {
+        "turnId": turn.turn_id, "provider": turn.provider, "identity": turn.identity,
     }  # fmt: skip
+    if turn.work.activities:
+        metadata[EFFECTS_MEMBER] = str(SideEffectClass.IRREVERSIBLE)
+    return {"status": "success", "payload": {"response": turn.response}, "metadata": metadata}

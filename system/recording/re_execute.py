@@ -27,7 +27,7 @@ async def re_execute(
     execution with irreversible effects raises ``RecorderError`` without ``confirm``. An
     exception of the handler is recorded as an error and raised.
     """
-    side_effects = SideEffectClass(record.header.side_effects or SideEffectClass.IRREVERSIBLE)
+    side_effects = record.side_effects
     if side_effects is SideEffectClass.IRREVERSIBLE and not confirm:
         raise RecorderError(
             f"Cannot execute {record.execution_id} again: it may have had irreversible effects;"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from system.ports import Json, JsonObject
+from system.ports import Json, JsonObject, SideEffectClass
 from system.recording.envelope_hash import hash_text
 from system.recording.event import EventType, ExecutionEvent
 from system.recording.event_chain import event_chain
@@ -19,6 +19,8 @@ from system.recording.header import ExecutionHeader
 from system.storage.codec import canonical
 
 VERSION: Final = 1
+EFFECTS_MEMBER: Final = "sideEffectClass"
+"""The member of the header, and of a response's metadata, with the class of the effects."""
 
 _NULL: Final = FrozenJson(b"null")
 
@@ -57,6 +59,19 @@ class ExecutionRecord:
     def final_response(self) -> JsonObject | None:
         """The final response; every access returns a new value."""
         return None if self.frozen_response is None else self.frozen_response.members()
+
+    @property
+    def side_effects(self) -> SideEffectClass:
+        """The class of the effects: that of the header, or IRREVERSIBLE if the response says so.
+
+        A record that does not say is treated as the worst.
+        """
+        response = self.final_response or {}
+        metadata = response.get("metadata")
+        worst = SideEffectClass.IRREVERSIBLE
+        if isinstance(metadata, dict) and metadata.get(EFFECTS_MEMBER) == worst:
+            return worst
+        return SideEffectClass(self.header.side_effects or worst)
 
     @property
     def router_decision(self) -> Json:

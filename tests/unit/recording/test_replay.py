@@ -334,6 +334,18 @@ def test_an_execution_is_repeated_by_a_handler_as_a_new_record() -> None:
     assert again.header.envelope_hash == finished().header.envelope_hash
 
 
+def test_a_response_that_says_irreversible_outweighs_the_header() -> None:
+    clock, ids, store = memory()
+    response = {**RESPONSE, "metadata": {"sideEffectClass": "IRREVERSIBLE"}}
+    record = with_side_effects(finished(response=response), SideEffectClass.REVERSIBLE)
+
+    async def handler(_: JsonObject) -> JsonObject:
+        raise AssertionError
+
+    with pytest.raises(RecorderError, match="pass confirm=True"):
+        run(re_execute(record, handler, InMemoryExecutionRecorder(clock, ids, store)))
+
+
 def test_an_exception_of_the_handler_is_recorded_and_raised() -> None:
     clock, ids, store = memory()
     recorder = InMemoryExecutionRecorder(clock, ids, store)

@@ -81,9 +81,12 @@ def test_records_of_excused_sessions_are_not_judged() -> None:
         (incomplete()[1], [start(incomplete()[0]), COMMIT], TornRecord),
         (complete()[1], [start(complete()[0]), (COMMIT[0], {**COMMIT[1], "response": "No"})],
          TornRecord),
+        (complete()[1], [start(complete()[0]), (COMMIT[0], {**COMMIT[1], "activities": [{}]})],
+         TornRecord),
         (complete()[1], [start(complete()[0])], Phantom),
     ],
-    ids=["lost", "of another execution", "incomplete", "another response", "not committed"],
+    ids=["lost", "of another execution", "incomplete", "another response", "other effects",
+         "not committed"],
 )  # fmt: skip
 def test_violations(
     files: dict[str, bytes], log: Sequence[Any], violation: type[Violation]

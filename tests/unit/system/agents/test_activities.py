@@ -10,7 +10,7 @@ import pytest
 from system.durable.activity import Decision
 from system.durable.errors import BadActivity, KeyReused
 from system.errors import Closed
-from system.ports import EffectRefused, Json, JsonObject, Performed
+from system.ports import EffectRefused, Json, JsonObject, Performed, SideEffectClass
 from tests.unit.system.agents.acting import FLY, MAIL, acting, activities, in_turn, opened
 from tests.unit.system.agents.emitting import fail_disk
 from tests.unit.system.agents.fake_provider import play
@@ -356,3 +356,19 @@ def test_a_host_without_actions_refuses_each() -> None:
     room.say(ada, play(("perform", TO_ANNA)))
     [result] = room.provider.results
     assert "action='mail' is not registered, known are: none" in str(result["error"])
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_the_record_of_a_turn_says_that_its_effects_cannot_be_undone(is_killed: bool) -> None:
+    room, ada = opened()
+    turn_id = perform(room, ada).split(":")[2]
+    if is_killed:
+        room.reopen()
+    store = room.runtime.records
+    assert store is not None
+    classes = {
+        cast("JsonObject", record.envelope["routingMetadata"])["turn_id"]: record.side_effects
+        for record in map(store.load, store.list_all())
+    }
+    assert classes.pop(turn_id) is SideEffectClass.IRREVERSIBLE
+    assert set(classes.values()) == {SideEffectClass.REVERSIBLE}
