@@ -222,7 +222,9 @@ class State:
 
         An occurrence of a schedule needs none: no time up to the last one is fired again.
         """
-        trigger = replace(self.triggers[name], status="PENDING", attempts=0, pause=None)
+        trigger = replace(
+            self.triggers[name], status="PENDING", attempts=0, pause=None, resolution="retried"
+        )
         state = self.with_trigger(name, trigger)
         prefix = (trigger.key or "").partition(":")[0]
         is_occurrence = prefix in ("scheduled", "scheduled-once")
