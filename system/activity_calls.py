@@ -7,9 +7,9 @@ crashes come between, it is performed once, and its outcome is kept.
 from __future__ import annotations
 
 from system.agents.orchestrator import Orchestrator
-from system.durable.activity import Activity, ActivityStatus, Intent
+from system.durable.activity import Activity, ActivityStatus, Decision, Intent
 from system.durable.activity_runner import action_named
-from system.durable.errors import RowDamaged
+from system.durable.errors import RowDamaged, UnknownActivity
 from system.errors import Closed
 from system.operator_calls import OperatorCalls, uncancellable
 from system.ports import JsonObject
@@ -43,6 +43,26 @@ class ActivityCalls:
         activity = await durable.run(lambda transaction: stores.activities.read(transaction, key))
         if activity.status is ActivityStatus.INTENT:
             raise Closed(f"activity {key!r:.200} is under way; the next boot goes on with it")
+        return activity
+
+    @uncancellable
+    async def resolve(
+        self, key: str, decision: Decision, by: str, provider_ref: str | None = None
+    ) -> Activity:
+        """Decide about an UNCERTAIN or FAILED activity in the name of a person; return its row.
+
+        After ``AGAIN`` it is performed again, beside this call. Raises ``AlreadyDecided``,
+        ``UnknownActivity``, ``NotPlainJson`` or ``RowDamaged``.
+        """
+        stores = self._durable.stores
+        if stores is None:
+            raise UnknownActivity(key)
+        resolve = stores.activities.resolve
+        activity = await self._durable.run(
+            lambda transaction: resolve(transaction, key, decision, by, provider_ref)
+        )
+        if decision is Decision.AGAIN:
+            self._activities.begin([key])
         return activity
 
     async def undecided(self) -> list[Activity | RowDamaged]:

@@ -35,9 +35,8 @@ from system.agents.turns import Turns
 from system.agents.view import RuntimeView, view_of
 from system.collector import CollectionOptions, Collector
 from system.durable.back_off import MOST_ATTEMPTS
-from system.durable.errors import RowDamaged
 from system.durable.stores import Stores
-from system.durable.trigger import Emitted, Trigger, TriggerSpec
+from system.durable.trigger import Emitted, TriggerSpec
 from system.errors import (
     AgentStopped,
     Closed,
@@ -57,6 +56,7 @@ from system.router import Router
 from system.schedule_calls import ScheduleCalls
 from system.sessions.session_store import SessionStore
 from system.storage.framing import Framing
+from system.trigger_calls import TriggerCalls
 
 _RECORDED: Final = RecordingOptions()
 _COLLECTED: Final = CollectionOptions()
@@ -191,15 +191,10 @@ class Runtime:
             lambda transaction: stores.emitter.emit(transaction, spec, trigger_id)
         )
 
-    async def triggers(self) -> list[Trigger | RowDamaged]:
-        """Return the triggers that are not DONE, by the time at which they are due.
-
-        Raises ``StorageError``.
-        """
-        durable = self._open().durable
-        if durable.stores is None:
-            return []
-        return await durable.run(durable.stores.triggers.open_rows)
+    @property
+    def triggers(self) -> TriggerCalls:
+        """The calls about triggers that wait or have stopped."""
+        return TriggerCalls(self.calls, self._open())
 
     @property
     def activities(self) -> ActivityCalls:

@@ -1,8 +1,8 @@
 """The records of a runtime's turns: the line of a turn is the only commit point (rule X25).
 
 After a complete recovery, a record has a final response with status ``success`` if and only if
-a ``turn.complete`` line names its turn, and that response is the one of the line. It says IRREVERSIBLE if and only if that line promises
-activities (rule Z19).
+a ``turn.complete`` line names its turn, and that response is the one of the line. It says
+IRREVERSIBLE if and only if that line promises activities (rule Z19).
 """
 
 from __future__ import annotations

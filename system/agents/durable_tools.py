@@ -136,7 +136,12 @@ class DurableTools:
 
     def list_tasks(self, _arguments: JsonObject) -> JsonObject:
         """Return the tasks of the agent that have not ended."""
-        tasks = {**self._agent.tasks}
+        stores = self._durable.stores
+        blocked = set() if stores is None else stores.tasks.blocked
+        tasks = {
+            task_id: task._replace(status=TaskStatus.BLOCKED) if task_id in blocked else task
+            for task_id, task in self._agent.tasks.items()
+        }
         for task_id, progress in self._work.tasks.items():
             tasks[task_id] = KnownTask.behind(progress)
         return {

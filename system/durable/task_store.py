@@ -24,10 +24,14 @@ _OPEN: Final = (TaskStatus.ACTIVE, TaskStatus.WAITING, TaskStatus.BLOCKED)
 
 
 class TaskStore:
-    """Changes the tasks of a root; ``emitter`` takes the triggers that resume them."""
+    """Changes the tasks of a root; ``emitter`` takes the triggers that resume them.
+
+    ``blocked`` are the tasks that this boot has found BLOCKED, or has made so.
+    """
 
     def __init__(self, emitter: Emitter) -> None:
         self._emitter = emitter
+        self.blocked: set[str] = set()
 
     def checkpoint(self, transaction: Transaction, checkpoint: Checkpoint) -> Task:
         """Keep the progress of a task; the first checkpoint of a task creates it.
@@ -58,6 +62,7 @@ class TaskStore:
             TASKS.insert(transaction, task)
         else:
             TASKS.update(transaction, task)
+        self._note(transaction, task)
         return task
 
     def events(self, transaction: Transaction, task_id: str, after: int = 0) -> list[TaskEvent]:
@@ -95,7 +100,10 @@ class TaskStore:
         rows = TASKS.select(
             transaction, "status IN ('ACTIVE', 'WAITING', 'BLOCKED') ORDER BY rowid"
         )
-        return [task for _, task in rows if isinstance(task, Task)]
+        tasks = [task for _, task in rows if isinstance(task, Task)]
+        for task in tasks:
+            self._note(transaction, task)
+        return tasks
 
     def block(self, transaction: Transaction, task_id: str, reason: str) -> None:
         """Block an ACTIVE task, because resuming it has failed too often."""
@@ -138,6 +146,12 @@ class TaskStore:
         if task is not None and task.status is before:
             moved = replace(task, status=after, reason=reason, updated_at=transaction.now)
             TASKS.update(transaction, moved)
+            self._note(transaction, moved)
+
+    def _note(self, transaction: Transaction, task: Task) -> None:
+        is_blocked = task.status is TaskStatus.BLOCKED
+        change = self.blocked.add if is_blocked else self.blocked.discard
+        transaction.after_commit(lambda: change(task.task_id))
 
 
 def _check(checkpoint: Checkpoint, old: Task | None) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 from system.durable.activity import ACTIVITIES, Activity
 from system.ports import Action, EffectRefused, Json, JsonObject, Performed, SideEffectClass
 from system.runtime import Options
+from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.room import SECOND_NS, Room
 
 MAIL = Action("mail", SideEffectClass.IRREVERSIBLE, provider_dedup=False, timeout_ns=SECOND_NS)
 PAY = Action("pay", SideEffectClass.IRREVERSIBLE, provider_dedup=True, timeout_ns=SECOND_NS)
 READ = Action("read", SideEffectClass.READ_ONLY, provider_dedup=False, timeout_ns=SECOND_NS)
 
+TO_ANNA: JsonObject = {"action": "mail", "arguments": {"to": "Anna"}}
 FLY = (
     "action='fly' is not registered, known are: mail, pay, read; see the section on activities in"
     " docs/durable.md"
@@ -77,6 +79,20 @@ def opened(*answers: object) -> tuple[ActingRoom, str]:
     room = acting(*answers)
     room.open()
     return room, room.create("Ada")
+
+
+def perform(room: Room, agent_id: str, **call: Json) -> str:
+    """Let an agent perform an action, and everything follow; return the id of the activity."""
+    room.say(agent_id, play(("perform", {**TO_ANNA, **call})))
+    return str(room.provider.results[-1]["activity_id"])
+
+
+def outcome(room: Room, place: int = 0) -> JsonObject:
+    """Return the outcome that the last turn has shown at this place."""
+    kind, payload = room.shown()[place]
+    assert kind == "activity"
+    assert isinstance(payload, dict)
+    return payload
 
 
 def in_turn(room: Room, agent_id: str, *call_ids: str, **call: Json) -> list[JsonObject]:

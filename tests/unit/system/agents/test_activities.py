@@ -7,30 +7,24 @@ from typing import cast
 
 import pytest
 
-from system.durable.activity import Decision
-from system.durable.errors import BadActivity, KeyReused
-from system.errors import Closed
+from system.durable.errors import (
+    BadActivity,
+)
 from system.ports import EffectRefused, Json, JsonObject, Performed, SideEffectClass
-from tests.unit.system.agents.acting import FLY, MAIL, acting, activities, in_turn, opened
+from tests.unit.system.agents.acting import (
+    FLY,
+    MAIL,
+    TO_ANNA,
+    acting,
+    activities,
+    in_turn,
+    opened,
+    outcome,
+    perform,
+)  # fmt: skip
 from tests.unit.system.agents.emitting import fail_disk
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.room import SECOND_NS, Room
-
-TO_ANNA: JsonObject = {"action": "mail", "arguments": {"to": "Anna"}}
-
-
-def perform(room: Room, agent_id: str, **call: Json) -> str:
-    """Let an agent perform an action, and everything follow; return the id of the activity."""
-    room.say(agent_id, play(("perform", {**TO_ANNA, **call})))
-    return str(room.provider.results[-1]["activity_id"])
-
-
-def outcome(room: Room, place: int = 0) -> JsonObject:
-    """Return the outcome that the last turn has shown at this place."""
-    kind, payload = room.shown()[place]
-    assert kind == "activity"
-    assert isinstance(payload, dict)
-    return payload
 
 
 def statuses(room: Room) -> list[tuple[str, int]]:
@@ -207,32 +201,6 @@ def test_an_answer_that_is_no_result_is_unknown() -> None:
     assert statuses(room) == [("UNCERTAIN", 1)]
 
 
-def decide(room: Room, key: str, decision: Decision) -> None:
-    durable = room.runtime._orchestrator.durable
-    assert durable.state is not None
-    assert durable.stores is not None
-    resolve = durable.stores.activities.resolve
-    durable.state.transact(lambda each: resolve(each, key, decision, "Bob"))
-
-
-def test_the_decision_of_a_person_reaches_the_agent() -> None:
-    room, ada = opened(OSError("reset"), OSError("reset"))
-    keys = [perform(room, ada), perform(room, ada)]
-    room.reopen(start=False)
-    decide(room, keys[0], Decision.PERFORMED)
-    decide(room, keys[1], Decision.AGAIN)
-    room.reopen()
-    room.settle()
-    assert len(room.effects.calls) == 3
-    outcomes = [payload for kind, payload in room.shown(-2) + room.shown() if kind == "activity"]
-    shown = {
-        str(each["activity_id"]): (each["status"], each["decided_by"])
-        for each in outcomes
-        if isinstance(each, dict)
-    }
-    assert shown == {keys[0]: ("DONE", "Bob"), keys[1]: ("DONE", None)}
-
-
 def test_the_outcome_for_an_agent_that_has_ended_is_kept_in_the_ledger_only() -> None:
     room, ada = opened()
     gate = Event()
@@ -293,52 +261,6 @@ def test_a_turn_that_ends_while_the_runtime_closes_performs_in_the_next_boot() -
 
 
 # -- callers beside the agents -----------------------------------------------------------
-
-
-def test_a_caller_gets_the_outcome_and_the_same_one_again_after_a_crash() -> None:
-    room, _ = opened(Performed("ref-1", [1]))
-    call: JsonObject = {"to": "Anna"}
-    row = room.run(room.runtime.activities.perform("activity:t:1", "mail", call))
-    assert (row.status, row.provider_ref, row.result) == ("DONE", "ref-1", [1])
-    room.reopen()
-    room.world.clock.advance(3_601 * SECOND_NS)
-    again = room.run(room.runtime.activities.perform("activity:t:1", "mail", call))
-    assert (again.status, again.result) == ("DONE", [1])
-    assert len(room.effects.calls) == 1
-    with pytest.raises(KeyReused):
-        room.run(room.runtime.activities.perform("activity:t:1", "mail", {"to": "Eve"}))
-
-
-def test_a_caller_is_refused_what_needs_no_row() -> None:
-    room, _ = opened()
-    with pytest.raises(BadActivity, match="is READ_ONLY and needs no row"):
-        room.run(room.runtime.activities.perform("activity:t:1", "read", {}))
-    with pytest.raises(BadActivity, match="not registered"):
-        room.run(room.runtime.activities.perform("activity:t:1", "fly", {}))
-
-
-def test_a_caller_sees_what_a_person_has_to_decide() -> None:
-    room, _ = opened(OSError("reset"))
-    assert room.run(room.runtime.activities.undecided()) == []
-    row = room.run(room.runtime.activities.perform("activity:t:1", "mail", {}))
-    assert row.status == "UNCERTAIN"
-    assert room.run(room.runtime.activities.undecided()) == [row]
-    assert [message.message_id for message in room.runtime.view().user] == [
-        "activity:t:1.uncertain"
-    ]
-
-
-def test_a_caller_whose_runtime_closes_gets_the_outcome_from_the_next_one() -> None:
-    room, _ = opened(OSError("reset"))
-    calls = room.runtime.activities
-    waiting = room.world.loop.create_task(calls.perform("activity:t:1", "pay", {}))
-    room.settle()
-    room.run(room.runtime.close())
-    with pytest.raises(Closed, match="the next boot goes on with it"):
-        room.run(waiting)
-    room.reopen()
-    row = room.run(room.runtime.activities.perform("activity:t:1", "pay", {}))
-    assert (row.status, row.attempts) == ("DONE", 2)
 
 
 def test_two_actions_of_one_name_are_refused_before_anything_is_touched() -> None:

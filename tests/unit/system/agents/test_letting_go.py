@@ -32,7 +32,7 @@ def test_an_agent_that_has_ended_leaves_no_reminder() -> None:
     room.run(room.runtime.terminate(bob))
     room.settle()
 
-    assert len(room.run(room.runtime.triggers())) == 1
+    assert len(room.run(room.runtime.triggers.open_rows())) == 1
 
 
 def test_an_agent_that_has_ended_keeps_nothing_of_what_was_said() -> None:

@@ -285,7 +285,7 @@ def test_a_reminder_that_a_person_has_discarded_is_not_emitted_again() -> None:
 
 
 def open_rows(room: Room) -> list[Trigger]:
-    found = room.run(room.runtime.triggers())
+    found = room.run(room.runtime.triggers.open_rows())
     return [each for each in found if isinstance(each, Trigger)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Event
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -46,13 +46,18 @@ def events(room: Room, task_id: str) -> list[tuple[str, Json]]:
 
 
 def waiting(room: Room) -> list[Trigger]:
-    found = room.run(room.runtime.triggers())
+    found = room.run(room.runtime.triggers.open_rows())
     return [each for each in found if isinstance(each, Trigger)]
 
 
 def listed(room: Room, agent_id: str) -> Json:
     room.say(agent_id, play(("list_tasks", {})))
     return room.provider.results[-1]["tasks"]
+
+
+def status_of_task(room: Room, agent_id: str) -> Json:
+    [shown] = cast("list[JsonObject]", listed(room, agent_id))
+    return shown["status"]
 
 
 def test_a_task_begins_and_goes_on_with_the_lines_of_turns() -> None:
@@ -256,6 +261,23 @@ def test_a_task_whose_turns_kill_the_process_is_blocked_and_reported_once() -> N
     assert report.message_id.endswith(".dead")
     assert isinstance(report.payload, dict)
     assert report.payload["key"] == f"resume:{task_id}"
+
+
+def test_a_person_retries_the_trigger_of_a_blocked_task() -> None:
+    room, ada = opened(Options(most_attempts=1))
+    task_id = begin(room, ada)
+    room.kill()
+    room.provider.fail("sent")
+    room.open()
+    room.settle(2)
+    assert status_of_task(room, ada) == "BLOCKED"
+    [dead] = waiting(room)
+    room.run(room.runtime.triggers.retry(dead.id))
+    room.settle()
+    assert waiting(room) == []
+    assert status_of_task(room, ada) == "ACTIVE"
+    assert "RESUME" in "".join(room.provider.prompts[-2:])
+    assert task(room, task_id).status == "ACTIVE"
 
 
 def test_a_turn_of_a_blocked_task_goes_on_with_it() -> None:

@@ -1,0 +1,43 @@
+"""The operator's calls about triggers that are there: what waits, and decisions of a person."""
+
+from __future__ import annotations
+
+from system.agents.orchestrator import Orchestrator
+from system.durable.errors import RowDamaged, UnknownTrigger
+from system.durable.stores import Stores
+from system.durable.trigger import Trigger
+from system.operator_calls import OperatorCalls, uncancellable
+
+
+class TriggerCalls:
+    """The triggers of one runtime; all calls raise ``StorageError`` or ``OSError`` too."""
+
+    def __init__(self, calls: OperatorCalls, orchestrator: Orchestrator) -> None:
+        self.calls = calls
+        self._durable = orchestrator.durable
+
+    async def open_rows(self) -> list[Trigger | RowDamaged]:
+        """Return the triggers that are not DONE, by the time at which they are due."""
+        stores = self._durable.stores
+        return [] if stores is None else await self._durable.run(stores.triggers.open_rows)
+
+    @uncancellable
+    async def retry(self, trigger_id: str) -> None:
+        """Run a trigger again that is FAILED or DEAD, with all its attempts.
+
+        Raises ``UnknownTrigger``, ``AlreadyDecided`` (also if a newer trigger holds its key),
+        ``NoRecipient`` if its agent has ended, or ``RowDamaged``.
+        """
+        stores = self._found(trigger_id)
+        await self._durable.run(lambda each: stores.triggers.retry(each, trigger_id))
+
+    @uncancellable
+    async def discard(self, trigger_id: str) -> None:
+        """Settle a trigger that is FAILED or DEAD without running it; raises as ``retry``."""
+        stores = self._found(trigger_id)
+        await self._durable.run(lambda each: stores.triggers.discard(each, trigger_id))
+
+    def _found(self, trigger_id: str) -> Stores:
+        if self._durable.stores is None:
+            raise UnknownTrigger(trigger_id)
+        return self._durable.stores

@@ -1,0 +1,106 @@
+"""The operator's calls about activities: programs that perform them, persons that decide."""
+
+from __future__ import annotations
+
+import pytest
+
+from system.durable.activity import Decision
+from system.durable.errors import (
+    AlreadyDecided,
+    BadActivity,
+    KeyReused,
+    UnknownActivity,
+    UnknownTrigger,
+)
+from system.errors import Closed
+from system.ports import JsonObject, Performed
+from tests.unit.system.agents.acting import opened, outcome, perform
+from tests.unit.system.agents.room import SECOND_NS
+
+
+def test_the_decision_of_a_person_reaches_the_agent() -> None:
+    room, ada = opened(OSError("reset"), OSError("reset"))
+    keys = [perform(room, ada), perform(room, ada)]
+    room.reopen(start=False)
+    room.run(room.runtime.activities.resolve(keys[0], Decision.PERFORMED, "Bob"))
+    room.run(room.runtime.activities.resolve(keys[1], Decision.AGAIN, "Bob"))
+    room.reopen()
+    room.settle()
+    assert len(room.effects.calls) == 3
+    outcomes = [payload for kind, payload in room.shown(-2) + room.shown() if kind == "activity"]
+    shown = {
+        str(each["activity_id"]): (each["status"], each["decided_by"])
+        for each in outcomes
+        if isinstance(each, dict)
+    }
+    assert shown == {keys[0]: ("DONE", "Bob"), keys[1]: ("DONE", None)}
+
+
+def test_a_person_decides_about_an_activity_of_a_running_runtime() -> None:
+    room, ada = opened(OSError("reset"), OSError("reset"))
+    keys = [perform(room, ada), perform(room, ada)]
+    resolve = room.runtime.activities.resolve
+    row = room.run(resolve(keys[0], Decision.PERFORMED, "Bob", "ref-1"))
+    assert (row.status, row.provider_ref, row.decided_by) == ("DONE", "ref-1", "Bob")
+    room.settle()
+    assert outcome(room)["decided_by"] == "Bob"
+    assert room.run(resolve(keys[1], Decision.AGAIN, "Bob")).status == "INTENT"
+    room.settle()
+    assert len(room.effects.calls) == 3
+    assert outcome(room)["status"] == "DONE"
+    with pytest.raises(AlreadyDecided):
+        room.run(resolve(keys[0], Decision.AGAIN, "Eve"))
+
+
+def test_nothing_is_to_be_decided_in_a_root_without_a_database() -> None:
+    room, _ = opened()
+    with pytest.raises(UnknownActivity):
+        room.run(room.runtime.activities.resolve("activity:t:1", Decision.AGAIN, "Bob"))
+    with pytest.raises(UnknownTrigger):
+        room.run(room.runtime.triggers.discard("nothing"))
+
+
+def test_a_caller_gets_the_outcome_and_the_same_one_again_after_a_crash() -> None:
+    room, _ = opened(Performed("ref-1", [1]))
+    call: JsonObject = {"to": "Anna"}
+    row = room.run(room.runtime.activities.perform("activity:t:1", "mail", call))
+    assert (row.status, row.provider_ref, row.result) == ("DONE", "ref-1", [1])
+    room.reopen()
+    room.world.clock.advance(3_601 * SECOND_NS)
+    again = room.run(room.runtime.activities.perform("activity:t:1", "mail", call))
+    assert (again.status, again.result) == ("DONE", [1])
+    assert len(room.effects.calls) == 1
+    with pytest.raises(KeyReused):
+        room.run(room.runtime.activities.perform("activity:t:1", "mail", {"to": "Eve"}))
+
+
+def test_a_caller_is_refused_what_needs_no_row() -> None:
+    room, _ = opened()
+    with pytest.raises(BadActivity, match="is READ_ONLY and needs no row"):
+        room.run(room.runtime.activities.perform("activity:t:1", "read", {}))
+    with pytest.raises(BadActivity, match="not registered"):
+        room.run(room.runtime.activities.perform("activity:t:1", "fly", {}))
+
+
+def test_a_caller_sees_what_a_person_has_to_decide() -> None:
+    room, _ = opened(OSError("reset"))
+    assert room.run(room.runtime.activities.undecided()) == []
+    row = room.run(room.runtime.activities.perform("activity:t:1", "mail", {}))
+    assert row.status == "UNCERTAIN"
+    assert room.run(room.runtime.activities.undecided()) == [row]
+    assert [message.message_id for message in room.runtime.view().user] == [
+        "activity:t:1.uncertain"
+    ]
+
+
+def test_a_caller_whose_runtime_closes_gets_the_outcome_from_the_next_one() -> None:
+    room, _ = opened(OSError("reset"))
+    calls = room.runtime.activities
+    waiting = room.world.loop.create_task(calls.perform("activity:t:1", "pay", {}))
+    room.settle()
+    room.run(room.runtime.close())
+    with pytest.raises(Closed, match="the next boot goes on with it"):
+        room.run(waiting)
+    room.reopen()
+    row = room.run(room.runtime.activities.perform("activity:t:1", "pay", {}))
+    assert (row.status, row.attempts) == ("DONE", 2)
