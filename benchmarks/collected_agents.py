@@ -61,7 +61,7 @@ async def _make(root: str) -> None:
 
 
 def _add_ended(root: str, count: int) -> None:
-    """Write what the collection of ``count`` agents leaves."""
+    """Write the rows and archives of ``count`` collected agents."""
     host = real_host(root)
     opened = Root.open(host.files, host.ids)
     state = open_state(host, None)

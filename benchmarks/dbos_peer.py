@@ -16,7 +16,7 @@ from typing import Any, Final
 _TOPIC: Final = "wake"
 _QUEUE: Final = "bench"
 _POLL_SECONDS: Final = 0.05
-"""Instead of a second, so that its rate does not depend on when it looks."""
+"""Instead of a second, so that the measured rate does not depend on the moment of a poll."""
 _PATIENCE_SECONDS: Final = 30
 # Longer than the poll of a receiver, so that it waits in the middle of one, as it would.
 _PAUSES_SECONDS: Final = (0.31, 0.47, 0.61, 0.83, 1.03)

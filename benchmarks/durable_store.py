@@ -1,4 +1,4 @@
-"""The store of triggers on a real directory, and a bare table of SQLite to stand beside it."""
+"""The store of triggers on a real directory, and its peer, a bare table of SQLite."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAR: Final = 3_000_000_000.0
 
 
 class AllLiving:
-    """Sessions of which every one lives; implements ``system.durable.trigger.Sessions``."""
+    """Sessions that are all alive; implements ``system.durable.trigger.Sessions``."""
 
     def status(self, session_id: str) -> SessionStatus:
         del session_id
