@@ -1,4 +1,4 @@
-"""The first difference between the rows that there must be, and those that there are."""
+"""The first difference between the expected rows and the actual ones."""
 
 from __future__ import annotations
 

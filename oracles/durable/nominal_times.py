@@ -27,7 +27,7 @@ class NominalTimes(Protocol):
         ...
 
     def number(self, after: int, until: int) -> int:
-        """Return how many are after ``after`` and not after ``until``."""
+        """Return the number of those after ``after`` and not after ``until``."""
         ...
 
     def last(self, moment: int) -> int:
@@ -42,15 +42,15 @@ class OneTime:
     nominal: int
 
     def after(self, moment: int) -> int | None:
-        """Return it, or None."""
+        """Return the time if it is after ``moment``, else None."""
         return self.nominal if moment < self.nominal else None
 
     def number(self, after: int, until: int) -> int:
-        """Return 1 or 0."""
+        """Return 1 if the time is in the range, else 0."""
         return int(after < self.nominal <= until)
 
     def last(self, moment: int) -> int:
-        """Return it."""
+        """Return the time."""
         del moment
         return self.nominal
 

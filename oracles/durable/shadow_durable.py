@@ -1,8 +1,8 @@
 """Triggers, schedules, tasks and intents of one root, run beside the system.
 
 Each transaction has one state before it, and one or a few after it. A call that has returned
-leaves one of the latter; one that was in flight at a crash any of them. Nothing is learnt from
-the system, except which of these it is, the ids that it has minted, and times within bounds.
+leaves one of the latter; one that was in flight at a crash any of them. The only facts learnt from
+the system are which of these states it has, the ids that it has minted, and times within bounds.
 """
 
 from __future__ import annotations

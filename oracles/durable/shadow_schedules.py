@@ -41,7 +41,7 @@ def claimed(state: State, name: str, now: float) -> State:
 
 
 def _followed(state: State, name: str, now: float) -> tuple[State, int, bool]:
-    """Return the state behind an occurrence, what it has missed, and whether it is skipped.
+    """Return the state behind an occurrence, the number missed, and whether it is skipped.
 
     An occurrence that was followed, and a trigger of no schedule, change nothing.
     """

@@ -13,7 +13,7 @@ _UNFINISHED = ("ACTIVE", "WAITING", "BLOCKED")
 def session_ended(state: State, session: str, now: float) -> State:
     """End the schedules, triggers and tasks of a session.
 
-    Its reminders are dropped, what was routed to it is routed again, all else is FAILED.
+    Its reminders are dropped, triggers routed to it are routed again, all others are FAILED.
     """
     for schedule_id, schedule in state.schedules.items():
         if schedule.session == session and schedule.ended_at is None:

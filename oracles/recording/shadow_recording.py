@@ -96,7 +96,7 @@ class ShadowRecording:
         known = execution.response
         return known or self._add(execution, FactKind.FINAL, FINAL, response)
 
-    # -- what concerns all ---------------------------------------------------------------
+    # -- events of all executions --------------------------------------------------------
 
     def barrier(self, asking: str = "", admitted: Container[str] = ()) -> None:
         """Record that a barrier has returned.

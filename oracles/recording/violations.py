@@ -29,9 +29,6 @@ class BrokenLog(Violation):
     """A segment that a running system writes is not in the format of segments."""
 
 
-class ReusedNumber(Violation):
-    """A sequence number of the write-ahead log was assigned twice."""
-
 
 class UnreportedDamage(Violation):
     """Damage has taken durable entries, and the recovery reports none."""

@@ -24,7 +24,7 @@ class GateState:
         self._permitted: set[str] = set()
 
     def copy(self) -> GateState:
-        """Return a gate of its own in the same state."""
+        """Return an independent copy."""
         gate = GateState()
         gate.closed_seq = self.closed_seq
         gate.permits, gate.unused_permits = self.permits, self.unused_permits

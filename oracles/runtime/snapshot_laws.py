@@ -25,7 +25,7 @@ from oracles.runtime.violations import WrongSnapshot
 LAST_TURNS: Final = 16
 
 
-class FoldedLog(Protocol):
+class StateBefore(Protocol):
     """The state of the lines before a snapshot; ``SessionState`` is one."""
 
     created: Mapping[str, Any]
@@ -50,7 +50,7 @@ class FoldedLog(Protocol):
         ...
 
 
-def check_snapshot(state: FoldedLog, data: Mapping[str, Any]) -> set[str]:
+def check_snapshot(state: StateBefore, data: Mapping[str, Any]) -> set[str]:
     """Compare the data of a snapshot with the state of the lines before it.
 
     Ids that no line can demand again may be missing; those of the operator only if ``known_ids``
@@ -84,7 +84,7 @@ def check_snapshot(state: FoldedLog, data: Mapping[str, Any]) -> set[str]:
     return children - kept
 
 
-def _members(state: FoldedLog) -> dict[str, Any]:
+def _members(state: StateBefore) -> dict[str, Any]:
     turns = list(state.turns)
     return {
         "session": {
@@ -112,7 +112,7 @@ def _members(state: FoldedLog) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _check_ids(state: FoldedLog, data: Mapping[str, Any]) -> None:
+def _check_ids(state: StateBefore, data: Mapping[str, Any]) -> None:
     """Require that no id is invented, and that none of the operator's is kept nowhere."""
     known = {*state.enqueued, *state.applied_controls}
     kept = {*data["ids"], *data["controls"], *data["from_user"]}
@@ -125,7 +125,7 @@ def _check_ids(state: FoldedLog, data: Mapping[str, Any]) -> None:
         )  # fmt: skip
 
 
-def given_up_turns(state: FoldedLog, data: Mapping[str, Any]) -> list[StartRecord]:
+def given_up_turns(state: StateBefore, data: Mapping[str, Any]) -> list[StartRecord]:
     """Return the turns without an end that a snapshot does not keep.
 
     They have failed, and the disk has refused the lines that say so.
@@ -136,7 +136,7 @@ def given_up_turns(state: FoldedLog, data: Mapping[str, Any]) -> list[StartRecor
     return [start for turn_id, start in state.open_starts.items() if turn_id not in kept]
 
 
-def _check_open_turns(state: FoldedLog, data: Mapping[str, Any]) -> None:
+def _check_open_turns(state: StateBefore, data: Mapping[str, Any]) -> None:
     """Require that no open turn is invented; one that was given up may not count."""
     invented = [
         turn["turn_id"] for turn in data["open_turns"] if turn["turn_id"] not in state.open_starts

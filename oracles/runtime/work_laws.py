@@ -155,7 +155,7 @@ def _check_carried_out(
     state: SessionState, turn: TurnRecord, triggers: Mapping[str, Row], rows: Rows,
     gone: Collection[str],
 ) -> None:  # fmt: skip
-    """Check what a line has left that is carried out."""
+    """Check the rows of a line that is carried out."""
     evidence: dict[str, Any] = {"path": state.path, "turn": turn}
     handled = triggers.get(turn.trigger_id or "")
     if handled is not None and handled["status"] != "DONE":
@@ -178,7 +178,7 @@ def _check_carried_out(
 
 
 def _check_not_begun(turn: TurnRecord, triggers: Mapping[str, Row], rows: Rows) -> None:
-    """Check that nothing of a line is there that is not carried out."""
+    """Check that a line which is not carried out has no rows."""
     handled = triggers.get(turn.trigger_id or "")
     early = [key for key in _emitted(turn) if key in triggers]
     early += [each.schedule_id for each in turn.scheduled if each.schedule_id in rows.schedules]
