@@ -29,6 +29,5 @@ class BrokenLog(Violation):
     """A segment that a running system writes is not in the format of segments."""
 
 
-
 class UnreportedDamage(Violation):
     """Damage has taken durable entries, and the recovery reports none."""
