@@ -23,6 +23,7 @@ from system.agents.turn_recorder import RecordingOptions
 from system.host import real_host
 from system.ports import Host, Json, JsonObject
 from system.recording.event import EventType
+from system.recording.fact import Fact, encoded_fact
 from system.recording.file_store import FileExecutionStore
 from system.recording.long_text import LongText
 from system.recording.memory_store import InMemoryExecutionStore
@@ -30,7 +31,6 @@ from system.recording.open_recording import open_recording
 from system.recording.record import ExecutionRecord
 from system.recording.recorder import InMemoryExecutionRecorder
 from system.recording.replay import replay
-from system.recording.wal_entry import NewEntry
 from system.recording.wal_format import EntryType
 from system.recording.wal_log import WriteAheadLog
 from system.recording.wal_recovery import read_log
@@ -116,7 +116,8 @@ def _group_row(directory: str) -> Row:
 
     async def grouped() -> list[float]:
         log = WriteAheadLog(real_host(f"{directory}/group"))
-        entry = NewEntry(EntryType.START, f"exec-{1:016x}", 0, b'"%s"' % (b"x" * 300), _NOW)
+        encoded = encoded_fact(f"exec-{1:016x}", 0, b'"%s"' % (b"x" * 300), _NOW)
+        entry = Fact(EntryType.START, encoded)
 
         async def one() -> None:
             await log.barrier(log.append([entry]))

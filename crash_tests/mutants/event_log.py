@@ -95,8 +95,8 @@ encoding_of_lines_is_guessed = Mutant(
     (
         SourcePatch(
             "system.storage.codec",
-            "from json import JSONDecoder, JSONEncoder",
-            "from json import JSONDecodeError, JSONDecoder, JSONEncoder, loads",
+            "from json import JSONDecoder, JSONEncoder, encoder",
+            "from json import JSONDecodeError, JSONDecoder, JSONEncoder, encoder, loads",
         ),
         SourcePatch(
             "system.storage.codec",

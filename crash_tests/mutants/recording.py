@@ -17,13 +17,9 @@ missing_events_are_not_noticed = Mutant(
     (BrokenRecord,),
     (
         SourcePatch(
-            "system.recording.structure",
-            """
-            if not record.header.is_foreign:
-                problems += _seal_problems(record)
-            return tuple(problems)
-            """,
-            "return tuple(problems)",
+            "system.recording.pack",
+            "if digest.digest()[:_DIGEST_BYTES] != self.digest:",
+            "if False:",
         ),
     ),
 )
@@ -35,13 +31,13 @@ record_is_written_in_place = Mutant(
     (
         SourcePatch(
             "system.recording.file_store",
-            "replace_by_pieces(files, path, data, self._host.ids, self._scratch)",
+            "replace_by_pieces(files, path, content, self._host.ids, self._scratch)",
             """
             is_new = files.kind(path) is None
             file = files.open(path, OpenMode.CREATE if is_new else OpenMode.WRITE)
             try:
                 file.truncate(0)
-                write_all(file, b"".join(data), 0)
+                write_all(file, b"".join(content), 0)
                 file.fsync()
             finally:
                 file.close()
@@ -65,11 +61,14 @@ events_are_written_at_the_end = Mutant(
     (
         SourcePatch(
             "system.recording.wal_recording",
-            "def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:",
             """
-            def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
-                if event.type != EventType.FINAL_RESPONSE:
-                    return
+            if fact.entry_type != EntryType.FINAL_RESPONSE:
+                self._append(execution, (fact,))
+                return
+            """,
+            """
+            if fact.entry_type != EntryType.FINAL_RESPONSE:
+                return
             """,
         ),
     ),
@@ -81,12 +80,14 @@ record_is_replayable_from_its_start = Mutant(
     (UnearnedReplay,),
     (
         SourcePatch(
-            "system.recording.header", "replayable: bool = False", "replayable: bool = True"
+            "system.recording.execution",
+            "self.reason: str | None = Reason.EXECUTION_INCOMPLETE",
+            "self.reason: str | None = None",
         ),
         SourcePatch(
-            "system.recording.header",
-            "replayable_reason: str | None = Reason.EXECUTION_INCOMPLETE",
-            "replayable_reason: str | None = None",
+            "system.recording.fold",
+            "self.reason: str | None = Reason.EXECUTION_INCOMPLETE",
+            "self.reason: str | None = None",
         ),
     ),
 )
@@ -99,37 +100,54 @@ saved_record_is_not_durable = Mutant(
         SourcePatch(
             "system.recording.file_store",
             """
-            (path,) = self.write([record])
+            self._note(record)
             self.sync()
             """,
-            "(path,) = self.write([record])",
+            "self._note(record)",
         ),
     ),
 )
 
 envelope_is_kept_by_reference = Mutant(
-    "the record has the envelope as it is when the execution ends",
+    "the record has the envelope as it is when the record is read",
     _TARGET,
     (BrokenRecord,),
     (
         SourcePatch(
             "system.recording.recorder",
-            'frozen = FrozenJson.of_object(envelope, "envelope")',
             """
-            frozen = FrozenJson.of_object(envelope, "envelope")
-            self._envelope = envelope
+            self._execution = execution
+            return execution_id
+            """,
+            """
+            self._execution = execution
+            KEPT[execution_id] = envelope
+            return execution_id
             """,
         ),
         SourcePatch(
             "system.recording.recorder",
+            "from system.recording.memory_store import InMemoryExecutionStore",
             """
-            self._backend.end(execution)
-            await self._backend.barrier(execution)
+            from system.recording.fold import KEPT
+            from system.recording.memory_store import InMemoryExecutionStore
             """,
+        ),
+        SourcePatch(
+            "system.recording.fold",
+            "_ENVELOPE: Final = b'{\"envelope\":'",
             """
-            execution.envelope = FrozenJson.of_object(self._envelope, "envelope")
-            self._backend.end(execution)
-            await self._backend.barrier(execution)
+            KEPT = {}
+            _ENVELOPE: Final = b'{"envelope":'
+            """,
+        ),
+        SourcePatch(
+            "system.recording.fold",
+            "header = self.start.header(self.reason)",
+            """
+            header = self.start.header(self.reason)
+            if self.start.execution_id in KEPT:
+                self.envelope = FrozenJson.of(KEPT[self.start.execution_id])
             """,
         ),
     ),
@@ -190,11 +208,20 @@ response_lifts_every_reason = Mutant(
     (
         SourcePatch(
             "system.recording.execution",
+            "if self.is_finished and self.reason == Reason.EXECUTION_INCOMPLETE:",
+            "if self.is_finished:",
+        ),
+        SourcePatch(
+            "system.recording.fold",
             """
-            if self.header.replayable_reason == Reason.EXECUTION_INCOMPLETE:
-                self.header = replace(self.header, replayable=True, replayable_reason=None)
+            self.response = event.frozen_payload
+            if self.reason == Reason.EXECUTION_INCOMPLETE:
+                self.reason = None
             """,
-            "self.header = replace(self.header, replayable=True, replayable_reason=None)",
+            """
+            self.response = event.frozen_payload
+            self.reason = None
+            """,
         ),
     ),
 )

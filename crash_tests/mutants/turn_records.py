@@ -20,7 +20,8 @@ response_is_recorded_before_its_line = Mutant(
             "turn = await self._commit(agent, pool.name, identity, turn_id, response, tools)",
             """
             if recorder:
-                await recorder._complete(
+                recorder._is_open = False
+                recorder._recorder.complete(
                     {"status": "success", "payload": {"response": response}, "metadata": {}}
                 )
             turn = await self._commit(agent, pool.name, identity, turn_id, response, tools)

@@ -249,7 +249,7 @@ class RecordingTarget(RecorderTarget):
         if kind != RECORD:
             hit = damage_segment(files, str(kind), place, self._checkpoint_number())
         # Right after a recovery there is no segment.
-        self._hit = hit = hit or damage_record(files, place)
+        self._hit = hit = hit or damage_record(self._host, place)
         self.recover(self._host)
         if hit is not None and hit.must_be_reported and not self._has_reported():
             raise UnreportedDamage("damage is not reported", damage=hit, report=self._report)

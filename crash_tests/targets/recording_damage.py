@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
+from zlib import MAX_WBITS, compress, decompress, error
 
+from oracles.recording.pack_reader import members_of, with_member
+from oracles.recording.violations import BrokenRecord
 from oracles.recording.wal_reader import (
     HEADER_BYTES,
     PART,
@@ -14,7 +16,8 @@ from oracles.recording.wal_reader import (
     fact_of,
     read_segment,
 )
-from system.ports import FileSystem, OpenMode
+from system.ports import FileSystem, Host, OpenMode
+from system.storage.atomic_file import replace_file
 from system.storage.transfer import write_all
 
 RECORD: Final = "record"
@@ -24,6 +27,8 @@ record loses its last event, without a trace but for its hashes."""
 
 _DIRECTORY: Final = "wal"
 _RECORDS: Final = "records"
+_SCRATCH: Final = "snapshots"
+_LEAST_FACTS: Final = 2
 
 
 class Damage(NamedTuple):
@@ -56,30 +61,45 @@ def damage_segment(files: FileSystem, kind: str, place: int, checkpoint: int) ->
     return Damage(ids, must_be_reported=entry.sequence > checkpoint)
 
 
-def damage_record(files: FileSystem, place: int) -> Damage | None:
-    """Cut the last event off one record, chosen by ``place``; None if there is none to cut."""
-    names = [] if files.kind(_RECORDS) is None else files.listdir(_RECORDS)
-    for name in names[place % len(names) :] if names else ():
+def damage_record(host: Host, place: int) -> Damage | None:
+    """Cut the last fact off one execution of a pack, chosen by ``place``; None if there is none.
+
+    Its place in the pack is right then, and its digest wrong.
+    """
+    files = host.files
+    members = list(_served_from_packs(files))
+    for path, execution_id, member in members[place % len(members) :] if members else ():
         try:
-            members = json.loads(files.read(f"{_RECORDS}/{name}")[0])
-        except ValueError:
-            # A crash has ended an earlier damage to it.
+            lines = decompress(member, MAX_WBITS | 16).splitlines(keepends=True)
+        except error:
+            continue  # of a bit that has rotted
+        if len(lines) < _LEAST_FACTS:
             continue
-        if not members["events"]:
-            continue
-        members["events"].pop()
-        members["finalResponse"] = None
-        content = json.dumps(members).encode("ascii")
-        damaged = files.open(f"{_RECORDS}/{name}", OpenMode.WRITE)
-        try:
-            damaged.truncate(0)
-            write_all(damaged, content, 0)
-            damaged.fsync()
-        finally:
-            damaged.close()
+        cut = compress(b"".join(lines[:-1]), wbits=MAX_WBITS | 16)
+        content = with_member(files.read(path)[0], execution_id, cut)
+        replace_file(files, path, content, host.ids, _SCRATCH)
+        files.sync_dir(_RECORDS)
         # The store reports it, when the record is read.
-        return Damage(frozenset((members["header"]["executionId"],)), must_be_reported=False)
+        return Damage(frozenset((execution_id,)), must_be_reported=False)
     return None
+
+
+def _served_from_packs(files: FileSystem) -> Iterator[tuple[str, str, bytes]]:
+    """Yield pack, id and member of each record that no newer pack and no file of its own has."""
+    names = [] if files.kind(_RECORDS) is None else files.listdir(_RECORDS)
+    seen = {name.partition(".")[0] for name in names if name.startswith("exec-")}
+    for name in sorted(names, reverse=True):
+        if not name.endswith(".pack"):
+            continue
+        path = f"{_RECORDS}/{name}"
+        try:
+            members = members_of(files.read(path)[0])
+        except BrokenRecord:
+            continue
+        for execution_id, member in members.items():
+            if execution_id not in seen:
+                yield path, execution_id, member
+        seen.update(members)
 
 
 def _last_segment(files: FileSystem) -> str | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import filterfalse
 
 from oracles.recording.canonical import canonical
 from oracles.recording.crash_points import expected_point
+from oracles.recording.pack_reader import read_pack
 from oracles.recording.record_reader import SeenRecord, read_record, read_record_file
 from oracles.recording.shadow_execution import INCOMPLETE
 from oracles.recording.violations import BrokenRecord, WrongCrashPoint, WrongReplay
@@ -46,12 +48,20 @@ def read_store(store: ExecutionStore) -> dict[str, SeenRecord | None]:
 
 def check_record_files(files: FileSystem, seen: dict[str, SeenRecord | None]) -> None:
     """Compare the record files after a recovery with the records that the store returns."""
-    for name in names_in(files, "records"):
-        record = seen.get(name.partition(".")[0])
-        if record is not None:
-            written = read_record_file(name, read_whole(files, f"records/{name}"))
-            if written != record:
-                raise BrokenRecord("a file has another record", file=written, store=record)
+    written: dict[str, SeenRecord] = {}
+    damaged = [execution_id for execution_id, record in seen.items() if record is None]
+    names = names_in(files, "records")
+    for name in [*filter(_is_pack, names), *filterfalse(_is_pack, names)]:
+        content = read_whole(files, f"records/{name}")
+        if _is_pack(name):
+            written |= read_pack(name, content, damaged)
+        elif name.partition(".")[0] not in damaged:
+            own = read_record_file(name, content)
+            written[own.execution_id] = own
+    for execution_id, record in seen.items():
+        found = written.get(execution_id)
+        if record is not None and found != record:
+            raise BrokenRecord("a file has another record", file=found, store=record)
 
 
 def check_incomplete(store: ExecutionStore, seen: dict[str, SeenRecord | None]) -> list[str]:
@@ -110,6 +120,10 @@ def check_hashes(store: ExecutionStore, seen: dict[str, SeenRecord | None]) -> N
             found = store.find_by_hash(store.load(execution_id).header.envelope_hash)
             if execution_id not in found:
                 raise FalseAlarm("a record is not found by its hash", execution_id=execution_id)
+
+
+def _is_pack(name: str) -> bool:
+    return name.endswith(".pack")
 
 
 def names_in(files: FileSystem, directory: str) -> list[str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 from oracles.marks import QUARANTINED, TORN_TAIL_TRUNCATED
 from oracles.recording.crash_points import STAGES
+from oracles.recording.pack_reader import members_of
 from oracles.recording.root_files import checkpoint_number
+from oracles.recording.violations import BrokenRecord
 from oracles.recording.wal_reader import PART, WalFact, fact_of, read_segment
 from oracles.violation import TornRecord
 
@@ -15,7 +18,7 @@ STAGE_MARKS: Final = tuple(f"an execution was interrupted at {stage}" for stage 
 FINAL_REDONE: Final = "recovery completed a record from the log"
 RECORDS_BEFORE_NUMBER: Final = "a checkpoint was crashed between its records and its number"
 NUMBER_BEFORE_SEGMENTS: Final = "a checkpoint was crashed between its number and its segments"
-SNAPSHOT_BESIDE_RECORD: Final = "a checkpoint was crashed before a snapshot was removed"
+SNAPSHOT_BESIDE_RECORD: Final = "a checkpoint was crashed before old snapshots were removed"
 DAMAGE_CONTAINED: Final = "entries behind damage were kept"
 SEGMENT_CHANGED: Final = "a failed barrier changed the segment"
 INVALIDATION_KEPT: Final = "an invalidated record survived a redo"
@@ -35,6 +38,7 @@ RECORDING_MARKS: Final = (
 
 _FINAL: Final = 6
 _JSON: Final = ".json"
+_PACK: Final = ".pack"
 
 
 def marks_of_image(files: Mapping[str, bytes]) -> tuple[str, ...]:
@@ -50,9 +54,9 @@ def _marks(files: Mapping[str, bytes]) -> Iterator[str]:
     segments = list(_segments(files))
     if any(last <= number for last, _ in segments):
         yield NUMBER_BEFORE_SEGMENTS
-    for path in files:
-        if path.startswith("snapshots/exec-") and f"records/{path.partition('/')[2]}" in files:
-            yield SNAPSHOT_BESIDE_RECORD
+    if sum(path.startswith("snapshots/") and path.endswith(_PACK) for path in files) > 1:
+        yield SNAPSHOT_BESIDE_RECORD
+    packed = set(_packed(files))
     for _, facts in segments:
         for sequence, entry_type, fact in facts:
             record = files.get(f"records/{fact.execution_id}{_JSON}")
@@ -60,10 +64,18 @@ def _marks(files: Mapping[str, bytes]) -> Iterator[str]:
                 continue
             if record is not None and b'"manually_invalidated"' in record:
                 yield INVALIDATION_KEPT
-            elif record is not None:
+            elif fact.execution_id in packed:
                 yield RECORDS_BEFORE_NUMBER
             elif entry_type == _FINAL:
                 yield FINAL_REDONE
+
+
+def _packed(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield the ids of the records in packs that are not damaged."""
+    for path, content in files.items():
+        if path.startswith("records/") and path.endswith(_PACK):
+            with suppress(BrokenRecord):
+                yield from members_of(content)
 
 
 def _segments(

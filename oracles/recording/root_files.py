@@ -13,8 +13,8 @@ from oracles.violation import Garbage, TornRecord
 _QUARANTINE: Final = r"(\.quarantine\.\d+)?"
 _KNOWN: Final = {
     "wal": re.compile(r"\d{8}\.wal" + _QUARANTINE),
-    "snapshots": re.compile(r"exec-[0-9a-f]{16}\.json" + _QUARANTINE),
-    "records": re.compile(r"exec-[0-9a-f]{16}\.json(\.gz)?"),
+    "snapshots": re.compile(r"\d{8}\.pack" + _QUARANTINE),
+    "records": re.compile(r"exec-[0-9a-f]{16}\.json(\.gz)?|\d{8}\.pack"),
 }
 _SEAL: Final = re.compile(rb'(?P<body>\{.*),"crc":"(?P<crc>[0-9a-f]{8})"\}\n?', re.DOTALL)
 

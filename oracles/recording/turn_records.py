@@ -12,10 +12,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from oracles.recording.pack_reader import read_pack
 from oracles.recording.record_reader import SeenRecord, read_record_file
 from oracles.violation import Duplicated, LostAck, Phantom, TornRecord
 
 _LOG: Final = re.compile(r"agents/([0-9a-f]{32})/events(\.\d+)?\.jsonl")
+_PACK: Final = re.compile(r"records/\d{8}\.pack")
 _RECORD: Final = re.compile(r"records/(exec-[0-9a-f]{16}\.json(?:\.gz)?)")
 
 
@@ -88,11 +90,7 @@ def _records(
 ) -> Iterator[tuple[str, SeenRecord]]:
     """Yield the records of these sessions by the id of their turn."""
     seen = set[str]()
-    for path, content in files.items():
-        found = _RECORD.fullmatch(path)
-        if found is None:
-            continue
-        record = read_record_file(found[1], content)
+    for record in _all_records(files).values():
         metadata = json.loads(record.envelope)["routingMetadata"]
         turn_id = metadata["turn_id"]
         if turn_id in seen:
@@ -106,6 +104,19 @@ def _is_irreversible(record: SeenRecord) -> bool:
     """Return whether a response says that its turn has effects that cannot be undone."""
     response = json.loads(record.response or b"{}")
     return bool(response["metadata"].get("sideEffectClass") == "IRREVERSIBLE")
+
+
+def _all_records(files: Mapping[str, bytes]) -> dict[str, SeenRecord]:
+    """Return the records by id: newer packs count more than older ones, files of their own most."""
+    records: dict[str, SeenRecord] = {}
+    for path in sorted(files):
+        if _PACK.fullmatch(path):
+            records |= read_pack(path, files[path])
+    for path, content in files.items():
+        if (found := _RECORD.fullmatch(path)) is not None:
+            record = read_record_file(found[1], content)
+            records[record.execution_id] = record
+    return records
 
 
 def _text_of(record: SeenRecord) -> str | None:

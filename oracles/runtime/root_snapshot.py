@@ -24,7 +24,7 @@ _READ: Final = re.compile(
     r"|(?:user|agents/[0-9a-f]{32})/events(?:\.[1-9][0-9]*)?\.jsonl"
     r"|(?:user|agents/[0-9a-f]{32})/events\.pending"
     r"|agents/[0-9a-f]{32}/session\.json"
-    r"|checkpoint|(?:records|snapshots)/exec-[0-9a-f]{16}\.json|wal/(?:\d{8}\.wal|current)"
+    r"|checkpoint|records/exec-[0-9a-f]{16}\.json|(?:records|snapshots)/\d{8}\.pack|wal/(?:\d{8}\.wal|current)"
     r")(?:\.quarantine\.[1-9][0-9]*)?"
 )
 _DIRECTORY: Final = re.compile(

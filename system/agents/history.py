@@ -17,6 +17,7 @@ from system.agents.outbox import NO_PROMISES, Spawn, objects, strings
 from system.agents.session_facts import (
     LAST_TURNS,
     AgentFacts,
+    Execution,
     OpenTurn,
     RecordedTurn,
     SessionFacts,
@@ -143,12 +144,12 @@ class History:
 
     def begin_turn(
         self, turn_id: str, prompt: str, presented: Sequence[str], ts: str,
-        execution_id: str | None = None,
+        execution: Execution | None = None,
     ) -> None:  # fmt: skip
         """Apply the start of a turn, which was written at ``ts``."""
         self.last_ts = ts
         permitted = self.gated and self.permits > 0
-        self.open_turns[turn_id] = OpenTurn(prompt, presented, permitted, execution_id, ts)
+        self.open_turns[turn_id] = OpenTurn(prompt, presented, permitted, execution, ts)
         for message_id in presented:
             self.presentations[message_id] = self.presentations.get(message_id, 0) + 1
 
@@ -271,11 +272,11 @@ class History:
         self._return(str(data["message_id"]), str(data["reason"]))
 
     def _turn_start(self, data: JsonObject) -> None:
-        presented, execution_id = data["presented"], data.get("execution_id")
+        presented = data["presented"]
         assert isinstance(presented, list), presented
         self.begin_turn(
             str(data["turn_id"]), str(data["prompt"]), list(map(str, presented)), self.last_ts,
-            None if execution_id is None else str(execution_id),
+            Execution.from_data(data),
         )  # fmt: skip
 
     def _turn_failed(self, data: JsonObject) -> None:
@@ -284,10 +285,8 @@ class History:
     def _turn_complete(self, data: JsonObject) -> None:
         turn = TurnComplete.from_data(data)
         begun = self.open_turns.get(turn.turn_id)
-        if begun is not None and begun.execution_id is not None:
-            self.recorded.append(
-                RecordedTurn(begun.execution_id, begun.prompt, turn, begun.ts, self.last_ts)
-            )
+        if begun is not None and begun.execution is not None:
+            self.recorded.append(RecordedTurn(begun.execution, begun, turn, self.last_ts))
         self.apply_turn(turn, self.seq, self.last_ts)
 
     def _turn_dispatched(self, data: JsonObject) -> None:

@@ -48,6 +48,20 @@ class SessionFacts(NamedTuple):
         return cls(str(data["provider"]), str(data["model"]), str(data["system_prompt"]))
 
 
+class Execution(NamedTuple):
+    """A recorded execution; ``entry`` is the number of its first entry in the write-ahead log."""
+
+    execution_id: str
+    entry: int
+
+    @classmethod
+    def from_data(cls, data: JsonObject) -> Execution | None:
+        """Decode the execution of a turn; None if it is not recorded."""
+        if (execution_id := data.get("execution_id")) is None:
+            return None
+        return cls(str(execution_id), int(str(data["execution_entry"])))
+
+
 @dataclass(slots=True)
 class OpenTurn:
     """A turn that has begun; if ``permitted`` it uses up a permit, because the gate is closed."""
@@ -55,8 +69,13 @@ class OpenTurn:
     prompt: str
     presented: Sequence[str]
     permitted: bool
-    execution_id: str | None = None
+    execution: Execution | None = None
     ts: str = ""
+
+    @property
+    def execution_id(self) -> str | None:
+        """The id of its execution, or None if that is not recorded."""
+        return None if self.execution is None else self.execution.execution_id
 
     def data(self, turn_id: str) -> JsonObject:
         """Return the member of a snapshot."""
@@ -66,6 +85,7 @@ class OpenTurn:
             "presented": list[Json](self.presented),
             "permitted": self.permitted,
             "execution_id": self.execution_id,
+            "execution_entry": None if self.execution is None else self.execution.entry,
             "ts": self.ts,
         }
 
@@ -74,7 +94,7 @@ class OpenTurn:
         """Decode the result of ``data``; raise ``KeyError`` if a member is missing."""
         return cls(
             str(data["prompt"]), strings(data["presented"]), bool(data["permitted"]),
-            optional_text(data["execution_id"]), str(data["ts"]),
+            Execution.from_data(data), str(data["ts"]),
         )  # fmt: skip
 
 
@@ -97,12 +117,11 @@ class Unreachable(NamedTuple):
 
 
 class RecordedTurn(NamedTuple):
-    """A committed turn whose execution is recorded, with the times of its two lines."""
+    """A committed turn whose ``execution`` is recorded; ``ts`` is the time of its second line."""
 
-    execution_id: str
-    prompt: str
+    execution: Execution
+    begun: OpenTurn
     turn: TurnComplete
-    begun_ts: str
     ts: str
 
 

@@ -17,6 +17,7 @@ from system.agents.turn_failed import code_of
 from system.errors import StorageError
 from system.ports import Host, JsonObject
 from system.recording.event import EventType
+from system.recording.frozen_json import FrozenJson
 from system.recording.wal_recording import WalRecording
 from system.recording.wal_store import WalExecutionRecorder
 
@@ -59,26 +60,27 @@ class TurnRecorder:
         self._is_open = False
 
     async def start(self, epoch: int, retry_of: str | None) -> None:
-        """Record the request and its route; raises ``StorageError`` or ``OSError``."""
+        """Record the request, its route and the attempt; raises ``StorageError`` or ``OSError``."""
         recorder, facts = self._recorder, self._facts
         events = (
             (EventType.INTENT_RECEIVED, facts.intent()),
             (EventType.ROUTER_DECISION, facts.route(retry_of)),
+            (EventType.AGENT_ATTEMPT_START, facts.attempt()),
         )
         execution_id = recorder.start(facts.envelope(epoch), SIDE_EFFECTS, events=events)
         if recorder.is_sampled_out:
             self.start_members = {"sampled_out": True}
             return
-        self.start_members, self._is_open = {"execution_id": execution_id}, True
+        self.start_members = {
+            "execution_id": execution_id, "execution_entry": recorder.first_entry,
+        }  # fmt: skip
+        self._is_open = True
         if self._is_durable_at_once:
             await recorder.barrier()
 
-    async def begin_attempt(self) -> None:
-        """Record the attempt, durably; raises ``StorageError`` or ``OSError``."""
-        if not self._is_open:
-            return
-        await self._record(EventType.AGENT_ATTEMPT_START, self._facts.attempt())
-        if not self._is_durable_at_once:
+    async def make_durable(self) -> None:
+        """Make everything so far durable; raises ``StorageError`` or ``OSError``."""
+        if self._is_open and not self._is_durable_at_once:
             await self._recorder.barrier()
 
     async def end_attempt(self, presented: Sequence[str]) -> None:
@@ -106,18 +108,18 @@ class TurnRecorder:
                 await self._record(EventType.FALLBACK_TRIGGERED, fallback)
         await self._complete(self._facts.failure(error))
 
-    async def _record(self, event_type: EventType, payload: JsonObject) -> None:
+    async def _record(self, event_type: EventType, payload: FrozenJson) -> None:
         if not self._is_open:
             return
         self._recorder.record_event(event_type, payload)
         if self._is_durable_at_once:
             await self._recorder.barrier()
 
-    async def _complete(self, response: JsonObject) -> None:
+    async def _complete(self, response: FrozenJson) -> None:
         if not self._is_open:
             return
         self._is_open = False
-        self._recorder.append_response(response)
+        self._recorder.promise(response)
         if self._is_durable_at_once:
             with suppress(StorageError, OSError):
                 await self._recorder.barrier()

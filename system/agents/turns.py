@@ -173,7 +173,7 @@ class Turns:
         tools.draft.trigger_id = trigger.trigger_id if trigger else None
         try:
             if recorder:
-                await recorder.begin_attempt()
+                await recorder.make_durable()
             response = await self._answer(conversation, prompt, turn_id, tools)
             identity = _identity_of(conversation)
             if recorder:

@@ -122,6 +122,7 @@ def _log_problems(store: OfflineRecords) -> Iterator[str]:
     for first, last in report.missing:
         yield f"the log: entries {first} to {last} are missing"
     yield from report.findings
+    yield from map(str, store.damaged_packs())
 
 
 @records.command()

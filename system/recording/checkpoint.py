@@ -1,6 +1,6 @@
 """The checkpoint: entries of the write-ahead log up to its number are in records and snapshots.
 
-{"sequence":41,"v":1,"crc":"9f3a11c2"}
+{"pack":2,"segment":3,"sequence":41,"v":1,"crc":"9f3a11c2"}
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from system.errors import BadSeal, NewerFormat
-from system.ports import FileSystem, Ids
+from system.ports import FileSystem, Ids, JsonObject
 from system.storage.atomic_file import read_whole, write_atomic
 from system.storage.codec import seal, unseal
 
@@ -17,16 +17,23 @@ VERSION: Final = 1
 
 
 class ReadCheckpoint(NamedTuple):
-    """``sequence`` and ``segment`` are 0 if there is no checkpoint that can be read.
+    """The numbers are 0 if there is no checkpoint that can be read.
 
-    Segments below the number ``segment`` are superfluous. ``content`` are the bytes of a damaged
+    Segments below the number ``segment`` are superfluous. ``pack`` is the number of its pack of
+    records, if it has one, and of its snapshots. ``content`` are the bytes of a damaged
     checkpoint, and ``problem`` is the damage.
     """
 
     sequence: int = 0
     segment: int = 0
+    pack: int = 0
     problem: str = ""
     content: bytes = b""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is a checkpoint that could be read."""
+        return bool(self.segment)
 
 
 def read_checkpoint(files: FileSystem, path: str) -> ReadCheckpoint:
@@ -39,16 +46,21 @@ def read_checkpoint(files: FileSystem, path: str) -> ReadCheckpoint:
         members = unseal(content.removesuffix(b"\n"))
     except BadSeal as bad:
         return ReadCheckpoint(problem=f"it cannot be read: {bad}", content=content)
-    version, numbers = members.get("v"), (members.get("sequence"), members.get("segment", 0))
+    version = members.get("v")
     if isinstance(version, int) and version > VERSION:
         raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
-    sequence, segment = numbers
-    if not isinstance(sequence, int) or not isinstance(segment, int):
-        return ReadCheckpoint(problem=f"its numbers are {numbers!r:.100}", content=content)
-    return ReadCheckpoint(sequence, segment)
+    numbers = (members.get("sequence"), members.get("segment", 0), members.get("pack", 0))
+    sequence, segment, pack = numbers
+    if isinstance(sequence, int) and isinstance(segment, int) and isinstance(pack, int):
+        return ReadCheckpoint(sequence, segment, pack)
+    return ReadCheckpoint(problem=f"its numbers are {numbers!r:.100}", content=content)
 
 
-def write_checkpoint(files: FileSystem, ids: Ids, path: str, sequence: int, segment: int) -> None:
+def write_checkpoint(
+    files: FileSystem, ids: Ids, path: str, sequence: int, segment: int, pack: int
+) -> None:
     """Replace the checkpoint durably; raises as ``write_atomic``."""
-    content = seal({"v": VERSION, "sequence": sequence, "segment": segment}) + b"\n"
-    write_atomic(files, path, content, ids)
+    members: JsonObject = {
+        "v": VERSION, "sequence": sequence, "segment": segment, "pack": pack,
+    }  # fmt: skip
+    write_atomic(files, path, seal(members) + b"\n", ids)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from enum import Enum
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
+from system.ports import JsonObject
 from system.recording.frozen_json import FrozenJson
-from system.storage.codec import canonical
+from system.storage.codec import canonical, canonical_of_plain
 
 HASH_VERSION: Final = 2
 EXCLUDED: Final = "routingMetadata"
@@ -49,6 +50,33 @@ def hash_of_envelope(envelope: FrozenJson) -> str:
     members = envelope.members()
     members.pop(EXCLUDED, None)
     return hash_text(canonical(members))
+
+
+class FrozenEnvelope(NamedTuple):
+    """An envelope, a JSON object, and its hash."""
+
+    frozen: FrozenJson
+    hash: str
+
+    @classmethod
+    def of(cls, envelope: object) -> FrozenEnvelope:
+        """Freeze the plain form of an envelope; raises ``NotPlainJson``."""
+        if isinstance(envelope, FrozenEnvelope):
+            return envelope
+        frozen = FrozenJson.of_object(envelope, "envelope")
+        return cls(frozen, hash_of_envelope(frozen))
+
+    @classmethod
+    def of_plain(cls, members: JsonObject, routing: JsonObject) -> FrozenEnvelope:
+        """Freeze an envelope of plain data; ``routing`` is its member ``routingMetadata``.
+
+        The names of all other ``members``, of which there must be one, sort before that one.
+        """
+        assert members
+        assert all(name < EXCLUDED for name in members)
+        hashed, excluded = canonical_of_plain(members), canonical_of_plain(routing)
+        frozen = FrozenJson(b'%s,"%s":%s}' % (hashed[:-1], EXCLUDED.encode(), excluded))
+        return cls(frozen, hash_text(hashed))
 
 
 def matching_function(

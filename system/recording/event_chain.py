@@ -13,7 +13,11 @@ def event_chain(envelope_hash: str, events: Iterable[ExecutionEvent]) -> str:
 
     Each further one is the hash of the text of the link before it and the canonical event.
     """
-    link = envelope_hash
-    for event in events:
-        link = hash_text(link.encode() + event.encoded())
+    return chain_of_encoded(envelope_hash, (event.encoded() for event in events))
+
+
+def chain_of_encoded(link: str, encoded: Iterable[bytes]) -> str:
+    """Return the last link of the chain that goes on with canonical events behind ``link``."""
+    for event in encoded:
+        link = hash_text(link.encode() + event)
     return link

@@ -29,6 +29,14 @@ _AFTER: Final[Mapping[str | None, frozenset[EventType]]] = MappingProxyType(
         EventType.FINAL_RESPONSE: frozenset[EventType](),
     }
 )
+_EVENTS_AFTER: Final[Mapping[str | None, frozenset[EventType]]] = MappingProxyType(
+    {previous: following - {EventType.FINAL_RESPONSE} for previous, following in _AFTER.items()}
+)
+
+
+def may_follow(previous: str | None, following: str) -> bool:
+    """Return whether an event but the final response may come after ``previous``."""
+    return following in _EVENTS_AFTER[previous]
 
 
 def order_problem(previous: str | None, following: str, *, failed: bool = False) -> str:

@@ -1,50 +1,99 @@
-"""One execution under way: its states, its events, and the record that they make.
+"""One execution: its states, and its facts, of which the record is made when it is wanted.
 
 new → started → finished. Both recorders keep their execution here and differ only in where
-they write it.
+they write its facts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Final, NamedTuple, NoReturn
 
 from system.ports import Clock, SideEffectClass
 from system.recording.deterministic_clock import DeterministicClock
-from system.recording.envelope_hash import hash_of_envelope
+from system.recording.envelope_hash import FrozenEnvelope
 from system.recording.errors import EventLost, RecorderError
-from system.recording.event import EventType, ExecutionEvent
-from system.recording.event_list import EventList, StoredEvent, StoredJson
-from system.recording.event_order import order_problem
+from system.recording.event import EventType
+from system.recording.event_order import may_follow, order_problem
+from system.recording.fact import Fact, StoredFact, encoded_fact, ends_of_fact
+from system.recording.fact_list import FactList, Facts
+from system.recording.fold import Fold, start_payload
 from system.recording.frozen_json import FrozenJson
-from system.recording.header import ExecutionHeader, Reason
+from system.recording.header import Reason, StartFacts
 from system.recording.invalidation import is_text
 from system.recording.json_pieces import canonical_pieces
 from system.recording.long_text import has_long_text
 from system.recording.record import ExecutionRecord
-from system.recording.record_writer import RecordView, whole_events
 from system.recording.spool import Spool
+from system.recording.wal_format import ENTRY_OF_EVENT, EVENT_OF_ENTRY, EntryType
+from system.storage.codec import canonical
 from system.storage.line import timestamp
 
 _EVENT_TYPES: Final = frozenset(EventType)
+_NEVER_LIFTED: Final = frozenset((Reason.RECORDING_FAILURE, Reason.RECORD_CORRUPTED))
+
+
+class ExecutionView(NamedTuple):
+    """An execution at one moment; later facts do not change it."""
+
+    execution_id: str
+    envelope_hash: str
+    facts: Facts
+    reason: str | None
+    now: str
+
+    @property
+    def is_long(self) -> bool:
+        """Whether some of its facts are in a spool."""
+        return self.facts.spool is not None
+
+    def pieces(self) -> Iterable[bytes]:
+        """Yield the lines of its facts; ``OSError`` if long parts are gone.
+
+        A reason that no fact gives, because the disk has refused or damage has taken something,
+        has a line of its own.
+        """
+        lines = self.facts.pieces()
+        if self.reason not in _NEVER_LIFTED:
+            return lines
+        return chain(lines, [_mark(self.execution_id, 0, str(self.reason), self.now).line()])
+
+    def record(self) -> ExecutionRecord:
+        """Return the sealed record, all of it in memory; raises as ``pieces``."""
+        fold = Fold.of(self.facts.all())
+        fold.reason = self.reason
+        return fold.record()
+
+    def close(self) -> None:
+        """Give back the spool."""
+        if self.facts.spool is not None:
+            self.facts.spool.close()
 
 
 class Execution:
     """An execution that has started.
 
-    ``next_event`` and ``final_event`` check and return an event; ``add`` takes it into the
-    record. A recorder writes the event between the two.
+    ``next_event``, ``final_event`` and ``next_mark`` check and return a fact; ``add`` takes it
+    into the execution. A recorder writes the fact between the two. ``last_event`` is the type of
+    the last event, or None; ``reason`` says why it cannot be replayed, or is None.
     """
 
-    def __init__(self, clock: Clock, header: ExecutionHeader, envelope: FrozenJson) -> None:
-        self.header = header
-        self.envelope = envelope
-        self.events = EventList(header.envelope_hash)
-        self.response: FrozenJson | StoredJson | None = None
+    __slots__ = (
+        "_clock", "_created", "_numbers", "envelope_hash", "execution_id", "facts", "first_entry",
+        "last_entry", "last_event", "reason",
+    )  # fmt: skip
+
+    def __init__(self, clock: Clock, execution_id: str, envelope_hash: str, created: str) -> None:
+        self.execution_id: Final = execution_id
+        self.envelope_hash: Final = envelope_hash
+        self.facts: Final = FactList()
+        self.last_event: EventType | None = None
+        self.reason: str | None = Reason.EXECUTION_INCOMPLETE
         # The numbers of its first and its last entry in a write-ahead log.
         self.first_entry = self.last_entry = 0
         self._clock = clock
+        self._created = created
         self._numbers = DeterministicClock()
 
     @classmethod
@@ -52,45 +101,74 @@ class Execution:
         cls,
         clock: Clock,
         execution_id: str,
-        envelope: FrozenJson,
+        envelope: FrozenEnvelope,
         side_effects: SideEffectClass,
         re_execution_of: str | None = None,
         created_utc_iso: str | None = None,
     ) -> Execution:
         """Return an execution that starts now, or has started at ``created_utc_iso``."""
-        header = ExecutionHeader(
-            execution_id=execution_id,
-            created_utc_iso=created_utc_iso or timestamp(clock.wall_ns()),
-            envelope_hash=hash_of_envelope(envelope),
-            side_effects=SideEffectClass(side_effects),
-            re_execution_of=re_execution_of,
-        )
-        return cls(clock, header, envelope)
+        created = created_utc_iso or timestamp(clock.wall_ns())
+        side_effects = SideEffectClass(side_effects)
+        start = StartFacts(execution_id, created, envelope.hash, side_effects, re_execution_of)
+        execution = cls(clock, execution_id, envelope.hash, created)
+        payload = start_payload(start, envelope.frozen)
+        encoded = encoded_fact(execution_id, 0, payload, created)
+        execution.facts.append(Fact(EntryType.START, encoded))
+        return execution
+
+    @classmethod
+    def of_facts(cls, clock: Clock, facts: Iterable[Fact]) -> Execution:
+        """Return the execution that has these facts; ``ValueError`` as ``Fold.take``."""
+        fold = Fold.of(facts)
+        assert fold.start is not None
+        start = fold.start
+        execution = cls(clock, start.execution_id, start.envelope_hash, start.created_utc_iso)
+        for fact in fold.kept:
+            execution.facts.append(fact)
+        execution._numbers = DeterministicClock(fold.last_seq)
+        execution.last_event = fold.last_type
+        execution.reason = fold.reason
+        return execution
 
     @property
-    def execution_id(self) -> str:
-        """The id of the execution."""
-        return self.header.execution_id
+    def event_count(self) -> int:
+        """The number of its events."""
+        return self._numbers.current()
 
     @property
     def has_lost_events(self) -> bool:
         """Whether an event could not be written; only the final response may follow."""
-        return self.header.replayable_reason == Reason.RECORDING_FAILURE
+        return self.reason == Reason.RECORDING_FAILURE
+
+    @property
+    def is_corrupted(self) -> bool:
+        """Whether damage has taken an event."""
+        return self.reason == Reason.RECORD_CORRUPTED
 
     @property
     def is_finished(self) -> bool:
         """Whether the final response is recorded."""
-        return self.response is not None
+        return self.last_event == EventType.FINAL_RESPONSE
 
     def keep_long_parts_in(self, make_spool: Callable[[], Spool], most_bytes: int) -> None:
-        """Keep long texts, and payloads of more than ``most_bytes``, in a spool."""
-        self.events.make_spool, self.events.most_bytes = make_spool, most_bytes
+        """Keep long texts, and facts of more than ``most_bytes``, in a spool."""
+        self.facts.make_spool, self.facts.most_bytes = make_spool, most_bytes
 
-    def next_event(self, event_type: EventType, payload: object) -> ExecutionEvent | StoredEvent:
-        """Return the next event; raises ``RecorderError`` or ``NotPlainJson``.
+    # -- events --------------------------------------------------------------------------
+
+    def next_event(
+        self, event_type: EventType, payload: object, now: str | None = None
+    ) -> Fact | StoredFact:
+        """Return the next event, of the time ``now``; raises ``RecorderError`` or ``NotPlainJson``.
 
         A long text raises ``OSError`` if the disk refuses it.
         """
+        if not may_follow(self.last_event, event_type) or self.has_lost_events:
+            self._refuse(event_type)
+        return self._event(event_type, payload, now)
+
+    def _refuse(self, event_type: EventType) -> NoReturn:
+        """Raise the error for an event that may not come now."""
         self.check_open()
         if event_type not in _EVENT_TYPES:
             raise RecorderError(f"Cannot record an event of unknown type {event_type!r:.100}")
@@ -98,10 +176,10 @@ class Execution:
             raise RecorderError("Cannot record FINAL_RESPONSE; finalize does")
         if self.has_lost_events:
             raise EventLost(self.execution_id, "an earlier event of this execution is lost")
-        self._check_order(event_type, failed=False)
-        return self._event(event_type, payload)
+        problem = order_problem(self.last_event, event_type)
+        raise RecorderError(f"Cannot record: {problem}")
 
-    def final_event(self, response: object) -> ExecutionEvent | StoredEvent:
+    def final_event(self, response: object) -> Fact | StoredFact:
         """Return the event of the final response; raises as ``next_event``."""
         self.check_open()
         failed, is_long = self.has_lost_events, has_long_text(response)
@@ -111,91 +189,97 @@ class Execution:
             response = FrozenJson.of_object(response, "final response")
             if not failed and b'"status":"error"' in response.encoded:
                 failed = response.members().get("status") == "error"
-        self._check_order(EventType.FINAL_RESPONSE, failed=failed)
-        return self._event(EventType.FINAL_RESPONSE, response)
-
-    def _check_order(self, event_type: EventType, *, failed: bool) -> None:
-        if problem := order_problem(self.events.last_type, event_type, failed=failed):
+        if problem := order_problem(self.last_event, EventType.FINAL_RESPONSE, failed=failed):
             raise RecorderError(f"Cannot record: {problem}")
+        return self._event(EventType.FINAL_RESPONSE, response, None, self._mark_of_final())
 
-    def _event(self, event_type: EventType, payload: object) -> ExecutionEvent | StoredEvent:
-        number, now = self._numbers.current() + 1, self.now()
-        if self.events.make_spool is not None and has_long_text(payload):
-            return self.events.store(number, event_type, now, canonical_pieces(payload))
-        frozen = payload if isinstance(payload, FrozenJson) else FrozenJson.of(payload)
-        return ExecutionEvent(number, event_type, frozen, now)
+    def _mark_of_final(self) -> bytes | None:
+        """Return the reason that stands in the final response, or None."""
+        is_lifted = self.reason == Reason.EXECUTION_INCOMPLETE
+        return None if is_lifted else canonical(str(self.reason))
+
+    def _event(
+        self, event_type: EventType, payload: object, now: str | None, reason: bytes | None = None
+    ) -> Fact | StoredFact:
+        number, now = self._numbers.current() + 1, now or self.now()
+        entry_type = ENTRY_OF_EVENT[event_type]
+        if not isinstance(payload, FrozenJson):
+            if self.facts.make_spool is not None and has_long_text(payload):
+                head, tail = ends_of_fact(self.execution_id, number, now, reason)
+                pieces = chain((head,), canonical_pieces(payload), (tail,))
+                return self.facts.store(entry_type, pieces)
+            payload = FrozenJson.of(payload)
+        encoded = encoded_fact(self.execution_id, number, payload.encoded, now, reason)
+        return Fact(entry_type, encoded)
 
     def now(self) -> str:
         """Return the wall-clock time in the form that events have."""
         return timestamp(self._clock.wall_ns())
 
-    def add(self, event: ExecutionEvent | StoredEvent) -> None:
-        """Take the next event into the record; that of the final response ends the execution.
+    def add(self, fact: Fact | StoredFact) -> None:
+        """Take the next event into the execution; that of the final response ends it.
 
-        The reason of the header is lifted only if it is still ``execution_incomplete``.
+        The reason is lifted then only if it is still ``execution_incomplete``.
         """
-        number = self._numbers.next()
-        assert number == event.seq
-        self._take(event)
+        self._numbers.next()
+        self.facts.append(fact)
+        self.last_event = EVENT_OF_ENTRY[fact.entry_type]
+        if self.is_finished and self.reason == Reason.EXECUTION_INCOMPLETE:
+            self.reason = None
 
-    def redo(self, event: ExecutionEvent) -> None:
-        """Take an event of a log into the record; its number may leave a gap."""
-        self._numbers = DeterministicClock(event.seq)
-        self._take(event)
+    def add_event(self, event_type: EventType, payload: FrozenJson, now: str) -> None:
+        """Add an event that recovery has found elsewhere, in any order."""
+        reason = self._mark_of_final() if event_type == EventType.FINAL_RESPONSE else None
+        self.add(self._event(event_type, payload, now, reason))
 
-    def _take(self, event: ExecutionEvent | StoredEvent) -> None:
-        self.events.append(event)
-        if event.type != EventType.FINAL_RESPONSE:
-            return
-        self.response = event.frozen_payload
-        if self.header.replayable_reason == Reason.EXECUTION_INCOMPLETE:
-            self.header = replace(self.header, replayable=True, replayable_reason=None)
+    # -- reasons -------------------------------------------------------------------------
 
-    def mark_not_replayable(self, reason: str) -> None:
-        """Set the reason of the header; a loss of events stays its reason."""
-        if not (self.has_lost_events or self.is_corrupted):
-            self.header = replace(self.header, replayable_reason=reason)
-
-    def check_reason(self, reason: str) -> None:
-        """Raise ``RecorderError`` for a reason that is no text, or after the final response."""
+    def next_mark(self, reason: str) -> Fact:
+        """Return the fact of a reason; ``RecorderError`` for one that is no text."""
         self.check_open()
         if not is_text(reason):
             raise RecorderError(f"Cannot mark with reason={reason!r:.100}; give a text")
+        return _mark(self.execution_id, self._numbers.current(), reason, self.now())
+
+    def add_mark(self, fact: Fact, reason: str) -> None:
+        """Take a reason into the execution; a loss of events stays the reason."""
+        self.facts.append(fact)
+        if self.reason not in _NEVER_LIFTED:
+            self.reason = reason
 
     def lose_events(self) -> None:
         """Note that an event could not be written."""
-        self.header = replace(self.header, replayable_reason=Reason.RECORDING_FAILURE)
-
-    def corrupt(self) -> None:
-        """Note that damage has taken an event."""
-        self.header = replace(self.header, replayable_reason=Reason.RECORD_CORRUPTED)
-
-    @property
-    def is_corrupted(self) -> bool:
-        """Whether damage has taken an event."""
-        return self.header.replayable_reason == Reason.RECORD_CORRUPTED
+        self.reason = Reason.RECORDING_FAILURE
 
     def check_open(self) -> None:
         """Raise ``RecorderError`` after the final response."""
         if self.is_finished:
             raise RecorderError("Cannot record after finalization")
 
-    def record(self, events: tuple[ExecutionEvent, ...] | None = None) -> ExecutionRecord:
+    # -- the record ----------------------------------------------------------------------
+
+    def view(self) -> ExecutionView:
+        """Return everything so far, to be written; later facts do not change it."""
+        return ExecutionView(
+            self.execution_id, self.envelope_hash, self.facts.now(), self.reason, self._created
+        )
+
+    def record(self, facts: Iterable[Fact] | None = None) -> ExecutionRecord:
         """Return the record of everything so far, sealed.
 
-        ``events`` are all of them, if the caller has them in memory. Raises ``OSError`` if long
+        ``facts`` are all of them, if the caller has them in memory. Raises ``OSError`` if long
         parts are gone.
         """
-        return self.view().record(events)
+        fold = Fold.of(self.facts.now().all() if facts is None else facts)
+        fold.reason = self.reason
+        return fold.record()
 
-    def whole_events(self, last: ExecutionEvent | StoredEvent) -> tuple[ExecutionEvent, ...]:
-        """Return all events and the one that follows, in memory; raises as ``record``."""
-        if isinstance(last, StoredEvent):
-            last = ExecutionEvent(last.seq, last.type, last.frozen_payload.frozen(), last.timestamp)
-        return (*whole_events(self.events.now()), last)
+    def whole_facts(self, last: Fact | StoredFact) -> list[Fact]:
+        """Return all facts and the one that follows, in memory; raises as ``record``."""
+        final = last.whole() if isinstance(last, StoredFact) else last
+        return [*self.facts.now().all(), final]
 
-    def view(self) -> RecordView:
-        """Return everything so far, to be written; later events do not change it."""
-        return RecordView(
-            self.header, self.envelope, self.events.now(), self.response, self.events.route
-        )
+
+def _mark(execution_id: str, number: int, reason: str, now: str) -> Fact:
+    encoded = encoded_fact(execution_id, number, canonical(reason), now)
+    return Fact(EntryType.NOT_REPLAYABLE, encoded)

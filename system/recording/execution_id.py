@@ -10,7 +10,7 @@ from system.ports import Ids
 
 EXECUTION_ID: Final = re.compile("exec-[0-9a-f]{16}")
 
-_PREFIX: Final = "exec-"
+PREFIX: Final = "exec-"
 _DIGITS: Final = 16
 _SAMPLED_DIGITS: Final = 8
 
@@ -23,7 +23,7 @@ def is_execution_id(value: object) -> bool:
 def new_execution_id(ids: Ids, is_taken: Callable[[str], bool]) -> str:
     """Return a fresh id that ``is_taken`` denies."""
     while True:
-        execution_id = _PREFIX + ids.random_hex(_DIGITS)
+        execution_id = PREFIX + ids.random_hex(_DIGITS)
         if not is_taken(execution_id):
             return execution_id
 
@@ -33,5 +33,5 @@ def is_sampled(execution_id: str, rate: float) -> bool:
 
     The decision depends on the id alone, so it is made before anything is written.
     """
-    digits = execution_id[len(_PREFIX) : len(_PREFIX) + _SAMPLED_DIGITS]
+    digits = execution_id[len(PREFIX) : len(PREFIX) + _SAMPLED_DIGITS]
     return int(digits, 16) < rate * 2**32

@@ -1,11 +1,11 @@
-"""Records in files: ``records/<execution id>.json``, or ``.json.gz``."""
+"""Records in files: ``records/<execution id>.json``, or ``.json.gz``, or many in one pack."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from functools import partial
 from posixpath import join
 from typing import Final
 
@@ -15,11 +15,13 @@ from system.recording.errors import ForeignRecordFile, RecordCorruptedError, Rec
 from system.recording.event import ExecutionEvent
 from system.recording.execution import Execution
 from system.recording.execution_id import is_execution_id
-from system.recording.header import ExecutionHeader
+from system.recording.fact_stream import FactStream
 from system.recording.invalidation import invalidated
+from system.recording.pack import Packable
+from system.recording.pack_folder import PackFolder
 from system.recording.record import ExecutionRecord
-from system.recording.record_file import COMPRESSED, SUFFIX, RecordContent, compress, decode_record
-from system.recording.record_stream import RecordStream
+from system.recording.record_file import COMPRESSED, SUFFIX, decode_record, encode_record
+from system.recording.record_stream import RecordStream, compressed_pieces, file_pieces
 from system.recording.spool import chunks
 from system.storage.atomic_file import read_whole, replace_by_pieces
 from system.storage.durable_directory import make_durable_directory
@@ -30,9 +32,10 @@ _NAME: Final = re.compile(r"(exec-[0-9a-f]{16})\.json(?:\.gz)?")
 class FileExecutionStore:
     """An ``ExecutionStore`` over one directory.
 
-    A record is in the file of one of two names; where a crash has left both, the one that is
-    not compressed counts. ``scratch`` is the directory of temporary files, by default
-    ``base_path``; new records are ``compressed`` or not.
+    A record is in a file of its own, of one of two names, or in a pack. Where there are several,
+    the file that is not compressed counts before the compressed one, and this before a pack.
+    ``scratch`` is the directory of temporary files, by default ``base_path``; records that are
+    saved are ``compressed`` or not. Of the packs only those with a number above ``above`` count.
     """
 
     def __init__(
@@ -42,17 +45,19 @@ class FileExecutionStore:
         scratch: str | None = None,
         *,
         compressed: bool = False,
+        above: int = 0,
     ) -> None:
         self.base_path = base_path
+        self.packs = PackFolder(host.files, base_path, above)
         self._host = host
         self._scratch = scratch
         self._compressed = compressed
         self._is_durable = False
-        # Record hash and envelope hash of every record that was read or written here.
+        # Record hash and envelope hash of every record that was read or saved here.
         self._hashes: dict[str, tuple[str, str]] = {}
 
     def save(self, record: ExecutionRecord) -> str:
-        """Write a record durably, with its directory; return its path.
+        """Write a record into a file of its own, durably, with its directory; return its path.
 
         Raises ``StorageFull`` or ``OSError``.
         """
@@ -61,9 +66,30 @@ class FileExecutionStore:
             with raising_storage_full(self.base_path):
                 make_durable_directory(self._host.files, self.base_path)
             self._is_durable = True
-        (path,) = self.write([record])
+        files, path = self._host.files, self._path(record.execution_id)
+        # Where there is a file that is not compressed, it counts, and stays the only one.
+        compressed = self._compressed and files.kind(path) is None
+        path += COMPRESSED if compressed else ""
+        content = chunks([encode_record(record, compressed=compressed)])
+        with raising_storage_full(path):
+            replace_by_pieces(files, path, content, self._host.ids, self._scratch)
+        self._note(record)
         self.sync()
         return path
+
+    def write_pack(self, number: int, executions: Iterable[Packable]) -> None:
+        """Write executions into one new pack, whose name is durable after ``sync``.
+
+        Raises as ``save``.
+        """
+        with raising_storage_full(self.base_path):
+            scratch = self.base_path if self._scratch is None else self._scratch
+            self.packs.write(number, executions, self._host.ids, scratch)
+
+    def remove_pack(self, number: int) -> None:
+        """Remove a pack, without a barrier; one that stays is harmless."""
+        with suppress(OSError):
+            self.packs.remove(number)
 
     def settle(self) -> None:
         """Make names durable that an earlier process has left without a barrier."""
@@ -75,11 +101,6 @@ class FileExecutionStore:
         with raising_storage_full(self.base_path):
             self._host.files.sync_dir(self.base_path)
 
-    def remove(self, execution_id: str) -> None:
-        """Remove the file of a record, without a barrier; one that stays is harmless."""
-        with suppress(OSError):
-            self._host.files.unlink(self._path(execution_id))
-
     def make_directory(self) -> None:
         """Make the directory durably if it is missing; raises as ``save``."""
         files = self._host.files
@@ -87,61 +108,68 @@ class FileExecutionStore:
             if files.kind(self.base_path) is not FileKind.DIRECTORY:
                 make_durable_directory(files, self.base_path)
 
-    def write(self, records: Iterable[RecordContent]) -> list[str]:
-        """Write records whose names are durable after a sync of the directory; raises as ``save``.
-
-        For a caller that writes many.
-        """
-        files, paths = self._host.files, []
-        for record in records:
-            plain = self._path(record.execution_id)
-            compressed = self._compressed and files.kind(plain) is None
-            path = plain + COMPRESSED if compressed else plain
-            sealed = list[ExecutionHeader]()
-            content = record.pieces(sealed.append)
-            data = chunks(compress(content) if compressed else content)
-            with raising_storage_full(path):
-                replace_by_pieces(files, path, data, self._host.ids, self._scratch)
-            self._note(sealed[0])
-            paths.append(path)
-        return paths
-
     def load(self, execution_id: str) -> ExecutionRecord:
         if not is_execution_id(execution_id):
             raise RecordNotFoundError(self.base_path, execution_id)
+        files, path = self._host.files, self._own_file(execution_id)
+        if path is not None:
+            compressed = path.endswith(COMPRESSED)
+            record = decode_record(read_whole(files, path), path, compressed=compressed)
+        elif (member := self.packs.find(execution_id)) is not None:
+            path, record = member.name, member.record(files)
+        else:
+            raise RecordNotFoundError(self._path(execution_id), execution_id)
+        if record.execution_id != execution_id:
+            raise ForeignRecordFile(path, f"it is the record of {record.execution_id}")
+        self._note(record)
+        return record
+
+    def _own_file(self, execution_id: str) -> str | None:
+        """Return the path of the record's own file, or None; raises ``ForeignRecordFile``."""
         plain = self._path(execution_id)
-        for path, compressed in ((plain, False), (plain + COMPRESSED, True)):
+        for path in (plain, plain + COMPRESSED):
             kind = self._host.files.kind(path)
-            if kind is None:
-                continue
-            if kind is not FileKind.FILE:
+            if kind is FileKind.FILE:
+                return path
+            if kind is not None:
                 raise ForeignRecordFile(path, "it is no regular file")
-            record = decode_record(read_whole(self._host.files, path), path, compressed=compressed)
-            if record.execution_id != execution_id:
-                raise ForeignRecordFile(path, f"it is the record of {record.execution_id}")
-            header = record.header
-            if header.record_hash is None:
-                header = replace(header, record_hash=record.compute_hash())
-            self._note(header)
-            return record
-        raise RecordNotFoundError(plain, execution_id)
+        return None
+
+    def has_own_file(self, execution_id: str) -> bool:
+        """Return whether the record has a file of its own, or another program has its name."""
+        plain = self._path(execution_id)
+        return any(self._host.files.kind(path) for path in (plain, plain + COMPRESSED))
 
     def stream_events(self, execution_id: str) -> Iterator[ExecutionEvent]:
         """Yield the events of a long record, one at a time in memory.
 
-        Only for records that this program has written uncompressed. Raises
-        ``FileNotFoundError``, and as ``RecordStream``.
+        Only for records that this program has written. Raises as ``load``, before the first one.
         """
-        return RecordStream(self._host.files, self._path(execution_id)).events()
+        return self._stream(execution_id).events()
 
     def stream_response(self, execution_id: str) -> Iterator[bytes]:
         """Yield the final response of a long record, as ``stream_events`` the events."""
-        return RecordStream(self._host.files, self._path(execution_id)).response()
+        return self._stream(execution_id).response()
+
+    def _stream(self, execution_id: str) -> RecordStream | FactStream:
+        if not is_execution_id(execution_id):
+            raise RecordNotFoundError(self.base_path, execution_id)
+        files, path = self._host.files, self._own_file(execution_id)
+        if path is not None:
+            pieces = partial(file_pieces, files, path)
+            if path.endswith(COMPRESSED):
+                pieces = partial(compressed_pieces, pieces, path)
+            return RecordStream(pieces, path)
+        member = self.packs.find(execution_id)
+        if member is None:
+            raise RecordNotFoundError(self._path(execution_id), execution_id)
+        return FactStream(partial(member.pieces, files), member.name)
 
     def list_all(self) -> Iterator[str]:
-        return iter(sorted(self._ids()))
+        return iter(sorted(self._own_ids() | self.packs.ids()))
 
-    def _ids(self) -> set[str]:
+    def _own_ids(self) -> set[str]:
+        """Return the ids of the records that have a file of their own."""
         files = self._host.files
         kind = files.kind(self.base_path)
         if kind is None:
@@ -153,7 +181,7 @@ class FileExecutionStore:
 
     def find_by_hash(self, envelope_hash: str) -> list[str]:
         found = []
-        for execution_id in self.list_all():
+        for execution_id in sorted(self._own_ids() | self.packs.ids_with(envelope_hash)):
             if execution_id not in self._hashes:
                 try:
                     self.load(execution_id)
@@ -165,9 +193,14 @@ class FileExecutionStore:
         return found
 
     def has(self, execution_id: str) -> bool:
-        """Return whether a file of this store has the name of the record."""
-        kind, path = self._host.files.kind, self._path(execution_id)
-        return kind(path) is not None or (self._compressed and kind(path + COMPRESSED) is not None)
+        """Return whether this store has the record, sound or not; raises ``OSError``."""
+        try:
+            return (
+                self._own_file(execution_id) is not None
+                or self.packs.find(execution_id) is not None
+            )
+        except StorageError:
+            return True
 
     def hash_of(self, execution_id: str) -> str | None:
         known = self._hashes.get(execution_id)
@@ -179,9 +212,10 @@ class FileExecutionStore:
         self.save(record)
         return record
 
-    def _note(self, header: ExecutionHeader) -> None:
-        assert header.record_hash is not None
-        self._hashes[header.execution_id] = (header.record_hash, header.envelope_hash)
+    def _note(self, record: ExecutionRecord) -> None:
+        header = record.header
+        record_hash = header.record_hash or record.compute_hash()
+        self._hashes[header.execution_id] = (record_hash, header.envelope_hash)
 
     def _path(self, execution_id: str) -> str:
         return join(self.base_path, execution_id + SUFFIX)
@@ -202,4 +236,4 @@ def is_settled(store: FileExecutionStore, execution: Execution) -> bool:
         return True  # of a newer version, or no record at all: it is left alone
     if record.frozen_response is not None or record.header.invalidation is not None:
         return True
-    return not execution.is_finished and len(record.events) >= len(execution.events)
+    return not execution.is_finished and len(record.events) >= execution.event_count

@@ -13,7 +13,7 @@ from typing import cast
 from system.errors import NotPlainJson
 from system.ports import Json, JsonObject
 from system.recording.plain_json import plain_json
-from system.storage.codec import canonical
+from system.storage.codec import canonical, canonical_of_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,18 @@ class FrozenJson:
     @classmethod
     def of(cls, value: object) -> FrozenJson:
         """Freeze the plain form of a value; raises ``NotPlainJson``."""
+        if isinstance(value, FrozenJson):
+            return value
         try:
             # Most values are plain already.
             return cls(canonical(cast("Json", value)))
         except NotPlainJson:
             return cls(canonical(plain_json(value)))
+
+    @classmethod
+    def of_plain(cls, value: Json) -> FrozenJson:
+        """Freeze a value that is known to be plain data, which is not checked again."""
+        return cls(canonical_of_plain(value))
 
     @classmethod
     def of_object(cls, value: object, name: str) -> FrozenJson:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from system.ports import JsonObject
 from system.recording.envelope_hash import HASH_VERSION
 from system.recording.frozen_json import EMPTY, FrozenJson
+from system.storage.codec import canonical
 
 
 class Reason(StrEnum):
@@ -90,6 +91,52 @@ class ExecutionHeader:
         }
         members.update({name: value for name, value in optional.items() if value is not None})
         return {**self.others.members(), **members}
+
+
+class StartFacts(NamedTuple):
+    """The facts of a header that are known at the start; ``header`` makes it from them.
+
+    ``others`` are members of a later version, in a snapshot.
+    """
+
+    execution_id: str
+    created_utc_iso: str
+    envelope_hash: str
+    side_effects: str | None
+    re_execution_of: str | None = None
+    others: FrozenJson = EMPTY
+
+    @classmethod
+    def of_header(cls, header: ExecutionHeader) -> StartFacts:
+        """Return the facts of the header of an execution that has not ended."""
+        return cls(
+            header.execution_id, header.created_utc_iso, header.envelope_hash,
+            header.side_effects, header.re_execution_of, header.others,
+        )  # fmt: skip
+
+    def header(self, reason: str | None) -> ExecutionHeader:
+        """Return the header, not replayable for a reason, or replayable without one."""
+        return ExecutionHeader(
+            execution_id=self.execution_id,
+            created_utc_iso=self.created_utc_iso,
+            envelope_hash=self.envelope_hash,
+            replayable=reason is None,
+            replayable_reason=reason,
+            side_effects=self.side_effects,
+            re_execution_of=self.re_execution_of,
+            others=self.others,
+        )
+
+    def encoded(self) -> bytes:
+        """Return the canonical JSON of the header at the start."""
+        if self.re_execution_of is not None:
+            return canonical(self.header(Reason.EXECUTION_INCOMPLETE).to_dict())
+        return (
+            f'{{"createdUtcIso":"{self.created_utc_iso}","envelopeHash":"{self.envelope_hash}",'
+            f'"executionId":"{self.execution_id}","hashVersion":{HASH_VERSION},"replayable":false,'
+            f'"replayableReason":"{Reason.EXECUTION_INCOMPLETE}",'
+            f'"sideEffectClass":"{self.side_effects}"}}'
+        ).encode()
 
 
 HEADER_MEMBERS: Final = frozenset(

@@ -7,9 +7,8 @@ from typing import Final
 
 from system.ports import Clock
 from system.recording.errors import RecordCorruptedError, RecordNotFoundError
-from system.recording.event import ExecutionEvent
-from system.recording.event_list import StoredEvent
 from system.recording.execution import Execution
+from system.recording.fact import Fact, StoredFact
 from system.recording.invalidation import check_not_running, invalidated
 from system.recording.record import ExecutionRecord
 from system.recording.structure import find_problems
@@ -45,9 +44,11 @@ class InMemoryExecutionStore:
         return iter(sorted({*self._records, *self._running}))
 
     def find_by_hash(self, envelope_hash: str) -> list[str]:
-        headers = [record.header for record in self._records.values()]
-        headers += [execution.header for execution in self._running.values()]
-        return sorted(h.execution_id for h in headers if h.envelope_hash == envelope_hash)
+        found = [r.execution_id for r in self._records.values() if r.envelope_hash == envelope_hash]
+        found += [
+            r.execution_id for r in self._running.values() if r.envelope_hash == envelope_hash
+        ]
+        return sorted(found)
 
     def is_running(self, execution_id: str) -> bool:
         return execution_id in self._running
@@ -70,10 +71,13 @@ class InMemoryExecutionStore:
     def begin(self, execution: Execution) -> None:
         self._running[execution.execution_id] = execution
 
-    def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
+    def prepare(self) -> None:
+        """Do nothing: memory is always ready."""
+
+    def append(self, execution: Execution, fact: Fact | StoredFact) -> None:
         """Write nothing: the execution itself is in the store."""
 
-    def mark(self, execution: Execution, reason: str) -> None:
+    def promise(self, execution: Execution, fact: Fact | StoredFact) -> None:
         """Write nothing, as ``append``."""
 
     async def barrier(self, execution: Execution) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from system.errors import StorageError
 from system.ports import Host
 from system.recording.file_store import FileExecutionStore, is_settled
 from system.recording.record import ExecutionRecord
@@ -26,17 +27,25 @@ class OfflineRecords:
     def __init__(self, host: Host) -> None:
         self.log: Final = _read(host)
         self._files = FileExecutionStore(host)
+        # Packs up to the checkpoint have no execution of the log.
+        self._newer = FileExecutionStore(host, above=self.log.checkpoint.pack)
 
     def load(self, execution_id: str) -> ExecutionRecord:
         """Return a record; raises as ``ExecutionStore.load``."""
         execution = self.log.redone.executions.get(execution_id)
-        if execution is None or is_settled(self._files, execution):
+        if execution is None:
             return self._files.load(execution_id)
+        if is_settled(self._newer, execution):
+            return self._newer.load(execution_id)
         return execution.record()
 
     def list_all(self) -> Iterator[str]:
         """Yield the ids of all records, sorted."""
         return iter(sorted({*self._files.list_all(), *self.log.redone.executions}))
+
+    def damaged_packs(self) -> Iterator[StorageError]:
+        """Yield an error for each pack of records that is damaged or of a later version."""
+        yield from self._files.packs.problems()
 
 
 def _read(host: Host) -> ReadLog:

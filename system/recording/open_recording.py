@@ -7,10 +7,10 @@ from contextlib import suppress
 from posixpath import join
 
 from system.ports import FileKind, Host
-from system.recording.event_list import MOST_BYTES
-from system.recording.file_store import is_settled
+from system.recording.fact_list import MOST_BYTES
+from system.recording.file_store import FileExecutionStore, is_settled
 from system.recording.wal_format import DIRECTORY
-from system.recording.wal_log import SEGMENT_BYTES, WriteAheadLog
+from system.recording.wal_log import RECORDS, SEGMENT_BYTES, WriteAheadLog
 from system.recording.wal_recording import WalRecording
 from system.recording.wal_recovery import (
     ReadLog,
@@ -32,21 +32,29 @@ def resume_recording(
     """Return the recording that goes on behind a log that was read.
 
     Its executions wait for a checkpoint, but for those whose record a log cannot change, and
-    for those of the ids ``running``, which stay open.
+    for those of the ids ``running``, which stay open. Those that damage has hit are reported.
     """
+    executions, files = log.redone.executions, FileExecutionStore(host, join(root, RECORDS))
+    # A record whose execution is settled needs none of the entries that a failed barrier left.
+    log.report.corrupted += (
+        each for each in log.redone.corrupted() if each in executions or not files.has(each)
+    )
     for path in log.superfluous:
         with suppress(OSError):
             host.files.unlink(path)
     segments = tuple((segment.path, segment.last) for segment in log.segments)
     appended = WriteAheadLog(host, root, log.last, log.number, segments, segment_bytes)
-    recording = WalRecording(host, appended, root, most_bytes)
-    waiting = {
-        execution_id: execution
-        for execution_id, execution in log.redone.executions.items()
-        if execution_id not in running and not is_settled(recording.files, execution)
-    }
-    recording.running.update({key: log.redone.executions[key] for key in running})
-    recording.resume(waiting, set(log.snapshot_ids))
+    recording = WalRecording(host, appended, root, most_bytes, log.snapshots)
+    # Packs up to the checkpoint have none of them.
+    newer = FileExecutionStore(host, join(root, RECORDS), above=log.checkpoint.pack)
+    recording.running.update({key: executions[key] for key in running})
+    recording.resume(
+        {
+            key: execution
+            for key, execution in executions.items()
+            if key not in running and not is_settled(newer, execution)
+        }
+    )
     return recording
 
 

@@ -6,7 +6,6 @@ other, members of a later version included.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -49,6 +48,11 @@ class ExecutionRecord:
     def execution_id(self) -> str:
         """The id of the execution."""
         return self.header.execution_id
+
+    @property
+    def envelope_hash(self) -> str:
+        """The hash of the envelope, as the header has it."""
+        return self.header.envelope_hash
 
     @property
     def envelope(self) -> JsonObject:
@@ -128,14 +132,6 @@ class ExecutionRecord:
         """Return the same JSON on lines of its own for each member and each event."""
         members = b",\n".join([b'  "%s": %s' % member for member in self._members(b"\n    ")])
         return b"{\n%s\n}\n" % members
-
-    def pieces(self, seal: Callable[[ExecutionHeader], object]) -> Iterator[bytes]:
-        """Yield the content of its file, and call ``seal`` with the header and its hash."""
-        header = self.header
-        if header.record_hash is None:
-            header = replace(header, record_hash=self.compute_hash())
-        seal(header)
-        yield self.indented()
 
     def _members(self, gap: bytes = b"") -> list[tuple[bytes, bytes]]:
         """Return the canonical JSON of each member by name, sorted; ``gap`` precedes an event."""

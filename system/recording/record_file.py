@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NoReturn, Protocol, cast
-from zlib import MAX_WBITS, compressobj, decompressobj, error
+from typing import Final, NoReturn, cast
 
 from system.errors import NewerFormat
 from system.ports import Json, JsonObject
+from system.recording import gzip_data
 from system.recording.envelope_hash import hash_text
 from system.recording.errors import RecordCorruptedError
-from system.recording.header import ExecutionHeader
 from system.recording.record import VERSION, ExecutionRecord
 from system.recording.record_members import from_dict
 from system.recording.structure import find_problems
@@ -22,43 +20,14 @@ from system.storage.codec import DEEPEST, canonical
 
 SUFFIX: Final = ".json"
 COMPRESSED: Final = ".gz"
-LARGEST_BYTES: Final = 256 << 20
-"""The limit of a record's JSON; a small file can claim to expand to any size."""
-
 _LEVELS_ABOVE: Final = 3
 """Levels of nesting above a payload."""
 
-_GZIP: Final = MAX_WBITS + 16
 
-
-class RecordContent(Protocol):
-    """A record, or an execution, that can be written."""
-
-    @property
-    def execution_id(self) -> str:
-        """The id of the execution."""
-        ...
-
-    def pieces(self, seal: Callable[[ExecutionHeader], object]) -> Iterator[bytes]:
-        """Yield the content of its file, and call ``seal`` with its sealed header on the way."""
-        ...
-
-
-def encode_record(record: RecordContent, *, compressed: bool = False) -> bytes:
+def encode_record(record: ExecutionRecord, *, compressed: bool = False) -> bytes:
     """Return the content of the file of a record."""
-    content = record.pieces(_ignore)
-    return b"".join(compress(content) if compressed else content)
-
-
-def _ignore(_header: ExecutionHeader) -> None:
-    """Do nothing with the header."""
-
-
-def compress(content: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield content as gzip; equal content gives equal bytes, because it has no time."""
-    compressor = compressobj(wbits=_GZIP)
-    yield from map(compressor.compress, content)
-    yield compressor.flush()
+    content = record.indented()
+    return gzip_data.compressed(content) if compressed else content
 
 
 def decode_record(data: bytes, path: str, *, compressed: bool = False) -> ExecutionRecord:
@@ -66,7 +35,7 @@ def decode_record(data: bytes, path: str, *, compressed: bool = False) -> Execut
 
     Raises ``RecordCorruptedError`` or ``NewerFormat``.
     """
-    members = parse_object(expand(data, path) if compressed else data, path)
+    members = parse_object(gzip_data.expand(data, path) if compressed else data, path)
     version = members.get("v")
     try:
         if type(version) is int and version > VERSION and _has_its_hash(members):
@@ -91,20 +60,6 @@ def _has_its_hash(members: JsonObject) -> bool:
     bare: JsonObject = {name: item for name, item in header.items() if name != "recordHash"}
     levels = DEEPEST + _LEVELS_ABOVE
     return header.get("recordHash") == hash_text(canonical({**members, "header": bare}, levels))
-
-
-def expand(data: bytes, path: str) -> bytes:
-    """Return the content of gzip data; raises ``RecordCorruptedError``."""
-    expander = decompressobj(wbits=_GZIP)
-    try:
-        expanded = expander.decompress(data, LARGEST_BYTES + 1)
-    except error as bad:
-        raise RecordCorruptedError(path, [f"it is no whole gzip file: {bad}"]) from bad
-    if len(expanded) > LARGEST_BYTES:
-        raise RecordCorruptedError(path, [f"it has more than {LARGEST_BYTES} bytes of JSON"])
-    if not expander.eof or expander.unused_data:
-        raise RecordCorruptedError(path, ["it is no whole gzip file: its end is missing or behind"])
-    return expanded
 
 
 def parse_object(data: bytes, path: str) -> JsonObject:

@@ -12,14 +12,15 @@ from typing import Protocol
 
 from system.errors import StorageError
 from system.ports import Clock, Ids, SideEffectClass
+from system.recording.envelope_hash import FrozenEnvelope
 from system.recording.errors import RecorderError
-from system.recording.event import EventType, ExecutionEvent
-from system.recording.event_list import StoredEvent
+from system.recording.event import EventType
 from system.recording.execution import Execution
 from system.recording.execution_id import is_sampled, new_execution_id
-from system.recording.frozen_json import FrozenJson
+from system.recording.fact import Fact, StoredFact
 from system.recording.memory_store import InMemoryExecutionStore
 from system.recording.record import ExecutionRecord
+from system.storage.line import timestamp
 
 
 class ExecutionRecorder(Protocol):
@@ -40,6 +41,8 @@ class ExecutionRecorder(Protocol):
         events: Sequence[tuple[EventType, object]] = (),
     ) -> str:
         """Begin the record of an envelope, a JSON object; return the id of the execution.
+
+        A ``FrozenEnvelope``, and payloads that are ``FrozenJson``, are taken as they are.
 
         ``events`` are its first ones, which are written together with the start. Raises
         ``StorageError`` or ``OSError`` with nothing begun.
@@ -94,15 +97,19 @@ class RecorderBackend(Protocol):
         ...
 
     def begin(self, execution: Execution) -> None:
-        """Write the start of an execution, and the events that it has already."""
+        """Write the facts that an execution has at its start."""
         ...
 
-    def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
-        """Write an event that the execution is about to take."""
+    def prepare(self) -> None:
+        """Make ready for a fact; executions may have lost events then."""
         ...
 
-    def mark(self, execution: Execution, reason: str) -> None:
-        """Write a reason that the execution is about to take."""
+    def append(self, execution: Execution, fact: Fact | StoredFact) -> None:
+        """Write a fact that the execution is about to take, behind ``prepare``."""
+        ...
+
+    def promise(self, execution: Execution, fact: Fact | StoredFact) -> None:
+        """Write the final response soon, with other facts; a refusal is no error."""
         ...
 
     async def barrier(self, execution: Execution) -> None:
@@ -131,7 +138,13 @@ class Recorder:
     def last_event(self) -> str | None:
         """The type of the last event, or None."""
         execution = self._execution
-        return None if execution is None else execution.events.last_type
+        return None if execution is None else execution.last_event
+
+    @property
+    def first_entry(self) -> int:
+        """The number of its first entry in a write-ahead log."""
+        assert self._execution is not None
+        return self._execution.first_entry
 
     def start(
         self,
@@ -142,14 +155,17 @@ class Recorder:
     ) -> str:
         if self._execution is not None or self.is_sampled_out:
             raise RecorderError("Cannot start twice; make a recorder for each execution")
-        frozen = FrozenJson.of_object(envelope, "envelope")
+        frozen = FrozenEnvelope.of(envelope)
         execution_id = new_execution_id(self._ids, self._backend.has)
-        if not is_sampled(execution_id, self._sample_rate):
+        if self._sample_rate < 1.0 and not is_sampled(execution_id, self._sample_rate):
             self.is_sampled_out = True
             return execution_id
-        execution = Execution.new(self._clock, execution_id, frozen, side_effects, re_execution_of)
+        now = timestamp(self._clock.wall_ns())
+        execution = Execution.new(
+            self._clock, execution_id, frozen, side_effects, re_execution_of, now
+        )
         for event_type, payload in events:
-            execution.add(execution.next_event(event_type, payload))
+            execution.add(execution.next_event(event_type, payload, now))
         self._backend.begin(execution)
         self._execution = execution
         return execution_id
@@ -158,18 +174,20 @@ class Recorder:
         if (execution := self._started()) is None:
             return
         try:
-            event = execution.next_event(event_type, payload)
-            self._backend.append(execution, event)
+            self._backend.prepare()
+            fact = execution.next_event(event_type, payload)
+            self._backend.append(execution, fact)
         except (OSError, StorageError):
             execution.lose_events()
             raise
-        execution.add(event)
+        execution.add(fact)
 
     def mark_not_replayable(self, reason: str) -> None:
         if (execution := self._execution) is not None:
-            execution.check_reason(reason)
-            self._backend.mark(execution, reason)
-            execution.mark_not_replayable(reason)
+            self._backend.prepare()
+            fact = execution.next_mark(reason)
+            self._backend.append(execution, fact)
+            execution.add_mark(fact, reason)
 
     async def barrier(self) -> None:
         if self._execution is not None:
@@ -178,39 +196,49 @@ class Recorder:
     def complete(self, final_response: object) -> ExecutionRecord | None:
         if (execution := self._started()) is None:
             return None
-        event = execution.final_event(final_response)
-        events = execution.whole_events(event)
-        self._append_final(execution, event)
-        return execution.record(events)
-
-    def append_response(self, final_response: object) -> None:
-        """Do as ``complete``, for a caller that does not need the record."""
-        if (execution := self._started()) is not None:
-            self._append_final(execution, execution.final_event(final_response))
-
-    def _append_final(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
-        # A record that is refused is kept in memory until the next checkpoint writes it.
         with suppress(OSError, StorageError):
-            self._backend.append(execution, event)
-        execution.add(event)
+            self._backend.prepare()
+        fact = execution.final_event(final_response)
+        facts = execution.whole_facts(fact)
+        # A response that is refused is kept in memory until the next checkpoint writes the record.
+        with suppress(OSError, StorageError):
+            self._backend.append(execution, fact)
+        execution.add(fact)
         self._backend.end(execution)
+        return execution.record(facts)
+
+    def promise(self, final_response: object) -> None:
+        """Do as ``complete``, for a caller that does not need the record.
+
+        The response is written with the next facts, in the next round of the event loop at the
+        latest.
+        """
+        if (execution := self._started()) is not None:
+            with suppress(OSError, StorageError):
+                self._backend.prepare()
+            fact = execution.final_event(final_response)
+            self._backend.promise(execution, fact)
+            execution.add(fact)
+            self._backend.end(execution)
 
     async def finalize(self, final_response: object) -> ExecutionRecord | None:
         if (execution := self._started()) is None:
             return None
-        event = execution.final_event(final_response)
+        self._backend.prepare()
+        fact = execution.final_event(final_response)
         # A refusal to read the parts of a long execution comes before anything has happened.
-        events = execution.whole_events(event)
-        await self._end(execution, event)
-        return execution.record(events)
+        facts = execution.whole_facts(fact)
+        await self._end(execution, fact)
+        return execution.record(facts)
 
     async def end(self, final_response: object) -> None:
         if (execution := self._started()) is not None:
+            self._backend.prepare()
             await self._end(execution, execution.final_event(final_response))
 
-    async def _end(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
-        self._backend.append(execution, event)
-        execution.add(event)
+    async def _end(self, execution: Execution, fact: Fact | StoredFact) -> None:
+        self._backend.append(execution, fact)
+        execution.add(fact)
         self._backend.end(execution)
         await self._backend.barrier(execution)
 

@@ -56,8 +56,8 @@ class EntryType(IntEnum):
     """A piece of a payload, but not the last one; the pieces are adjacent."""
 
 
-ENTRY_OF_EVENT: Final = {each: EntryType[each.name] for each in EventType}
-EVENT_OF_ENTRY: Final = {entry: event for event, entry in ENTRY_OF_EVENT.items()}
+ENTRY_OF_EVENT: Final[dict[str, int]] = {each: int(EntryType[each.name]) for each in EventType}
+EVENT_OF_ENTRY: Final = {ENTRY_OF_EVENT[each]: each for each in EventType}
 
 _TYPES: Final = frozenset(EntryType)
 _POSSIBLE_START: Final = re.compile(

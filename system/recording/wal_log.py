@@ -16,7 +16,7 @@ from typing import Final
 from system.errors import LogStopped, raise_if_full
 from system.ports import FileKind, Host
 from system.recording.errors import BarrierFailed
-from system.recording.wal_entry import NewEntry, payload_pieces
+from system.recording.fact import Fact, StoredFact
 from system.recording.wal_format import (
     CURRENT,
     DIRECTORY,
@@ -26,7 +26,9 @@ from system.recording.wal_format import (
 )
 from system.recording.wal_segment import WalSegment
 
-SEGMENT_BYTES: Final = 16 << 20
+SEGMENT_BYTES: Final = 4 << 20
+"""A segment of so many bytes is full. Its records are in memory until it is."""
+
 RECORDS: Final = "records"
 SNAPSHOTS: Final = "snapshots"
 
@@ -67,21 +69,15 @@ class WriteAheadLog:
         """The directory of the segments."""
         return join(self._root, DIRECTORY)
 
-    def append(self, entries: Sequence[NewEntry]) -> int:
+    def append(self, facts: Sequence[Fact | StoredFact]) -> int:
         """Append facts of executions, all or none of them; return the number of the last one.
 
         Raises ``StorageFull`` or ``OSError`` with nothing of them kept, or ``BarrierFailed``
         when that is not certain.
         """
         segment = self._open_segment()
-        # Only the first entry may be right behind the durable ones.
-        known = [None if self.durable == self.last else self.durable, self.durable]
-        payloads = [
-            (each.entry_type, payload_pieces(each, known[number > 0]))
-            for number, each in enumerate(entries)
-        ]
         try:
-            segment.append(payloads)
+            segment.append(facts, self.durable)
         except LogStopped as stopped:
             raise self._failed(segment, stopped) from stopped
         except OSError as error:

@@ -6,35 +6,30 @@ checkpoint, which writes it into a file of its own.
 
 from __future__ import annotations
 
-from asyncio import gather
-from collections.abc import Sequence
+from asyncio import get_running_loop
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from posixpath import join
-from typing import Final
+from typing import NamedTuple
 
 from system.errors import StorageError
 from system.ports import Host
 from system.recording.checkpoint import CHECKPOINT, write_checkpoint
-from system.recording.errors import BarrierFailed, EventLost
-from system.recording.event import EventType, ExecutionEvent
-from system.recording.event_list import MOST_BYTES, StoredEvent, StoredJson
-from system.recording.execution import Execution
+from system.recording.errors import BarrierFailed
+from system.recording.execution import Execution, ExecutionView
+from system.recording.fact import Fact, StoredFact
+from system.recording.fact_list import MOST_BYTES
 from system.recording.file_store import FileExecutionStore
-from system.recording.header import Reason
-from system.recording.record_writer import RecordView
 from system.recording.spool import Spool
-from system.recording.wal_entry import NewEntry
-from system.recording.wal_format import ENTRY_OF_EVENT, EntryType
+from system.recording.wal_format import EntryType
 from system.recording.wal_log import RECORDS, SNAPSHOTS, WriteAheadLog
-from system.recording.wal_redo import start_payload
-from system.storage.codec import canonical
 
-WAITING_RECORDS: Final = 256
-"""So many records wait for a checkpoint."""
 
-GROUPS: Final = 4
-"""Workers that write records side by side; the others are left to the barriers of turns."""
+class Waiting(NamedTuple):
+    """The record of an execution that has ended; ``last_entry`` is the number of its last entry."""
+
+    view: ExecutionView
+    last_entry: int
 
 
 class WalRecording:
@@ -43,102 +38,156 @@ class WalRecording:
     ``running`` are the executions under way, ``waiting`` those whose record no checkpoint has
     written yet; they do not change any more. ``files`` is the store of the others, and
     ``being_written`` are the ids of records that a checkpoint is writing now. Of an execution
-    ``most_bytes`` of payloads are kept in memory.
+    ``most_bytes`` of payloads are kept in memory. ``snapshots`` are the numbers of the packs of
+    snapshots that a recovery has found.
     """
 
     def __init__(
-        self, host: Host, log: WriteAheadLog, root: str = "", most_bytes: int = MOST_BYTES
+        self,
+        host: Host,
+        log: WriteAheadLog,
+        root: str = "",
+        most_bytes: int = MOST_BYTES,
+        snapshots: Collection[int] = (),
     ) -> None:
         self.log = log
         self.files = FileExecutionStore(host, join(root, RECORDS), join(root, SNAPSHOTS))
         self.running: dict[str, Execution] = {}
-        self.waiting: dict[str, Execution] = {}
+        self.waiting: dict[str, Waiting] = {}
         self.being_written: frozenset[str] = frozenset()
         self._snapshots = FileExecutionStore(host, join(root, SNAPSHOTS))
-        # The last entry of each execution with a snapshot, as of the last checkpoint.
-        self._snapshot_ends: dict[str, int] = {}
+        self._snapshot_numbers = set(snapshots)
         self._checkpoint_path = join(root, CHECKPOINT)
         self._host = host
         self._most_bytes = most_bytes
         self._is_checkpointing = False
-        self._is_closing = False
-        # Executions that recovery has completed: their ends are in no entry.
+        # Responses that go into the log with the next entries, by execution.
+        self._promised: dict[str, Fact] = {}
+        self._is_append_due = False
+        # Executions that have ended, and whose last entries the log may have lost.
         self._unlogged: set[str] = set()
-        # Sequence and segment of the checkpoint.
-        self._settled, self._segment = log.last, 0
-        # After a refused checkpoint, the number of waiting records before the next one.
-        self._patience = WAITING_RECORDS
+        # Those whose record has a file of its own, which damage may have changed.
+        self._replaced: set[str] = set()
+        # The numbers of the last checkpoint; that of its pack is not known before the first one.
+        self._settled, self._pack = log.last, 0
+        # The number of finished segments when a checkpoint was refused.
+        self._refused_segments = 0
         log.on_doubt = self._lose_entries_in_doubt
 
-    def resume(self, executions: dict[str, Execution], snapshot_ids: set[str]) -> None:
-        """Let the executions of a recovery, and its old snapshots, wait for a checkpoint."""
-        self.waiting.update(executions)
+    def resume(self, executions: Mapping[str, Execution]) -> None:
+        """Let the executions of a recovery wait for a checkpoint."""
+        for execution_id, execution in executions.items():
+            self.waiting[execution_id] = Waiting(execution.view(), 0)
         self._unlogged |= executions.keys()
-        self._snapshot_ends.update(dict.fromkeys(snapshot_ids, self.log.last))
+        self._replaced = {each for each in executions if self.files.has_own_file(each)}
 
     # -- the backend of recorders ----------------------------------------------------------
 
     def has(self, execution_id: str) -> bool:
-        return (
-            execution_id in self.running
-            or execution_id in self.waiting
-            or self.files.has(execution_id)
-        )
+        """Return whether an execution in memory has the id; ids of written ones do not come again.
+
+        An id has 64 random bits.
+        """
+        return execution_id in self.running or execution_id in self.waiting
 
     def begin(self, execution: Execution) -> None:
-        header, payload = execution.header, start_payload(execution)
-        execution_id, now = header.execution_id, header.created_utc_iso
-        start = NewEntry(EntryType.START, execution_id, 0, payload, now)
-        events = [_entry_of(execution_id, event) for event in execution.events.now().recent]
-        execution.first_entry = self.log.last + 1
-        execution.last_entry = self.log.append([start, *events])
+        self.prepare()
+        self._append(execution, execution.facts.now().recent)
         # Its directory is there since the first append.
         execution.keep_long_parts_in(self._make_spool, self._most_bytes)
-        self.running[execution_id] = execution
+        self.running[execution.execution_id] = execution
 
     def _make_spool(self) -> Spool:
         return Spool(self._host.files, self._host.ids, self._snapshots.base_path)
 
-    def append(self, execution: Execution, event: ExecutionEvent | StoredEvent) -> None:
-        # The change of a segment may lose earlier events, behind which none may follow.
+    def prepare(self) -> None:
+        # The change of a segment may lose events, behind which no others may follow.
         self.log.prepare()
-        is_final = event.type == EventType.FINAL_RESPONSE
-        if execution.has_lost_events and not is_final:
-            raise EventLost(execution.execution_id, "a barrier failed before this event")
-        entry, reason = _entry_of(execution.execution_id, event), execution.header.replayable_reason
-        if is_final and reason != Reason.EXECUTION_INCOMPLETE:
-            entry = entry._replace(reason=canonical(str(reason)))
-        execution.last_entry = self.log.append([entry])
 
-    def mark(self, execution: Execution, reason: str) -> None:
-        execution.last_entry = self.log.append([_mark_of(execution, reason)])
+    def append(self, execution: Execution, fact: Fact | StoredFact) -> None:
+        if fact.entry_type != EntryType.FINAL_RESPONSE:
+            self._append(execution, (fact,))
+            return
+        # Until the response is in the log, only a checkpoint can keep it.
+        self._unlogged.add(execution.execution_id)
+        self._append(execution, (fact,))
+        self._unlogged.discard(execution.execution_id)
+
+    def _append(self, execution: Execution, facts: Sequence[Fact | StoredFact]) -> None:
+        """Append facts of an execution, behind the responses that are promised elsewhere."""
+        if self._promised:
+            last = self.log.append([*self._promised.values(), *facts])
+            self._forget_promises(last)
+        else:
+            last = self.log.append(facts)
+        execution.last_entry = last
+        execution.first_entry = execution.first_entry or last
+
+    def promise(self, execution: Execution, fact: Fact | StoredFact) -> None:
+        if isinstance(fact, StoredFact):
+            # Its parts may be gone, which must not refuse the facts of others.
+            with suppress(OSError, StorageError):
+                self.append(execution, fact)
+            return
+        self._promised[execution.execution_id] = fact
+        if not self._is_append_due:
+            self._is_append_due = True
+            get_running_loop().call_soon(self._append_promised)
+
+    def _append_promised(self) -> None:
+        """Append the responses that wait; a checkpoint writes the records of refused ones."""
+        self._is_append_due = False
+        if self._promised:
+            with suppress(OSError, StorageError):
+                self.log.prepare()
+                self._forget_promises(self.log.append(list(self._promised.values())))
+
+    def _forget_promises(self, last: int) -> None:
+        """Note that the responses are in the log, up to the entry ``last``."""
+        for execution_id in self._promised:
+            if (waiting := self.waiting.get(execution_id)) is not None:
+                self.waiting[execution_id] = waiting._replace(last_entry=last)
+        self._promised.clear()
 
     async def barrier(self, execution: Execution) -> None:
+        if execution.execution_id in self._promised:
+            self._append_promised()
+            execution.last_entry = self.log.last
         await self.log.barrier(execution.last_entry)
 
     def end(self, execution: Execution) -> None:
-        del self.running[execution.execution_id]
-        self.waiting[execution.execution_id] = execution
+        execution_id = execution.execution_id
+        del self.running[execution_id]
+        self.waiting[execution_id] = Waiting(execution.view(), execution.last_entry)
 
     def forget(self, execution_id: str) -> None:
         """Stop to wait for the record of an execution: a file has it."""
-        if (execution := self.waiting.pop(execution_id, None)) is not None:
-            execution.events.close()
+        if (waiting := self.waiting.pop(execution_id, None)) is not None:
+            waiting.view.close()
+            self._unlogged.discard(execution_id)
+            self._promised.pop(execution_id, None)
 
     def _lose_entries_in_doubt(self) -> None:
+        durable = self.log.durable
         for execution in self.running.values():
-            if execution.last_entry > self.log.durable:
+            if execution.last_entry > durable:
                 execution.lose_events()
+        for execution_id, waiting in self.waiting.items():
+            if waiting.last_entry > durable:
+                self._unlogged.add(execution_id)
+                # Behind lost events its response would seem to be damage.
+                self._promised.pop(execution_id, None)
 
     # -- the checkpoint ------------------------------------------------------------------
 
     @property
     def is_checkpoint_due(self) -> bool:
-        """Whether enough records wait, or a segment can be removed."""
-        if self._is_checkpointing:
-            return False
-        return len(self.waiting) >= self._patience or (
-            self._patience == WAITING_RECORDS and self.log.has_superfluous_segment
+        """Whether a segment can be removed, and was not when a checkpoint was refused."""
+        log = self.log
+        return (
+            log.has_superfluous_segment
+            and len(log.segments) > self._refused_segments
+            and not self._is_checkpointing
         )
 
     async def checkpoint(self) -> None:
@@ -153,112 +202,86 @@ class WalRecording:
         try:
             await self._checkpoint()
         except (OSError, StorageError):
-            self._patience = len(self.waiting) + WAITING_RECORDS
+            self._refused_segments = len(self.log.segments)
             raise
         finally:
             self._is_checkpointing = False
             self.being_written = frozenset()
-        self._patience = WAITING_RECORDS
+        self._refused_segments = 0
 
     async def _checkpoint(self) -> None:
-        log, workers = self.log, self._host.workers
-        # Without a segment to remove, executions under way stay in the log alone.
-        frees_log = self._is_closing or log.has_superfluous_segment
-        sequence = log.last if frees_log else self._last_before_running()
+        log = self.log
         # An execution that ends from here on has entries behind ``sequence``.
-        done, running = list(self.waiting.values()), list(self.running.values())
+        sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
         # After a failed barrier the records hold what the log may have lost.
         with suppress(BarrierFailed):
             await log.barrier(log.last)
         sequence = max(self._settled, min(sequence, log.durable))
-        self.being_written = frozenset(execution.execution_id for execution in done)
-        for store in (self.files, self._snapshots):
-            await workers.run(store.make_directory)
-        await self._write(self.files, [execution.view() for execution in done])
-        # A loss of events is not in the log.
-        snapshots = [each.view() for each in running if frees_log or each.has_lost_events]
-        await self._write(self._snapshots, snapshots)
-        self._snapshot_ends.update((record.execution_id, sequence) for record in snapshots)
-        await self._settle(sequence)
-        for execution in done:
-            execution_id = execution.execution_id
-            if self.waiting.get(execution_id) is execution:
+        self.being_written = frozenset(done)
+        records = [waiting.view for waiting in done.values()]
+        snapshots = [execution.view() for execution in running]
+        if records or snapshots or log.has_segments:
+            await self._host.workers.run(lambda: self._write_packs(records, snapshots))
+            await self._settle(sequence)
+        for execution_id, waiting in done.items():
+            if self.waiting.get(execution_id) is waiting:
                 self.forget(execution_id)
-                self._unlogged.discard(execution_id)
-            if execution_id in self._snapshot_ends:
-                self._snapshot_ends[execution_id] = execution.last_entry
-        self._remove_snapshots(sequence)
 
-    def _remove_snapshots(self, sequence: int) -> None:
-        """Remove those of executions whose record is written and whose entries are settled.
+    def _write_packs(
+        self, records: Sequence[ExecutionView], snapshots: Sequence[ExecutionView]
+    ) -> None:
+        """Write a pack of records, and one of snapshots, durably; their number is a new one."""
+        if not self._pack:
+            numbers = self.files.packs.numbers()
+            self._pack = max([0, *numbers, *self._snapshot_numbers])
+        self._pack += 1
+        for store in (self.files, self._snapshots):
+            store.make_directory()
+        for view in [each for each in records if each.execution_id in self._replaced]:
+            self.files.save(view.record())
+        if packed := [each for each in records if each.execution_id not in self._replaced]:
+            self.files.write_pack(self._pack, packed)
+            self.files.sync()
+        if snapshots:
+            self._snapshot_numbers.add(self._pack)
+            self._snapshots.write_pack(self._pack, snapshots)
+            self._snapshots.sync()
 
-        Without its snapshot an entry behind the checkpoint would seem to lack its start.
-        """
-        for execution_id, last_entry in list(self._snapshot_ends.items()):
-            is_written = execution_id not in self.running and execution_id not in self.waiting
-            if is_written and last_entry <= sequence:
-                self._snapshots.remove(execution_id)
-                del self._snapshot_ends[execution_id]
+    async def _settle(self, sequence: int) -> None:
+        """Write the file of the checkpoint; remove the segments and snapshots before it."""
+        host, path, pack = self._host, self._checkpoint_path, self._pack
+        segment = self.log.finish_through(sequence)
+
+        def settle() -> None:
+            write_checkpoint(host.files, host.ids, path, sequence, segment, pack)
+            self.log.remove_before(segment)
+            for number in [each for each in self._snapshot_numbers if each != pack]:
+                self._snapshots.remove_pack(number)
+                self._snapshot_numbers.discard(number)
+
+        await host.workers.run(settle)
+        self._settled = sequence
 
     async def settle_entries(self) -> bool:
         """Make all entries durable; return whether a log or a record then has every execution.
 
         Raises ``StorageError`` or ``OSError``.
         """
-        if self._unlogged:
+        self._append_promised()
+        if self._unlogged or self._promised:
             await self.checkpoint()
         await self.log.barrier(self.log.last)
-        return not self._unlogged
-
-    def _last_before_running(self) -> int:
-        """Return the number of the last entry before those of all executions under way."""
-        firsts = [execution.first_entry for execution in self.running.values()]
-        return min([self.log.last + 1, *firsts]) - 1
-
-    async def _settle(self, sequence: int) -> None:
-        """Write the file of the checkpoint, unless it says so already; remove old segments."""
-        segment = self.log.finish_through(sequence)
-        if (sequence, segment) != (self._settled, self._segment):
-            files, ids, path = self._host.files, self._host.ids, self._checkpoint_path
-            write = partial(write_checkpoint, files, ids, path, sequence, segment)
-            await self._host.workers.run(write)
-            self._settled, self._segment = sequence, segment
-        self.log.remove_before(segment)
-
-    async def _write(self, store: FileExecutionStore, records: Sequence[RecordView]) -> None:
-        """Write records durably, several at a time."""
-        if not records:
-            return
-        workers = self._host.workers
-        groups = [records[start::GROUPS] for start in range(min(GROUPS, len(records)))]
-        writes = [workers.run(partial(store.write, group)) for group in groups]
-        # All of them end before an error of one is raised.
-        for result in await gather(*writes, return_exceptions=True):
-            if isinstance(result, BaseException):
-                raise result
-        await workers.run(store.sync)
+        return not (self._unlogged or self._promised)
 
     async def close(self) -> None:
         """Write a checkpoint and close the log; raises as ``checkpoint``, with the log closed."""
-        self._is_closing = True
         try:
             if self.waiting or self.log.has_segments:
                 await self.checkpoint()
         finally:
+            self._promised.clear()
             self.log.close()
-            for execution in (*self.running.values(), *self.waiting.values()):
-                execution.events.close()
-
-
-def _entry_of(execution_id: str, event: ExecutionEvent | StoredEvent) -> NewEntry:
-    assert event.timestamp is not None
-    entry_type = ENTRY_OF_EVENT[EventType(event.type)]
-    frozen = event.frozen_payload
-    payload = frozen if isinstance(frozen, StoredJson) else frozen.encoded
-    return NewEntry(entry_type, execution_id, event.seq, payload, event.timestamp)
-
-
-def _mark_of(execution: Execution, reason: str) -> NewEntry:
-    number, payload = len(execution.events), canonical(str(reason))
-    now = execution.now()
-    return NewEntry(EntryType.NOT_REPLAYABLE, execution.execution_id, number, payload, now)
+            for execution in self.running.values():
+                execution.facts.close()
+            for waiting in self.waiting.values():
+                waiting.view.close()

@@ -8,17 +8,13 @@ A crash in between leaves everything that is needed to do it again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from posixpath import dirname, join
 from typing import Final, NamedTuple
 
 from system.ports import Clock, FileKind, FileSystem, Ids, OpenMode
 from system.recording.checkpoint import CHECKPOINT, ReadCheckpoint, read_checkpoint
 from system.recording.errors import ForeignRecordFile, RecordCorruptedError
-from system.recording.execution_id import is_execution_id
-from system.recording.record import ExecutionRecord
-from system.recording.record_file import SUFFIX, decode_record
-from system.recording.wal_entry import entries_of
+from system.recording.pack import NAME, fold_of, read_table
 from system.recording.wal_format import CURRENT, DIRECTORY, NEXT_CURRENT, SEGMENT_NAME, number_of
 from system.recording.wal_log import SNAPSHOTS
 from system.recording.wal_redo import WalRedo
@@ -44,14 +40,15 @@ class ReadLog(NamedTuple):
     """A log as a crash has left it.
 
     ``last`` is the number of its last entry, ``number`` that of its newest segment,
-    ``snapshot_ids`` are the executions with a snapshot, damaged ones included; ``superfluous``
-    are segments that a power cut has brought back after their removal.
+    ``snapshots`` are the numbers of the packs of snapshots that count. ``superfluous`` are
+    segments and packs that a crash has left, or a power cut has brought back.
     """
 
     report: WalReport
     redone: WalRedo
+    checkpoint: ReadCheckpoint
     segments: tuple[ScannedSegment, ...]
-    snapshot_ids: tuple[str, ...]
+    snapshots: tuple[int, ...]
     bad: tuple[BadBytes, ...]
     last: int
     number: int
@@ -60,7 +57,7 @@ class ReadLog(NamedTuple):
     @property
     def is_settled(self) -> bool:
         """Whether there is nothing to write: no segment, no snapshot, no damage."""
-        return not (self.segments or self.snapshot_ids or self.bad)
+        return not (self.segments or self.snapshots or self.bad)
 
 
 def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
@@ -73,16 +70,15 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
     settled = checkpoint.sequence
     segments = reader.read_segments(checkpoint)
     redone = WalRedo(clock)
-    snapshot_ids = tuple(reader.read_snapshots(redone))
-    redone.apply(entries_of(kept_entries(segments)), settled)
-    report = reader.report
-    report.corrupted += redone.corrupted()
+    snapshots = reader.read_snapshots(checkpoint, redone)
+    redone.apply(kept_entries(segments), settled)
     last = max([settled, *(segment.last for segment in segments)])
     return ReadLog(
-        report,
+        reader.report,
         redone,
+        checkpoint,
         segments,
-        snapshot_ids,
+        snapshots,
         tuple(reader.bad),
         last,
         reader.number,
@@ -186,25 +182,37 @@ class _Reader:
             )
         return segments
 
-    def read_snapshots(self, redone: WalRedo) -> Iterator[str]:
-        """Put the executions of the snapshots into ``redone``; yield the ids of all."""
+    def read_snapshots(self, checkpoint: ReadCheckpoint, redone: WalRedo) -> tuple[int, ...]:
+        """Put the executions of the snapshots into ``redone``; return the numbers of their packs.
+
+        Without a checkpoint every pack counts, the newest one most.
+        """
+        numbers: dict[int, str] = {}
         for path, name in self._names(SNAPSHOTS):
-            execution_id = name.removesuffix(SUFFIX)
-            if not name.endswith(SUFFIX) or not is_execution_id(execution_id):
+            found = NAME.fullmatch(name)
+            if found is None:
                 self._add_foreign(path)
-                continue
-            yield execution_id
-            content = read_whole(self._files, path)
-            record: ExecutionRecord | None
-            try:
-                record, is_damaged = decode_record(content, path), False
-            except RecordCorruptedError as corrupted:
-                self._add_bad(path, content, "; ".join(corrupted.problems))
-                record, is_damaged = corrupted.record, True
-            if record is None or record.execution_id != execution_id:
-                redone.headless.add(execution_id)
+            elif checkpoint.is_whole and int(found[1]) != checkpoint.pack:
+                self.superfluous.append(path)
             else:
-                redone.resume(record, is_damaged=is_damaged)
+                numbers[int(found[1])] = path
+        for number in sorted(numbers):
+            self._read_pack(numbers[number], redone)
+        return tuple(sorted(numbers))
+
+    def _read_pack(self, path: str, redone: WalRedo) -> None:
+        table = read_table(self._files, path)
+        if table.problem:
+            self._add_bad(path, read_whole(self._files, path), table.problem)
+        for member in table.members():
+            try:
+                fold = fold_of(member.lines(self._files), member.name)
+            except RecordCorruptedError as corrupted:
+                reason = "; ".join(corrupted.problems)
+                self._add_bad(path, member.stored(self._files), reason, member.start)
+                redone.headless.add(member.execution_id)
+            else:
+                redone.resume(member.execution_id, fold)
 
     def _names(self, directory: str) -> list[tuple[str, str]]:
         path = join(self._root, directory)
@@ -215,8 +223,9 @@ class _Reader:
             raise ForeignRecordFile(path, "it is no directory")
         return [(join(path, name), name) for name in self._files.listdir(path)]
 
-    def _add_bad(self, path: str, content: bytes, reason: str) -> None:
-        self.bad.append(BadBytes(path, BadSpan(0, len(content), reason, tail=False), content))
+    def _add_bad(self, path: str, content: bytes, reason: str, start: int = 0) -> None:
+        span = BadSpan(start, start + len(content), reason, tail=False)
+        self.bad.append(BadBytes(path, span, content))
 
     def _add_foreign(self, path: str) -> None:
         if not _ASIDE.search(path):

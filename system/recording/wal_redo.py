@@ -1,89 +1,77 @@
-"""Executions from the entries of a write-ahead log, on top of snapshots.
-
-Applying an entry twice changes nothing: events are counted, so entries that a snapshot has
-already are skipped.
-"""
+"""The executions of a write-ahead log, put together from snapshots and entries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from json import loads
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from system.ports import Clock
-from system.recording.event import EventType, ExecutionEvent
 from system.recording.execution import Execution
-from system.recording.frozen_json import FrozenJson
-from system.recording.record import ExecutionRecord
-from system.recording.record_members import header_from_dict
-from system.recording.wal_entry import LogEntry
-from system.recording.wal_format import EVENT_OF_ENTRY, EntryType
-from system.storage.codec import canonical
+from system.recording.fact import Fact, execution_of
+from system.recording.fold import Fold
+from system.recording.wal_format import EntryType, RawEntry
+
+_KNOWN: Final = b'{"durable":'
 
 
 class WalRedo:
-    """``executions`` by id; ``headless`` are ids whose start is missing."""
+    """``headless`` are ids whose start is missing."""
 
     def __init__(self, clock: Clock) -> None:
-        self.executions: dict[str, Execution] = {}
         self.headless: set[str] = set()
         self._clock = clock
+        self._facts: dict[bytes, list[Fact]] = {}
+        self._executions: dict[str, Execution] | None = None
 
-    def resume(self, record: ExecutionRecord, *, is_damaged: bool) -> None:
+    def resume(self, execution_id: str, fold: Fold) -> None:
         """Go on with the execution of a snapshot."""
-        execution = Execution(self._clock, record.header, record.frozen_envelope)
-        for event in record.events:
-            execution.redo(event)
-        if is_damaged:
-            execution.corrupt()
-        self.executions[record.execution_id] = execution
+        self._facts[execution_id.encode()] = fold.kept
+
+    def apply(self, entries: Iterable[RawEntry], after: int = 0) -> None:
+        """Apply the entries whose sequence number is above ``after``."""
+        groups = self._facts
+        for entry_type, payload in _joined(entries, after):
+            is_known = payload.startswith(_KNOWN)
+            encoded = b"{" + payload[payload.index(b",") + 1 :] if is_known else payload
+            groups.setdefault(execution_of(encoded), []).append(Fact(entry_type, encoded))
+
+    @property
+    def executions(self) -> dict[str, Execution]:
+        """The executions by id."""
+        if self._executions is None:
+            self._executions = {}
+            for key, facts in self._facts.items():
+                self._add(self._executions, key.decode("ascii", "replace"), facts)
+        return self._executions
+
+    def _add(self, executions: dict[str, Execution], execution_id: str, facts: list[Fact]) -> None:
+        known = [fact for fact in facts if fact.parsed() is not None]
+        if known and known[0].entry_type == EntryType.START:
+            executions[execution_id] = Execution.of_facts(self._clock, known)
+        elif known:
+            self.headless.add(execution_id)
 
     def corrupted(self) -> list[str]:
         """Return the ids of executions that lack an event or their start, sorted."""
         damaged = {key for key, each in self.executions.items() if each.is_corrupted}
         return sorted(self.headless | damaged)
 
-    def apply(self, entries: Iterable[LogEntry], after: int = 0) -> None:
-        """Apply the entries whose sequence number is above ``after``."""
-        for entry in entries:
-            if entry.sequence > after:
-                self._apply(entry)
 
-    def _apply(self, entry: LogEntry) -> None:
-        execution = self.executions.get(entry.execution_id)
-        if execution is None:
-            if entry.entry_type == EntryType.START:
-                self.executions[entry.execution_id] = self._started(entry)
-            else:
-                self.headless.add(entry.execution_id)
-        elif entry.entry_type == EntryType.NOT_REPLAYABLE:
-            execution.mark_not_replayable(str(loads(entry.payload)))
-        elif entry.entry_type in EVENT_OF_ENTRY:
-            event_type = EVENT_OF_ENTRY[EntryType(entry.entry_type)]
-            _redo(execution, event_type, entry)
+def _joined(entries: Iterable[RawEntry], after: int) -> Iterator[tuple[int, bytes]]:
+    """Yield type and payload of each fact behind ``after``, pieces joined.
 
-    def _started(self, entry: LogEntry) -> Execution:
-        members = loads(entry.payload)
-        header = header_from_dict(members["header"])
-        return Execution(self._clock, header, FrozenJson(canonical(members["envelope"])))
-
-
-def _redo(execution: Execution, event_type: EventType, entry: LogEntry) -> None:
-    number, next_number = entry.number, len(execution.events) + 1
-    if execution.is_finished or number < next_number:
-        return
-    if entry.reason is not None:
-        execution.mark_not_replayable(loads(entry.reason))
-    if number > next_number:
-        if execution.has_lost_events:
-            # The lost events were never acknowledged: the final response takes their place.
-            number = next_number
-        else:
-            execution.corrupt()
-    execution.redo(ExecutionEvent(number, event_type, FrozenJson(entry.payload), entry.timestamp))
-
-
-def start_payload(execution: Execution) -> bytes:
-    """Return the payload of the entry that starts an execution."""
-    return b'{"envelope":%s,"header":%s}' % (
-        execution.envelope.encoded, canonical(execution.header.to_dict()),
-    )  # fmt: skip
+    Pieces whose beginning is missing are left out.
+    """
+    parts: list[RawEntry] = []
+    for entry in entries:
+        if parts and entry.seq != parts[-1].seq + 1:
+            parts.clear()
+        if entry.entry_type == EntryType.PART:
+            parts.append(entry)
+        elif parts:
+            if entry.seq > after:
+                pieces = [*parts, entry]
+                yield entry.entry_type, b"".join([piece.payload for piece in pieces])
+            parts.clear()
+        elif entry.seq > after:
+            yield entry.entry_type, entry.payload

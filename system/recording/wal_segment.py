@@ -6,17 +6,19 @@ name as well, and the directories that were made for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
 from system.errors import LogStopped
 from system.ports import FileSystem, Ids, OpenMode
-from system.recording.spool import chunks
+from system.recording.fact import Fact, StoredFact
+from system.recording.spool import PIECE_BYTES, chunks
 from system.recording.wal_format import HEADER_BYTES, EntryType, SegmentHeader, encode_entry
 from system.storage.log_file import LogFile
 
 _SALT_DIGITS: Final = 16
+_KNOWN: Final = b'{"durable":%d,'
 
 
 class WalSegment:
@@ -49,44 +51,65 @@ class WalSegment:
         segment = cls(files, path, header, directories)
         files.open(path, OpenMode.CREATE).close()
         try:
-            segment._write([header.encoded()])
+            segment._file.append(header.encoded())
         except BaseException:
             segment.close()
             with suppress(OSError):
                 files.unlink(path)
             raise
-        assert segment.size_bytes == HEADER_BYTES
+        segment.size_bytes = HEADER_BYTES
         return segment
 
-    def append(self, payloads: Iterable[tuple[int, Iterable[bytes]]]) -> None:
-        """Append payloads with their types; one that is given in several pieces is so many entries.
+    def append(self, facts: Sequence[Fact | StoredFact], durable: int) -> None:
+        """Append facts, when the number ``durable`` is known to be durable.
 
-        Raises ``OSError``, also that of a piece, with nothing of them left, or ``LogStopped``
-        when that is not certain. Then the numbers of the entries are used up.
+        Raises ``OSError``, also that of a long fact, with nothing of them left, or
+        ``LogStopped`` when that is not certain. Then their numbers are used up.
         """
+        sequence, seed, entries = self.last, self._seed, list[bytes]()
+        # Only the first entry may be right behind the durable ones.
+        known = b"" if durable == sequence else _KNOWN % durable
+        for fact in facts:
+            if isinstance(fact, StoredFact) or len(fact.encoded) > PIECE_BYTES:
+                self._append_pieces(facts, durable)
+                return
+            payload = known + fact.encoded[1:] if known else fact.encoded
+            sequence += 1
+            entries.append(encode_entry(fact.entry_type, sequence, payload, seed))
+            known = known or _KNOWN % durable
+        content = b"".join(entries)
+        try:
+            self._file.append(content)
+        except LogStopped:
+            self.last = sequence
+            raise
+        self.last = sequence
+        self.size_bytes += len(content)
+
+    def _append_pieces(self, facts: Sequence[Fact | StoredFact], durable: int) -> None:
+        """Append facts of which some are long, as ``append``."""
         sequence, seed = self.last, self._seed
 
-        def encoded() -> Iterator[bytes]:
+        def entries() -> Iterator[bytes]:
             nonlocal sequence
-            for entry_type, pieces in payloads:
-                waiting = b""
+            known = b"{" if durable == sequence else _KNOWN % durable
+            for fact in facts:
+                waiting, pieces = b"", chunks(_with_known(fact.pieces(), known), PIECE_BYTES)
+                known = _KNOWN % durable
                 for piece in pieces:
                     if waiting:
                         sequence += 1
                         yield encode_entry(EntryType.PART, sequence, waiting, seed)
                     waiting = piece
                 sequence += 1
-                yield encode_entry(entry_type, sequence, waiting, seed)
+                yield encode_entry(fact.entry_type, sequence, waiting, seed)
 
         try:
-            self._write(chunks(encoded()))
+            self.size_bytes += self._file.append_all(chunks(entries()))
         except LogStopped:
             self.last = sequence
             raise
         self.last = sequence
-
-    def _write(self, encoded: Iterable[bytes]) -> None:
-        self.size_bytes += self._file.append_all(encoded)
 
     def sync(self) -> None:
         """Make all entries durable; raises ``OSError`` or ``LogStopped``."""
@@ -99,3 +122,11 @@ class WalSegment:
         """Close the descriptor; durable entries do not depend on it."""
         with suppress(OSError):
             self._file.close()
+
+
+def _with_known(pieces: Iterable[bytes], known: bytes) -> Iterator[bytes]:
+    """Yield the JSON of a fact in pieces, with other first bytes."""
+    beginning = known
+    for piece in pieces:
+        yield beginning + (piece[1:] if beginning else piece)
+        beginning = b""

@@ -33,8 +33,8 @@ class WalExecutionStore:
         recording = self._recording
         if (execution := recording.running.get(execution_id)) is not None:
             return execution.record()
-        if (execution := recording.waiting.get(execution_id)) is not None:
-            return execution.record()
+        if (waiting := recording.waiting.get(execution_id)) is not None:
+            return waiting.view.record()
         return recording.files.load(execution_id)
 
     def list_all(self) -> Iterator[str]:
@@ -44,10 +44,9 @@ class WalExecutionStore:
     def find_by_hash(self, envelope_hash: str) -> list[str]:
         recording = self._recording
         found = {*recording.files.find_by_hash(envelope_hash)}
-        executions = [*recording.waiting.values(), *recording.running.values()]
-        headers = [execution.header for execution in executions]
-        found |= {each.execution_id for each in headers if each.envelope_hash == envelope_hash}
-        return sorted(found)
+        hashes = {key: waiting.view.envelope_hash for key, waiting in recording.waiting.items()}
+        hashes |= {key: execution.envelope_hash for key, execution in recording.running.items()}
+        return sorted(found.union(key for key in hashes if hashes[key] == envelope_hash))
 
     def is_running(self, execution_id: str) -> bool:
         """Return whether the execution is open in this process."""
@@ -56,9 +55,9 @@ class WalExecutionStore:
     def hash_of(self, execution_id: str) -> str | None:
         if self.is_running(execution_id):
             return None
-        execution = self._recording.waiting.get(execution_id)
-        if execution is not None:
-            return execution.record().header.record_hash
+        waiting = self._recording.waiting.get(execution_id)
+        if waiting is not None:
+            return waiting.view.record().header.record_hash
         return self._recording.files.hash_of(execution_id)
 
     def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:

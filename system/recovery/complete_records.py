@@ -12,11 +12,10 @@ from system.agents.agent import Agent
 from system.agents.session_facts import RecordedTurn
 from system.agents.turn_facts import SIDE_EFFECTS, TurnFacts, response_of
 from system.errors import StorageError
-from system.ports import Clock, JsonObject
-from system.recording.event import EventType, ExecutionEvent
+from system.ports import Clock
+from system.recording.event import EventType
 from system.recording.execution import Execution
 from system.recording.file_store import FileExecutionStore
-from system.recording.frozen_json import FrozenJson
 from system.recording.open_recording import resume_recording
 from system.recording.wal_recovery import ReadLog
 from system.recovery.root_recovery import RootRecovery
@@ -42,7 +41,7 @@ async def complete_records(recovery: RootRecovery) -> None:
         if not execution.is_finished and _session_of(execution) in orchestrator.unserved
     ]
     recording = resume_recording(recovery.host, log, running=running)
-    waiting = recording.waiting.values()
+    waiting = [log.redone.executions[each] for each in recording.waiting]
     recovery.interrupted = [each.record() for each in waiting if not each.is_finished]
     orchestrator.recording = recording
     try:
@@ -57,19 +56,21 @@ async def complete_records(recovery: RootRecovery) -> None:
 def _complete(recovery: RootRecovery, log: ReadLog, agent: Agent) -> None:
     """Complete the executions of an agent that are in the log, or were lost with its end."""
     store = FileExecutionStore(recovery.host)
-    executions = log.redone.executions
+    executions, settled = log.redone.executions, log.checkpoint.sequence
     is_end = True
     for recorded in reversed(agent.history.recorded):
-        execution = executions.get(recorded.execution_id)
+        execution_id, entry = recorded.execution
+        execution = executions.get(execution_id)
         if execution is None:
             # Turns of one agent follow one another, so the lost ones are the last ones.
-            is_end = is_end and not store.has(recorded.execution_id)
+            is_written = entry <= settled and execution_id not in log.redone.headless
+            is_end = is_end and not (is_written or store.has(execution_id))
             if not is_end:
                 continue
             execution = _made_again(recovery.host.clock, agent, recorded)
-            executions[recorded.execution_id] = execution
+            executions[execution_id] = execution
             log.report.findings.append(
-                f"execution {recorded.execution_id}: it was lost, and its record was made again"
+                f"execution {execution_id}: it was lost, and its record was made again"
                 f" from session {agent.session_id}"
             )
         if not execution.is_finished:
@@ -78,29 +79,23 @@ def _complete(recovery: RootRecovery, log: ReadLog, agent: Agent) -> None:
 
 
 def _made_again(clock: Clock, agent: Agent, recorded: RecordedTurn) -> Execution:
-    envelope = FrozenJson.of(_facts(agent, recorded).envelope(None))
     return Execution.new(
-        clock, recorded.execution_id, envelope, SIDE_EFFECTS, created_utc_iso=recorded.begun_ts
-    )
+        clock, recorded.execution.execution_id, _facts(agent, recorded).envelope(None),
+        SIDE_EFFECTS, created_utc_iso=recorded.begun.ts,
+    )  # fmt: skip
 
 
 def _finish(execution: Execution, facts: TurnFacts, recorded: RecordedTurn) -> None:
     """Add the events up to the attempt that are missing, and the final response."""
-    payloads: dict[EventType, JsonObject] = {
+    payloads = {
         EventType.INTENT_RECEIVED: facts.intent(),
         EventType.ROUTER_DECISION: facts.route(None),
         EventType.AGENT_ATTEMPT_START: facts.attempt(),
     }
     if not (execution.is_corrupted or execution.has_lost_events):
-        for event_type in _PREFIX[len(execution.events) :]:
-            _redo(execution, event_type, payloads[event_type], recorded.begun_ts)
-    _redo(execution, EventType.FINAL_RESPONSE, response_of(recorded.turn), recorded.ts)
-
-
-def _redo(execution: Execution, event_type: EventType, payload: JsonObject, ts: str) -> None:
-    last = execution.events.last
-    number = 1 if last is None else last.seq + 1
-    execution.redo(ExecutionEvent(number, event_type, FrozenJson.of(payload), ts))
+        for event_type in _PREFIX[execution.event_count :]:
+            execution.add_event(event_type, payloads[event_type], recorded.begun.ts)
+    execution.add_event(EventType.FINAL_RESPONSE, response_of(recorded.turn), recorded.ts)
 
 
 def _facts(agent: Agent, recorded: RecordedTurn) -> TurnFacts:
@@ -108,10 +103,10 @@ def _facts(agent: Agent, recorded: RecordedTurn) -> TurnFacts:
     assert session is not None
     return TurnFacts(
         recorded.turn.turn_id, agent.agent_id, agent.session_id, agent.name(), session.provider,
-        session.model, json.loads(recorded.prompt),
+        session.model, json.loads(recorded.begun.prompt),
     )  # fmt: skip
 
 
 def _session_of(execution: Execution) -> object:
-    metadata = execution.envelope.members().get("routingMetadata")
+    metadata = execution.record().envelope.get("routingMetadata")
     return metadata.get("session_id") if isinstance(metadata, dict) else None

@@ -14,7 +14,9 @@ from click.testing import CliRunner, Result
 from system.cli import cli
 from system.host import real_host
 from system.ports import Json
+from system.recording.file_store import FileExecutionStore
 from system.recording.open_recording import open_recording
+from system.recording.record import ExecutionRecord
 from system.recording.record_file import encode_record
 from system.recording.wal_format import SegmentHeader
 from system.recording.wal_store import WalExecutionRecorder
@@ -48,7 +50,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ids(root: Path) -> list[str]:
-    return sorted(path.stem for path in (root / "records").iterdir())
+    return list(FileExecutionStore(real_host(str(root))).list_all())
 
 
 def invoke(root: Path, *arguments: str) -> Result:
@@ -60,9 +62,15 @@ def invoke(root: Path, *arguments: str) -> Result:
     return result
 
 
+def record_of(root: Path, execution_id: str) -> ExecutionRecord:
+    return FileExecutionStore(real_host(str(root))).load(execution_id)
+
+
 def spoil(root: Path, execution_id: str) -> None:
+    """Write a damaged record into a file of its own, which counts."""
+    content = encode_record(record_of(root, execution_id))
     path = root / "records" / f"{execution_id}.json"
-    path.write_bytes(path.read_bytes().replace(b"scripted", b"scriptum"))
+    path.write_bytes(content.replace(b"scripted", b"scriptum"))
 
 
 def test_records_are_listed(root: Path, ids: list[str]) -> None:
@@ -97,9 +105,7 @@ def test_a_damaged_record_is_listed_and_the_others_are_served(root: Path, ids: l
 
 def test_a_record_is_shown(root: Path, ids: list[str]) -> None:
     result = invoke(root, "records", "show", ids[0])
-    assert json.loads(result.stdout) == json.loads(
-        (root / "records" / f"{ids[0]}.json").read_text()
-    )
+    assert json.loads(result.stdout) == record_of(root, ids[0]).to_dict()
 
 
 def test_unknown_events_are_named(root: Path) -> None:
@@ -210,7 +216,7 @@ def test_a_result_takes_the_place_of_no_pipe_and_no_link(
 
 
 def envelope_of(root: Path, execution_id: str) -> Any:
-    return json.loads((root / "records" / f"{execution_id}.json").read_text())["envelope"]
+    return record_of(root, execution_id).envelope
 
 
 def test_an_envelope_is_verified(root: Path, ids: list[str]) -> None:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 
 from oracles.recording.wal_reader import HEADER_BYTES, WalEntry, read_segment
 from system.errors import NewerFormat
+from system.ports import OpenMode
 from system.recording.checkpoint import ReadCheckpoint, read_checkpoint
 from system.recording.errors import ForeignRecordFile, RecordCorruptedError
-from system.recording.record_file import decode_record
+from system.recording.pack import pack_pieces, read_table
+from system.recording.record import ExecutionRecord
+from system.recording.record_file import decode_record, encode_record
 from system.recording.wal_scan import ScannedSegment, scan_segments
 from tests.unit.recording.recorded_log import ENTRIES, Machine, RecordedLog, recorded_log
 
@@ -209,19 +212,15 @@ def test_a_lost_segment_is_reported() -> None:
         assert report.missing or report.findings
 
 
-def checkpointed() -> tuple[Machine, dict[str, bytes]]:
-    """Return the recovered log, with the checkpoint and the records that it has then."""
+def checkpoint_of_log() -> bytes:
+    """Return the checkpoint that a recovery of the log writes."""
     log, machine = LOG(), Machine(LOG().files)
-    recovered = machine.recover()
-    assert recovered.log.report.entries == len(log.steps)
-    files = machine.host.files
-    names = [f"records/{name}" for name in files.listdir("records")]
-    return machine, {path: files.read(path)[0] for path in ("checkpoint", *names)}
+    assert machine.recover().log.report.entries == len(log.steps)
+    return machine.host.files.read("checkpoint")[0]
 
 
 def test_every_flip_and_prefix_of_a_checkpoint_is_found() -> None:
-    _, files = checkpointed()
-    content = files["checkpoint"]
+    content = checkpoint_of_log()
     right = read_one_checkpoint(content)
     assert right.sequence == ENTRIES
     damaged = [flipped(content, bit) for bit in range(len(content) * 8)]
@@ -240,10 +239,73 @@ def read_one_checkpoint(content: bytes) -> ReadCheckpoint:
     return read_checkpoint(machine.host.files, "checkpoint")
 
 
-def test_every_flip_and_prefix_of_a_record_or_snapshot_is_found_or_reads_back_equal() -> None:
-    _, files = checkpointed()
-    path = max((path for path in files if path != "checkpoint"), key=lambda path: len(files[path]))
-    content = files[path]
+class OneFile:
+    """A file system of one file, to be read; quick to make."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def open(self, _path: str, _mode: OpenMode) -> OneFile:
+        return self
+
+    def read(self, _path: str) -> tuple[bytes, int]:
+        return self.content, len(self.content)
+
+    def size(self) -> int:
+        return len(self.content)
+
+    def pread(self, size_bytes: int, offset: int) -> bytes:
+        return self.content[offset : offset + size_bytes]
+
+    def close(self) -> None:
+        """Do nothing: there is no descriptor."""
+
+
+def pack() -> tuple[bytes, dict[str, ExecutionRecord]]:
+    """Return a pack of two executions, and their records."""
+    machine = Machine({path: LOG().files[path] for path in list(LOG().files)[:4]})
+    recovered = machine.recover().log.redone.executions
+    executions = [recovered[key] for key in list(recovered)[:2]]
+    content = b"".join(pack_pieces([each.view() for each in executions]))
+    return content, {each.execution_id: each.record() for each in executions}
+
+
+def records_in(content: bytes) -> tuple[dict[str, ExecutionRecord], bool]:
+    """Return the records in a pack, and whether damage of it is reported."""
+    files: Any = OneFile(content)
+    table, found = read_table(files, "1.pack"), dict[str, ExecutionRecord]()
+    is_reported = bool(table.problem)
+    for member in table.members():
+        try:
+            found[member.execution_id] = member.record(files)
+        except RecordCorruptedError:
+            is_reported = True
+    return found, is_reported
+
+
+def test_every_flip_of_a_pack_is_reported_and_concerns_one_execution_at_most() -> None:
+    content, right = pack()
+    assert records_in(content) == (right, False)
+    for bit in range(len(content) * 8):
+        found, is_reported = records_in(flipped(content, bit))
+        assert is_reported
+        assert len(found) >= len(right) - 1
+        assert all(right[key] == record for key, record in found.items())
+
+
+def test_every_prefix_of_a_pack_is_reported_and_keeps_the_whole_executions() -> None:
+    content, right = pack()
+    files: Any = OneFile(content)
+    ends = sorted(each.start + each.size_bytes for each in read_table(files, "").members())
+    for size in range(len(content)):
+        found, is_reported = records_in(content[:size])
+        assert is_reported
+        assert len(found) == sum(end <= size for end in ends)
+        assert all(right[key] == record for key, record in found.items())
+
+
+def test_every_flip_and_prefix_of_a_record_is_found_or_reads_back_equal() -> None:
+    content, path = encode_record(list(pack()[1].values())[1]), "record.json"
     right = decode_record(content, path)
     damaged = [flipped(content, bit) for bit in range(len(content) * 8)]
     damaged += [content[:size] for size in range(len(content))]

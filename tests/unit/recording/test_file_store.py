@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from system.ports import SideEffectClass
+from system.recording.envelope_hash import FrozenEnvelope
 from system.recording.errors import ForeignRecordFile, RecordNotFoundError
 from system.recording.execution import Execution
 from system.recording.file_store import FileExecutionStore, is_settled
-from system.recording.frozen_json import FrozenJson
 from system.recording.record_file import encode_record
 from tests.unit.recording.executions import RESPONSE, CountingClock, finished
 from tests.unit.recording.recording_bench import Bench
@@ -21,7 +21,7 @@ ID = finished().execution_id
 def execution(execution_id: str) -> Execution:
     """An execution that has started, as a log gives it."""
     effects = SideEffectClass.REVERSIBLE
-    return Execution.new(CountingClock(), execution_id, FrozenJson(b"{}"), effects, None)
+    return Execution.new(CountingClock(), execution_id, FrozenEnvelope.of({}), effects, None)
 
 
 def test_a_record_is_saved_durably_with_its_directory(bench: Bench) -> None:

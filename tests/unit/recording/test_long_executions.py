@@ -16,7 +16,7 @@ from system.errors import NotPlainJson
 from system.host import real_host
 from system.recording.errors import EventLost
 from system.recording.event import EventType
-from system.recording.event_list import MOST_BYTES
+from system.recording.fact_list import MOST_BYTES
 from system.recording.long_text import LongText
 from system.recording.open_recording import open_recording
 from system.recording.record import ExecutionRecord

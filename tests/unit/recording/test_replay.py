@@ -184,8 +184,7 @@ def test_a_corrupted_file_is_replayed_by_force_as_far_as_it_can_be_parsed(bench:
     async def work() -> None:
         await bench.open()
         done = await bench.finished()
-        await bench.recording.checkpoint()
-        path = bench.root / "records" / f"{done.execution_id}.json"
+        path = bench.root / bench.store.save(done)
         path.write_bytes(path.read_bytes().replace(b"Hello", b"Hullo", 1))
         store = bench.store
         with pytest.raises(RecordCorruptedError):
@@ -206,7 +205,11 @@ def test_a_replay_calls_nothing_but_the_store(bench: Bench) -> None:
         await bench.recording.checkpoint()
         bench.here.files.calls.clear()
         replay(bench.store, done.execution_id)
-        path = f"records/{done.execution_id}.json"
+        path = "records/00000001.pack"
+        # The table is read once.
+        assert bench.count("open-read") == 2
+        bench.here.files.calls.clear()
+        replay(bench.store, done.execution_id)
         assert bench.here.files.calls == [f"open-read {path}", f"pread {path}", f"close {path}"]
 
     run(work())
@@ -276,6 +279,8 @@ def test_one_bad_id_never_fails_a_batch(bench: Bench) -> None:
         newer = await bench.finished()
         unreadable = await bench.finished()
         _, running = bench.started(2)
+        for each in (broken, newer, unreadable):
+            bench.store.save(each)
         await bench.recording.checkpoint()
         records = bench.root / "records"
         (records / f"{broken.execution_id}.json").write_bytes(b"{}")

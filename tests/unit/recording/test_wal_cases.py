@@ -13,8 +13,11 @@ Input, a line each:
     80 zeros                  NULs
     raw b'...'                these bytes
     damaged header            the header of the segment with one byte changed
-    checkpoint 7 segment=2    the file of the checkpoint; ``damaged checkpoint 7`` likewise
-    snapshot a intent route   the snapshot of an execution with these events
+    checkpoint 7 segment=2 pack=3
+                              the file of the checkpoint; ``damaged checkpoint 7`` likewise
+    snapshot a intent route   the snapshot of an execution with these events, in pack 3
+    snapshot 4 a intent       the same in pack 4; ``damaged snapshot a`` has one byte changed
+    pack 3 a intent final     a pack of records that has this one
     record a final            the record of an execution; ``record a invalidated`` likewise
     file wal/notes.txt        a file with other content
 
@@ -26,7 +29,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -36,14 +40,15 @@ from system.errors import StorageError
 from system.host import real_host
 from system.ports import JsonObject, SideEffectClass
 from system.recording.checkpoint import read_checkpoint
+from system.recording.envelope_hash import FrozenEnvelope
 from system.recording.errors import RecordCorruptedError
 from system.recording.event import EventType
 from system.recording.execution import Execution
-from system.recording.frozen_json import FrozenJson
+from system.recording.fact import encoded_fact
 from system.recording.invalidation import invalidated
 from system.recording.open_recording import open_recording
+from system.recording.pack import pack_pieces
 from system.recording.record_file import encode_record
-from system.recording.wal_entry import NewEntry, payload_pieces
 from system.recording.wal_format import (
     ENTRY_OF_EVENT,
     EntryType,
@@ -51,7 +56,6 @@ from system.recording.wal_format import (
     encode_entry,
     segment_name,
 )
-from system.recording.wal_redo import start_payload
 from system.recording.wal_report import WalReport
 from system.recording.wal_store import WalExecutionStore
 from system.storage.codec import canonical, seal
@@ -80,9 +84,29 @@ def execution_id(letter: str) -> str:
 
 
 def new_execution(letter: str) -> Execution:
-    envelope = FrozenJson.of({"agent": letter})
+    envelope = FrozenEnvelope.of({"agent": letter})
     clock = CountingClock()
     return Execution.new(clock, execution_id(letter), envelope, SideEffectClass.REVERSIBLE, None)
+
+
+def start_of(letter: str) -> bytes:
+    """Return the payload of the start of an execution."""
+    parsed = new_execution(letter).facts.now().recent[0].parsed()
+    assert parsed is not None
+    return parsed.payload
+
+
+def executed(words: Sequence[str]) -> Execution:
+    """Return an execution, of a letter, with these events."""
+    execution = new_execution(words[0])
+    for what in (each for each in words[1:] if each in EVENTS):
+        event_type, value = EVENTS[what]
+        is_final = event_type is EventType.FINAL_RESPONSE
+        next_fact = partial(execution.next_event, event_type)
+        execution.add(execution.final_event(value) if is_final else next_fact(value))
+    if "lose" in words:
+        execution.lose_events()
+    return execution
 
 
 class Builder:
@@ -129,7 +153,7 @@ class Builder:
         self.sequence = members.get("seq", self.sequence + 1)
         number = self.numbers.get(letter, 0)
         if what == "start":
-            entry_type, payload = EntryType.START, start_payload(new_execution(letter))
+            entry_type, payload = EntryType.START, start_of(letter)
         elif what == "mark":
             entry_type, payload = EntryType.NOT_REPLAYABLE, canonical("marked")
         elif what == "lose":
@@ -142,8 +166,9 @@ class Builder:
             entry_type, payload = ENTRY_OF_EVENT[event_type], canonical(value)
         self.numbers[letter] = number = members.get("n", number)
         now = new_execution(letter).now()
-        fact = NewEntry(entry_type, execution_id(letter), number, payload, now)
-        encoded = b"".join(payload_pieces(fact, members.get("durable")))
+        encoded = encoded_fact(execution_id(letter), number, payload, now)
+        if "durable" in members:
+            encoded = b'{"durable":%d,' % members["durable"] + encoded[1:]
         entry = encode_entry(entry_type, self.sequence, encoded, self.header.crc)
         if found["damaged"]:
             entry = entry[:-1] + b"?"
@@ -153,26 +178,23 @@ class Builder:
         damaged = line.startswith("damaged ")
         word, *more = line.removeprefix("damaged ").split()
         if word == "checkpoint":
-            segment = int(more[1].removeprefix("segment=")) if more[1:] else 0
-            members: JsonObject = {"v": 1, "sequence": int(more[0]), "segment": segment}
+            numbers = {"segment": 1, "pack": 3}
+            numbers |= {name: int(value) for name, _, value in (m.partition("=") for m in more[1:])}
+            members: JsonObject = {"v": 1, "sequence": int(more[0]), **numbers}
             name, content = word, seal(members) + b"\n"
-        else:
-            execution = new_execution(more[0])
-            for number, what in enumerate((each for each in more[1:] if each in EVENTS), 1):
-                event_type, value = EVENTS[what]
-                event = execution.final_event(value) if what in {"final", "failed"} else (
-                    execution.next_event(event_type, value)
-                )  # fmt: skip
-                assert event.seq == number
-                execution.add(event)
-            record = execution.record()
+        elif word == "record":
+            record = executed(more).record()
             if "invalidated" in more:
                 record = invalidated(record, "wrong", "Ada", CountingClock())
-            self.numbers[more[0]] = len(record.events)
-            name = f"{word}s/{record.execution_id}.json"
-            content = encode_record(record)
+            name, content = f"records/{record.execution_id}.json", encode_record(record)
+        else:
+            number = int(more.pop(0)) if more[0].isdigit() else 3
+            name = f"{'snapshots' if word == 'snapshot' else 'records'}/{number:08d}.pack"
+            content = b"".join(pack_pieces([executed(more).view()]))
+        if word != "checkpoint":
+            self.numbers[more[0]] = executed(more).event_count
         if damaged:
-            content = content.replace(b"1", b"7", 1)
+            content = content[:20] + bytes([content[20] ^ 1]) + content[21:]
         self._write(name, content)
 
     def _write(self, name: str, content: bytes) -> Path:

@@ -264,7 +264,7 @@ def test_a_barrier_that_fails_inside_of_an_event_or_response_leaves_no_gap(
         recorder, execution_id = bench.started(events)
         bench.here.files.fail("fdatasync", ".wal", errno.EIO)
         if events == 3:
-            with pytest.raises(EventLost, match="a barrier failed before this event"):
+            with pytest.raises(EventLost, match="an earlier event of this execution is lost"):
                 recorder.record_event(*EVENTS[3])
         await recorder.finalize(RESPONSE)
         await bench.open()

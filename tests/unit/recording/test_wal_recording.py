@@ -92,7 +92,7 @@ def test_a_checkpoint_writes_records_and_removes_the_log(bench: Bench) -> None:
         done = await bench.finished()
         assert bench.names("records") == []
         await bench.recording.checkpoint()
-        assert bench.names("records") == [f"{done.execution_id}.json"]
+        assert bench.names("records") == ["00000001.pack"]
         assert bench.names("wal") == []
         await bench.open()
         assert bench.log.is_settled
@@ -101,19 +101,19 @@ def test_a_checkpoint_writes_records_and_removes_the_log(bench: Bench) -> None:
     run(work())
 
 
-def test_executions_under_way_stay_in_the_log_unless_a_segment_can_go(bench: Bench) -> None:
+def test_an_execution_under_way_goes_on_behind_its_snapshot(bench: Bench) -> None:
     async def work() -> None:
         await bench.open(segment_bytes=3000)
-        done = await bench.finished()
+        await bench.finished()
         recorder, running = bench.started(2)
         await bench.recording.checkpoint()
-        assert bench.names("records") == [f"{done.execution_id}.json"]
-        assert (bench.names("snapshots"), bench.names("wal")) == ([], [SEGMENT, "current"])
-        while not bench.recording.log.has_superfluous_segment:
+        assert bench.names("records") == ["00000001.pack"]
+        assert (bench.names("snapshots"), bench.names("wal")) == (["00000001.pack"], [])
+        while not bench.recording.is_checkpoint_due:
             await bench.finished()
         await bench.recording.checkpoint()
-        assert bench.names("snapshots") == [f"{running}.json"]
-        assert SEGMENT not in bench.names("wal")
+        assert bench.names("snapshots") == ["00000002.pack"]
+        assert "00000002.wal" not in bench.names("wal")
         record_events(recorder, EVENTS[2:])
         assert await recorder.finalize(RESPONSE) is not None
         await bench.recording.close()
@@ -131,7 +131,7 @@ def test_a_closed_recording_leaves_snapshots_of_executions_under_way(bench: Benc
         _, running = bench.started(2)
         before = bench.store.load(running)
         await bench.recording.close()
-        assert bench.names("snapshots") == [f"{running}.json"]
+        assert bench.names("snapshots") == ["00000001.pack"]
         assert bench.names("wal") == []
         await bench.open()
         assert bench.store.load(running) == before
@@ -146,7 +146,7 @@ def test_an_execution_goes_on_from_its_snapshot_after_a_crash(bench: Bench) -> N
         recorder, running = bench.started(3)
         assert bench.recording.log.has_superfluous_segment
         await bench.recording.checkpoint()
-        assert bench.names("snapshots") == [f"{running}.json"]
+        assert bench.names("snapshots") == ["00000001.pack"]
         record_events(recorder, EVENTS[3:])
         before = bench.store.load(running)
         await bench.open()
@@ -163,7 +163,7 @@ def test_a_recovery_makes_the_log_durable_before_its_records(bench: Bench) -> No
         calls = bench.here.files.calls
         calls.clear()
         await bench.open()
-        record = next(number for number, call in enumerate(calls) if ".json" in call)
+        record = next(number for number, call in enumerate(calls) if ".pack" in call)
         assert calls.index(f"fdatasync wal/{SEGMENT}") < calls.index("sync_dir wal") < record
 
     run(work())
@@ -186,20 +186,24 @@ def test_a_checkpoint_makes_the_loss_of_an_event_durable(bench: Bench) -> None:
     run(work())
 
 
-def test_a_snapshot_stays_while_the_log_has_entries_behind_it(bench: Bench) -> None:
+def test_a_checkpoint_replaces_the_snapshots_of_the_one_before(bench: Bench) -> None:
     async def work() -> None:
         await bench.open(segment_bytes=800)
         _, running = bench.started(3)
         recorder, ended = bench.started(3)
         await bench.recording.checkpoint()
-        assert bench.names("snapshots") == [f"{each}.json" for each in sorted((running, ended))]
+        content = (bench.root / "snapshots" / "00000001.pack").read_bytes()
         recorder.complete(FAILURE)
-        assert not bench.recording.log.has_superfluous_segment
         await bench.recording.checkpoint()
-        assert f"{ended}.json" in bench.names("records")
+        assert bench.names("snapshots") == ["00000002.pack"]
+        # A power cut may bring the removed one back.
+        (bench.root / "snapshots" / "00000001.pack").write_bytes(content)
         await bench.open()
         assert bench.log.report.corrupted == []
+        assert bench.log.report.lost_nothing
         assert bench.names("snapshots") == []
+        assert bench.store.load(ended).final_response == FAILURE
+        assert bench.store.load(running).final_response is None
 
     run(work())
 
@@ -261,23 +265,24 @@ def test_a_segment_that_is_full_before_a_barrier_is_synced_first(bench: Bench) -
     run(work())
 
 
-def test_256_records_make_a_checkpoint_due(bench: Bench) -> None:
+def test_a_full_segment_makes_a_checkpoint_due(bench: Bench) -> None:
     async def work() -> None:
-        await bench.open()
-        for number in range(256):
-            due = bench.recording.is_checkpoint_due
-            assert not due, number
+        await bench.open(segment_bytes=3000)
+        number = 0
+        while not (before := bench.recording.is_checkpoint_due):
+            number += 1
             recorder, _ = bench.started(0)
             recorder.complete(FAILURE)
-        before = bench.recording.is_checkpoint_due
+            await recorder.barrier()
         bench.here.files.fail("open-create", "", errno.ENOSPC)
         with pytest.raises(StorageFull):
             await bench.recording.checkpoint()
-        # After a refusal further records come together first.
+        # After a refusal another segment fills up first.
         assert (before, bench.recording.is_checkpoint_due) == (True, False)
         bench.here.files.faults.clear()
         await bench.recording.checkpoint()
-        assert len(bench.names("records")) == 256
+        assert len(list(bench.recording.files.list_all())) == number > 3
+        assert bench.names("records") == ["00000002.pack"]
 
     run(work())
 
@@ -325,7 +330,7 @@ def test_the_store_finds_running_waiting_and_written_executions(bench: Bench) ->
         assert store.save(waiting) == f"records/{waiting.execution_id}.json"
         assert store.load(waiting.execution_id) == waiting
         assert bench.recording.has(running)
-        assert bench.recording.has(written.execution_id)
+        assert bench.recording.files.has(written.execution_id)
         assert not bench.recording.has("exec-" + "0" * 16)
 
     run(work())
@@ -365,7 +370,7 @@ def test_an_execution_that_is_sampled_out_writes_nothing(bench: Bench) -> None:
 def test_a_payload_of_several_entries_is_read_back(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("system.recording.wal_entry.PIECE_BYTES", 300)
+    monkeypatch.setattr("system.recording.wal_segment.PIECE_BYTES", 300)
 
     async def work() -> None:
         await bench.open()

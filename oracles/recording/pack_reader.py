@@ -1,0 +1,135 @@
+"""Packs of executions by their format.
+
+It is written from the format and shares no code with the system::
+
+pack    = member*  table  trailer
+member  = gzip of lines, one for each fact: two digits for its type, a space, its JSON
+table   = (id:8  hash:8  start:8  size:8  digest:16)*         by id, ascending
+trailer = table_bytes:8  table_crc:4  "SYREC"  version:1 (= 1)  crc:4
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterator
+from hashlib import sha256
+from struct import Struct
+from typing import Any, Final
+from zlib import MAX_WBITS, crc32, decompress
+
+from oracles.recording.canonical import canonical, envelope_hash
+from oracles.recording.record_reader import FINAL, SeenEvent, SeenRecord
+from oracles.recording.violations import BrokenRecord
+
+_ROW: Final = Struct(">8s8sQQ16s")
+_TRAILER: Final = Struct(">QI5sBI")
+_START: Final = 16
+_MARK: Final = 17
+_EVENTS: Final = {
+    1: "INTENT_RECEIVED",
+    2: "AGENT_ATTEMPT_START",
+    3: "AGENT_ATTEMPT_END",
+    4: "FALLBACK_TRIGGERED",
+    5: "ROUTER_DECISION",
+    6: FINAL,
+}
+_INCOMPLETE: Final = "execution_incomplete"
+_LOST: Final = "recording_failure"
+_CORRUPTED: Final = "record_corrupted"
+
+
+def read_pack(name: str, data: bytes, damaged: Container[str] = ()) -> dict[str, SeenRecord]:
+    """Return the records of a pack by id, without ``damaged`` ones.
+
+    ``BrokenRecord`` if it is not a sound pack.
+    """
+    return dict(_records(name, data, damaged))
+
+
+def members_of(data: bytes) -> dict[str, bytes]:
+    """Return the members of a sound pack, as they are in it, by id."""
+    rows = _rows("", data)
+    return {f"exec-{key.hex()}": data[start : start + size] for key, _, start, size, _ in rows}
+
+
+def with_member(data: bytes, execution_id: str, member: bytes) -> bytes:
+    """Return a pack in which one member is replaced, and all places are right; no digest is."""
+    content, rows = b"", list[tuple[bytes, bytes, int, int, bytes]]()
+    for key, hashed, start, size, digest in sorted(_rows("", data), key=lambda row: row[2]):
+        is_replaced = f"exec-{key.hex()}" == execution_id
+        kept = member if is_replaced else data[start : start + size]
+        rows.append((key, hashed, len(content), len(kept), digest))
+        content += kept
+    table = b"".join(_ROW.pack(*row) for row in sorted(rows))
+    trailer = _TRAILER.pack(len(table), crc32(table), b"SYREC", 1, 0)[:-4]
+    return content + table + trailer + crc32(trailer).to_bytes(4, "big")
+
+
+def _records(name: str, data: bytes, damaged: Container[str]) -> Iterator[tuple[str, SeenRecord]]:
+    last = b""
+    end = 0
+    for key, hashed, start, size, digest in _rows(name, data):
+        execution_id = f"exec-{key.hex()}"
+        end += size
+        if execution_id in damaged:
+            continue
+        member = data[start : start + size]
+        if key <= last or sha256(member).digest()[:16] != digest:
+            raise BrokenRecord("a row of a pack is wrong", name=name, execution_id=execution_id)
+        record = _record(execution_id, decompress(member, MAX_WBITS | 16))
+        if bytes.fromhex(envelope_hash(json.loads(record.envelope))[7:23]) != hashed:
+            raise BrokenRecord("a pack has another hash of an envelope", record=record)
+        yield execution_id, record
+        last = key
+    if end + _ROW.size * len(list(_rows(name, data))) + _TRAILER.size != len(data):
+        raise BrokenRecord("a pack has other bytes", name=name)
+
+
+def _rows(name: str, data: bytes) -> Iterator[tuple[bytes, bytes, int, int, bytes]]:
+    if len(data) < _TRAILER.size:
+        raise BrokenRecord("a pack has no trailer", name=name)
+    size, table_crc, magic, version, crc = _TRAILER.unpack(data[-_TRAILER.size :])
+    table = data[-_TRAILER.size - size : -_TRAILER.size]
+    if (magic, version, crc) != (b"SYREC", 1, crc32(data[-_TRAILER.size : -4])):
+        raise BrokenRecord("the trailer of a pack is wrong", name=name)
+    if crc32(table) != table_crc:
+        raise BrokenRecord("the table of a pack is wrong", name=name)
+    return _ROW.iter_unpack(table)
+
+
+def _record(execution_id: str, lines: bytes) -> SeenRecord:
+    """Return the record of an execution from the lines of its facts."""
+    facts = [(int(line[:2]), json.loads(line[3:])) for line in lines.splitlines()]
+    if not facts or facts[0][0] != _START:
+        raise BrokenRecord("an execution has no start", execution_id=execution_id)
+    start: dict[str, Any] = facts[0][1]["p"]
+    events: list[SeenEvent] = []
+    reason: str | None = _INCOMPLETE
+    for fact_type, fact in facts[1:]:
+        if fact["x"] != execution_id:
+            raise BrokenRecord("a fact is of another execution", execution_id=execution_id)
+        if fact_type == _MARK:
+            reason = _marked(reason, fact["p"])
+        elif not events or events[-1].type != FINAL:
+            reason = _marked(reason, fact["m"]) if "m" in fact else reason
+            number = events[-1].seq + 1 if events else 1
+            if fact["n"] < number:
+                continue
+            if fact["n"] > number and reason != _LOST:
+                number, reason = fact["n"], _CORRUPTED
+            events.append(SeenEvent(number, _EVENTS[fact_type], canonical(fact["p"])))
+            if fact_type == 6 and reason == _INCOMPLETE:
+                reason = None
+    response = events[-1].payload if events and events[-1].type == FINAL else None
+    header = start["header"]
+    if header["executionId"] != execution_id:
+        raise BrokenRecord("an execution has the start of another", execution_id=execution_id)
+    return SeenRecord(
+        execution_id, canonical(start["envelope"]), header.get("sideEffectClass"),
+        tuple(events), response, reason, None,
+    )  # fmt: skip
+
+
+def _marked(reason: str | None, mark: str) -> str:
+    """Return the reason after a mark; a loss of events, or damage, stays."""
+    return reason if reason in {_LOST, _CORRUPTED} else mark
