@@ -21,15 +21,14 @@ from benchmarks.row import Row, paired, seconds_of
 from benchmarks.talking_agents import take_turns
 from system.agents.turn_recorder import RecordingOptions
 from system.host import real_host
-from system.ports import Host, Json, JsonObject
+from system.ports import Host, Json, JsonObject, SideEffectClass
+from system.recording.envelope_hash import FrozenEnvelope
 from system.recording.event import EventType
+from system.recording.execution import Execution
 from system.recording.fact import Fact, encoded_fact
 from system.recording.file_store import FileExecutionStore
 from system.recording.long_text import LongText
-from system.recording.memory_store import InMemoryExecutionStore
 from system.recording.open_recording import open_recording
-from system.recording.record import ExecutionRecord
-from system.recording.recorder import InMemoryExecutionRecorder
 from system.recording.replay import replay
 from system.recording.wal_format import EntryType
 from system.recording.wal_log import WriteAheadLog
@@ -43,7 +42,8 @@ _TURNS: Final = 4
 """Of each agent, in one round with 64 in flight."""
 _TURNS_ALONE: Final = 100
 _ENTRIES: Final = 100_000
-_RECORDS: Final = 10_000
+_RECORDS: Final = 100_000
+_PACKED: Final = 2_000
 _LONG_BYTES: Final = 64 << 20
 _LONG_EVENTS: Final = 65_536
 _PIECE: Final = "x" * (1 << 16)
@@ -79,16 +79,16 @@ def _events(number: int, payload: Json) -> Iterator[tuple[EventType, Json]]:
         yield kind, payload
 
 
-def _record(host: Host, events: int, payload: Json, response_bytes: int) -> ExecutionRecord:
-    """Return a record with so many events before its final response."""
-    store = InMemoryExecutionStore(host.clock)
-    recorder = InMemoryExecutionRecorder(host.clock, host.ids, store)
-    recorder.start(_ENVELOPE)
+def _execution(host: Host, events: int, payload: Json, response_bytes: int) -> Execution:
+    """Return an execution with so many events before its final response."""
+    execution = Execution.new(
+        host.clock, f"exec-{host.ids.random_hex(16)}", FrozenEnvelope.of(_ENVELOPE),
+        SideEffectClass.REVERSIBLE,
+    )  # fmt: skip
     for event_type, each in _events(events, payload):
-        recorder.record_event(event_type, each)
-    record = recorder.complete(_response(response_bytes))
-    assert record is not None
-    return record
+        execution.add(execution.next_event(event_type, each))
+    execution.add(execution.final_event(_response(response_bytes)))
+    return execution
 
 
 # -- replay ------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def _record(host: Host, events: int, payload: Json, response_bytes: int) -> Exec
 def _replay_row(directory: str) -> Row:
     host = real_host(f"{directory}/replay")
     store = FileExecutionStore(host)
-    record = _record(host, 4, {"turnId": "b" * 32}, 500)
+    record = _execution(host, 4, {"turnId": "b" * 32}, 500).record()
     path = Path(directory, "replay", store.save(record))
     times = [
         seconds_of(lambda: replay(store, record.execution_id, _ENVELOPE)) for _ in range(_ROUNDS)
@@ -250,9 +250,11 @@ def _boot_row(directory: str) -> Row:
         asyncio.run(_booted(path))
     host = real_host(full)
     store = FileExecutionStore(host)
-    records = (_record(host, 4, {"turnId": "b" * 32}, 100) for _ in range(_RECORDS))
     host.files.mkdir("records")
-    store.write(records)
+    payload: JsonObject = {"turnId": "b" * 32}
+    for number in range(_RECORDS // _PACKED):
+        executions = [_execution(host, 4, payload, 100) for _ in range(_PACKED)]
+        store.write_pack(number + 1, [each.view() for each in executions])
     ours, beside = paired(
         lambda: asyncio.run(_booted(full)), lambda: asyncio.run(_booted(bare)), _ROUNDS
     )

@@ -85,7 +85,7 @@ record_is_replayable_from_its_start = Mutant(
             "self.reason: str | None = None",
         ),
         SourcePatch(
-            "system.recording.fold",
+            "system.recording.record_builder",
             "self.reason: str | None = Reason.EXECUTION_INCOMPLETE",
             "self.reason: str | None = None",
         ),
@@ -129,12 +129,12 @@ envelope_is_kept_by_reference = Mutant(
             "system.recording.recorder",
             "from system.recording.memory_store import InMemoryExecutionStore",
             """
-            from system.recording.fold import KEPT
+            from system.recording.record_builder import KEPT
             from system.recording.memory_store import InMemoryExecutionStore
             """,
         ),
         SourcePatch(
-            "system.recording.fold",
+            "system.recording.record_builder",
             "_ENVELOPE: Final = b'{\"envelope\":'",
             """
             KEPT = {}
@@ -142,7 +142,7 @@ envelope_is_kept_by_reference = Mutant(
             """,
         ),
         SourcePatch(
-            "system.recording.fold",
+            "system.recording.record_builder",
             "header = self.start.header(self.reason)",
             """
             header = self.start.header(self.reason)
@@ -212,7 +212,7 @@ response_lifts_every_reason = Mutant(
             "if self.is_finished:",
         ),
         SourcePatch(
-            "system.recording.fold",
+            "system.recording.record_builder",
             """
             self.response = event.frozen_payload
             if self.reason == Reason.EXECUTION_INCOMPLETE:

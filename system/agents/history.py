@@ -276,7 +276,7 @@ class History:
         assert isinstance(presented, list), presented
         self.begin_turn(
             str(data["turn_id"]), str(data["prompt"]), list(map(str, presented)), self.last_ts,
-            Execution.from_data(data),
+            Execution.from_data(data) if "execution_id" in data else None,
         )  # fmt: skip
 
     def _turn_failed(self, data: JsonObject) -> None:

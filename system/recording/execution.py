@@ -18,13 +18,13 @@ from system.recording.event import EventType
 from system.recording.event_order import may_follow, order_problem
 from system.recording.fact import Fact, StoredFact, encoded_fact, ends_of_fact
 from system.recording.fact_list import FactList, Facts
-from system.recording.fold import Fold, start_payload
 from system.recording.frozen_json import FrozenJson
 from system.recording.header import Reason, StartFacts
 from system.recording.invalidation import is_text
 from system.recording.json_pieces import canonical_pieces
 from system.recording.long_text import has_long_text
 from system.recording.record import ExecutionRecord
+from system.recording.record_builder import RecordBuilder, start_payload
 from system.recording.spool import Spool
 from system.recording.wal_format import ENTRY_OF_EVENT, EVENT_OF_ENTRY, EntryType
 from system.storage.codec import canonical
@@ -61,9 +61,9 @@ class ExecutionView(NamedTuple):
 
     def record(self) -> ExecutionRecord:
         """Return the sealed record, all of it in memory; raises as ``pieces``."""
-        fold = Fold.of(self.facts.all())
-        fold.reason = self.reason
-        return fold.record()
+        builder = RecordBuilder.of(self.facts.all())
+        builder.reason = self.reason
+        return builder.record()
 
     def close(self) -> None:
         """Give back the spool."""
@@ -118,16 +118,16 @@ class Execution:
 
     @classmethod
     def of_facts(cls, clock: Clock, facts: Iterable[Fact]) -> Execution:
-        """Return the execution that has these facts; ``ValueError`` as ``Fold.take``."""
-        fold = Fold.of(facts)
-        assert fold.start is not None
-        start = fold.start
+        """Return the execution that has these facts; ``ValueError`` as ``RecordBuilder.take``."""
+        builder = RecordBuilder.of(facts)
+        assert builder.start is not None
+        start = builder.start
         execution = cls(clock, start.execution_id, start.envelope_hash, start.created_utc_iso)
-        for fact in fold.kept:
+        for fact in builder.kept:
             execution.facts.append(fact)
-        execution._numbers = DeterministicClock(fold.last_seq)
-        execution.last_event = fold.last_type
-        execution.reason = fold.reason
+        execution._numbers = DeterministicClock(builder.last_seq)
+        execution.last_event = builder.last_type
+        execution.reason = builder.reason
         return execution
 
     @property
@@ -270,9 +270,9 @@ class Execution:
         ``facts`` are all of them, if the caller has them in memory. Raises ``OSError`` if long
         parts are gone.
         """
-        fold = Fold.of(self.facts.now().all() if facts is None else facts)
-        fold.reason = self.reason
-        return fold.record()
+        builder = RecordBuilder.of(self.facts.now().all() if facts is None else facts)
+        builder.reason = self.reason
+        return builder.record()
 
     def whole_facts(self, last: Fact | StoredFact) -> list[Fact]:
         """Return all facts and the one that follows, in memory; raises as ``record``."""

@@ -9,7 +9,7 @@ from typing import Final
 from system.recording.errors import RecordCorruptedError
 from system.recording.event import ExecutionEvent
 from system.recording.fact import facts_in
-from system.recording.fold import Fold
+from system.recording.record_builder import RecordBuilder
 from system.recording.wal_format import EntryType
 
 PIECE_BYTES: Final = 1 << 20
@@ -32,13 +32,13 @@ class FactStream:
 
     def events(self) -> Iterator[ExecutionEvent]:
         """Yield the events; one of them is in memory at a time."""
-        fold = Fold()
+        builder = RecordBuilder()
         try:
             for fact in facts_in(self._pieces()):
-                fold.take(fact)
-                yield from fold.events
-                fold.events.clear()
-                fold.kept.clear()
+                builder.take(fact)
+                yield from builder.events
+                builder.events.clear()
+                builder.kept.clear()
         except ValueError as bad:
             raise RecordCorruptedError(self._name, [str(bad)]) from bad
 

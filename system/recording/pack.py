@@ -28,7 +28,6 @@ from system.ports import File, FileSystem, OpenMode
 from system.recording.errors import RecordCorruptedError
 from system.recording.execution_id import PREFIX
 from system.recording.fact import facts_in
-from system.recording.fold import Fold
 from system.recording.gzip_data import (
     MEMBER_START,
     compressed,
@@ -38,6 +37,7 @@ from system.recording.gzip_data import (
     expanded,
 )
 from system.recording.record import ExecutionRecord
+from system.recording.record_builder import RecordBuilder
 from system.recording.structure import find_problems
 from system.storage.atomic_file import read_whole
 from system.storage.transfer import read_all
@@ -103,7 +103,7 @@ class Member(NamedTuple):
 
     def record(self, files: FileSystem) -> ExecutionRecord:
         """Return the record; raises ``RecordCorruptedError`` or ``OSError``."""
-        record = fold_of(self.lines(files), self.name).record()
+        record = builder_of(self.lines(files), self.name).record()
         if problems := find_problems(record):
             raise RecordCorruptedError(self.name, problems, record)
         return record
@@ -142,15 +142,15 @@ class Member(NamedTuple):
             file.close()
 
 
-def fold_of(lines: bytes, name: str) -> Fold:
+def builder_of(lines: bytes, name: str) -> RecordBuilder:
     """Return the execution of these lines; ``RecordCorruptedError`` if they are no such lines."""
     try:
-        fold = Fold.of(facts_in((lines,)))
+        builder = RecordBuilder.of(facts_in((lines,)))
     except ValueError as bad:
         raise RecordCorruptedError(name, [str(bad)]) from bad
-    if fold.start is None:
+    if builder.start is None:
         raise RecordCorruptedError(name, ["it has no start"])
-    return fold
+    return builder
 
 
 class PackTable(NamedTuple):
@@ -259,7 +259,7 @@ def _rows_of_members(content: bytes, path: str) -> Iterator[_Row]:
     while start >= 0:
         try:
             lines, end = expand_first(content, path, start)
-            facts = fold_of(lines, path).start
+            facts = builder_of(lines, path).start
         except RecordCorruptedError:
             start = content.find(MEMBER_START, start + 1)
             continue

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from system.ports import Clock, FileKind, FileSystem, Ids, OpenMode
 from system.recording.checkpoint import CHECKPOINT, ReadCheckpoint, read_checkpoint
 from system.recording.errors import ForeignRecordFile, RecordCorruptedError
-from system.recording.pack import NAME, fold_of, read_table
+from system.recording.pack import NAME, builder_of, read_table
 from system.recording.wal_format import CURRENT, DIRECTORY, NEXT_CURRENT, SEGMENT_NAME, number_of
 from system.recording.wal_log import SNAPSHOTS
 from system.recording.wal_redo import WalRedo
@@ -206,13 +206,13 @@ class _Reader:
             self._add_bad(path, read_whole(self._files, path), table.problem)
         for member in table.members():
             try:
-                fold = fold_of(member.lines(self._files), member.name)
+                builder = builder_of(member.lines(self._files), member.name)
             except RecordCorruptedError as corrupted:
                 reason = "; ".join(corrupted.problems)
                 self._add_bad(path, member.stored(self._files), reason, member.start)
                 redone.headless.add(member.execution_id)
             else:
-                redone.resume(member.execution_id, fold)
+                redone.resume(member.execution_id, builder)
 
     def _names(self, directory: str) -> list[tuple[str, str]]:
         path = join(self._root, directory)

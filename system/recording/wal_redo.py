@@ -8,7 +8,7 @@ from typing import Final
 from system.ports import Clock
 from system.recording.execution import Execution
 from system.recording.fact import Fact, execution_of
-from system.recording.fold import Fold
+from system.recording.record_builder import RecordBuilder
 from system.recording.wal_format import EntryType, RawEntry
 
 _KNOWN: Final = b'{"durable":'
@@ -23,9 +23,9 @@ class WalRedo:
         self._facts: dict[bytes, list[Fact]] = {}
         self._executions: dict[str, Execution] | None = None
 
-    def resume(self, execution_id: str, fold: Fold) -> None:
+    def resume(self, execution_id: str, builder: RecordBuilder) -> None:
         """Go on with the execution of a snapshot."""
-        self._facts[execution_id.encode()] = fold.kept
+        self._facts[execution_id.encode()] = builder.kept
 
     def apply(self, entries: Iterable[RawEntry], after: int = 0) -> None:
         """Apply the entries whose sequence number is above ``after``."""

@@ -149,7 +149,7 @@ class Builder:
             name: int(value)
             for name, _, value in (each.partition("=") for each in found["members"].split())
         }
-        letter, what = found["x"], found["what"]
+        letter, what, entry_type = found["x"], found["what"], 0
         self.sequence = members.get("seq", self.sequence + 1)
         number = self.numbers.get(letter, 0)
         if what == "start":

@@ -77,6 +77,7 @@ TYPES: Final[dict[str, Is]] = {
     "trigger_id": UUID,
     "retry_of": lambda value: value is None or TEXT(value),
     "execution_id": matching("exec-[0-9a-f]{16}"),
+    "execution_entry": number,
     **dict.fromkeys(
         ("due_ns", "state_size", "dispatched", "applied", "format", "turn_count", "permits"), number
     ),

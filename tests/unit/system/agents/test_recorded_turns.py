@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from functools import partial
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,8 +15,8 @@ from system.agents.orchestrator import SECOND_NS
 from system.agents.turn_recorder import Durability, RecordingOptions
 from system.ports import OpenMode, Tools
 from system.recording.header import Reason
-from system.recording.record import ExecutionRecord
 from system.recording.open_recording import resume_recording
+from system.recording.record import ExecutionRecord
 from system.recording.replay import replay
 from system.recording.structure import find_problems
 from system.recovery.recovery_text import recovery_text

@@ -22,7 +22,7 @@ _ENVELOPE: Final = b'{"envelope":'
 _HEADER: Final = b',"header":{"createdUtcIso":'
 
 
-class Fold:
+class RecordBuilder:
     """The state of an execution after some facts; ``start`` is None before the first one.
 
     ``reason`` says why it cannot be replayed, or is None. ``kept`` are the facts that have
@@ -41,12 +41,12 @@ class Fold:
         self.last_type: EventType | None = None
 
     @classmethod
-    def of(cls, facts: Iterable[Fact]) -> Fold:
+    def of(cls, facts: Iterable[Fact]) -> RecordBuilder:
         """Return the state after these facts; ``ValueError`` for one that is none."""
-        fold = cls()
+        builder = cls()
         for fact in facts:
-            fold.take(fact)
-        return fold
+            builder.take(fact)
+        return builder
 
     def take(self, fact: Fact) -> None:
         """Take the next fact; ``ValueError`` if it is none, or one before the start."""
