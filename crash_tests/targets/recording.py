@@ -71,7 +71,7 @@ class RecordingTarget(RecorderTarget):
 
     families_left_out: Mapping[FaultFamily, str] = MappingProxyType({})
     fault_rules = ("fsync *.wal #1 EIO:ext4", "fsync *.wal #1 EIO:xfs")
-    actions_per_crash = 2
+    actions_per_crash = 3
     expected_marks: Sequence[str] = (*COMMON_MARKS, *RECORDING_MARKS)
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class RecordingTarget(RecorderTarget):
             ActionKind("barrier", 4, self._barrier, self._propose_one, self._has_open),
             ActionKind("invalidate", 3, self._invalidate, self._propose_one, self._has_records),
             ActionKind("replay", 1, self._replay, self._propose_one, self._has_records),
-            ActionKind("checkpoint", 2, self._checkpoint, ready=self._is_open),
+            ActionKind("checkpoint", 4, self._checkpoint, ready=self._is_open),
             ActionKind("read", 1, self._read, ready=self._is_open),
             ActionKind("reopen", 3, self._reopen, self._propose_reopen),
             ActionKind("damage", 4, self._damage, self._propose_damage, self._may_damage),

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from system.agents import turns
 from system.errors import (
     BadName,
     HasChildren,
@@ -159,16 +160,21 @@ def test_what_no_line_can_hold_is_refused_by_the_tool_and_the_turn_goes_on(
     room.check_no_failures()
 
 
-def test_more_than_one_prompt_can_hold_is_shown_in_several_turns(room: Room) -> None:
+@pytest.mark.parametrize("scale", [1_000, pytest.param(1, marks=pytest.mark.stress)])
+def test_more_than_one_prompt_can_hold_is_shown_in_several_turns(
+    room: Room, monkeypatch: pytest.MonkeyPatch, scale: int
+) -> None:
+    monkeypatch.setattr(turns, "MOST_PROMPT_BYTES", turns.MOST_PROMPT_BYTES // scale)
     room.open(start=False)
     ada = room.create()
     for number in range(20):
-        room.run(room.runtime.send(ada, f"{number} " + "x" * 1_000_000))
+        room.run(room.runtime.send(ada, f"{number} " + "x" * (1_000_000 // scale)))
 
     room.start()
     room.settle(60)
 
     assert room.named("Ada").pending == ()
+    assert 2 <= len(room.provider.prompts) < 20
     shown = [
         payload for turn in range(len(room.provider.prompts)) for _, payload in room.shown(turn)
     ]
