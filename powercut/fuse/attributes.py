@@ -109,7 +109,7 @@ def entry_reply(inode: Inode) -> bytes:
 def _valid_s(inode: Inode) -> int:
     """Return the seconds for which the kernel may keep attributes.
 
-    Those of a setuid or setgid file it must not keep: a write changes the mode without a request
-    for it.
+    The kernel must not keep those of a setuid or setgid file, because a write changes the mode
+    without a request for it.
     """
     return 0 if inode.mode & _PRIVILEGES and inode.number != ROOT_NODE else VALID_S

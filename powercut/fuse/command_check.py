@@ -41,8 +41,8 @@ class Outcome(NamedTuple):
 class CheckPlace:
     """The directory in which a process runs its checks, one after the other.
 
-    Where the machine allows, it has the path of the recording: a mount in memory, in a namespace
-    of this process. ``folder`` is for files beside it.
+    If the machine allows it, this is a mount in memory at the path of the recording, in a
+    namespace of this process. ``folder`` is a directory for other files.
     """
 
     def __init__(self, mount_point: str, way: MountWay, folder: str) -> None:
@@ -127,7 +127,7 @@ class CheckRunner:
         return Outcome(status, lines[-1] if lines else "")
 
     def end_process(self) -> None:
-        """End the check and this process; a check that is just being started ends soon."""
+        """End the check and this process; a check that is being started ends soon after."""
         self._is_ending = True
         if not self._is_starting:
             self.kill()

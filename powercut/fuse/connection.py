@@ -1,8 +1,8 @@
 """One connection to the kernel through ``/dev/fuse``, without libfuse.
 
 ``FuseConnection`` mounts, reads requests and passes each to the function that answers its kind.
-It knows nothing about files. A request of any other kind gets ENOSYS; most of these the kernel
-never repeats.
+It knows nothing about files. A request of any other kind gets ENOSYS, after which the kernel
+sends no further request of most of these kinds.
 
 A request is answered before the next is read, so the functions see them one after the other, in
 the order in which the kernel sent them.

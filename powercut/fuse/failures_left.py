@@ -1,7 +1,7 @@
-"""The failures of a recording that are left when its journal has further barriers.
+"""The failures of a recording that remain possible when its journal has further barriers.
 
-An exploration of the changed journal would run the check again. A barrier makes images impossible
-and allows no others, so it is enough to see which failing images are still possible.
+Exploring the changed journal would run the check again. A barrier makes some images impossible
+and no others possible, so it is enough to find the failing images that are still possible.
 """
 
 from __future__ import annotations
@@ -111,10 +111,10 @@ def _moved(
     survivors: SurvivorSet,
     index: Mapping[MicroOperation, int],
 ) -> SurvivorSet | None:
-    """Return the survivor set by the places in ``index``.
+    """Return the survivor set with each piece renumbered by ``index``; None if it is impossible.
 
-    Pieces of content that are durable now may have been lost for nothing, because no path led to
-    their file; other pieces that are durable now make the survivor set impossible: None.
+    It is impossible if it loses a piece that is durable now. Pieces of content are excepted: in
+    the image no path leads to their file, so losing them has no effect.
     """
 
     def place(each: int) -> int | None:

@@ -81,7 +81,7 @@ class FilesCheck:
 
     A file that exists at the last acknowledgement before the crash, or at the first one after it,
     must have its content of one of these moments, or a content that was renamed to its path
-    between them. Other files do not matter: they are temporary, or remains of one.
+    between them. Other files do not matter: they are temporary files, whole or in part.
     """
 
     def __init__(self, recording: Recording) -> None:

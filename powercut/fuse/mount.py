@@ -4,8 +4,8 @@
 ``/proc/self/fd``, no other process sees them, and the kernel unmounts it when the descriptor is
 closed: also when this process is killed. Needs Linux 5.2.
 
-``attach`` gives a mount a place. In a mount namespace of its own a process sees its mounts
-alone, and the kernel removes them with the last process of the namespace.
+``attach`` gives a mount a place. Mounts that a process makes in its own mount namespace are seen
+by no process outside it, and the kernel removes them with the last process of the namespace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Work in forked processes, whose results come back as they are made."""
+"""Work in forked processes, whose results are returned as soon as they are complete."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Worker(NamedTuple):
 
 
 def in_processes(count: int, work: Callable[[int], Iterable[Result]]) -> Iterator[Result]:
-    """Yield the results of ``work(0)`` to ``work(count - 1)``, in the order in which they come.
+    """Yield the results of ``work(0)`` to ``work(count - 1)``, in the order of completion.
 
     Each call runs in a process of its own, which sees everything that this process has made.
     Results are pickled. All processes have ended when the iteration ends, however it ends. An

@@ -1,8 +1,8 @@
-"""A program under test: started in a directory that this very process serves.
+"""A program under test: started in a directory that this process itself serves.
 
 ``subprocess`` waits until the child has changed its directory and called ``exec``. The directory
-is on the mount, and this process would wait for itself. So ``start`` forks, and the loop of the
-caller serves the mount while the child starts.
+is on the mount, so this process would wait for itself. Therefore ``start`` forks, and the loop of
+the caller serves the mount while the child starts.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ class Counts:
 class ProgramJudge:
     """Judges one recording. ``checks`` is the most images that are checked.
 
-    With ``nested``, a check that passes and writes is a recovery, and is crashed as well, on the
-    best tenth of the images; so many images of such crashes are checked in addition.
+    With ``nested``, a check that passes and writes is a recovery. It is crashed as well, on the
+    first tenth of the chosen images, and up to ``checks`` images of these crashes are checked.
 
     It is also the checker with which missing barriers are searched.
     """
@@ -109,7 +109,7 @@ class ProgramJudge:
     def must_pass_undamaged(self) -> None:
         """Raise ``HarnessError`` if the check fails on the disk that no crash has damaged.
 
-        ``is_blind`` is then whether it passes as well where everything is lost.
+        Afterwards ``is_blind`` is whether it also passes on a disk that has lost everything.
         """
         journal = self._recording.journal
         image = Disk.from_journal(journal).unmounted()

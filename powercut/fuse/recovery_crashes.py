@@ -1,8 +1,8 @@
 """Crashes of recoveries: the check runs on a mount, which records it, and its journal is crashed.
 
-A check that opens the data like the next start of the program recovers them, and so writes. The
-recovery is recorded once for each crash image; the images of its crashes are found under each
-model that allows the first crash, and the same check must pass on them.
+A check that opens the data as the next start of the program would recovers them, and so writes.
+Its operations are recorded once for each crash image. The images of their crashes are found under
+each model that allows the first crash, and the same check must pass on them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs a program on a simulated disk, and notes the moment of each line that it prints.
+"""Runs a program on a simulated disk, and records the moment of each line that it prints.
 
 One loop serves the mount, reads the program's stdout and waits for its end. The number of
 operations before a line is exact: a line that the program printed before it made a request is in

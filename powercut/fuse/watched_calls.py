@@ -128,7 +128,7 @@ def receive(listener: int) -> WatchedCall | None:
 
 
 def answer(listener: int, call: WatchedCall, *, done: bool) -> None:
-    """Let the process go on: the call has succeeded if it is ``done``, else the kernel does it."""
+    """Let the process continue: the call has succeeded if ``done``, else the kernel performs it."""
     try:
         fcntl.ioctl(listener, _SEND, _ANSWER.pack(call.identifier, 0, 0, 0 if done else _CONTINUE))
     except FileNotFoundError:
