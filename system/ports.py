@@ -314,7 +314,7 @@ class Provider(Protocol):
 
 
 class SideEffectClass(StrEnum):
-    """The harm that a repetition of an execution may do (rule Z19)."""
+    """The harm that a repetition of an execution may do (docs/recording.md, After a crash)."""
 
     READ_ONLY = "READ_ONLY"
     REVERSIBLE = "REVERSIBLE"

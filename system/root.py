@@ -2,8 +2,8 @@
 
 ``root.json`` is durable before anything else is made, so whatever else a crash leaves, a
 directory that has our data has it too. ``runtime.lock`` is never unlinked: a waiter would
-hold the old inode and a newcomer the new one (hole I10). It holds the boot epoch, in two
-slots that are written in turn, so that one of them is always whole.
+lock the old inode and a later process the new one. It holds the boot epoch, in two slots that
+are written in turn, so that one of them is always whole.
 """
 
 from __future__ import annotations

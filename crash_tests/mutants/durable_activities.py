@@ -1,4 +1,4 @@
-"""Mutants of the ledger of activities: the holes C8 to C12."""
+"""Mutants of the ledger of activities (docs/planted-bugs.md)."""
 
 from __future__ import annotations
 

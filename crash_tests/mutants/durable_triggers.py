@@ -1,4 +1,4 @@
-"""Mutants of triggers, schedules and tasks: the holes C1 to C7, C13 and C14."""
+"""Mutants of triggers, schedules and tasks (docs/planted-bugs.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of recorders, records and replay: the holes I3, I6, I8, I9, I13 to I16, I18, I19."""
+"""Mutants of recorders, records and replay (docs/planted-bugs.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of the write-ahead log of the recording: the holes I1, I2, I5, I7, I17."""
+"""Mutants of the write-ahead log of the recording (docs/planted-bugs.md)."""
 
 from __future__ import annotations
 

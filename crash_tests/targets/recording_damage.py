@@ -110,7 +110,7 @@ def _last_segment(files: FileSystem) -> str | None:
 
 
 def _is_known_durable(entry: WalEntry, behind: Sequence[WalEntry]) -> bool:
-    """Return whether a later entry says that this one was durable (rule X30)."""
+    """Return whether a later entry says that this one was durable."""
     for later in behind:
         if later.entry_type != PART:
             durable = fact_of(later).durable

@@ -21,7 +21,7 @@ REFUSED: Final[Mapping[str, Callable[[], object]]] = MappingProxyType(
         "an object": object,
     }
 )
-"""Values that no record can hold: recording one must be refused at once (rule X32)."""
+"""Values that no record can hold, so recording one is refused (docs/recording.md, A record)."""
 
 ODD: Final = ("", "", "", "a tuple", *REFUSED)
 
@@ -59,7 +59,7 @@ def plain_value(kind: str) -> object:
 
 
 def following(types: Sequence[str]) -> EventType:
-    """Return the event that may follow those of an execution (rule X24)."""
+    """Return the event that may follow those of an execution (docs/recording.md, Events)."""
     return _FOLLOWING[types[-1] if types else None]
 
 

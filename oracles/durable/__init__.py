@@ -2,7 +2,7 @@
 
 =====================================================  =======================================
 the rows of a database, read by name alone             ``rows``
-which triggers, tasks and intents there must be        ``shadow_state``, ``shadow_durable``
+the expected triggers, tasks and activities            ``shadow_state``, ``shadow_durable``
 the occurrences of schedules                           ``shadow_schedules``
 effects in the outside world, and the ledger           ``shadow_effects``
 =====================================================  =======================================

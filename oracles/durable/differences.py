@@ -48,7 +48,7 @@ def difference(state: State, rows: Rows, ids: dict[str, str]) -> Violation | Non
 
 
 def is_torn(candidates: Sequence[State], rows: Rows, ids: Mapping[str, str]) -> bool:
-    """Return whether each trigger and task by itself is that of some candidate."""
+    """Return whether each trigger and task by itself equals that of some candidate."""
     by_id = {row["id"]: row for row in rows.triggers}
     for name in {name for each in candidates for name in each.triggers}:
         row = by_id.get(ids.get(name, ""))
@@ -98,9 +98,9 @@ def _trigger_difference(name: str, trigger: ExpectedTrigger, row: Row) -> Violat
         low, high = trigger.pause or (0.0, 0.0)
         not_before = row["not_before"] or 0.0
         if not low - SLACK_S <= not_before <= high + SLACK_S:
-            return MovedTime("the pause of a trigger is another one", **evidence)
+            return MovedTime("a trigger has another pause than expected", **evidence)
         if row["due_at"] != max(row["fire_at"], not_before):
-            return MovedTime("a trigger is due at another time than its own", **evidence)
+            return MovedTime("a trigger has another due time than expected", **evidence)
     if trigger.payload not in (None, row["payload_json"]):
         return TornRecord("a trigger has another payload", **evidence)
     expected = (
@@ -111,7 +111,7 @@ def _trigger_difference(name: str, trigger: ExpectedTrigger, row: Row) -> Violat
         row["session_id"], row["resolution"], row["missed"], row["dedup_key"], row["priority"],
         bool(row["routed"]),
     ):  # fmt: skip
-        return InvalidState("a member of a trigger is another one", **evidence)
+        return InvalidState("a column of a trigger has another value than expected", **evidence)
     return None
 
 
@@ -135,11 +135,11 @@ def _schedule_difference(state: State, rows: Rows) -> Violation | None:
         if row is None:
             return LostAck("a schedule is gone", **evidence)
         if (schedule.upcoming, schedule.last) != (row["next_fire_at"], row["last_nominal"]):
-            return WrongSchedule("a schedule waits for another occurrence", **evidence)
+            return WrongSchedule("a schedule waits for a wrong occurrence", **evidence)
         if (schedule.is_paused, schedule.ended_at is not None) != (
             bool(row["paused"]), row["ended_at"] is not None,
         ):  # fmt: skip
-            return WrongSchedule("a schedule is paused, or has ended, or should", **evidence)
+            return WrongSchedule("a schedule is wrongly paused or ended, or not", **evidence)
     if set(rows.schedules) > set(state.schedules):
         return Phantom("a schedule exists that was not created", actual=rows.schedules)
     return None
@@ -154,7 +154,7 @@ def _task_difference(state: State, rows: Rows) -> Violation | None:
         if (row["session_id"], row["status"], row["last_seq"]) != (
             task.session, task.status, task.last_seq,
         ):  # fmt: skip
-            return TornRecord("a task is in another state", **evidence)
+            return TornRecord("a task has another state than expected", **evidence)
         if rows.events.get(task_id, 0) != task.last_seq:
             return TornRecord("a task has other events", **evidence)
     if set(rows.tasks) | set(rows.events) > set(state.tasks):
@@ -169,7 +169,7 @@ def _task_difference(state: State, rows: Rows) -> Violation | None:
 
 
 def _key_difference(state: State, rows: Rows, ids: Mapping[str, str]) -> Violation | None:
-    """Compare the keys that are taken whatever the time is; the others end by themselves."""
+    """Compare the keys whose scope does not end with time, and the holders of the others."""
     for key, expected in state.keys.items():
         holder = state.triggers.get(expected.holder)
         evidence = {"key": key, "expected": expected, "actual": rows.keys.get(key)}
@@ -180,5 +180,5 @@ def _key_difference(state: State, rows: Rows, ids: Mapping[str, str]) -> Violati
         elif holder is not None and rows.keys[key] != ids[expected.holder]:
             return InvalidState("a key is held by another trigger", **evidence)
     if not set(rows.keys) <= set(state.keys):
-        return Phantom("a key is taken that nothing holds", actual=set(rows.keys) - set(state.keys))
+        return Phantom("a key is taken without a holder", actual=set(rows.keys) - set(state.keys))
     return None

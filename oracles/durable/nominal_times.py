@@ -1,8 +1,8 @@
 """The nominal times of schedules, by trying every minute, or every multiple of a period.
 
-Slow, and written from the contract alone: a local time that a change of the clocks skips counts
-at the end of the gap. One that they repeat counts once, unless the field of hours begins with
-``*``.
+This is slow, and written from the contract alone: a local time that is skipped when the clocks
+change counts at the end of the gap. A local time that occurs twice counts once, unless the field
+of hours begins with ``*``.
 """
 
 from __future__ import annotations

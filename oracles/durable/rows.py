@@ -32,9 +32,9 @@ _REPORTS: Final = "SELECT message_id, session_id FROM reports ORDER BY rowid"
 class Rows:
     """The rows of each table in the order of their insertion.
 
-    ``keys`` are the dedup keys with the triggers that hold them, ``events`` counts those of a
-    task. ``applied`` are the last lines that are carried out, by session; ``reports`` are
-    messages that logs have yet to take, with their sessions.
+    ``keys`` are the dedup keys with the triggers that hold them, ``events`` the numbers of
+    events by task. ``applied`` has the last line that was carried out, by session; ``reports``
+    are messages that were not appended to their logs yet, with their sessions.
     """
 
     triggers: Sequence[Row]

@@ -1,8 +1,9 @@
 """Triggers, schedules, tasks and intents of one root, run beside the system.
 
-Each transaction has one state before it, and one or a few after it. A call that has returned
-leaves one of the latter; one that was in flight at a crash any of them. The only facts learnt from
-the system are which of these states it has, the ids that it has minted, and times within bounds.
+Each transaction has one state before it, and one or a few possible states after it. A call that
+has returned leaves one of the states after it; a call that was in flight at a crash leaves any of
+them. The shadow learns only three facts from the system: which of these states it has, the ids
+that it has created, and times within bounds.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from oracles.violation import Phantom
 DAY_S: Final = 86_400
 WEEK_S: Final = 7 * DAY_S
 STARTED_S: Final = 1.0
-"""A transaction may have taken a key so much later than it began."""
+"""The most seconds between the begin of a transaction and the time at which it takes a key."""
 
 
 class ShadowDurable:
-    """The state that is acknowledged, and those that a call in flight may leave.
+    """The acknowledged state, and the states that a call in flight may leave.
 
     ``ids`` are the ids of triggers by the names that the shadow gives them. ``now`` returns the
-    time that the system must have, in seconds since 1970.
+    time that the system must use, in seconds since 1970.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -46,16 +47,16 @@ class ShadowDurable:
         return not self._in_flight
 
     def name_of(self, trigger_id: str) -> str:
-        """Return the name of a trigger that the system has named."""
+        """Return the name of the trigger with an id that the system has returned."""
         for name, known in self.ids.items():
             if known == trigger_id:
                 return name
         raise Phantom("a trigger was named that nothing has emitted", trigger_id=trigger_id)
 
     def begin(self, *after: State, certain: bool = False) -> None:
-        """Record that a transaction begins that leaves one of these states.
+        """Record that a transaction begins, which leaves one of these states.
 
-        If it is ``certain``, a durable line demands it, and a recovery carries it out.
+        ``certain``: a durable line demands it, so a recovery carries it out after a crash.
         """
         self._in_flight = after
         self._is_certain = certain
@@ -65,23 +66,23 @@ class ShadowDurable:
         self._is_certain = bool(self._in_flight)
 
     def refuse(self) -> None:
-        """Record that the transaction has surely changed nothing."""
+        """Record that the transaction was refused, and has changed nothing."""
         self._in_flight = ()
 
     def acknowledge(self, rows: Rows) -> None:
-        """Check the rows after a transaction that has returned, or while none is in flight."""
+        """Check the rows after a transaction has returned, or while none is in flight."""
         candidates = self._in_flight or (self.state,)
         self._adopt(candidates, rows)
 
     def begin_collect(self, now: float, settled_keys: Iterable[str]) -> None:
-        """Record that settled rows are being removed; only these activities are settled."""
+        """Record that the removal of settled rows begins; only these activities are settled."""
         self._collected_at = now
         self._settled_keys = frozenset(settled_keys)
 
     def acknowledge_collect(self, rows: Rows, old_keys: Iterable[str]) -> None:
-        """Check that exactly the rows were removed that nothing asks for any more.
+        """Check that exactly the rows that can be removed were removed.
 
-        ``old_keys`` are activities that have surely been settled for a day.
+        ``old_keys`` are the activities that have certainly been settled for a day.
         """
         assert self._collected_at is not None
         now = self._collected_at
@@ -98,11 +99,11 @@ class ShadowDurable:
                 raise KeptTooLong("a settled activity was not removed", key=key)
 
     def settle(self, rows: Rows, recovered: Callable[[State], State], began: float) -> bool:
-        """Check the rows after a recovery, which makes ``recovered(state)`` of the state before.
+        """Check the rows after a recovery, which changes a state to ``recovered(state)``.
 
-        ``began`` is the time of its first boot, which may be before the crash: then the clock
-        was set back, and lines are carried out at that time. Returns whether a transaction in
-        flight has happened.
+        ``began`` is the time of its first boot. It may be before the crash, if the clock was
+        set back; then lines are carried out at that time. Returns whether a transaction that
+        was in flight has happened.
         """
         before, in_flight = self.state, self._in_flight
         first = () if self._is_certain else (before,)
@@ -131,14 +132,14 @@ class ShadowDurable:
             found.append(violation)
         if len(candidates) > 1 and is_torn(candidates, rows, self.ids):
             raise TornTransaction(
-                "a part of a transaction is there", before=str(found[0]), after=str(found[-1])
+                "a transaction was carried out in part", before=str(found[0]), after=str(found[-1])
             )
         raise found[0]
 
     def _without_collected(self, state: State, rows: Rows) -> State:
-        """Return the state without the rows that a collection may have removed, and that are gone.
+        """Return the state without the missing rows that the retention may have removed.
 
-        Keys that refuse nothing may be gone at any time.
+        Keys that refuse nothing may be missing at any time.
         """
         if self._collected_at is None:
             return state
@@ -163,7 +164,7 @@ class ShadowDurable:
 
 
 def _renamed(ids: Mapping[str, str], removed: set[str]) -> dict[str, str]:
-    """Return the ids with other names for removed RESUME triggers: their names are given again."""
+    """Return the ids with other names for removed RESUME triggers, whose names are used again."""
     again = {name for name in removed if name.startswith("resume:")}
     return {
         f"{name}, removed as {known}" if name in again else name: known
@@ -172,7 +173,7 @@ def _renamed(ids: Mapping[str, str], removed: set[str]) -> dict[str, str]:
 
 
 def _ended(state: State) -> dict[str, tuple[float, int]]:
-    """Return when rows have ended at the earliest, and for how many seconds they are kept."""
+    """Return the earliest time at which each row may have ended, and the seconds it is kept."""
     found = {
         name: (each.settled_at, DAY_S)
         for name, each in state.triggers.items()
@@ -184,7 +185,7 @@ def _ended(state: State) -> dict[str, tuple[float, int]]:
 
 
 def _ended_at(began: float, before: State, after: State) -> State:
-    """Return the state in which no row has ended later than ``began`` that had not before."""
+    """Return the state in which the rows that a recovery has ended have ended by ``began``."""
     known = _ended(before)
     for name, trigger in after.triggers.items():
         if trigger.status == "DONE" and name not in known:

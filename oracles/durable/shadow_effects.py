@@ -1,4 +1,4 @@
-"""Irreversible actions: the ledger of the system beside the effects that have really happened."""
+"""Irreversible actions: the ledger of the system compared with the effects that have happened."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _FINAL = ("DONE", "FAILED", "UNCERTAIN")
 
 @dataclass(slots=True)
 class KnownActivity:
-    """The knowledge about an activity: effects and requests up to the last decision to repeat it.
+    """The facts known about an activity: effects and requests up to the last decision ``again``.
 
-    ``again`` counts these decisions. ``doubted`` says that a request of it has failed, or that
-    a crash came while it was to be performed. ``status`` is the one that was read last,
-    ``final_at`` the time at which nothing was left to decide, or None.
+    ``again`` counts these decisions. ``doubted``: a request of it has failed, or a crash
+    happened before it was performed. ``status`` is the status read last, ``final_at`` the time
+    at which nothing remained to be decided, or None.
     """
 
     again: int = 0
@@ -55,7 +55,7 @@ class ShadowEffects:
         self._activity(key).refused = True
 
     def crash(self) -> None:
-        """Record a crash: it may have come during any request."""
+        """Record a crash, which may have interrupted any request."""
         for activity in self._known.values():
             activity.doubted |= activity.status == "INTENT"
 
@@ -69,7 +69,7 @@ class ShadowEffects:
             activity.effects_before, activity.requests_before = effects, requests
 
     def settled_before(self, moment: float) -> list[str]:
-        """Return the activities about which nothing was left to decide before a time."""
+        """Return the activities that were settled and decided before a time."""
         known = self._known.items()
         return [key for key, each in known if each.final_at is not None and each.final_at < moment]
 
@@ -108,7 +108,7 @@ class ShadowEffects:
             raise FalseAlarm("the outcome of an activity is known", **evidence)
 
     def check_performed(self, rows: Rows, effects: Mapping[str, int]) -> None:
-        """Check that nothing is to be performed any more."""
+        """Check that no activity remains to be performed."""
         for key, row in rows.activities.items():
             if row["status"] == "INTENT":
                 raise Starved("an activity is not performed", key=key, actual=row)
@@ -116,7 +116,7 @@ class ShadowEffects:
                 raise MissingEffect("an activity was never performed", key=key, actual=row)
 
     def check_kept(self, rows: Rows, key: str) -> None:
-        """Check that an undecided activity is still there."""
+        """Check that an undecided activity still has its row."""
         if key not in rows.activities:
             raise LostAck("an undecided activity is gone", key=key)
 

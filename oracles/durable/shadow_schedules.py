@@ -20,7 +20,7 @@ def name_of(schedule_id: str, nominal: int) -> str:
 def armed(
     state: State, schedule_id: str, schedule: ExpectedSchedule, payload: str | None, now: float
 ) -> State:
-    """Let a schedule wait for its upcoming occurrence; without one it has ended at ``now``."""
+    """Arm a schedule for its next occurrence; without a next occurrence it ends at ``now``."""
     if schedule.upcoming is None:
         return state.with_schedule(schedule_id, replace(schedule, ended_at=now))
     trigger = ExpectedTrigger(
@@ -41,9 +41,9 @@ def claimed(state: State, name: str, now: float) -> State:
 
 
 def _followed(state: State, name: str, now: float) -> tuple[State, int, bool]:
-    """Return the state behind an occurrence, the number missed, and whether it is skipped.
+    """Return the state after an occurrence, the number of missed ones, and whether it is skipped.
 
-    An occurrence that was followed, and a trigger of no schedule, change nothing.
+    Nothing changes if the next occurrence was emitted before, or the trigger has no schedule.
     """
     trigger = state.triggers[name]
     nominal = round(trigger.fire_at)

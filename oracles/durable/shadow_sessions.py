@@ -1,4 +1,4 @@
-"""The end of a session: nothing of it waits any more, and routed work finds another one."""
+"""The end of a session: all its open work ends, except routed triggers, which are routed again."""
 
 from __future__ import annotations
 

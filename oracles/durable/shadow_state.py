@@ -1,7 +1,7 @@
-"""The rows that there must be after each transaction, as a value that the next one replaces.
+"""The expected rows after each transaction, as an immutable value.
 
 A transaction is a function from state to state. So a crash leaves the state before it or the
-state after it, and nothing in between.
+state after it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REPLACED: Final = ("memory",)
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTrigger:
-    """A trigger as it must be.
+    """The expected row of a trigger.
 
     ``fire_at`` may be up to ``spread_s`` later; ``pause`` are bounds of ``not_before``, or None.
     ``payload`` is canonical JSON, None if the system makes it.
@@ -50,7 +50,7 @@ class ExpectedTrigger:
     settled_at: float = 0.0
 
     def due_by(self, now: float) -> bool:
-        """Whether it is surely due at ``now``."""
+        """Whether it is due at ``now``, at every time that ``fire_at`` may have."""
         return self.fire_at + self.spread_s <= now and (self.pause is None or self.pause[1] <= now)
 
 
@@ -65,10 +65,10 @@ class ExpectedKey:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedSchedule:
-    """A schedule that waits for ``upcoming``, which is None while it is paused, and at its end.
+    """A schedule whose next occurrence is ``upcoming``: None while it is paused, and after its end.
 
-    Without a ``session`` its triggers are routed. ``last`` is the time up to which it fires
-    nothing any more, ``dead_in_row`` counts occurrences that were stopped one after the other.
+    Without a ``session`` its triggers are routed. No occurrence up to the time ``last`` is fired
+    again. ``dead_in_row`` counts successive occurrences that became FAILED or DEAD.
     """
 
     times: NominalTimes
@@ -218,9 +218,9 @@ class State:
         return state.with_schedule(schedule_id, replace(counted, upcoming=None, is_paused=True))
 
     def retried(self, name: str, now: float) -> State:
-        """Run a stopped trigger again, because a person has said so; it takes a free key again.
+        """Run a stopped trigger again, as a person decided; it takes its key again if that is free.
 
-        An occurrence of a schedule needs none: no time up to the last one is fired again.
+        An occurrence of a schedule needs no key, because no time up to ``last`` is fired again.
         """
         trigger = replace(
             self.triggers[name], status="PENDING", attempts=0, pause=None, resolution="retried"
@@ -239,7 +239,7 @@ class State:
         return state
 
     def recovered(self, now: float, most_attempts: int) -> State:
-        """Reclaim all claims of the process that has ended, and end pauses in an hour."""
+        """Give back the claims of the process that has ended, and shorten pauses to an hour."""
         state = self
         for name, trigger in self.triggers.items():
             if trigger.status == "CLAIMED":
@@ -258,7 +258,7 @@ class State:
         return state
 
     def resumed(self, now: float, spread_s: float) -> State:
-        """Emit a trigger for each ACTIVE task that nothing else would wake."""
+        """Emit a RESUME for each ACTIVE task whose session has no other reason to run."""
         state = self
         for task_id, task in self.tasks.items():
             is_woken = any(
@@ -296,19 +296,19 @@ class State:
         return replace(self, intents={**self.intents, key: arguments})
 
     def with_trigger(self, name: str, trigger: ExpectedTrigger) -> State:
-        """Return the state with another or a new trigger."""
+        """Return the state with this trigger added, or in place of the one of that name."""
         return replace(self, triggers={**self.triggers, name: trigger})
 
     def with_task(self, task_id: str, task: ExpectedTask) -> State:
-        """Return the state with another or a new task."""
+        """Return the state with this task added or replaced."""
         return replace(self, tasks={**self.tasks, task_id: task})
 
     def with_schedule(self, schedule_id: str, schedule: ExpectedSchedule) -> State:
-        """Return the state with another or a new schedule."""
+        """Return the state with this schedule added or replaced."""
         return replace(self, schedules={**self.schedules, schedule_id: schedule})
 
     def without_keys(self, *keys: str) -> State:
-        """Return the state in which nothing holds these keys."""
+        """Return the state in which these keys are free."""
         held = {key: each for key, each in self.keys.items() if key not in keys}
         return replace(self, keys=held)
 

@@ -10,7 +10,7 @@ class RepeatedTrigger(Violation):
 
 
 class FreedKey(Violation):
-    """A key is free that still refuses a second trigger."""
+    """A key is free although its scope has not ended."""
 
 
 class SuppressedTrigger(Violation):
@@ -26,7 +26,7 @@ class UncountedAttempt(Violation):
 
 
 class MovedTime(Violation):
-    """The time of a trigger was changed, or its pause is not the one that is due."""
+    """The time of a trigger was changed, or its pause has another length than the contract says."""
 
 
 class EarlyTrigger(Violation):
@@ -42,7 +42,7 @@ class StaleSettlement(Violation):
 
 
 class TornTransaction(Violation):
-    """One part of a transaction is there without the others."""
+    """A transaction was carried out in part."""
 
 
 class WrongSchedule(Violation):

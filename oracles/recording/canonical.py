@@ -1,4 +1,4 @@
-"""Canonical JSON and its hash: sorted keys, no spaces, ASCII (rules I-13, X32)."""
+"""Canonical JSON and its hash: sorted keys, no spaces, ASCII (docs/recording.md, A record)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def hash_text(data: bytes) -> str:
 
 
 def envelope_hash(envelope: dict[str, object]) -> str:
-    """Return the hash of an envelope: its member ``routingMetadata`` does not count."""
+    """Return the hash of an envelope without its member ``routingMetadata``."""
     hashed = {name: value for name, value in envelope.items() if name != "routingMetadata"}
     return hash_text(canonical(hashed))

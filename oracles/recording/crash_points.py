@@ -1,4 +1,4 @@
-"""Where an interrupted execution stopped (rules I-41 to I-46, X7, Z19)."""
+"""Where an interrupted execution stopped (docs/recording.md, After a crash)."""
 
 from __future__ import annotations
 

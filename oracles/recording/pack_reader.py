@@ -47,13 +47,13 @@ def read_pack(name: str, data: bytes, damaged: Container[str] = ()) -> dict[str,
 
 
 def members_of(data: bytes) -> dict[str, bytes]:
-    """Return the members of a sound pack, as they are in it, by id."""
+    """Return the compressed members of a sound pack, by id."""
     rows = _rows("", data)
     return {f"exec-{key.hex()}": data[start : start + size] for key, _, start, size, _ in rows}
 
 
 def with_member(data: bytes, execution_id: str, member: bytes) -> bytes:
-    """Return a pack in which one member is replaced, and all places are right; no digest is."""
+    """Return the pack with one member replaced, with correct positions and the old digests."""
     content, rows = b"", list[tuple[bytes, bytes, int, int, bytes]]()
     for key, hashed, start, size, digest in sorted(_rows("", data), key=lambda row: row[2]):
         is_replaced = f"exec-{key.hex()}" == execution_id
@@ -131,5 +131,5 @@ def _record(execution_id: str, lines: bytes) -> SeenRecord:
 
 
 def _marked(reason: str | None, mark: str) -> str:
-    """Return the reason after a mark; a loss of events, or damage, stays."""
+    """Return the reason after a mark, which does not replace a loss of events or damage."""
     return reason if reason in {_LOST, _CORRUPTED} else mark

@@ -1,4 +1,4 @@
-"""Records by their format: members, hashes, event chain (rules I-01 to I-09, I-92, X18)."""
+"""Records by their format: members, hashes, event chain (docs/recording.md, A record)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SeenEvent(NamedTuple):
 class SeenRecord(NamedTuple):
     """A record as it was read; JSON values are canonical.
 
-    ``invalidated`` are reason and author of its invalidation, or None.
+    ``invalidated`` has the reason and the author of its invalidation, or is None.
     """
 
     execution_id: str
@@ -42,7 +42,7 @@ class SeenRecord(NamedTuple):
 
 
 def read_record_file(name: str, data: bytes) -> SeenRecord:
-    """Return the record in a file of the store; ``BrokenRecord`` if it is not a sound one."""
+    """Return the record in a file of the store; raise ``BrokenRecord`` if the file is damaged."""
     try:
         text = decompress(data, MAX_WBITS | 16) if name.endswith(".gz") else data
         members = json.loads(text, object_pairs_hook=_without_duplicates)
@@ -55,7 +55,7 @@ def read_record_file(name: str, data: bytes) -> SeenRecord:
 
 
 def read_record(members: Mapping[str, object]) -> SeenRecord:
-    """Return a record from its JSON object; ``BrokenRecord`` if a part disagrees with another."""
+    """Return a record from its JSON object; raise ``BrokenRecord`` if its parts disagree."""
     try:
         header, envelope, events = members["header"], members["envelope"], members["events"]
         assert isinstance(header, dict)

@@ -1,4 +1,4 @@
-"""The files that a recovery of the recording leaves (rules X28, X31)."""
+"""The files that a recovery of the recording leaves (docs/recording.md, The write-ahead log)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _SEAL: Final = re.compile(rb'(?P<body>\{.*),"crc":"(?P<crc>[0-9a-f]{8})"\}\n?', 
 def check_recovered_names(names: Mapping[str, Iterable[str]]) -> None:
     """Check the names in each directory after a recovery without a fault; raise ``Garbage``.
 
-    Everything of the log is in records by then: no segment, no snapshot, no temporary file.
+    The recovery has moved the contents of the log to records, so there is no segment, no snapshot
+    and no temporary file.
     """
     for directory, pattern in _KNOWN.items():
         for name in names.get(directory, ()):
@@ -34,7 +35,7 @@ def check_recovered_names(names: Mapping[str, Iterable[str]]) -> None:
 
 
 def checkpoint_number(content: bytes) -> int:
-    """Return the number of a sealed checkpoint; raise ``TornRecord`` for other bytes."""
+    """Return the number in a sealed checkpoint; raise ``TornRecord`` for other bytes."""
     sealed = _SEAL.fullmatch(content)
     body = b"" if sealed is None else sealed["body"] + b"}"
     if sealed is None or f"{crc32(body):08x}" != sealed["crc"].decode("ascii"):

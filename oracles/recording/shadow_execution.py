@@ -1,8 +1,8 @@
 """The specification of one execution: its facts, and those that a crash may leave of it.
 
 A fact is the start, an event, a reason of ``mark_not_replayable``, or the final response. It
-survives every crash once a barrier has covered it, and a kill once its call has returned; one
-whose call failed, or is under way, may survive or not (rules X26, X27).
+survives every crash once a barrier has covered it, and a kill once its call has returned. A fact
+whose call failed, or is under way, may survive or not (docs/recording.md, The recorder).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FactKind(Enum):
 
 
 class Safety(Enum):
-    """How safe a fact is: perhaps nowhere, in the page cache, on the disk."""
+    """Where a fact is: perhaps nowhere, in the page cache, on the disk."""
 
     DOUBTFUL = auto()
     WRITTEN = auto()
@@ -59,12 +59,12 @@ class Fact:
 class ShadowExecution:
     """One execution; ``facts`` are in the order of their calls.
 
-    ``lost`` is set when an event could not be written, ``loss_kept`` when that is durable,
-    ``doubted`` when a barrier failed that another execution had asked for. ``decided`` is the
-    reason that the first read after a crash has shown, as a set of one; empty before.
-    ``invalidated`` are reason and author of each invalidation that may be in force, None for
-    none; the last one is acknowledged if it is the only one. ``damaged`` is set when a fault has
-    taken a part of it, so that only its wrong parts are violations.
+    ``lost`` is set when an event could not be written, ``loss_kept`` when that fact is durable,
+    ``doubted`` when a barrier of another execution has failed. ``decided`` is empty, or has the
+    one reason that the first read after a crash has shown. ``invalidated`` has the reason and
+    the author of each invalidation that may be in force, and None for no invalidation; if it
+    has one element, that one is acknowledged. ``damaged`` is set when a fault has destroyed a
+    part of the record: then missing parts are no violations, and wrong parts are.
     """
 
     envelope: bytes
@@ -89,14 +89,14 @@ class ShadowExecution:
         return next((fact for fact in self.facts if fact.kind is FactKind.FINAL), None)
 
     def survivors(self, record: SeenRecord | None, *, kept: bool) -> list[Fact] | None:
-        """Return the facts that a read record shows, None if it is no legal one.
+        """Return the facts that a record shows; None if no crash can leave that record.
 
-        ``record`` is None if the execution is absent. With ``kept`` every fact whose call has
-        returned must be there.
+        ``record`` is None if the execution is missing in the store. With ``kept`` every fact
+        whose call has returned must be in it.
         """
         required = {Safety.DURABLE, Safety.WRITTEN} if kept else {Safety.DURABLE}
         if record is None:
-            # Without a start that is safe there is no record, whatever has followed it.
+            # If the start is lost, there is no record, whatever followed it.
             return None if self.facts[0].safety in required else []
         if record.envelope != self.envelope or record.side_effects != self.side_effects:
             return None
@@ -106,7 +106,7 @@ class ShadowExecution:
         return None
 
     def is_live(self, record: SeenRecord | None) -> bool:
-        """Return whether a running system may show this."""
+        """Return whether a running system may show this record."""
         if record is None:
             return not any(fact.live for fact in self.facts)
         return any(
@@ -116,9 +116,9 @@ class ShadowExecution:
         )
 
     def is_wrong(self, record: SeenRecord) -> bool:
-        """Return whether a record contains anything that was never recorded, or hides a loss.
+        """Return whether a record contains anything that was never recorded, or conceals a loss.
 
-        This holds for damaged executions too.
+        Such a record is a violation for damaged executions too.
         """
         if record.envelope != self.envelope:
             return True
@@ -135,7 +135,7 @@ class ShadowExecution:
         return (fact for fact in self.facts if fact.kind in (FactKind.EVENT, FactKind.FINAL))
 
     def _candidates(self, required: set[Safety]) -> Iterator[list[Fact]]:
-        """Yield every set of facts that may survive: those written are a prefix of each other."""
+        """Yield every set of facts that may survive: a prefix of the written ones, any doubtful ones."""
         written = [fact for fact in self.facts if fact.safety is Safety.WRITTEN]
         doubtful = [fact for fact in self.facts if fact.safety is Safety.DOUBTFUL]
         least = len(written) if Safety.WRITTEN in required else 0

@@ -1,9 +1,9 @@
 """The specification of recorder, write-ahead log and record store together, run beside them.
 
-Each execution has its own ``ShadowExecution``. Barriers and failures concern all of them, and
-so does the order of losses: the log is one sequence, so a fact that a power cut took has taken
-all later ones that no barrier covered. The first complete read after a recovery decides each
-fact that was doubtful once and for all; nothing else is ever learnt from the system.
+Each execution has its own ``ShadowExecution``. Barriers, failures and the order of losses concern
+all of them: the log is one sequence, so if a power cut loses a fact, it loses all later facts
+that no barrier has covered. The first complete read after a recovery decides once whether each
+doubtful fact has survived; the shadow learns nothing else from the system.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _SAMPLED_DIGITS: Final = slice(5, 13)
 
 
 def is_sampled(execution_id: str, rate: float) -> bool:
-    """Return whether an execution is recorded at a sample rate (rule X42)."""
+    """Return whether an execution is recorded at a sample rate."""
     return int(execution_id[_SAMPLED_DIGITS], 16) < rate * 2**32
 
 
 class ShadowRecording:
-    """The executions of one root by id; those whose start is under way have no id yet."""
+    """The executions of one root by id; an execution whose start is under way has no id yet."""
 
     def __init__(self) -> None:
         self.executions: dict[str, ShadowExecution] = {}
@@ -43,7 +43,7 @@ class ShadowRecording:
 
     @property
     def settled(self) -> bool:
-        """Whether a crash could take nothing."""
+        """Whether no crash can lose anything."""
         return not self._starting and all(
             fact.safety is Safety.DURABLE for _, fact in self._facts()
         )
@@ -75,7 +75,7 @@ class ShadowRecording:
 
     @property
     def doubted(self) -> list[str]:
-        """The executions of which a barrier may have failed without a failing call."""
+        """The executions of which a barrier may have failed although every call has succeeded."""
         return [each for each, execution in self.executions.items() if execution.doubted]
 
     def written(self, fact: Fact) -> None:
@@ -87,11 +87,14 @@ class ShadowRecording:
         self.executions[execution_id].lost = True
 
     def withdraw(self, execution_id: str, fact: Fact) -> None:
-        """Record that the system has refused to record a fact, which must never appear."""
+        """Record that the system has refused to record a fact: it must never appear."""
         self.executions[execution_id].facts.remove(fact)
 
     def end(self, execution_id: str, response: bytes) -> Fact:
-        """Record that ``finalize`` or ``complete`` was called; again after a refusal, it is one."""
+        """Record that ``finalize`` or ``complete`` was called.
+
+        A repetition after a refusal adds no fact.
+        """
         execution = self.executions[execution_id]
         known = execution.response
         return known or self._add(execution, FactKind.FINAL, FINAL, response)
@@ -101,9 +104,10 @@ class ShadowRecording:
     def barrier(self, asking: str = "", admitted: Container[str] = ()) -> None:
         """Record that a barrier has returned.
 
-        Every fact up to the last one of the execution ``asking`` is durable; without it, every
-        fact. Not those of ``admitted`` executions, whose records say that they have lost events,
-        nor those of others that a failed barrier inside of an earlier call may have concerned.
+        Every fact up to the last one of the execution ``asking`` is durable; without ``asking``,
+        every fact. Excepted are the facts of ``admitted`` executions, whose records show that
+        they have lost events, and those that a failed barrier inside an earlier call may have
+        concerned.
         """
         last = self._position if not asking else self.executions[asking].facts[-1].position
         for execution_id, execution in self.executions.items():
@@ -114,14 +118,14 @@ class ShadowRecording:
                     fact.safety = Safety.DURABLE if is_safe else Safety.DOUBTFUL
 
     def disturb(self) -> None:
-        """Record that a barrier inside of the next call may fail, and the call go on."""
+        """Record that a barrier inside the next call may fail, and the call still succeed."""
         for execution, fact in self._facts():
             execution.doubted |= fact.safety is Safety.WRITTEN
 
     def fail_barrier(self, execution_id: str = "") -> None:
-        """Record that a barrier has failed: no fact behind the one before is safe.
+        """Record that a barrier has failed: no fact after the last successful barrier is safe.
 
-        The execution that had asked for it has lost its events; of others that is unknown.
+        The execution that called it has lost its events; other executions may have lost theirs.
         """
         asking = self.executions.get(execution_id)
         for execution, fact in self._facts():
@@ -157,9 +161,9 @@ class ShadowRecording:
     # -- reads ---------------------------------------------------------------------------
 
     def check(self, execution_id: str, record: SeenRecord | None, *, excused: bool = False) -> None:
-        """Compare with a read from the running system; None if it has no such record.
+        """Compare with a read from the running system; ``record`` is None if it has none.
 
-        With ``excused`` silent damage may have taken parts, which is remembered.
+        With ``excused`` silent damage may have destroyed parts, now and in later reads.
         """
         execution = self.executions.get(execution_id)
         if execution is None:
@@ -179,8 +183,8 @@ class ShadowRecording:
     ) -> bool:
         """Compare with the store after a recovery, and decide every doubtful fact.
 
-        ``kept`` if no power cut and no fault can have taken facts whose calls had returned. Of
-        the ``excused`` executions silent damage may have taken anything, if it is ``reported``.
+        ``kept``: no power cut and no fault can have lost facts whose calls had returned. Of the
+        ``excused`` executions silent damage may have destroyed anything, if it is ``reported``.
         Returns whether a fact that was not acknowledged survived.
         """
         self._adopt(seen)
@@ -201,7 +205,7 @@ class ShadowRecording:
                         execution_id=execution_id, facts=execution.facts, actual=record,
                     )  # fmt: skip
                 execution.damaged = True
-            # Damage may have hidden it, and a power cut can bring its files back.
+            # It may be unreadable through damage, and a power cut can restore its files.
             execution.damaged |= not facts and execution_id in excused
             if execution.damaged:
                 self._check_right(execution_id, execution, record)
@@ -211,7 +215,7 @@ class ShadowRecording:
         return self._decide(seen, shown)
 
     def _adopt(self, seen: Seen) -> None:
-        """Give the executions whose start was under way the ids under which they are there."""
+        """Find the ids of the executions whose start was under way."""
         for execution_id, record in seen.items():
             if execution_id in self.executions:
                 continue
@@ -225,7 +229,7 @@ class ShadowRecording:
         self._starting.clear()
 
     def _check_order(self, shown: Mapping[int, list[Fact]], excused: Container[str]) -> None:
-        """Check that no fact survived behind one that is lost, where neither had a barrier."""
+        """Check that no fact survived after a lost one, unless a barrier has covered it."""
         lost: Fact | None = None
         facts = [
             (execution, fact)
@@ -314,6 +318,6 @@ def _written(fact: Fact) -> None:
 
 
 def _is_corrupted(execution_id: str, seen: Seen) -> bool:
-    """Return whether the store itself says that damage has taken a part of a record."""
+    """Return whether the store itself reports that a part of a record is missing through damage."""
     record = seen.get(execution_id)
     return execution_id in seen and (record is None or record.reason == CORRUPTED)

@@ -1,8 +1,9 @@
-"""The records of a runtime's turns: the line of a turn is the only commit point (rule X25).
+"""The records of a runtime's turns: the line of a turn is the only commit point.
 
 After a complete recovery, a record has a final response with status ``success`` if and only if
 a ``turn.complete`` line names its turn, and that response is the one of the line. It says
-IRREVERSIBLE if and only if that line promises activities (rule Z19).
+IRREVERSIBLE if and only if that line promises activities (docs/recording.md, The
+runtime).
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class _Turn(NamedTuple):
 def check_turn_records(files: Mapping[str, bytes], excused: Collection[str] = ()) -> int:
     """Compare all records below a root with the logs of its sessions; return their number.
 
-    ``files`` are by path relative to the root, after a recovery without a fault. Sessions that
-    are damaged or unserved are ``excused``, with their records.
+    ``files`` are by path relative to the root, after a recovery without a fault. ``excused`` are
+    the sessions that are damaged or cannot be read; their records are not compared.
     """
     turns, sessions = _committed(files, excused)
     records = dict(_records(files, sessions))
@@ -107,7 +108,7 @@ def _is_irreversible(record: SeenRecord) -> bool:
 
 
 def _all_records(files: Mapping[str, bytes]) -> dict[str, SeenRecord]:
-    """Return the records by id: newer packs count more than older ones, files of their own most."""
+    """Return the records by id; a file of its own replaces a pack, a newer pack an older one."""
     records: dict[str, SeenRecord] = {}
     for path in sorted(files):
         if _PACK.fullmatch(path):

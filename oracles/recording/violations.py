@@ -10,11 +10,11 @@ class BrokenRecord(Violation):
 
 
 class UnearnedReplay(Violation):
-    """A record is replayable although it lacks something, was marked, or was invalidated."""
+    """A record is replayable although it is incomplete, was marked, or was invalidated."""
 
 
 class WrongReason(Violation):
-    """A record is not replayable for a reason that it does not have."""
+    """A record that is not replayable has another reason than the right one."""
 
 
 class WrongReplay(Violation):
@@ -22,7 +22,7 @@ class WrongReplay(Violation):
 
 
 class WrongCrashPoint(Violation):
-    """An interrupted execution is missing in the list of them, or is at another stage."""
+    """An interrupted execution is missing in ``incomplete``, or is shown at another stage."""
 
 
 class BrokenLog(Violation):
@@ -30,4 +30,4 @@ class BrokenLog(Violation):
 
 
 class UnreportedDamage(Violation):
-    """Damage has taken durable entries, and the recovery reports none."""
+    """Damage has destroyed durable entries, and the recovery does not report it."""

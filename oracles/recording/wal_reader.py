@@ -1,6 +1,7 @@
-"""The write-ahead log by its format: segments, headers, entries (rule X29).
+"""The write-ahead log by its format: segments, headers, entries.
 
-It is written from the format and shares no code with the system::
+It is written from the format (docs/recording.md, The write-ahead log) and shares no code with
+the system::
 
     header = "SYWAL" version:1 first:8 salt:8 crc32:4
     entry  = length:4 type:1 sequence:8 crc32:4 payload
@@ -39,9 +40,9 @@ class WalEntry(NamedTuple):
 
 
 class WalSegment(NamedTuple):
-    """The whole entries at the beginning of a segment; ``end`` is the offset behind them.
+    """The valid entries at the beginning of a segment; ``end`` is the offset after them.
 
-    ``first`` is the number that the header gives the first entry.
+    ``first`` is the number of the first entry, from the header.
     """
 
     first: int
@@ -59,7 +60,7 @@ class WalFact(NamedTuple):
 
 
 def read_segment(content: bytes) -> WalSegment | None:
-    """Return the beginning of a segment, as far as it is whole; None without a whole header."""
+    """Return the valid beginning of a segment; None if its header is not valid."""
     if len(content) < HEADER_BYTES or not content.startswith(MAGIC):
         return None
     (seed,) = _CRC.unpack_from(content, HEADER_BYTES - 4)
@@ -86,7 +87,7 @@ def _entries(content: bytes, first: int, seed: int) -> Iterator[WalEntry]:
 
 
 def fact_of(entry: WalEntry) -> WalFact:
-    """Return the content of an entry that is no part of a longer one."""
+    """Return the content of an entry that is not of type ``PART``."""
     members = json.loads(entry.payload)
     return WalFact(members["x"], members["n"], members["p"], members.get("durable"))
 

@@ -1,8 +1,8 @@
 """The laws of delivery: each effect that a line requires in another log has arrived there.
 
 They implement the table "Promises" of ``docs/runtime.md``. Apply them after a recovery and
-when all is quiet; in a running system an effect may be on its way. ``session_state`` ensures
-that no effect arrives twice.
+when all work has settled; in a running system an effect may be on its way. ``session_state``
+ensures that no effect arrives twice.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_delivered(snapshot: RootSnapshot) -> None:
     for state in snapshot.judged:
         _check_outbox(snapshot, state)
         _check_spawns(snapshot, state)
-        # Most agents have ordered none of these.
+        # Most agents have none of these effects.
         if state.controls:
             _check_controls(snapshot, state)
         if state.subscriptions:
@@ -50,9 +50,9 @@ def check_delivered(snapshot: RootSnapshot) -> None:
 
 
 def check_watermarks(snapshot: RootSnapshot, checked: dict[str, int]) -> None:
-    """Require that the promises below each watermark are kept; applies at any time.
+    """Require that the promises up to each watermark are kept; applies at any time.
 
-    ``checked`` has the watermark of each log up to which that was found before, and is updated.
+    ``checked`` has the watermark of each log that was checked before, and is updated.
     """
     for state in snapshot.judged:
         before = checked.get(state.path, 0)
@@ -106,9 +106,9 @@ def check_lost_turns(snapshot: RootSnapshot) -> None:
 
 
 def check_reminders(snapshot: RootSnapshot, now_ns: int) -> None:
-    """Require when all is quiet that due reminders were shown; ``now_ns`` since 1970.
+    """Require when all work has settled that due reminders were shown; ``now_ns`` since 1970.
 
-    One that has failed too often was reported to USER instead. A gated agent is shown nothing.
+    A reminder that has failed too often was reported to USER instead. A gated agent is excepted.
     """
     for state in snapshot.judged:
         if state.ended or state.gate.closed:
@@ -193,7 +193,7 @@ def _check_controls(snapshot: RootSnapshot, state: SessionState) -> None:
 
 
 def _check_control_order(snapshot: RootSnapshot) -> None:
-    """Require that a child applied the controls of its parent in the order of the orders."""
+    """Require that a child applied its parent's controls in the order of the parent's lines."""
     for state in snapshot.agents.values():
         if len(state.controls) < 2:
             continue

@@ -16,7 +16,7 @@ SENT_KINDS: Final = frozenset(("text", "poke", "response"))
 """The kinds of message in the outbox of a turn; one that fails is answered by an error."""
 
 KINDS: Final = SENT_KINDS | {"activity", "bootstrap", "error", "notice", "reminder", "system"}
-"""Only logs of older roots have reminders; ``trigger`` is the kind of no message in a log."""
+"""Only logs of older roots have the kind ``reminder``; no log has the kind ``trigger``."""
 
 
 class AgentRecord(NamedTuple):

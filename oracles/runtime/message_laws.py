@@ -35,7 +35,7 @@ _OUTCOME: Final = {
 
 
 def check_messages(snapshot: RootSnapshot) -> None:
-    """Require for each enqueued message that it was sent, as it is, and in this order."""
+    """Require that each enqueued message was sent, with this content and in this order."""
     for state in snapshot.judged_logs:
         last: dict[str, tuple[int, int]] = {}
         for message in state.enqueued.values():
@@ -243,7 +243,7 @@ def _check_not_revoked(
 
 
 def _check_report(message: MessageRecord) -> None:
-    """Require that a message of the runtime to USER says what has stopped, under its id."""
+    """Require that a report to USER names the stopped trigger or activity, and has the id of it."""
     payload = message.payload if isinstance(message.payload, dict) else {}
     suffix, named, states, members = _REPORTS.get(payload.get("notice", ""), ("", "", (), set()))
     if (
@@ -257,7 +257,7 @@ def _check_report(message: MessageRecord) -> None:
 
 
 def _check_activity(snapshot: RootSnapshot, state: SessionState, message: MessageRecord) -> None:
-    """Require that the outcome of an activity is that of one which a turn of the agent promised."""
+    """Require that the activity of an outcome was promised by a turn of the agent."""
     del snapshot
     payload = message.payload if isinstance(message.payload, dict) else {}
     key = payload.get("activity_id")

@@ -1,6 +1,6 @@
-"""The law of removed segments: those of the log of USER go after thirty days, the last two never.
+"""The law of removed segments: of the log of USER, after thirty days, and never the last two.
 
-Nothing is read from them, so their removal is seen only by a reader that has seen them before.
+No boot reads these segments, so only a comparison with an earlier snapshot shows a removal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEPT_NS: Final = 30 * 24 * 3600 * 1_000_000_000
 def removed_in_time(
     here: Mapping[int, bytes], before: Mapping[int, bytes], now_ns: int
 ) -> dict[int, bytes]:
-    """Return those segments that were there before, are not now, and could be removed.
+    """Return those segments of ``before`` that are missing in ``here`` and could be removed.
 
     Both are by number. A segment ends when the next one begins, and may be removed thirty days
     later; ``now_ns`` is in nanoseconds since 1970.

@@ -18,7 +18,7 @@ from oracles.runtime.session_state import SessionState
 from oracles.violation import InvalidState, TornRecord
 
 _LATER: Final = ("system", "activity")
-"""The kinds of messages that a recovery writes behind those that logs promise to each other."""
+"""The kinds of messages that a recovery writes after those that logs promise to each other."""
 _TEMPORARY: Final = re.compile(r".+\.tmp\.[0-9a-f]{8}")
 
 
@@ -54,7 +54,7 @@ class ReportLike(Protocol):
 
 
 class ShadowEpoch:
-    """The boot epoch: every boot has another one, which no crash takes back."""
+    """The boot epoch: every boot has a new one, and no crash restores an earlier one."""
 
     __slots__ = ("_boots", "_last")
 

@@ -68,8 +68,8 @@ class SessionState:
     ``sent`` maps the messages of all outboxes to the order in which they were sent, as pairs
     of turn and place; ``bootstraps`` maps the bootstrap messages of children to their spawns.
     ``handled`` are the triggers that turns have settled, with the numbers of their lines.
-    ``dispatched`` is the number of the last line of which a later one says that the promises
-    of all lines up to it are kept. ``segment_seq`` is the first line of the newest segment.
+    ``dispatched`` is the watermark: the number of the line up to which, according to a later
+    line, all promises are kept. ``segment_seq`` is the first line of the newest segment.
     """
 
     def __init__(self, path: str, log: ParsedLog) -> None:
@@ -317,7 +317,7 @@ class SessionState:
         self._pass(line.data["dispatched"], line.seq)
 
     def _pass(self, dispatched: int, seq: int) -> None:
-        """Move the watermark, which is left out where it is 0."""
+        """Move the watermark; a line without a watermark has the watermark 0."""
         if dispatched and not self.dispatched <= dispatched < seq:
             raise InvalidState(
                 "the watermark of a turn goes back, or is not below its line",

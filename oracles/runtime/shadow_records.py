@@ -1,7 +1,7 @@
 """The session records that acknowledged calls of the operator have written.
 
-A record that ``create_agent`` or ``suspend`` has left keeps its state, also across a crash, at
-least until a message reaches the agent: only a turn opens a conversation again.
+A record that ``create_agent`` or ``suspend`` has written keeps its state, also across a crash,
+until a message reaches the agent, because only a turn opens a conversation again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ShadowRecords:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all suspensions: a recovery under damage may put any record aside."""
+        """Forget all suspensions: after damage a recovery may quarantine any record."""
         self._suspended.clear()
 
     def check(self, snapshot: RootSnapshot) -> None:
@@ -57,7 +57,7 @@ class ShadowRecords:
         """
         for agent_id, seen in list(self._suspended.items()):
             state = snapshot.agents.get(agent_id)
-            # A message is pending again when the line of its turn was lost, and a reminder waits.
+            # A message is pending again if the line of its turn was lost. A reminder waits.
             if state is None or (
                 state.pending or state.active_reminders
                 or (len(state.enqueued), len(state.turns)) != seen

@@ -22,7 +22,7 @@ from oracles.violation import Duplicated, LostAck, Phantom, Resurrected, Starved
 
 SECOND_NS: Final = 1_000_000_000
 _OWN: Final = ("scheduled", "scheduled-once", "resume")
-"""The prefixes of keys whose triggers no call and no line emits by itself."""
+"""The prefixes of keys whose triggers the runtime emits, without a call or a line."""
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class ShadowTriggers:
             prefix = (row["dedup_key"] or "").partition(":")[0]
             is_known = row["id"] in self._emits or row["id"] in demands or prefix in _OWN
             if not (is_known or snapshot.excused):
-                raise Phantom("a trigger exists that nothing has emitted", actual=row)
+                raise Phantom("a trigger exists that was never emitted", actual=row)
 
     def settle(self, snapshot: RootSnapshot, rows: Rows) -> None:
         """Decide the calls in flight by the first snapshot after a recovery."""
@@ -127,7 +127,7 @@ class ShadowTriggers:
         self, row: Row, agents: Mapping[str, SessionState], now_ns: int,
         is_unfit: Callable[[str], bool],
     ) -> bool:  # fmt: skip
-        """Whether a trigger may be as it is when nothing moves."""
+        """Whether the row of a trigger is allowed when all work has settled."""
         state = agents.get(row["session_id"] or "")
         match row["status"]:
             case "DONE":

@@ -17,7 +17,7 @@ SECOND_NS = 1_000_000_000
 
 
 class ShadowWork:
-    """``triggers`` has the operator's calls of ``emit``; ``effects`` are those of the outside."""
+    """``triggers`` checks the triggers, ``effects`` the ledger of irreversible actions."""
 
     def __init__(self, most_attempts: int = 5) -> None:
         self.triggers = ShadowTriggers(most_attempts)

@@ -1,6 +1,6 @@
-"""The law of snapshots: ``log.snapshot`` has the state to which the lines before it lead.
+"""The law of snapshots: ``log.snapshot`` has the state that the lines before it determine.
 
-The lines before a snapshot stay readable, so the shadow goes on from them and never from the
+The lines before a snapshot stay readable, so the shadow continues from them and never from the
 snapshot itself.
 """
 
@@ -113,7 +113,7 @@ def _members(state: StateBefore) -> dict[str, Any]:
 
 
 def _check_ids(state: StateBefore, data: Mapping[str, Any]) -> None:
-    """Require that no id is invented, and that none of the operator's is kept nowhere."""
+    """Require that every id has occurred, and that each id of the operator is kept somewhere."""
     known = {*state.enqueued, *state.applied_controls}
     kept = {*data["ids"], *data["controls"], *data["from_user"]}
     said = {key for key, message in state.enqueued.items() if message.sender == USER}
@@ -126,9 +126,9 @@ def _check_ids(state: StateBefore, data: Mapping[str, Any]) -> None:
 
 
 def given_up_turns(state: StateBefore, data: Mapping[str, Any]) -> list[StartRecord]:
-    """Return the turns without an end that a snapshot does not keep.
+    """Return the turns without an end that a snapshot omits.
 
-    They have failed, and the disk has refused the lines that say so.
+    They have failed, and the disk has refused their ``turn.failed`` lines.
     """
     kept = {turn["turn_id"] for turn in data["open_turns"]}
     for notice in state.recovery_notices.values():
@@ -137,7 +137,10 @@ def given_up_turns(state: StateBefore, data: Mapping[str, Any]) -> list[StartRec
 
 
 def _check_open_turns(state: StateBefore, data: Mapping[str, Any]) -> None:
-    """Require that no open turn is invented; one that was given up may not count."""
+    """Require that every open turn was started, and that the presentations agree.
+
+    Presentations by turns that were given up may be missing.
+    """
     invented = [
         turn["turn_id"] for turn in data["open_turns"] if turn["turn_id"] not in state.open_starts
     ]

@@ -30,23 +30,23 @@ class LostMessage(Violation):
 
 
 class PrematureWatermark(Violation):
-    """A turn says that promises are kept, and the log that they concern lacks their lines."""
+    """The watermark of a turn covers promises whose lines are missing in their logs."""
 
 
 class UnsettledTrigger(Violation):
-    """A recovery has left a trigger open that a durable line settles, or a claim of no turn."""
+    """After a recovery, a trigger that a durable line settles is open, or a trigger is CLAIMED."""
 
 
 class TornLine(Violation):
-    """``state.db`` has a part of what a line promises, without the rest, or before the line."""
+    """``state.db`` has a part of the promises of a line without the rest, or before the line."""
 
 
 class LostReport(Violation):
-    """A row has stopped, or is decided, and the log that it concerns lacks the message."""
+    """The status of a row must be reported, and the log that it concerns lacks the message."""
 
 
 class LostTask(Violation):
-    """A task is ACTIVE, and a recovery has left nothing that wakes its agent."""
+    """A task is ACTIVE after a recovery, and its agent has no reason to run."""
 
 
 class WrongSnapshot(Violation):

@@ -1,8 +1,9 @@
-"""The laws of ``state.db`` beside the logs, which promise all that is in it.
+"""The laws of ``state.db`` and the logs, whose lines promise its rows.
 
-A line is carried out as a whole, in one transaction, and ``applied`` says up to which line of a
-session that is so. So at any time the rows have what these lines promise, and nothing of later
-ones. A recovery leaves no line behind, and every row that has stopped is reported.
+All promises of a line are carried out in one transaction, and ``applied`` has the number of the
+last such line of each session. So at any time the rows show the promises of the lines up to that
+number, and of no later line. A recovery carries out every line, and every row that has become
+FAILED, DEAD or UNCERTAIN is reported.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _DECIDED: Final = ("DONE", "FAILED", "UNCERTAIN")
 def check_lines(snapshot: RootSnapshot, rows: Rows, ended: Collection[str]) -> None:
     """Check a snapshot that is not older than ``rows``; applies at any time.
 
-    ``ended`` are keys of activities, and ids of triggers, that were seen to be settled: their
-    rows may have been removed.
+    ``ended`` are the keys of activities and the ids of triggers that were read as settled
+    before: their rows may have been removed.
     """
     triggers = {row["id"]: row for row in rows.triggers}
     handled = {key for state in snapshot.agents.values() for key in state.handled}
@@ -66,13 +67,15 @@ def check_recovered(snapshot: RootSnapshot, rows: Rows) -> None:
     for key, row in rows.activities.items():
         if row["status"] == "INTENT" and row["attempts"] and not row["provider_dedup"]:
             raise WrongOutcome(
-                "a recovery lets an action be repeated that may have happened", key=key, actual=row
+                "a recovery permits the repetition of an action that may have happened",
+                key=key,
+                actual=row,
             )
     _check_resumed(snapshot, rows)
 
 
 def check_reports(snapshot: RootSnapshot, rows: Rows) -> None:
-    """Check rows and logs of one moment, when nothing is on its way."""
+    """Check rows and logs of one moment at which no report is on its way."""
     user, agents = snapshot.user, {s.session_id: s for s in snapshot.agents.values()}
     stopped = {row["id"]: row for row in rows.triggers if row["status"] in _STOPPED}
     for trigger_id, row in stopped.items():
@@ -111,7 +114,7 @@ def _check_tasks(state: SessionState, turns: list[TurnRecord], applied: int, row
         last_seq = 0 if task is None else task.last_seq + len(task.events)
         if task is None or (row["last_seq"], rows.events[task_id]) != (last_seq, last_seq):
             raise TornLine(
-                "a task is not as the lines have left it that are carried out",
+                "a task differs from the lines that are carried out",
                 expected=task, actual=row, events=rows.events.get(task_id),
             )  # fmt: skip
         if row["status"] not in _statuses(state, task, rows):
@@ -145,7 +148,7 @@ def _check_activities(
         if row is not None and (row["action"], json.loads(row["arguments_json"])) != (
             each.action, each.arguments,
         ):  # fmt: skip
-            raise InvalidState("an activity is another call", expected=each, actual=row)
+            raise InvalidState("an activity differs from its line", expected=each, actual=row)
     for key, row in rows.activities.items():
         if row["session_id"] == state.session_id and key not in promised:
             raise TornLine("an activity is in the ledger before its line", actual=row)
@@ -162,7 +165,7 @@ def _check_carried_out(
         raise UnsettledTrigger("a line that is carried out has an open trigger", **evidence)
     for key in turn.cancelled:
         if triggers.get(key, {}).get("status") == "PENDING":
-            raise TornLine("a cancelled reminder waits", key=key, **evidence)
+            raise TornLine("a cancelled reminder is still waiting", key=key, **evidence)
     for key in _emitted(turn):
         if key not in triggers and key not in gone and not state.ended:
             raise LostAck("a trigger of a line is gone", key=key, **evidence)
@@ -174,23 +177,23 @@ def _check_carried_out(
     for key in turn.unscheduled:
         row = rows.schedules.get(key)
         if key in own and row is not None and row["ended_at"] is None:
-            raise TornLine("a schedule goes on that a line has ended", key=key, **evidence)
+            raise TornLine("a schedule continues although a line has ended it", key=key, **evidence)
 
 
 def _check_not_begun(turn: TurnRecord, triggers: Mapping[str, Row], rows: Rows) -> None:
-    """Check that a line which is not carried out has no rows."""
+    """Check that a line which was not carried out has no rows."""
     handled = triggers.get(turn.trigger_id or "")
     early = [key for key in _emitted(turn) if key in triggers]
     early += [each.schedule_id for each in turn.scheduled if each.schedule_id in rows.schedules]
     if early or (handled is not None and handled["resolution"] == "handled"):
         raise TornLine(
-            "a part of a line is there, which is not carried out", turn=turn, early=early,
+            "rows of a line exist, and it is not carried out", turn=turn, early=early,
             trigger=handled,
         )  # fmt: skip
 
 
 def _emitted(turn: TurnRecord) -> Iterator[str]:
-    """Yield the triggers that a line surely emits: those without a key that may be taken."""
+    """Yield the triggers that a line emits in any case: those without a key."""
     for reminder in turn.reminders:
         if reminder.reminder_id not in turn.cancelled:
             yield reminder.reminder_id

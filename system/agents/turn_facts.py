@@ -129,7 +129,7 @@ def error_of(code: FailureCode, message: str) -> JsonObject:
 def response_of(turn: TurnComplete) -> FrozenJson:
     """Return the final response of a committed turn; its line alone determines it.
 
-    A turn whose line promises activities is IRREVERSIBLE (rule Z19).
+    A turn whose line promises activities is IRREVERSIBLE (docs/recording.md, After a crash).
     """
     metadata: JsonObject = {
         "turnId": turn.turn_id, "provider": turn.provider, "identity": turn.identity,

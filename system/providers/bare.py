@@ -50,7 +50,7 @@ class BareConversation:
         return self._opening.history
 
     async def suspend(self) -> bytes:
-        """Return nothing: a second copy of the log could only be wrong (hole R15)."""
+        """Return nothing: a second copy of the log could only be wrong (planted bug R15)."""
         return b""
 
     async def stop(self) -> None:

@@ -16,7 +16,7 @@ from system.recording.store import RecordReader
 
 
 class Action(StrEnum):
-    """The action for an interrupted execution (rule Z19)."""
+    """The action for an interrupted execution (docs/recording.md, After a crash)."""
 
     RETRY = "retry"
     CONFIRM = "confirm"

@@ -1,4 +1,4 @@
-"""The logical clock of one execution: it numbers the events (rules I-10, I-11)."""
+"""The logical clock of one execution: it numbers the events (docs/recording.md, A fact)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chain of hashes over the events of a record (rule X18)."""
+"""The chain of hashes over the events of a record (docs/recording.md, A record)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of the events of an execution (rule X24).
+"""The order of the events of an execution (docs/recording.md, Events).
 
 INTENT_RECEIVED, ROUTER_DECISION, attempts with a fallback between each two, FINAL_RESPONSE.
 An attempt may lack its end. The final response occurs once and is last; one that reports an

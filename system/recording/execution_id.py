@@ -1,4 +1,4 @@
-"""Ids of executions: ``exec-`` and 16 lower-case hex digits (rule X20)."""
+"""Ids of executions: ``exec-`` and 16 lower-case hex digits (docs/recording.md, A record)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def new_execution_id(ids: Ids, is_taken: Callable[[str], bool]) -> str:
 
 
 def is_sampled(execution_id: str, rate: float) -> bool:
-    """Return whether an execution is recorded at this rate, from 0.0 to 1.0 (rule X42).
+    """Return whether an execution is recorded at this rate, from 0.0 to 1.0.
 
     The decision depends on the id alone, so it is made before anything is written.
     """

@@ -1,4 +1,4 @@
-"""Reading a long execution of a pack in pieces, in constant memory (rule X39)."""
+"""Reading a long execution of a pack in pieces, in constant memory."""
 
 from __future__ import annotations
 

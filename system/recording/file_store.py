@@ -224,9 +224,9 @@ class FileExecutionStore:
 def is_settled(store: FileExecutionStore, execution: Execution) -> bool:
     """Return whether the store has a record that a log cannot change any more.
 
-    That is one with a response, or an invalidated one: a redo never brings it back (hole I19).
-    So is one that has all events of an unfinished execution: a power cut may have brought back
-    an old snapshot, whose removal has no barrier.
+    These are a record with a response and an invalidated one, which recovery never replaces
+    (planted bug I19), and one that has all events of an unfinished execution: a power cut may
+    have brought back an old snapshot, whose removal has no barrier.
     """
     try:
         record = store.load(execution.execution_id)

@@ -1,7 +1,7 @@
 """An immutable JSON value: its canonical bytes.
 
 A record keeps bytes instead of objects, so neither the caller that recorded a value nor a
-reader of the record can change it (holes I13, I16).
+reader of the record can change it (planted bugs I13, I16).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Invalidation of a record, which cannot be undone (rule X35)."""
+"""Invalidation of a record, which cannot be undone (docs/recording.md, Reasons)."""
 
 from __future__ import annotations
 

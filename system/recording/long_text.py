@@ -1,4 +1,4 @@
-"""A long text in pieces, as the value of a member of a payload or a response (rule X39)."""
+"""A long text in pieces, as the value of a member of a payload or a response."""
 
 from __future__ import annotations
 

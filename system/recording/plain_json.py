@@ -1,6 +1,6 @@
 """The plain form of values: the JSON that an envelope, payload or response is recorded as.
 
-It is made at once when a value is recorded (rule X32), so a later change of the object, or a
+It is made at once when a value is recorded, so a later change of the object, or a
 type that JSON lacks, cannot lose the record after the agent has run.
 """
 

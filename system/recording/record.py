@@ -79,7 +79,7 @@ class ExecutionRecord:
 
     @property
     def router_decision(self) -> Json:
-        """The payload of the last ROUTER_DECISION event, or None (rule I-09)."""
+        """The payload of the last ROUTER_DECISION event, or None (docs/recording.md, A record)."""
         return self._router_decision().value()
 
     def _router_decision(self) -> FrozenJson:
@@ -107,7 +107,7 @@ class ExecutionRecord:
         return {**self.others.members(), **members}
 
     def sealed(self) -> ExecutionRecord:
-        """Return the record with the hashes of its header computed anew (rule X18)."""
+        """Return the record with the hashes of its header computed anew."""
         header = replace(
             self.header,
             event_count=len(self.events),
@@ -118,7 +118,7 @@ class ExecutionRecord:
         return replace(self, header=replace(header, record_hash=unsealed.compute_hash()))
 
     def compute_hash(self) -> str:
-        """Return the hash of the whole record but for ``header.recordHash`` (rule X18).
+        """Return the hash of the whole record but for ``header.recordHash``.
 
         It detects damage and careless edits, not an attacker, who recomputes it.
         """

@@ -1,4 +1,4 @@
-"""The record of an execution, put together from its facts (rules X28, X30).
+"""The record of an execution, put together from its facts (docs/recording.md, The write-ahead log).
 
 Taking a fact twice changes nothing, because events are numbered: a snapshot and the log behind
 it may have the same ones.

@@ -1,4 +1,4 @@
-"""Reading a long record in pieces, in constant memory (rule X39).
+"""Reading a long record in pieces, in constant memory (docs/recording.md, Long records).
 
 A record that this program has written has each member and each event on a line of its own, and
 each line is canonical JSON behind its indent. So the hash of the whole record is computed from

@@ -58,7 +58,7 @@ class ReplayEngine:
         return (False, reasons[0]) if reasons else (True, None)
 
     def reasons(self) -> tuple[str, ...]:
-        """Return all reasons why it cannot be replayed, in their precedence (rule X10)."""
+        """Return all reasons why it cannot be replayed, in their precedence."""
         record, problems = self._record, find_problems(self._record)
         found: list[str] = []
         if record.frozen_response is None:
@@ -115,7 +115,7 @@ def replay(
 
 
 def batch_replay(store: RecordReader, ids: Iterable[str]) -> dict[str, ReplayResult]:
-    """Replay several records; one that fails has its error in its own result (rule X37)."""
+    """Replay several records; one that fails has its error in its own result."""
     results: dict[str, ReplayResult] = {}
     for execution_id in ids:
         if execution_id in results:

@@ -1,4 +1,4 @@
-"""The status of a record, derived from it (rule X34)."""
+"""The status of a record, derived from it (docs/recording.md, Reasons)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interfaces of record stores and of caches of replays (rule I-93)."""
+"""The interfaces of record stores and of caches of replays."""
 
 from __future__ import annotations
 

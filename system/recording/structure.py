@@ -1,4 +1,4 @@
-"""Verification of a record: structure (rule I-92), hashes and event chain (rule X18)."""
+"""Verification of a record: structure, hashes and event chain (docs/recording.md, A record)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def envelope_function(record: ExecutionRecord) -> HashFunction | None:
 
 
 def verify_event_sequence(events: Iterable[ExecutionEvent]) -> bool:
-    """Return whether the numbers are above 0 and strictly increase (rule I-87)."""
+    """Return whether the numbers are above 0 and strictly increase."""
     last = 0
     for event in events:
         if event.seq <= last:

@@ -2,7 +2,7 @@
 
 An entry survives a kill as soon as ``append`` has returned, and a power cut after ``barrier``.
 A failed barrier stops no caller for ever: the segment takes no more entries, the next append
-opens a new one, and numbers are never used again (rule X27).
+opens a new one, and numbers are never used again (docs/recording.md, The recorder).
 """
 
 from __future__ import annotations

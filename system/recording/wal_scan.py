@@ -1,4 +1,4 @@
-"""Classification of the bytes of a write-ahead log (rule X30). A pure function of the bytes.
+"""Classification of the bytes of a write-ahead log (docs/recording.md): a pure function of it.
 
 Each segment is read as far as its entries are whole. Behind a bad entry the next whole one is
 searched, and ``storage/gaps.py`` decides between damage and an end. A failed barrier opens a new

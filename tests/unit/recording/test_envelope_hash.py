@@ -76,7 +76,7 @@ def test_known_answers(envelope: object, canonical: bytes, expected: str) -> Non
 )
 def test_a_type_that_json_lacks_has_one_plain_form(value: object, expected: Json) -> None:
     assert plain_json(value) == expected
-    # The hash is the same before a save and after a load (hole I14).
+    # The hash is the same before a save and after a load (planted bug I14).
     assert compute_envelope_hash({"k": value}) == compute_envelope_hash({"k": expected})
 
 

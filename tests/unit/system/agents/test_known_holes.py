@@ -1,4 +1,4 @@
-"""The holes of `holes.md` that a runtime of agents must not have, each by its number.
+"""Known bugs that a runtime of agents must not have, by their ids in ``docs/planted-bugs.md``.
 
 Every test goes through the hole's smallest schedule, or writes the files that it leaves.
 Those of the storage stand in ``tests/unit/system/test_known_holes.py``.
