@@ -135,7 +135,7 @@ class ShadowExecution:
         return (fact for fact in self.facts if fact.kind in (FactKind.EVENT, FactKind.FINAL))
 
     def _candidates(self, required: set[Safety]) -> Iterator[list[Fact]]:
-        """Yield every set of facts that may survive: a prefix of the written ones, any doubtful ones."""
+        """Yield every set of facts that may survive: a prefix of the written, any doubtful ones."""
         written = [fact for fact in self.facts if fact.safety is Safety.WRITTEN]
         doubtful = [fact for fact in self.facts if fact.safety is Safety.DOUBTFUL]
         least = len(written) if Safety.WRITTEN in required else 0
