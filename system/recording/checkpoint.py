@@ -1,4 +1,4 @@
-"""The checkpoint: entries of the write-ahead log up to its number are in records and snapshots.
+"""The checkpoint: all entries of the write-ahead log up to its number are in records or snapshots.
 
 {"pack":2,"segment":3,"sequence":41,"v":1,"crc":"9f3a11c2"}
 """
@@ -17,11 +17,11 @@ VERSION: Final = 1
 
 
 class ReadCheckpoint(NamedTuple):
-    """The numbers are 0 if there is no checkpoint that can be read.
+    """A checkpoint as it was read; its numbers are 0 if none can be read.
 
-    Segments below the number ``segment`` are superfluous. ``pack`` is the number of its pack of
-    records, if it has one, and of its snapshots. ``content`` are the bytes of a damaged
-    checkpoint, and ``problem`` is the damage.
+    Segments below the number ``segment`` can be removed. ``pack`` is the number of the pack of
+    records, if the checkpoint has one, and of the pack of snapshots. ``content`` are the bytes
+    of a damaged checkpoint, and ``problem`` describes the damage.
     """
 
     sequence: int = 0

@@ -1,4 +1,4 @@
-"""The point at which an execution was interrupted, and what may be done about it."""
+"""The point at which an execution was interrupted, and the action that is safe there."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _stage_of(last: ExecutionEvent | None) -> tuple[str, str]:
 def _action(stage: str, record: ExecutionRecord) -> Action:
     if stage == "after_final_response":
         return Action.NONE
-    # A record that does not say is treated as the worst.
+    # A record without a class of effects is treated as IRREVERSIBLE.
     is_harmless = record.header.side_effects in {
         SideEffectClass.READ_ONLY, SideEffectClass.REVERSIBLE,
     }  # fmt: skip
@@ -101,14 +101,14 @@ class IncompleteExecution(NamedTuple):
 
 
 class IncompleteReport(NamedTuple):
-    """``executions`` are sorted by id; ``unreadable`` are other ids, each with its error."""
+    """``executions`` are sorted by id; ``unreadable`` has the error of each id that is not read."""
 
     executions: tuple[IncompleteExecution, ...]
     unreadable: tuple[tuple[str, str], ...]
 
 
 def detect_incomplete(store: RecordReader) -> IncompleteReport:
-    """Return the executions of a store that have not ended; it alone is read."""
+    """Return the executions of a store that have not ended; reads only the store."""
     found: list[IncompleteExecution] = []
     unreadable: list[tuple[str, str]] = []
     retried_by: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """The hash of an envelope, which names the request (docs/recording.md, A record).
 
 Version 2 is the SHA-256 of the canonical JSON of the envelope without its top-level member
-``routingMetadata``. Records of other programs name no version: the founding design had two
-functions, one of which hashed the whole envelope. Both are accepted on reading.
+``routingMetadata``. Records of other programs name no version; some of these programs hash the
+whole envelope. Both hashes are accepted on reading.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class FrozenEnvelope(NamedTuple):
     def of_plain(cls, members: JsonObject, routing: JsonObject) -> FrozenEnvelope:
         """Freeze an envelope of plain data; ``routing`` is its member ``routingMetadata``.
 
-        The names of all other ``members``, of which there must be one, sort before that one.
+        There must be other ``members``, and their names must sort before ``routingMetadata``.
         """
         assert members
         assert all(name < EXCLUDED for name in members)

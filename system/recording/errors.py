@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class RecordNotFoundError(StorageError):
     """There is no record of this execution.
 
-    Cause: a wrong id, an execution that was sampled out, or one that a crash took before its
-    first entry was durable. Cure: take the ids from ``list_all()`` or ``records list``.
+    Cause: a wrong id, an execution that was sampled out, or one that was lost in a crash before
+    its first entry was durable. Cure: take the ids from ``list_all()`` or ``records list``.
     """
 
     cure = "take the ids from list_all(), or from the command `records list`"
@@ -29,7 +29,7 @@ class RecordNotFoundError(StorageError):
 
 
 class RecordCorruptedError(StorageError):
-    """A record cannot be read back as it was written.
+    """A record differs from the one that was written.
 
     Cause: the disk or another program changed the file. ``record`` holds everything that can
     still be parsed, unverified, or is None.
@@ -49,8 +49,8 @@ class RecordCorruptedError(StorageError):
 class ForeignRecordFile(StorageError):
     """A file of the store is not a record of this execution.
 
-    Cause: a record whose file name and ``executionId`` differ, or a name that is no regular
-    file. Cure: move the file out of the store.
+    Cause: the file name differs from ``executionId``, or the file is not a regular file.
+    Cure: move the file out of the store.
     """
 
     cure = "move it out of the store"
@@ -59,7 +59,7 @@ class ForeignRecordFile(StorageError):
 class BarrierFailed(StorageError):
     """A barrier of the write-ahead log failed; it is unknown which entries are durable.
 
-    The segment takes no more entries, and the next append begins a new one.
+    No more entries are written to the segment, and the next append begins a new one.
     Cause: the disk refused. Cure: repeat the work; entries that were durable before are safe.
     """
 
@@ -69,15 +69,15 @@ class BarrierFailed(StorageError):
 class EventLost(StorageError):
     """An earlier event of the execution is lost, so no further ones are recorded.
 
-    Cause: the disk refused it, or a barrier failed that concerned it.
-    Cure: go on and finalize; the record says ``recording_failure``.
+    Cause: the disk refused it, or a barrier that covered it failed.
+    Cure: continue and finalize; the reason of the record is ``recording_failure``.
     """
 
     cure = "go on and finalize; the record will say recording_failure"
 
 
 class RecorderError(Exception):
-    """A recorder was used against its states, or its order of events.
+    """A call is not allowed in the state of the recorder, or an event not in this order.
 
     Cure: call ``start`` once, then ``record_event`` in the order of ``docs/recording.md``, then
     ``finalize`` once. A finished record is changed by ``invalidate`` only.
@@ -85,7 +85,7 @@ class RecorderError(Exception):
 
 
 class NotReplayableError(Exception):
-    """A record cannot be replayed; the message is the reason alone.
+    """A record cannot be replayed; the message is only the reason.
 
     ``details`` are the other reasons that hold. Cure: replay it with ``force``, which returns
     everything that was recorded, or run the request again.

@@ -33,8 +33,8 @@ _NAMES: Final = frozenset(EventType)
 class ExecutionEvent:
     """Event number ``seq`` (from 1) of an execution.
 
-    ``type`` is an ``EventType``, or text of a later version that this one keeps. ``timestamp``
-    is ISO 8601 in UTC, for people only: order comes from ``seq``, and equality ignores it.
+    ``type`` is an ``EventType``, or a text of a later version, which is kept. ``timestamp`` is
+    ISO 8601 in UTC, for people only: events are ordered by ``seq``, and equality ignores it.
     ``others`` are members that this version does not know.
     """
 

@@ -2,8 +2,8 @@
 
 INTENT_RECEIVED, ROUTER_DECISION, attempts with a fallback between each two, FINAL_RESPONSE.
 An attempt may lack its end. The final response occurs once and is last; one that reports an
-error may follow any event, because a request may fail before its first attempt. An incomplete
-execution has a beginning of that order.
+error may follow any event, because a request may fail before its first attempt. The events of an
+incomplete execution are the first ones of such an order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EVENTS_AFTER: Final[Mapping[str | None, frozenset[EventType]]] = MappingProxyTy
 
 
 def may_follow(previous: str | None, following: str) -> bool:
-    """Return whether an event but the final response may come after ``previous``."""
+    """Return whether an event, other than the final response, may follow ``previous``."""
     return following in _EVENTS_AFTER[previous]
 
 

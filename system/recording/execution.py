@@ -1,7 +1,7 @@
-"""One execution: its states, and its facts, of which the record is made when it is wanted.
+"""One execution: its states, and its facts, from which the record is computed when it is read.
 
-new → started → finished. Both recorders keep their execution here and differ only in where
-they write its facts.
+new → started → finished. Both recorders keep their execution in this class; they differ only in
+where they write its facts.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class ExecutionView(NamedTuple):
         return self.facts.spool is not None
 
     def pieces(self) -> Iterable[bytes]:
-        """Yield the lines of its facts; ``OSError`` if long parts are gone.
+        """Yield the lines of its facts; raises ``OSError`` if long parts cannot be read.
 
-        A reason that no fact gives, because the disk has refused or damage has taken something,
+        A reason that no fact gives, because the disk has refused a fact or a fact was damaged,
         has a line of its own.
         """
         lines = self.facts.pieces()
@@ -66,7 +66,7 @@ class ExecutionView(NamedTuple):
         return builder.record()
 
     def close(self) -> None:
-        """Give back the spool."""
+        """Release the spool."""
         if self.facts.spool is not None:
             self.facts.spool.close()
 
@@ -74,9 +74,9 @@ class ExecutionView(NamedTuple):
 class Execution:
     """An execution that has started.
 
-    ``next_event``, ``final_event`` and ``next_mark`` check and return a fact; ``add`` takes it
-    into the execution. A recorder writes the fact between the two. ``last_event`` is the type of
-    the last event, or None; ``reason`` says why it cannot be replayed, or is None.
+    ``next_event``, ``final_event`` and ``next_mark`` check and return a fact; ``add`` adds it to
+    the execution. A recorder writes the fact between the two calls. ``last_event`` is the type
+    of the last event, or None; ``reason`` says why it cannot be replayed, or is None.
     """
 
     __slots__ = (
@@ -142,7 +142,7 @@ class Execution:
 
     @property
     def is_corrupted(self) -> bool:
-        """Whether damage has taken an event."""
+        """Whether an event is missing because of damage."""
         return self.reason == Reason.RECORD_CORRUPTED
 
     @property
@@ -194,7 +194,7 @@ class Execution:
         return self._event(EventType.FINAL_RESPONSE, response, None, self._mark_of_final())
 
     def _mark_of_final(self) -> bytes | None:
-        """Return the reason that stands in the final response, or None."""
+        """Return the reason to repeat in the final response, or None."""
         is_lifted = self.reason == Reason.EXECUTION_INCOMPLETE
         return None if is_lifted else canonical(str(self.reason))
 
@@ -217,9 +217,9 @@ class Execution:
         return timestamp(self._clock.wall_ns())
 
     def add(self, fact: Fact | StoredFact) -> None:
-        """Take the next event into the execution; that of the final response ends it.
+        """Add the next event to the execution; that of the final response ends it.
 
-        The reason is lifted then only if it is still ``execution_incomplete``.
+        The final response removes the reason if it is still ``execution_incomplete``.
         """
         self._numbers.next()
         self.facts.append(fact)
@@ -242,13 +242,13 @@ class Execution:
         return _mark(self.execution_id, self._numbers.current(), reason, self.now())
 
     def add_mark(self, fact: Fact, reason: str) -> None:
-        """Take a reason into the execution; a loss of events stays the reason."""
+        """Set the reason of the execution; it does not replace a loss of events."""
         self.facts.append(fact)
         if self.reason not in _NEVER_LIFTED:
             self.reason = reason
 
     def lose_events(self) -> None:
-        """Note that an event could not be written."""
+        """Record that an event could not be written."""
         self.reason = Reason.RECORDING_FAILURE
 
     def check_open(self) -> None:
@@ -259,23 +259,23 @@ class Execution:
     # -- the record ----------------------------------------------------------------------
 
     def view(self) -> ExecutionView:
-        """Return everything so far, to be written; later facts do not change it."""
+        """Return the execution at this moment, to be written; later facts do not change it."""
         return ExecutionView(
             self.execution_id, self.envelope_hash, self.facts.now(), self.reason, self._created
         )
 
     def record(self, facts: Iterable[Fact] | None = None) -> ExecutionRecord:
-        """Return the record of everything so far, sealed.
+        """Return the sealed record of all facts so far.
 
         ``facts`` are all of them, if the caller has them in memory. Raises ``OSError`` if long
-        parts are gone.
+        parts cannot be read.
         """
         builder = RecordBuilder.of(self.facts.now().all() if facts is None else facts)
         builder.reason = self.reason
         return builder.record()
 
     def whole_facts(self, last: Fact | StoredFact) -> list[Fact]:
-        """Return all facts and the one that follows, in memory; raises as ``record``."""
+        """Return all facts, followed by ``last``, in memory; raises as ``record``."""
         final = last.whole() if isinstance(last, StoredFact) else last
         return [*self.facts.now().all(), final]
 

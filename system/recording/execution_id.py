@@ -21,7 +21,7 @@ def is_execution_id(value: object) -> bool:
 
 
 def new_execution_id(ids: Ids, is_taken: Callable[[str], bool]) -> str:
-    """Return a fresh id that ``is_taken`` denies."""
+    """Return a new id for which ``is_taken`` is false."""
     while True:
         execution_id = PREFIX + ids.random_hex(_DIGITS)
         if not is_taken(execution_id):

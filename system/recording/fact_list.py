@@ -1,4 +1,4 @@
-"""The facts of one execution: in memory, but for those of a long one, which are in a spool."""
+"""The facts of one execution: in memory, or in a spool if the execution is long."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from system.recording.fact import Fact, StoredFact, facts_in
 from system.recording.spool import Extent, Spool
 
 MOST_BYTES: Final = 1 << 20
-"""Facts of so many bytes are kept in memory."""
+"""The most bytes of facts that are kept in memory."""
 
 
 class Facts(NamedTuple):
@@ -21,7 +21,7 @@ class Facts(NamedTuple):
     recent: tuple[Fact, ...]
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the lines of all facts in pieces; raises ``OSError`` if some are gone."""
+        """Yield the lines of all facts in pieces; raises ``OSError`` if some cannot be read."""
         yield from self._stored()
         yield b"".join([fact.line() for fact in self.recent])
 
@@ -62,7 +62,7 @@ class FactList:
         return Facts(self._spool, self._runs, tuple(self._recent))
 
     def append(self, fact: Fact | StoredFact) -> None:
-        """Take the next fact."""
+        """Add the next fact."""
         if isinstance(fact, StoredFact):
             assert not self._recent, "store has moved them into the spool"
             self._runs = (*self._runs, *fact.line_parts)
@@ -88,7 +88,7 @@ class FactList:
         return StoredFact(entry_type, spool, extent, (beginning, extent, spool.write([b"\n"])))
 
     def close(self) -> None:
-        """Give back the spool."""
+        """Release the spool."""
         if self._spool is not None:
             self._spool.close()
 

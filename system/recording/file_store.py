@@ -32,10 +32,10 @@ _NAME: Final = re.compile(r"(exec-[0-9a-f]{16})\.json(?:\.gz)?")
 class FileExecutionStore:
     """An ``ExecutionStore`` over one directory.
 
-    A record is in a file of its own, of one of two names, or in a pack. Where there are several,
-    the file that is not compressed counts before the compressed one, and this before a pack.
-    ``scratch`` is the directory of temporary files, by default ``base_path``; records that are
-    saved are ``compressed`` or not. Of the packs only those with a number above ``above`` count.
+    A record is in a file of its own, which has one of two names, or in a pack. If there are
+    several, the uncompressed file takes precedence over the compressed one, and this over a
+    pack. ``scratch`` is the directory of temporary files, by default ``base_path``. Saved
+    records are ``compressed`` or not. Packs with a number up to ``above`` are ignored.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class FileExecutionStore:
         Raises ``StorageFull`` or ``OSError``.
         """
         if not self._is_durable:
-            # The log makes the directory as well, and its barrier may not have come yet.
+            # The log creates the directory too, and may not have synced it yet.
             with raising_storage_full(self.base_path):
                 make_durable_directory(self._host.files, self.base_path)
             self._is_durable = True
         files, path = self._host.files, self._path(record.execution_id)
-        # Where there is a file that is not compressed, it counts, and stays the only one.
+        # If there is an uncompressed file, it takes precedence and stays the only one.
         compressed = self._compressed and files.kind(path) is None
         path += COMPRESSED if compressed else ""
         content = chunks([encode_record(record, compressed=compressed)])
@@ -87,7 +87,7 @@ class FileExecutionStore:
             self.packs.write(number, executions, self._host.ids, scratch)
 
     def remove_pack(self, number: int) -> None:
-        """Remove a pack, without a barrier; one that stays is harmless."""
+        """Remove a pack, without a barrier; a pack that a power cut restores is harmless."""
         with suppress(OSError):
             self.packs.remove(number)
 
@@ -186,14 +186,14 @@ class FileExecutionStore:
                 try:
                     self.load(execution_id)
                 except (StorageError, OSError):
-                    # It is reported by a load, and has no hash to be found by.
+                    # ``load`` reports it, and it has no hash.
                     continue
             if self._hashes[execution_id][1] == envelope_hash:
                 found.append(execution_id)
         return found
 
     def has(self, execution_id: str) -> bool:
-        """Return whether this store has the record, sound or not; raises ``OSError``."""
+        """Return whether this store has the record, damaged or not; raises ``OSError``."""
         try:
             return (
                 self._own_file(execution_id) is not None
@@ -233,7 +233,7 @@ def is_settled(store: FileExecutionStore, execution: Execution) -> bool:
     except (RecordNotFoundError, RecordCorruptedError):
         return False
     except StorageError:
-        return True  # of a newer version, or no record at all: it is left alone
+        return True  # of a newer version, or not a record: it is left unchanged
     if record.frozen_response is not None or record.header.invalidation is not None:
         return True
     return not execution.is_finished and len(record.events) >= execution.event_count

@@ -40,7 +40,7 @@ def expand(data: bytes, path: str) -> bytes:
 
 
 def expand_first(data: bytes, path: str, start: int = 0) -> tuple[bytes, int]:
-    """Return the content of the gzip file that begins at ``start``, and the offset behind it.
+    """Return the content of the gzip file that begins at ``start``, and the offset of its end.
 
     Raises ``RecordCorruptedError``.
     """

@@ -94,7 +94,7 @@ class ExecutionHeader:
 
 
 class StartFacts(NamedTuple):
-    """The facts of a header that are known at the start; ``header`` makes it from them.
+    """The members of a header that are known at the start; ``header`` returns the whole header.
 
     ``others`` are members of a later version, in a snapshot.
     """
@@ -108,7 +108,7 @@ class StartFacts(NamedTuple):
 
     @classmethod
     def of_header(cls, header: ExecutionHeader) -> StartFacts:
-        """Return the facts of the header of an execution that has not ended."""
+        """Return these members of the header of an execution that has not ended."""
         return cls(
             header.execution_id, header.created_utc_iso, header.envelope_hash,
             header.side_effects, header.re_execution_of, header.others,

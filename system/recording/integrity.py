@@ -15,9 +15,9 @@ ENVELOPE_ONLY = "envelope only"
 class IntegrityReport(NamedTuple):
     """``problems`` is empty for a sound record.
 
-    ``coverage`` says how much the hashes of the record cover. ``function`` is the one that its
-    envelope hash was made with, None if none gives it. ``unknown_types`` are events of a later
-    version; they are no problem.
+    ``coverage`` says how much the hashes of the record cover. ``function`` is the one with which
+    its envelope hash was computed, None if no function gives that hash. ``unknown_types`` are
+    events of a later version; they are not a problem.
     """
 
     problems: tuple[str, ...]

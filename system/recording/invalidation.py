@@ -30,7 +30,7 @@ def invalidated(record: ExecutionRecord, reason: str, by: str, clock: Clock) -> 
         invalidation=Invalidation(reason, by, now, header.replayable_reason),
     )
     changed = replace(record, header=header)
-    # A record of another program has no seal, and gets none: its order of events is not ours.
+    # A record of another program is not sealed: its events may have another order.
     return changed if header.is_foreign else changed.sealed()
 
 

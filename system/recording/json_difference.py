@@ -12,7 +12,7 @@ MISSING: Final = "(missing)"
 
 
 class Difference(NamedTuple):
-    """A place where two values differ; the texts are canonical JSON, or ``(missing)``."""
+    """A path at which two values differ; the texts are canonical JSON, or ``(missing)``."""
 
     path: str
     before: str

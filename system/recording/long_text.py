@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class LongText:
     """A text that need not be in memory as a whole; recorded like the joined ``pieces``.
 
-    It stands in the place of a str, as the value of a member of an object. Every call that
-    records it iterates over ``pieces`` once.
+    Use it in place of a str, as the value of a member of an object. Every call that records it
+    iterates over ``pieces`` once.
     """
 
     pieces: Iterable[str]

@@ -1,4 +1,4 @@
-"""A store in memory; a crash takes it away."""
+"""A store in memory, which is lost in a crash."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class OfflineRecords:
     def __init__(self, host: Host) -> None:
         self.log: Final = _read(host)
         self._files = FileExecutionStore(host)
-        # Packs up to the checkpoint have no execution of the log.
+        # No execution of the log is in a pack up to the checkpoint.
         self._newer = FileExecutionStore(host, above=self.log.checkpoint.pack)
 
     def load(self, execution_id: str) -> ExecutionRecord:
@@ -49,7 +49,7 @@ class OfflineRecords:
 
 
 def _read(host: Host) -> ReadLog:
-    """Read the log; a checkpoint of the root's owner may remove files meanwhile."""
+    """Read the log; the process that owns the root may remove files meanwhile."""
     for _ in range(_ATTEMPTS):
         try:
             return read_log(host.files, host.clock)

@@ -1,4 +1,4 @@
-"""Opening the recording of a root outside of a runtime: recovery, then a fresh log."""
+"""Opening the recording of a root without a runtime: recovery, then a new log."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def resume_recording(
     running: Collection[str] = (),
     most_bytes: int = MOST_BYTES,
 ) -> WalRecording:
-    """Return the recording that goes on behind a log that was read.
+    """Return the recording that continues a log that was read.
 
-    Its executions wait for a checkpoint, but for those whose record a log cannot change, and
-    for those of the ids ``running``, which stay open. Those that damage has hit are reported.
+    The executions of the log wait for a checkpoint, except those whose record a log cannot
+    change, and those with an id in ``running``, which stay open. Damaged ones are reported.
     """
     executions, files = log.redone.executions, FileExecutionStore(host, join(root, RECORDS))
-    # A record whose execution is settled needs none of the entries that a failed barrier left.
+    # A settled record needs none of the entries whose barrier has failed.
     log.report.corrupted += (
         each for each in log.redone.corrupted() if each in executions or not files.has(each)
     )
@@ -45,7 +45,7 @@ def resume_recording(
     segments = tuple((segment.path, segment.last) for segment in log.segments)
     appended = WriteAheadLog(host, root, log.last, log.number, segments, segment_bytes)
     recording = WalRecording(host, appended, root, most_bytes, log.snapshots)
-    # Packs up to the checkpoint have none of them.
+    # None of them is in a pack up to the checkpoint.
     newer = FileExecutionStore(host, join(root, RECORDS), above=log.checkpoint.pack)
     recording.running.update({key: executions[key] for key in running})
     recording.resume(
@@ -70,7 +70,7 @@ async def open_recording(
     without a runtime, which does the same in its passes. Raises ``StorageError`` or ``OSError``.
     """
     if host.files.kind(join(root, DIRECTORY)) is FileKind.DIRECTORY:
-        # The process that made the directories may have been killed before its barrier.
+        # The process that made the directories may have been killed before it synced them.
         host.files.sync_dir(root)
     swept = sweep_recording(host.files, root)
     log = read_log(host.files, host.clock, root)
@@ -79,7 +79,7 @@ async def open_recording(
     make_segments_durable(host.files, log)
     recording = resume_recording(host, log, root, segment_bytes, most_bytes=most_bytes)
     if not recording.waiting:
-        # An earlier recovery may have failed between a record and the barrier of its name.
+        # An earlier recovery may have failed between writing a record and syncing its name.
         recording.files.settle()
     if not log.is_settled:
         await recording.checkpoint()

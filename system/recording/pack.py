@@ -8,9 +8,9 @@
 
 Integers are big-endian. ``id`` are the 16 digits of an execution id, ``hash`` the first 8 bytes
 of the hash of its envelope, ``start`` and ``size`` the place of the member, and ``digest`` the
-first 16 bytes of its SHA-256. The last crc covers the 18 bytes before it. A damaged member
-concerns no other one, and a damaged table none at all: members are found by their first bytes
-then, and each fact has the id of its execution.
+first 16 bytes of its SHA-256. The last crc covers the 18 bytes before it. A damaged member does
+not affect the others. If the table is damaged, members are found by their first bytes, and their
+ids in their facts.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Member(NamedTuple):
 
 
 def builder_of(lines: bytes, name: str) -> RecordBuilder:
-    """Return the execution of these lines; ``RecordCorruptedError`` if they are no such lines."""
+    """Return the execution of these lines; raises ``RecordCorruptedError`` for other bytes."""
     try:
         builder = RecordBuilder.of(facts_in((lines,)))
     except ValueError as bad:
@@ -156,7 +156,7 @@ def builder_of(lines: bytes, name: str) -> RecordBuilder:
 class PackTable(NamedTuple):
     """The rows of the table of the pack at ``path``.
 
-    ``problem`` is the damage to a table that was made again from the members, or empty.
+    ``problem`` is the damage of a table that was computed again from the members, or empty.
     """
 
     path: str
@@ -221,7 +221,7 @@ def _member_pieces(execution: Packable) -> Iterable[bytes]:
 
 
 def read_table(files: FileSystem, path: str) -> PackTable:
-    """Return the table of a pack, made again from the members if it is damaged.
+    """Return the table of a pack, computed from the members if it is damaged.
 
     Raises ``NewerFormat`` or ``OSError``.
     """
@@ -279,6 +279,6 @@ def _key_of(execution_id: str) -> bytes:
 
 
 def _hash_bytes(envelope_hash: str) -> bytes:
-    """Return 8 bytes of a hash; zeros for the hash that a damaged snapshot has given."""
+    """Return the first 8 bytes of a hash; zeros for the hash in a damaged snapshot."""
     found = _HASH.match(envelope_hash)
     return bytes(8) if found is None else bytes.fromhex(found[1])

@@ -1,7 +1,7 @@
 """The packs of one directory: ``00000001.pack`` and so on, each of one checkpoint.
 
-A pack is never changed. Where two have a record of the same execution, the one with the higher
-number counts.
+A pack is never changed. If two packs have a record of the same execution, the one with the higher
+number takes precedence.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from system.storage.atomic_file import replace_by_pieces
 
 
 class PackFolder:
-    """The packs in ``directory``, as of their first use and with those written here since then.
+    """The packs that were in ``directory`` at the first use, and those written here since then.
 
-    Those with a number up to ``above`` are left out.
+    Packs with a number up to ``above`` are ignored.
     """
 
     def __init__(self, files: FileSystem, directory: str, above: int = 0) -> None:
@@ -61,7 +61,7 @@ class PackFolder:
             self._unread.add(number)
 
     def remove(self, number: int) -> None:
-        """Remove a pack, which may be gone; raises ``OSError``."""
+        """Remove a pack, which may be missing; raises ``OSError``."""
         self._tables.pop(number, None)
         with suppress(FileNotFoundError):
             self._files.unlink(self._path(number))

@@ -1,7 +1,7 @@
-"""The plain form of values: the JSON that an envelope, payload or response is recorded as.
+"""The plain form of values: the JSON as which an envelope, payload or response is recorded.
 
-It is made at once when a value is recorded, so a later change of the object, or a
-type that JSON lacks, cannot lose the record after the agent has run.
+It is computed at once when a value is recorded. So a later change of the object has no effect,
+and a type that JSON lacks is refused before the agent has run.
 """
 
 from __future__ import annotations

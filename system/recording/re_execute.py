@@ -1,4 +1,4 @@
-"""Execution of a recorded request again: the opposite of a replay, which runs nothing."""
+"""Executes a recorded request again (a replay executes nothing)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ async def re_execute(
 ) -> ExecutionRecord | None:
     """Call ``handler`` with the recorded envelope, and record that as a new execution.
 
-    The record names the first one in ``reExecutionOf``; None if it was sampled out. An
-    execution with irreversible effects raises ``RecorderError`` without ``confirm``. An
-    exception of the handler is recorded as an error and raised.
+    Returns the new record, which names the old one in ``reExecutionOf``; None if it was sampled
+    out. Raises ``RecorderError`` for an execution with irreversible effects without ``confirm``.
+    An exception of the handler is recorded as an error and raised.
     """
     side_effects = record.side_effects
     if side_effects is SideEffectClass.IRREVERSIBLE and not confirm:

@@ -25,7 +25,7 @@ _NULL: Final = FrozenJson(b"null")
 
 
 def _quoted(name: str) -> bytes:
-    """Return a name as it stands between quotes in canonical JSON."""
+    """Return a name in quotes, as canonical JSON has it."""
     return canonical(name)[1:-1]
 
 
@@ -68,7 +68,7 @@ class ExecutionRecord:
     def side_effects(self) -> SideEffectClass:
         """The class of the effects: that of the header, or IRREVERSIBLE if the response says so.
 
-        A record that does not say is treated as the worst.
+        Without either, IRREVERSIBLE is assumed.
         """
         response = self.final_response or {}
         metadata = response.get("metadata")

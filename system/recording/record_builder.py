@@ -1,7 +1,7 @@
-"""The record of an execution, put together from its facts (docs/recording.md, The write-ahead log).
+"""The record of an execution, computed from its facts (docs/recording.md, A fact).
 
-Taking a fact twice changes nothing, because events are numbered: a snapshot and the log behind
-it may have the same ones.
+Taking a fact twice changes nothing, because events are numbered. A snapshot and the log after it
+may have the same facts.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class RecordBuilder:
 
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> RecordBuilder:
-        """Return the state after these facts; ``ValueError`` for one that is none."""
+        """Return the state after these facts; raises as ``take``."""
         builder = cls()
         for fact in facts:
             builder.take(fact)
         return builder
 
     def take(self, fact: Fact) -> None:
-        """Take the next fact; ``ValueError`` if it is none, or one before the start."""
+        """Take the next fact; ``ValueError`` for other bytes, and for a fact before the start."""
         parsed = fact.parsed()
         if parsed is None:
             raise ValueError("it is no fact of an execution")
@@ -92,12 +92,12 @@ class RecordBuilder:
                 self.reason = None
 
     def mark(self, reason: str) -> None:
-        """Set the reason; a loss of events, or damage, stays the reason."""
+        """Set the reason; it does not replace a loss of events or damage."""
         if self.reason not in {Reason.RECORDING_FAILURE, Reason.RECORD_CORRUPTED}:
             self.reason = reason
 
     def record(self) -> ExecutionRecord:
-        """Return the sealed record; the start must be there."""
+        """Return the sealed record; the start must have been taken."""
         assert self.start is not None
         header = self.start.header(self.reason)
         return ExecutionRecord(header, self.envelope, tuple(self.events), self.response).sealed()

@@ -1,8 +1,8 @@
 """Reading a long record in pieces, in constant memory (docs/recording.md, Long records).
 
-A record that this program has written has each member and each event on a line of its own, and
-each line is canonical JSON behind its indent. So the hash of the whole record is computed from
-the lines, none of which has to be kept. A record of another form cannot be read in pieces.
+A record that this program has written has each member and each event on a separate line, and each
+line is an indent followed by canonical JSON. So the hash of the whole record is computed line by
+line, in constant memory. A record of another form cannot be read in pieces.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The recorder of one execution: its interface, its states, and the one that keeps it in memory.
+"""The recorder of one execution: its interface, its states, and a recorder in memory.
 
-new → started → finished. ``Recorder`` has the states; a backend has the place where entries
-are written.
+new → started → finished. ``Recorder`` implements the states; a backend writes the entries.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from system.storage.line import timestamp
 class ExecutionRecorder(Protocol):
     """Records one execution: ``start``, ``record_event`` for each event, ``finalize``.
 
-    A value may have a ``LongText`` in the place of a str; a recorder on a disk keeps neither it
-    nor the events of a long execution in memory.
-    Against this order every call raises ``RecorderError``. A value that is not plain JSON
-    raises ``NotPlainJson``, and nothing is recorded. At a sample rate below 1.0 some executions
+    A value may have a ``LongText`` in place of a str; a recorder with a disk keeps neither it nor
+    the events of a long execution in memory.
+    Calls in another order raise ``RecorderError``. A value that is not plain JSON raises
+    ``NotPlainJson``, and nothing is recorded. At a sample rate below 1.0 some executions
     get an id and no record: their calls do nothing.
     """
 
@@ -42,10 +41,10 @@ class ExecutionRecorder(Protocol):
     ) -> str:
         """Begin the record of an envelope, a JSON object; return the id of the execution.
 
-        A ``FrozenEnvelope``, and payloads that are ``FrozenJson``, are taken as they are.
+        A ``FrozenEnvelope``, and payloads that are ``FrozenJson``, are not checked again.
 
-        ``events`` are its first ones, which are written together with the start. Raises
-        ``StorageError`` or ``OSError`` with nothing begun.
+        ``events`` are the first events, which are written together with the start. Raises
+        ``StorageError`` or ``OSError``, and then nothing has begun.
         """
         ...
 
@@ -68,24 +67,24 @@ class ExecutionRecorder(Protocol):
     def complete(self, final_response: object) -> ExecutionRecord | None:
         """Append the final response without a barrier; return the record.
 
-        For a caller whose own log promises the response: a refusal of the disk is no error,
-        because the record is written at the next checkpoint, or by recovery from the promise.
-        But ``OSError``, with nothing recorded, if the parts of a long execution cannot be kept
-        or read. None if the execution was sampled out.
+        For a caller whose own log has made the response durable. If the disk refuses the
+        response, no error is raised, because the next checkpoint writes the record, or recovery
+        does from that log. Raises ``OSError``, with nothing recorded, if the parts of a long
+        execution cannot be kept or read. Returns None if the execution was sampled out.
         """
         ...
 
     async def finalize(self, final_response: object) -> ExecutionRecord | None:
         """Append the final response, and return the record when it is durable.
 
-        None if the execution was sampled out. After ``StorageFull`` or ``OSError`` it may be
-        called again; after ``BarrierFailed`` it is unknown whether the response is durable
-        before the next checkpoint.
+        Returns None if the execution was sampled out. May be called again after ``StorageFull``
+        or ``OSError``. After ``BarrierFailed`` it is unknown, until the next checkpoint, whether
+        the response is durable.
         """
         ...
 
     async def end(self, final_response: object) -> None:
-        """Do as ``finalize``, for a caller that does not need the record in memory."""
+        """Do the same as ``finalize``, for a caller that does not need the record in memory."""
         ...
 
 
@@ -101,11 +100,11 @@ class RecorderBackend(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Make ready for a fact; executions may have lost events then."""
+        """Prepare to write a fact; afterwards executions may have lost events."""
         ...
 
     def append(self, execution: Execution, fact: Fact | StoredFact) -> None:
-        """Write a fact that the execution is about to take, behind ``prepare``."""
+        """Write a fact, after ``prepare`` and before it is added to the execution."""
         ...
 
     def promise(self, execution: Execution, fact: Fact | StoredFact) -> None:
@@ -200,7 +199,7 @@ class Recorder:
             self._backend.prepare()
         fact = execution.final_event(final_response)
         facts = execution.whole_facts(fact)
-        # A response that is refused is kept in memory until the next checkpoint writes the record.
+        # A refused response is kept in memory until the next checkpoint writes the record.
         with suppress(OSError, StorageError):
             self._backend.append(execution, fact)
         execution.add(fact)
@@ -208,7 +207,7 @@ class Recorder:
         return execution.record(facts)
 
     def promise(self, final_response: object) -> None:
-        """Do as ``complete``, for a caller that does not need the record.
+        """Do the same as ``complete``, for a caller that does not need the record.
 
         The response is written with the next facts, in the next round of the event loop at the
         latest.
@@ -226,7 +225,7 @@ class Recorder:
             return None
         self._backend.prepare()
         fact = execution.final_event(final_response)
-        # A refusal to read the parts of a long execution comes before anything has happened.
+        # If the parts of a long execution cannot be read, this raises before anything is recorded.
         facts = execution.whole_facts(fact)
         await self._end(execution, fact)
         return execution.record(facts)
@@ -250,9 +249,9 @@ class Recorder:
 
 
 class InMemoryExecutionRecorder(Recorder):
-    """A recorder whose execution a crash takes away, for callers without a disk.
+    """A recorder in memory, for callers without a disk; a crash loses its execution.
 
-    The execution is in ``store`` from its start, so that open ones can be found there.
+    The execution is in ``store`` from its start, so that open executions can be found there.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Replay: the recorded response of an execution, exactly. A look-up, which runs nothing."""
+"""Replay: a look-up of the recorded response of an execution; nothing is executed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ReplayEngine:
         return tuple(dict.fromkeys(str(reason) for reason in found))
 
     def verify_envelope(self, envelope: object) -> VerifyResult:
-        """Compare an envelope with the recorded hash, by the function that made that hash."""
+        """Compare an envelope with the recorded hash, with the function that computed that hash."""
         frozen = FrozenJson.of_object(envelope, "envelope")
         provided = hash_of_envelope(frozen)
         if envelope_function(self._record) is HashFunction.WHOLE_ENVELOPE:
@@ -82,8 +82,8 @@ class ReplayEngine:
     def replay(self, envelope: object = None, *, force: bool = False) -> ReplayResult:
         """Return the recorded response.
 
-        ``force`` skips the question whether the record can be replayed, never the verification
-        of an ``envelope``. Raises ``NotReplayableError``, ``ReplayHashMismatchError`` or
+        ``force`` omits the check whether the record can be replayed, but not the comparison with
+        ``envelope``. Raises ``NotReplayableError``, ``ReplayHashMismatchError`` or
         ``NotPlainJson``.
         """
         reasons = self.reasons()
@@ -101,7 +101,7 @@ class ReplayEngine:
 def replay(
     store: RecordReader, execution_id: str, envelope: object = None, *, force: bool = False
 ) -> ReplayResult:
-    """Load and replay a record; with ``force``, what can be parsed of a corrupted one.
+    """Load and replay a record; with ``force``, the readable part of a corrupted one.
 
     Raises as ``ExecutionStore.load`` and ``ReplayEngine.replay``.
     """
@@ -115,7 +115,7 @@ def replay(
 
 
 def batch_replay(store: RecordReader, ids: Iterable[str]) -> dict[str, ReplayResult]:
-    """Replay several records; one that fails has its error in its own result."""
+    """Replay several records; the result of a replay that fails has its error."""
     results: dict[str, ReplayResult] = {}
     for execution_id in ids:
         if execution_id in results:

@@ -12,10 +12,10 @@ from system.recording.record import ExecutionRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayResult:
-    """The response of an execution as it was recorded; its values are new at every access.
+    """The response of an execution as it was recorded; every access returns new values.
 
-    ``original_timestamp`` is None, and ``failure`` set, in a batch for an execution that cannot
-    be replayed.
+    For an execution of a batch that cannot be replayed, ``original_timestamp`` is None and
+    ``failure`` is the error.
     """
 
     original_execution_id: str
@@ -28,7 +28,7 @@ class ReplayResult:
 
     @classmethod
     def of(cls, record: ExecutionRecord, warnings: tuple[str, ...] = ()) -> ReplayResult:
-        """Return the result of a record; that of one without a response is empty."""
+        """Return the result of a record; it is empty if the record has no response."""
         response = record.final_response or {}
         metadata = response.get("metadata")
         return cls(

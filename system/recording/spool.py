@@ -32,12 +32,12 @@ class Extent(NamedTuple):
 class Spool:
     """Bytes that are written once, and read in pieces.
 
-    The file is made in ``directory``, which must exist; raises ``OSError``. Bytes may be read
-    in another thread while others are written.
+    The file is created in ``directory``, which must exist; raises ``OSError``. One thread may
+    read bytes while another writes further ones.
     """
 
     def __init__(self, files: FileSystem, ids: Ids, directory: str) -> None:
-        # Left behind by a kill in between, it is swept like any other temporary file.
+        # If a kill comes between the two calls, the next boot removes it as a temporary file.
         path = join(directory, _NAME.format(ids.random_hex(8)))
         self._file: File = files.open(path, OpenMode.CREATE)
         self._end = 0
@@ -45,7 +45,7 @@ class Spool:
             files.unlink(path)
 
     def write(self, pieces: Iterable[bytes]) -> Extent:
-        """Write pieces behind each other; raises ``OSError``, and what ``pieces`` raises."""
+        """Write pieces one after the other; raises ``OSError``, and the errors of ``pieces``."""
         start = offset = self._end
         crc = 0
         for chunk in chunks(pieces):
@@ -56,7 +56,7 @@ class Spool:
         return Extent(start, offset - start, crc)
 
     def read(self, extent: Extent) -> Iterator[bytes]:
-        """Yield the bytes of an extent in pieces; ``OSError`` if they are others than written."""
+        """Yield the bytes of an extent in pieces; raises ``OSError`` if they have changed."""
         offset, crc = extent.offset, 0
         end = offset + extent.size_bytes
         while offset < end:
@@ -70,7 +70,7 @@ class Spool:
             raise OSError(errno.EIO, f"bytes of a long execution are gone, at offset {offset}")
 
     def close(self) -> None:
-        """Close the file, whose content is gone then."""
+        """Close the file, and so delete its content."""
         with suppress(OSError):
             self._file.close()
 

@@ -10,7 +10,7 @@ from system.recording.structure import find_problems
 
 
 class ExecutionStatus(StrEnum):
-    """The first of these that applies; whether it succeeded is in the final response."""
+    """The first of these that applies; the final response shows success or error."""
 
     CORRUPTED = "corrupted"
     INVALIDATED = "invalidated"

@@ -37,7 +37,7 @@ def find_problems(record: ExecutionRecord) -> tuple[str, ...]:
 
 
 def envelope_function(record: ExecutionRecord) -> HashFunction | None:
-    """Return the function that the envelope hash was made with; None if none gives it."""
+    """Return the function with which the envelope hash was computed; None if none gives it."""
     header = record.header
     return matching_function(record.frozen_envelope, header.envelope_hash, header.hash_version)
 

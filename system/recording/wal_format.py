@@ -36,7 +36,7 @@ HEADER_BYTES: Final = _HEADER.size + _CRC.size
 ENTRY_BYTES: Final = _ENTRY.size
 SHORTEST_ENTRY: Final = ENTRY_BYTES + 1
 SHORTEST_FACT: Final = ENTRY_BYTES + 76
-"""An entry that is no last piece of a long payload: it has a time and the id of an execution."""
+"""The least bytes of a fact's payload, which has at least a time and the id of an execution."""
 
 
 class EntryType(IntEnum):
@@ -100,8 +100,8 @@ class SegmentHeader(NamedTuple):
 class ReadHeader(NamedTuple):
     """The first bytes of a segment; ``is_whole`` if they are a header with the right crc.
 
-    ``seeds`` are the crcs that the entries may start with: of a damaged header, the crc that
-    stands there and the one that its bytes give.
+    ``seeds`` are the crcs with which the entries may start: for a damaged header, the stored crc
+    and the crc computed from its bytes.
     """
 
     header: SegmentHeader
@@ -132,7 +132,7 @@ def encode_entry(entry_type: int, sequence: int, payload: bytes, seed: int) -> b
 class RawEntry(NamedTuple):
     """An entry and its place in a segment, from byte ``start`` to ``end``.
 
-    ``is_continuation`` if it goes on with the payload of the entry before it.
+    ``is_continuation``: it continues the payload of the entry before it.
     """
 
     entry_type: int
@@ -177,10 +177,11 @@ def read_entry(content: bytes, start: int, seed: int) -> RawEntry | str:
 
 
 def find_entry(content: bytes, start: int, seed: int, last: int | None) -> RawEntry | None:
-    """Return the next whole entry behind bad bytes that begin at ``start``, or None.
+    """Return the next valid entry after bad bytes that begin at ``start``, or None.
 
-    ``last`` is the sequence number before them; the bytes have room for so many entries and no
-    more, so that an entry out of its place does not hide those before it. None if it is not known.
+    ``last`` is the sequence number before the bad bytes, None if it is not known. The bad bytes
+    have room for a limited number of entries; an entry with a larger number is out of place, and
+    is not accepted, because the entries before it would be skipped.
     """
     for candidate in _POSSIBLE_START.finditer(content, start + 1):
         offset = candidate.start()

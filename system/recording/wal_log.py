@@ -1,8 +1,8 @@
 """The write-ahead log of one boot: numbered entries, and barriers that callers share.
 
 An entry survives a kill as soon as ``append`` has returned, and a power cut after ``barrier``.
-A failed barrier stops no caller for ever: the segment takes no more entries, the next append
-opens a new one, and numbers are never used again (docs/recording.md, The recorder).
+After a failed barrier the log continues: no more entries are written to the segment, the next
+append begins a new one, and numbers are never used again (docs/recording.md, The write-ahead log).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from system.recording.wal_format import (
 from system.recording.wal_segment import WalSegment
 
 SEGMENT_BYTES: Final = 4 << 20
-"""A segment of so many bytes is full. Its records are in memory until it is."""
+"""The bytes at which a segment is full. Its finished records are in memory until then."""
 
 RECORDS: Final = "records"
 SNAPSHOTS: Final = "snapshots"
 
 
 class WriteAheadLog:
-    """The log below ``root``, which goes on behind the entry ``last``.
+    """The log below ``root``, which continues after the entry ``last``.
 
     ``durable`` is the number of the last entry known to be durable. ``segments`` are finished
-    ones, each with its path and its last number, the oldest first; ``number`` is that of the
-    newest. After a failed barrier ``on_doubt`` is called: it is unknown which of the entries
-    behind ``durable`` are kept.
+    segments, each with its path and its last entry number, the oldest first; ``number`` is the
+    number of the newest segment. ``on_doubt`` is called after a failed barrier, when it is
+    unknown which of the entries after ``durable`` are durable.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class WriteAheadLog:
         return join(self._root, DIRECTORY)
 
     def append(self, facts: Sequence[Fact | StoredFact]) -> int:
-        """Append facts of executions, all or none of them; return the number of the last one.
+        """Append facts of executions, all or none of them; return the number of the last entry.
 
-        Raises ``StorageFull`` or ``OSError`` with nothing of them kept, or ``BarrierFailed``
-        when that is not certain.
+        Raises ``StorageFull`` or ``OSError`` if nothing was appended, or ``BarrierFailed`` if
+        that is not certain.
         """
         segment = self._open_segment()
         try:
@@ -89,8 +89,8 @@ class WriteAheadLog:
     async def barrier(self, sequence: int) -> None:
         """Return when the entries up to ``sequence`` are durable.
 
-        All that were appended before a sync begins share it; no caller waits to collect more.
-        Raises ``BarrierFailed`` if it is unknown whether ``sequence`` is durable.
+        All entries that were appended before a sync begins share it; no sync is delayed to collect
+        more. Raises ``BarrierFailed`` if it is unknown whether ``sequence`` is durable.
         """
         while sequence > self.durable and not self._is_doubtful(sequence):
             if self._syncing is None:
@@ -132,7 +132,7 @@ class WriteAheadLog:
         return any(sequence in numbers for numbers in self._in_doubt)
 
     def _failed(self, segment: WalSegment, error: Exception) -> BarrierFailed:
-        """Give up a segment whose entries behind ``durable`` are in doubt."""
+        """Abandon a segment whose entries after ``durable`` are in doubt."""
         if segment is self._segment:
             self.last = max(self.last, segment.last)
             self._in_doubt.append(range(self.durable + 1, self.last + 1))
@@ -153,7 +153,7 @@ class WriteAheadLog:
     # -- segments ------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """Open the segment of the next append, behind a barrier if the one before it is full.
+        """Open the segment of the next append; sync a full segment before another begins.
 
         If that barrier fails, ``on_doubt`` has been called on return. Raises as ``append``.
         """
@@ -190,7 +190,7 @@ class WriteAheadLog:
             return segment
 
     def _point_to(self, name: str) -> None:
-        """Let the link ``current`` name the newest segment; it is for people only."""
+        """Point the link ``current`` to the newest segment; it is for people only."""
         files = self._host.files
         link, following = join(self.directory, CURRENT), join(self.directory, NEXT_CURRENT)
         with suppress(OSError):
@@ -203,8 +203,8 @@ class WriteAheadLog:
         segment = self._segment
         if segment is None or segment.size_bytes < self._segment_bytes or self._syncing:
             return
-        # A new segment begins behind durable entries only, so that an execution never has an
-        # event there and lacks an earlier one.
+        # A new segment begins only after all earlier entries are durable, so an execution
+        # never has an event in it and lacks an earlier one.
         try:
             if segment.last > self.durable:
                 segment.sync()
@@ -221,9 +221,9 @@ class WriteAheadLog:
             segment.close()
 
     def finish_through(self, sequence: int) -> int:
-        """Finish the open segment if all its entries are up to ``sequence``.
+        """Finish the open segment if it has no entry above ``sequence``.
 
-        Returns the number of the first segment that is not superfluous then.
+        Returns the number of the first segment that cannot be removed after that.
         """
         newest = self._segment
         if newest is not None and newest.last <= sequence and self._syncing is None:
@@ -248,7 +248,7 @@ class WriteAheadLog:
                 files.unlink(join(self.directory, CURRENT))
 
     def close(self) -> None:
-        """Close the log; entries that need a barrier have had it."""
+        """Close the log; all entries that need a barrier must be durable."""
         if self._segment is not None:
             self._finish(self._segment)
 

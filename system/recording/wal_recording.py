@@ -1,7 +1,7 @@
-"""The recording of one root: its write-ahead log, and the executions that are in it only.
+"""The recording of one root: its write-ahead log, and the executions that are only in the log.
 
 Every execution is in the log from its start. When it has ended, its record waits for a
-checkpoint, which writes it into a file of its own.
+checkpoint, which writes it into a pack.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Waiting(NamedTuple):
 class WalRecording:
     """The backend of recorders over one write-ahead log.
 
-    ``running`` are the executions under way, ``waiting`` those whose record no checkpoint has
-    written yet; they do not change any more. ``files`` is the store of the others, and
-    ``being_written`` are the ids of records that a checkpoint is writing now. Of an execution
-    ``most_bytes`` of payloads are kept in memory. ``snapshots`` are the numbers of the packs of
-    snapshots that a recovery has found.
+    ``running`` are the executions under way, ``waiting`` the finished ones whose record no
+    checkpoint has written yet. ``files`` is the store of the others, and ``being_written`` are
+    the ids of records that a checkpoint is writing now. At most ``most_bytes`` of the facts of
+    an execution are kept in memory. ``snapshots`` are the numbers of the packs of snapshots
+    that a recovery has found.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class WalRecording:
         self._host = host
         self._most_bytes = most_bytes
         self._is_checkpointing = False
-        # Responses that go into the log with the next entries, by execution.
+        # Responses that will be appended with the next entries, by execution.
         self._promised: dict[str, Fact] = {}
         self._is_append_due = False
-        # Executions that have ended, and whose last entries the log may have lost.
+        # Finished executions whose last entries the log may have lost.
         self._unlogged: set[str] = set()
-        # Those whose record has a file of its own, which damage may have changed.
+        # Those whose record has a file of its own, which may be damaged.
         self._replaced: set[str] = set()
-        # The numbers of the last checkpoint; that of its pack is not known before the first one.
+        # The numbers of the last checkpoint; that of its pack is unknown before the first one.
         self._settled, self._pack = log.last, 0
         # The number of finished segments when a checkpoint was refused.
         self._refused_segments = 0
@@ -84,16 +84,16 @@ class WalRecording:
     # -- the backend of recorders ----------------------------------------------------------
 
     def has(self, execution_id: str) -> bool:
-        """Return whether an execution in memory has the id; ids of written ones do not come again.
+        """Return whether an execution in memory has the id.
 
-        An id has 64 random bits.
+        Those on the disk are not searched: an id has 64 random bits.
         """
         return execution_id in self.running or execution_id in self.waiting
 
     def begin(self, execution: Execution) -> None:
         self.prepare()
         self._append(execution, execution.facts.now().recent)
-        # Its directory is there since the first append.
+        # Its directory exists since the first append.
         execution.keep_long_parts_in(self._make_spool, self._most_bytes)
         self.running[execution.execution_id] = execution
 
@@ -101,7 +101,7 @@ class WalRecording:
         return Spool(self._host.files, self._host.ids, self._snapshots.base_path)
 
     def prepare(self) -> None:
-        # The change of a segment may lose events, behind which no others may follow.
+        # The change of a segment may lose events, and no others may follow lost ones.
         self.log.prepare()
 
     def append(self, execution: Execution, fact: Fact | StoredFact) -> None:
@@ -114,7 +114,7 @@ class WalRecording:
         self._unlogged.discard(execution.execution_id)
 
     def _append(self, execution: Execution, facts: Sequence[Fact | StoredFact]) -> None:
-        """Append facts of an execution, behind the responses that are promised elsewhere."""
+        """Append facts of an execution, after the responses that wait to be appended."""
         if self._promised:
             last = self.log.append([*self._promised.values(), *facts])
             self._forget_promises(last)
@@ -125,7 +125,7 @@ class WalRecording:
 
     def promise(self, execution: Execution, fact: Fact | StoredFact) -> None:
         if isinstance(fact, StoredFact):
-            # Its parts may be gone, which must not refuse the facts of others.
+            # If its parts cannot be read, the facts of other executions must not be refused.
             with suppress(OSError, StorageError):
                 self.append(execution, fact)
             return
@@ -143,7 +143,7 @@ class WalRecording:
                 self._forget_promises(self.log.append(list(self._promised.values())))
 
     def _forget_promises(self, last: int) -> None:
-        """Note that the responses are in the log, up to the entry ``last``."""
+        """Record that the waiting responses are in the log, up to the entry ``last``."""
         for execution_id in self._promised:
             if (waiting := self.waiting.get(execution_id)) is not None:
                 self.waiting[execution_id] = waiting._replace(last_entry=last)
@@ -161,7 +161,7 @@ class WalRecording:
         self.waiting[execution_id] = Waiting(execution.view(), execution.last_entry)
 
     def forget(self, execution_id: str) -> None:
-        """Stop to wait for the record of an execution: a file has it."""
+        """Remove an execution from those that wait: a file has its record."""
         if (waiting := self.waiting.pop(execution_id, None)) is not None:
             waiting.view.close()
             self._unlogged.discard(execution_id)
@@ -175,7 +175,7 @@ class WalRecording:
         for execution_id, waiting in self.waiting.items():
             if waiting.last_entry > durable:
                 self._unlogged.add(execution_id)
-                # Behind lost events its response would seem to be damage.
+                # After lost events its response would look like damage.
                 self._promised.pop(execution_id, None)
 
     # -- the checkpoint ------------------------------------------------------------------
@@ -213,7 +213,7 @@ class WalRecording:
         log = self.log
         # An execution that ends from here on has entries behind ``sequence``.
         sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
-        # After a failed barrier the records hold what the log may have lost.
+        # After a failed barrier the records have the facts that the log may have lost.
         with suppress(BarrierFailed):
             await log.barrier(log.last)
         sequence = max(self._settled, min(sequence, log.durable))
@@ -230,7 +230,7 @@ class WalRecording:
     def _write_packs(
         self, records: Sequence[ExecutionView], snapshots: Sequence[ExecutionView]
     ) -> None:
-        """Write a pack of records, and one of snapshots, durably; their number is a new one."""
+        """Write a pack of records, and one of snapshots, durably, with a new number."""
         if not self._pack:
             numbers = self.files.packs.numbers()
             self._pack = max([0, *numbers, *self._snapshot_numbers])
@@ -263,7 +263,7 @@ class WalRecording:
         self._settled = sequence
 
     async def settle_entries(self) -> bool:
-        """Make all entries durable; return whether a log or a record then has every execution.
+        """Make all entries durable; return whether the log or a record has every execution.
 
         Raises ``StorageError`` or ``OSError``.
         """

@@ -1,8 +1,8 @@
 """Reading a write-ahead log after a crash: segments, checkpoint and snapshots.
 
-Nothing is repaired in place. Executions are put together from snapshots and entries, and
-written into records; a checkpoint behind the last entry then makes the segments superfluous.
-A crash in between leaves everything that is needed to do it again.
+Nothing is repaired in place. Executions are read from snapshots and entries, and written to
+records. Then a checkpoint after the last entry makes the segments superfluous. After a crash
+before that, all files that the recovery needs still exist, and it is repeated.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class ReadLog(NamedTuple):
     """A log as a crash has left it.
 
     ``last`` is the number of its last entry, ``number`` that of its newest segment,
-    ``snapshots`` are the numbers of the packs of snapshots that count. ``superfluous`` are
-    segments and packs that a crash has left, or a power cut has brought back.
+    ``snapshots`` are the numbers of the packs of snapshots that are used. ``superfluous`` are
+    segments and packs that a crash has left, or a power cut has restored.
     """
 
     report: WalReport
@@ -89,8 +89,8 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
 def sweep_recording(files: FileSystem, root: str = "") -> list[str]:
     """Remove the temporary files that crashes left; return their paths. Raises ``OSError``.
 
-    Those of records are among the snapshots, so that a boot need not list all records. That of
-    the link ``current`` is not among the paths.
+    Temporary files of records are in the directory of the snapshots, so that a boot need not
+    list all records. The temporary file of the link ``current`` is removed and not returned.
     """
     swept = []
     for name in (DIRECTORY, SNAPSHOTS):
@@ -113,8 +113,8 @@ def put_bad_bytes_aside(files: FileSystem, ids: Ids, log: ReadLog) -> None:
 def make_segments_durable(files: FileSystem, log: ReadLog) -> None:
     """Make the segments that were read durable; raises ``OSError``.
 
-    A kill leaves entries in the page cache. The records that are made from them, and the entries
-    that follow them, must not survive a power cut without them.
+    After a kill, entries may be only in the page cache. The records computed from them, and the
+    entries that follow them, must not survive a power cut without them.
     """
     if not log.segments:
         return
@@ -128,7 +128,7 @@ def make_segments_durable(files: FileSystem, log: ReadLog) -> None:
 
 
 class _Reader:
-    """Reads the files of one log, and collects everything that is wrong with them."""
+    """Reads the files of one log, and collects their damage."""
 
     def __init__(self, files: FileSystem, root: str) -> None:
         self.report = WalReport()
@@ -148,7 +148,7 @@ class _Reader:
         return found
 
     def read_segments(self, checkpoint: ReadCheckpoint) -> tuple[ScannedSegment, ...]:
-        """Classify the segments that are needed; settled entries cannot be missing."""
+        """Classify the segments that are needed; entries in records do not count as missing."""
         settled, contents = checkpoint.sequence, dict[str, bytes]()
         for path, name in self._names(DIRECTORY):
             if SEGMENT_NAME.fullmatch(name):
@@ -183,9 +183,9 @@ class _Reader:
         return segments
 
     def read_snapshots(self, checkpoint: ReadCheckpoint, redone: WalRedo) -> tuple[int, ...]:
-        """Put the executions of the snapshots into ``redone``; return the numbers of their packs.
+        """Add the executions of the snapshots to ``redone``; return the numbers of their packs.
 
-        Without a checkpoint every pack counts, the newest one most.
+        Without a checkpoint all packs are used; a newer one takes precedence.
         """
         numbers: dict[int, str] = {}
         for path, name in self._names(SNAPSHOTS):

@@ -1,4 +1,4 @@
-"""The executions of a write-ahead log, put together from snapshots and entries."""
+"""The executions of a write-ahead log, computed from snapshots and entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WalRedo:
         self._executions: dict[str, Execution] | None = None
 
     def resume(self, execution_id: str, builder: RecordBuilder) -> None:
-        """Go on with the execution of a snapshot."""
+        """Continue with the execution of a snapshot."""
         self._facts[execution_id.encode()] = builder.kept
 
     def apply(self, entries: Iterable[RawEntry], after: int = 0) -> None:
@@ -58,9 +58,9 @@ class WalRedo:
 
 
 def _joined(entries: Iterable[RawEntry], after: int) -> Iterator[tuple[int, bytes]]:
-    """Yield type and payload of each fact behind ``after``, pieces joined.
+    """Yield the type and the payload, pieces joined, of each fact after the entry ``after``.
 
-    Pieces whose beginning is missing are left out.
+    Payloads whose first piece is missing are omitted.
     """
     parts: list[RawEntry] = []
     for entry in entries:

@@ -9,13 +9,13 @@ from system.storage.log_report import Damage
 
 @dataclass(slots=True)
 class WalReport:
-    """``segments`` and ``entries`` are counts, of the kept entries behind the checkpoint.
+    """``segments`` and ``entries`` count the segments and kept entries after the checkpoint.
 
-    ``torn_bytes`` at the ends of segments were never acknowledged. ``damaged`` are bytes put
-    aside; ``missing`` are first and last numbers of entries that were durable once.
+    ``torn_bytes`` at the ends of segments were never acknowledged. ``damaged`` are quarantined
+    bytes; ``missing`` has the first and the last number of each gap of durable entries.
     ``corrupted`` are executions that lack an event or their start. ``findings`` are sentences
-    about everything else: the checkpoint, snapshots, foreign files. ``swept`` are temporary
-    files that were removed.
+    about the checkpoint, snapshots and foreign files. ``swept`` are temporary files that were
+    removed.
     """
 
     segments: int = 0

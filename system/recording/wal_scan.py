@@ -1,9 +1,10 @@
 """Classification of the bytes of a write-ahead log (docs/recording.md): a pure function of it.
 
-Each segment is read as far as its entries are whole. Behind a bad entry the next whole one is
-searched, and ``storage/gaps.py`` decides between damage and an end. A failed barrier opens a new
-segment, whose first entry names the last number that was durable by then: numbers up to it that
-are missing at the end of the segment before are damage, the others are legally missing.
+Each segment is read as far as its entries are valid. After a bad entry the next valid one is
+searched, and ``storage/gaps.py`` decides whether the bytes between them are damage or an end that
+was never acknowledged. After a failed barrier a new segment begins, whose first entry names the
+last durable number. If entries are missing at the end of the segment before it, those up to that
+number are damage, and those above it were never acknowledged.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class ScannedSegment(NamedTuple):
 def scan_segments(contents: Mapping[str, bytes], settled: int = 0) -> tuple[ScannedSegment, ...]:
     """Classify the segments of a log, by path; return them in the order of their entries.
 
-    Entries up to ``settled`` are not missed: they are elsewhere. Raises ``NewerFormat`` for a
-    segment of a later version.
+    Entries up to ``settled`` are in records, and do not count as missing. Raises ``NewerFormat``
+    for a segment of a later version.
     """
     scanners: list[_Scanner] = []
     last = settled
@@ -67,7 +68,7 @@ def scan_segments(contents: Mapping[str, bytes], settled: int = 0) -> tuple[Scan
         segment = scanner.verdict(settled, proof, next_first)
         found.append(segment)
         if segment.entries:
-            # The rest of the numbers before it has stayed in doubt for ever.
+            # Numbers after this one, and before the segment, were never acknowledged.
             proof = segment.entries[0].known_durable
         next_first = segment.first
     return tuple(reversed(found))
@@ -77,7 +78,7 @@ class _Scanner:
     def __init__(self, path: str, content: bytes, expected: int) -> None:
         self.path = path
         self.content = content
-        # Until the header, or the first entry, gives the first number.
+        # Unknown until the header, or the first entry, gives the first number.
         self.first = expected
         self.entries: list[RawEntry] = []
         self.gaps: list[Gap] = []
@@ -128,7 +129,7 @@ class _Scanner:
             offset, last = entry.end, entry.seq
 
     def _entry_at(self, offset: int, seed: int, last: int | None) -> RawEntry | None:
-        """Return the next entry from an offset on; None if the segment has a bad end there."""
+        """Return the next entry at or after an offset; None if the rest of the segment is bad."""
         entry = read_entry(self.content, offset, seed)
         if isinstance(entry, RawEntry):
             if last is None or entry.seq > last:

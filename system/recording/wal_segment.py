@@ -1,7 +1,7 @@
-"""One segment of the write-ahead log, which this boot has made and appends to.
+"""One segment of the write-ahead log, which this boot has created and appends to.
 
-A boot never appends to a segment of an earlier one. The first barrier of a segment covers its
-name as well, and the directories that were made for it.
+A boot never appends to a segment of an earlier boot. The first barrier of a segment also covers
+its name, and the directories that were created for it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class WalSegment:
     ) -> WalSegment:
         """Make the segment at ``path``; the first barrier syncs ``directories`` as well.
 
-        Raises ``FileExistsError``, or ``OSError`` or ``LogStopped`` with no segment made.
+        Raises ``FileExistsError``, ``OSError`` or ``LogStopped``; then no segment was made.
         """
         header = SegmentHeader(first, int(ids.random_hex(_SALT_DIGITS), 16))
         segment = cls(files, path, header, directories)
@@ -61,13 +61,13 @@ class WalSegment:
         return segment
 
     def append(self, facts: Sequence[Fact | StoredFact], durable: int) -> None:
-        """Append facts, when the number ``durable`` is known to be durable.
+        """Append facts; ``durable`` is the last number known to be durable.
 
-        Raises ``OSError``, also that of a long fact, with nothing of them left, or
-        ``LogStopped`` when that is not certain. Then their numbers are used up.
+        Raises ``OSError``, also that of a long fact, if nothing of them is left, or
+        ``LogStopped`` if that is not certain. Then their numbers are used up.
         """
         sequence, seed, entries = self.last, self._seed, list[bytes]()
-        # Only the first entry may be right behind the durable ones.
+        # Only the first entry may directly follow the last durable one.
         known = b"" if durable == sequence else _KNOWN % durable
         for fact in facts:
             if isinstance(fact, StoredFact) or len(fact.encoded) > PIECE_BYTES:
@@ -125,7 +125,7 @@ class WalSegment:
 
 
 def _with_known(pieces: Iterable[bytes], known: bytes) -> Iterator[bytes]:
-    """Yield the JSON of a fact in pieces, with other first bytes."""
+    """Yield the JSON of a fact in pieces, with ``known`` in place of its first brace."""
     beginning = known
     for piece in pieces:
         yield beginning + (piece[1:] if beginning else piece)

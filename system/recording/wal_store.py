@@ -1,4 +1,4 @@
-"""The records of a live runtime: those in files, and those that are in the log only."""
+"""The records of a running runtime: those in files, and those that are only in the log."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from system.recording.wal_recording import WalRecording
 class WalExecutionStore:
     """An ``ExecutionStore`` over the recording of a root.
 
-    It finds running executions as well, and finished ones of which a power cut may still take
-    the last entries.
+    It also finds running executions, and finished ones whose last entries are not durable yet.
     """
 
     def __init__(self, recording: WalRecording, clock: Clock) -> None:
@@ -76,7 +75,7 @@ class WalExecutionStore:
 
 
 class WalExecutionRecorder(Recorder):
-    """A recorder whose execution survives every crash as far as it was recorded: the default."""
+    """A recorder that writes to the write-ahead log, so every durable event survives a crash."""
 
     def __init__(self, host: Host, recording: WalRecording, sample_rate: float = 1.0) -> None:
         super().__init__(host.clock, host.ids, recording, sample_rate)
