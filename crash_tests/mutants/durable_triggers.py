@@ -207,8 +207,8 @@ expired_key_suppresses = Mutant(
     (
         SourcePatch(
             "system.durable.dedup",
-            "if found.expires_at is not None and found.expires_at <= transaction.now:",
-            "if found.expires_at is not None and found.expires_at <= 0:",
+            "return transaction.now < expires_at",
+            "return expires_at > 0",
         ),
     ),
 )

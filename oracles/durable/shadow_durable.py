@@ -92,7 +92,9 @@ class ShadowDurable:
             if self._ended_by[name] < now - keep_s - STARTED_S:
                 raise KeptTooLong("a row that has ended was not removed", name=name)
         for key in rows.keys:
-            if self.state.holder(key, now - STARTED_S) is None:
+            held = self.state.keys[key]
+            stays = held.scope == "window" and held.holder in self.state.triggers
+            if not stays and self.state.holder(key, now - STARTED_S) is None:
                 raise KeptTooLong("a key that refuses nothing was not removed", actual=key)
         for key in old_keys:
             if key in rows.activities:

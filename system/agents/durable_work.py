@@ -27,6 +27,7 @@ from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus
 from system.errors import StorageError
 from system.ports import Host
+from system.storage.shared_call import SharedCall
 
 if TYPE_CHECKING:
     from system.agents.agent import Agent
@@ -98,8 +99,9 @@ class DurableWork:
         self._most_attempts = most_attempts
         self._epoch = 0
         self._opening = Lock()
-        self._writing = Lock()
+        self._writing = SharedCall(self._write)
         self._waiting: deque[Work] = deque()
+        self._written = 0
         self._until_removal = TRANSACTIONS
 
     @property
@@ -181,18 +183,20 @@ class DurableWork:
 
     async def write_waiting(self) -> None:
         """Do all work that waits, in one transaction; raises as ``run``."""
-        async with self._writing:
-            batch = tuple(self._waiting)
-            if not batch:
-                return
+        last = self._written + len(self._waiting)
+        await self._writing.until(lambda: self._written >= last)
 
-            def all_of(transaction: Transaction) -> None:
-                for work in batch:
-                    work(transaction)
+    async def _write(self) -> None:
+        batch = tuple(self._waiting)
 
-            await self.run(all_of)
-            for _ in batch:
-                self._waiting.popleft()
+        def all_of(transaction: Transaction) -> None:
+            for work in batch:
+                work(transaction)
+
+        await self.run(all_of)
+        for _ in batch:
+            self._waiting.popleft()
+        self._written += len(batch)
 
     @property
     def has_reports(self) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar, cast
 
 from system.ports import Workers
+from system.storage.shared_call import SharedCall
 
 T = TypeVar("T")
 
@@ -62,7 +63,7 @@ class CommitGroup:
     def __init__(self, workers: Workers, commit: Callable[[Sequence[Work[Any]]], None]) -> None:
         self._workers = workers
         self._commit = commit
-        self._turn = asyncio.Lock()
+        self._shared = SharedCall(self._commit_waiting)
         self._waiting: list[Work[Any]] = []
 
     async def run(self, call: Callable[[Any], T]) -> T:
@@ -73,16 +74,14 @@ class CommitGroup:
         work = Work(call)
         self._waiting.append(work)
         try:
-            async with self._turn:
-                if not work.is_done:
-                    await self._commit_waiting()
-        except asyncio.CancelledError:
+            await self._shared.until(lambda: work.is_done)
+        except CancelledError:
             await self._leave(work)
             raise
         return work.result()
 
     async def _commit_waiting(self) -> None:
-        """Do the works that wait, with the lock held."""
+        """Do the works that wait."""
         batch, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
         try:
             await self._workers.run(lambda: self._commit(batch))
@@ -98,7 +97,6 @@ class CommitGroup:
             if work in self._waiting:
                 self._waiting.remove(work)
                 return
-            with suppress(asyncio.CancelledError):
-                # It is held as long as the work is done by another caller.
-                async with self._turn:
-                    pass
+            with suppress(CancelledError):
+                # Another caller does the work.
+                await self._shared.end()

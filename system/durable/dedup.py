@@ -6,17 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from system.durable.errors import RowDamaged
-from system.durable.producers import Producer, Scope
+from system.durable.producers import Producer, Scope, producer_of
 from system.durable.state import Transaction
 from system.durable.table import Table
-from system.durable.trigger import OPEN, TRIGGERS
+from system.durable.trigger import OPEN, TRIGGERS, Trigger
 
 
 @dataclass(frozen=True, slots=True)
 class DedupKey:
     """A row of ``dedup``: a key, and the trigger that holds it.
 
-    ``expires_at`` is set for keys of scope ``window``, in seconds since 1970.
+    ``expires_at``, in seconds since 1970, is set for keys of scope ``window`` that outlive their
+    trigger, or were taken again. Without it the window begins when the trigger was emitted.
     """
 
     key: str
@@ -35,29 +36,59 @@ def holder_of(transaction: Transaction, key: str) -> str | None:
     A damaged trigger keeps its key. Raises ``RowDamaged`` if the key itself is damaged.
     """
     found = DEDUP.read(transaction, key)
-    if found is None or (found.scope is Scope.ACTIVE and not is_open(transaction, found)):
-        return None
-    if found.expires_at is not None and found.expires_at <= transaction.now:
-        return None
-    return found.trigger_id
+    return found.trigger_id if found is not None and _refuses(transaction, found) else None
 
 
-def is_open(transaction: Transaction, found: DedupKey) -> bool:
-    """Return whether the trigger of a key is PENDING, CLAIMED or damaged."""
-    try:
-        trigger = TRIGGERS.read(transaction, found.trigger_id)
-    except RowDamaged:
+def _refuses(transaction: Transaction, found: DedupKey) -> bool:
+    if found.scope is Scope.FOREVER:
         return True
-    return trigger is not None and trigger.status in OPEN
+    expires_at = found.expires_at
+    if expires_at is None:
+        try:
+            trigger = TRIGGERS.read(transaction, found.trigger_id)
+        except RowDamaged:
+            return True
+        if trigger is None or found.scope is Scope.ACTIVE:
+            return trigger is not None and trigger.status in OPEN
+        expires_at = _window_end(trigger, found.key)
+    return transaction.now < expires_at
 
 
-def take_key(transaction: Transaction, producer: Producer, key: str, trigger_id: str) -> None:
-    """Give a key that nothing holds to a trigger."""
+def take_key(transaction: Transaction, producer: Producer, key: str, trigger_id: str) -> str | None:
+    """Give a key to a new trigger, unless one holds it: then return the id of that one.
+
+    Raises ``RowDamaged`` if the key is damaged.
+    """
+    row = DedupKey(key, producer.source, producer.scope, None, trigger_id)
+    if DEDUP.keep(transaction, row):
+        return None
+    holder = holder_of(transaction, key)
+    if holder is None:
+        DEDUP.replace(transaction, row)
+    return holder
+
+
+def give_key(transaction: Transaction, producer: Producer, key: str, trigger_id: str) -> None:
+    """Give a key that nothing holds to a trigger; its window begins now."""
     window_s = producer.window_s(key)
     expires_at = None if window_s is None else transaction.now + window_s
     DEDUP.replace(
         transaction, DedupKey(key, producer.source, producer.scope, expires_at, trigger_id)
     )
+
+
+def outlive(transaction: Transaction, trigger: Trigger) -> None:
+    """Keep the key of scope ``window`` of a trigger that is removed, as long as it refuses others.
+
+    So only these are in the index of the times at which keys expire.
+    """
+    key = trigger.dedup_key
+    found = None if key is None else _read(transaction, key)
+    if found is None or found.trigger_id != trigger.id or found.scope is not Scope.WINDOW:
+        return
+    if found.expires_at is None:
+        expires_at = _window_end(trigger, found.key)
+        DEDUP.update(transaction, replace(found, expires_at=expires_at))
 
 
 def release_keys(transaction: Transaction, trigger_id: str) -> None:
@@ -77,6 +108,13 @@ def pass_key(transaction: Transaction, key: str, trigger_id: str, successor_id: 
     found = _read(transaction, key)
     if found is not None and found.scope is Scope.ACTIVE and found.trigger_id == trigger_id:
         DEDUP.update(transaction, replace(found, trigger_id=successor_id))
+
+
+def _window_end(trigger: Trigger, key: str) -> float:
+    """Return when a key of scope ``window`` stops refusing others, in seconds since 1970."""
+    window_s = producer_of(trigger.source, key).window_s(key)
+    assert window_s is not None
+    return trigger.created_at + window_s
 
 
 def _read(transaction: Transaction, key: str) -> DedupKey | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Final
 
-from system.durable.dedup import holder_of, pass_key, release_keys, take_key
+from system.durable.dedup import give_key, holder_of, pass_key, release_keys, take_key
 from system.durable.errors import BadTrigger, NoRecipient, NotAnOccurrence, RowDamaged
 from system.durable.producers import (
     ONE_TIME,
@@ -20,6 +20,7 @@ from system.durable.producers import (
 )
 from system.durable.state import Transaction
 from system.durable.trigger import (
+    NOT_DONE,
     TRIGGERS,
     Emitted,
     Resolution,
@@ -40,8 +41,6 @@ LATEST: Final = 253_402_300_800.0
 """The end of the year 9999, in seconds since 1970."""
 MOST_DESCRIPTION_CHARACTERS: Final = 10_000
 
-_OPEN: Final = "status IN ('PENDING', 'CLAIMED')"
-"""The condition of the index of sessions."""
 _ID: Final = re.compile(r"[\x21-\x7e]{1,200}")
 
 
@@ -120,28 +119,46 @@ class Emitter:
 
         ``trigger_id`` is an id that the caller has chosen, so that it can emit again. Raises
         as ``checked_spec``, ``NoRecipient``, ``NotAnOccurrence``, or ``RowDamaged`` if the key
-        is damaged; then nothing is written.
+        is damaged; then the transaction must not be kept.
         """
         checked = checked_spec(spec)
         if trigger_id is not None and _is_there(transaction, trigger_id):
             return Emitted(trigger_id, created=False)
-        if checked.key is not None:
-            holder = holder_of(transaction, checked.key)
-            if holder is not None:
-                return Emitted(holder, created=False)
-            if checked.producer in (RECURRING, ONE_TIME):
-                raise NotAnOccurrence(checked.key)
+        new_id = trigger_id or self._ids.uuid_hex()
+        holder = self._take_key(transaction, checked, new_id)
+        if holder is not None:
+            return Emitted(holder, created=False)
         check_recipient(self._sessions, checked.session_id, routable=checked.producer.routable)
-        return self.insert(transaction, checked, trigger_id)
+        return self._insert(transaction, checked, new_id)
 
-    def insert(
-        self, transaction: Transaction, checked: CheckedTrigger, trigger_id: str | None = None
-    ) -> Emitted:
+    def insert(self, transaction: Transaction, checked: CheckedTrigger) -> Emitted:
         """Insert a trigger whose key is free, and supersede those that it replaces."""
+        new_id = self._ids.uuid_hex()
+        if checked.key is not None:
+            give_key(transaction, checked.producer, checked.key, new_id)
+        return self._insert(transaction, checked, new_id)
+
+    def _take_key(
+        self, transaction: Transaction, checked: CheckedTrigger, trigger_id: str
+    ) -> str | None:
+        """Return the trigger that holds the key of another one, or None: it is taken, if any."""
+        producer, key = checked.producer, checked.key
+        if key is None:
+            return None
+        if producer not in (RECURRING, ONE_TIME):
+            return take_key(transaction, producer, key, trigger_id)
+        holder = holder_of(transaction, key)
+        if holder is None:
+            raise NotAnOccurrence(key)
+        return holder
+
+    def _insert(
+        self, transaction: Transaction, checked: CheckedTrigger, trigger_id: str
+    ) -> Emitted:
         now = transaction.now
         fire_at = now if checked.fire_at is None else checked.fire_at
         trigger = Trigger(
-            id=trigger_id or self._ids.uuid_hex(), source=checked.source, dedup_key=checked.key,
+            id=trigger_id, source=checked.source, dedup_key=checked.key,
             session_id=checked.session_id, fire_at=fire_at, not_before=None, due_at=fire_at,
             priority=checked.priority, description=checked.description,
             payload_json=checked.payload_json, status=TriggerStatus.PENDING, attempts=0,
@@ -149,10 +166,8 @@ class Emitter:
             superseded_by=None, reason=None, created_at=now, updated_at=now,
         )  # fmt: skip
         number = TRIGGERS.insert(transaction, trigger)
-        if checked.key is not None:
-            if checked.producer.replaces:
-                self._replace_older(transaction, trigger, checked.key)
-            take_key(transaction, checked.producer, checked.key, trigger.id)
+        if checked.key is not None and checked.producer.replaces:
+            self._replace_older(transaction, trigger, checked.key)
         transaction.after_commit(lambda: self._queue.add(trigger, number))
         return Emitted(trigger.id, created=True)
 
@@ -181,7 +196,7 @@ class Emitter:
         family = family_of(key)
         rows = TRIGGERS.select(
             transaction,
-            f"session_id=? AND {_OPEN} AND status='PENDING' AND source=? ORDER BY rowid",
+            f"session_id=? AND {NOT_DONE} AND status='PENDING' AND source=? ORDER BY rowid",
             (trigger.session_id, str(trigger.source)),
         )
         for _, older in rows:

@@ -15,6 +15,7 @@ from system.durable.applied import APPLIED
 from system.durable.errors import RowDamaged
 from system.durable.state import Transaction
 from system.durable.table import Table
+from system.durable.trigger import has_open_trigger
 
 if TYPE_CHECKING:
     from system.durable.state import SqlRow
@@ -81,9 +82,10 @@ def ended_request(transaction: Transaction, request_id: str) -> Ended | None:
 
 def has_open_work(transaction: Transaction, session_id: str) -> bool:
     """Return whether a trigger, a task or an activity of a session has not come to its end."""
+    if has_open_trigger(transaction, session_id):
+        return True
     found = transaction.execute(
-        "SELECT EXISTS (SELECT 1 FROM triggers WHERE session_id=?1 AND status IN"
-        " ('PENDING', 'CLAIMED')) OR EXISTS (SELECT 1 FROM tasks WHERE session_id=?1 AND status IN"
+        "SELECT EXISTS (SELECT 1 FROM tasks WHERE session_id=?1 AND status IN"
         " ('ACTIVE', 'WAITING')) OR EXISTS (SELECT 1 FROM activity_log WHERE session_id=?1"
         " AND status='INTENT')",
         (session_id,),

@@ -8,7 +8,7 @@ names any more.
 from __future__ import annotations
 
 from system.durable.activity import ACTIVITIES
-from system.durable.dedup import DEDUP
+from system.durable.dedup import DEDUP, outlive
 from system.durable.errors import RowDamaged
 from system.durable.known_ids import BATCH, remove_expired_ids
 from system.durable.producers import DAY_S, REMINDER, WINDOW_S
@@ -52,6 +52,7 @@ def _remove_triggers(transaction: Transaction) -> int:
     ):  # fmt: skip
         if isinstance(trigger, RowDamaged):
             continue
+        outlive(transaction, trigger)
         TRIGGERS.delete(transaction, trigger.id)
         key = trigger.dedup_key
         if key is not None and key.startswith(f"{REMINDER.prefix}:"):

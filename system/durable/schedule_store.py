@@ -35,7 +35,7 @@ from system.durable.seconds import SECOND_NS, seconds_of
 from system.durable.state import Transaction
 from system.durable.trigger import (
     NOT_DONE,
-    OPEN_INDEX,
+    SESSION_INDEX,
     TRIGGERS,
     Sessions,
     Trigger,
@@ -230,7 +230,7 @@ class ScheduleStore:
         rows = TRIGGERS.select(
             transaction, f"{NOT_DONE} AND status='PENDING' AND"
             " (session_id IS ?1 OR ?1 IS NULL AND routed) ORDER BY rowid",
-            (schedule.session_id,), OPEN_INDEX,
+            (schedule.session_id,), SESSION_INDEX,
         )  # fmt: skip
         return [
             trigger

@@ -73,13 +73,12 @@ VERSION_2: Final[Sequence[str]] = (
 )
 
 VERSION_3: Final[Sequence[str]] = (
-    # A claim changes no index, because a trigger stays open. Queries must repeat the conditions.
+    # One index is enough: times are ordered in memory. It stays as it is when a trigger is claimed
+    # or fails. Queries repeat its condition.
     "DROP INDEX idx_triggers_due",
     "DROP INDEX idx_triggers_due_at",
     "DROP INDEX idx_triggers_session",
-    "CREATE INDEX idx_triggers_due ON triggers (due_at) WHERE status<>'DONE'",
-    """CREATE INDEX idx_triggers_session ON triggers (session_id)
-        WHERE status IN ('PENDING', 'CLAIMED')""",
+    "CREATE INDEX idx_triggers_session ON triggers (session_id) WHERE status<>'DONE'",
     # A boot, and each removal of settled rows, finds them without reading the others.
     "CREATE INDEX idx_triggers_settled ON triggers (updated_at) WHERE status='DONE'",
     "CREATE INDEX idx_dedup_holder ON dedup (trigger_id) WHERE scope='active'",

@@ -120,7 +120,8 @@ class Stores:
     def open_sessions(self, transaction: Transaction) -> list[str]:
         """Return the sessions that have a trigger, a schedule or a task that has not ended."""
         found = transaction.execute(
-            "SELECT session_id FROM triggers WHERE status IN ('PENDING', 'CLAIMED')"
+            "SELECT session_id FROM triggers"
+            " WHERE status<>'DONE' AND status IN ('PENDING', 'CLAIMED')"
             " UNION SELECT session_id FROM schedules WHERE ended_at IS NULL"
             " UNION SELECT session_id FROM tasks WHERE status IN ('ACTIVE', 'WAITING', 'BLOCKED')"
         )

@@ -63,10 +63,11 @@ class Table(Generic[R]):
         transaction.execute(self._insert, (*values, self._crc(values)))
         return transaction.last_row()
 
-    def keep(self, transaction: Transaction, row: R) -> None:
-        """Insert a row unless its key is there; that row stays as it is."""
+    def keep(self, transaction: Transaction, row: R) -> bool:
+        """Insert a row and return True, unless its key is there; that row stays as it is."""
         values = self._values(row)
         transaction.execute(self._keep, (*values, self._crc(values)))
+        return transaction.changes() == 1
 
     def replace(self, transaction: Transaction, row: R) -> None:
         """Insert a row, in the place of one with the same key."""

@@ -18,7 +18,7 @@ from system.durable.task import (
     TaskEvent,
     TaskStatus,
 )
-from system.durable.trigger import TriggerSource, TriggerSpec
+from system.durable.trigger import TriggerSource, TriggerSpec, has_open_trigger
 
 _OPEN: Final = (TaskStatus.ACTIVE, TaskStatus.WAITING, TaskStatus.BLOCKED)
 
@@ -83,7 +83,7 @@ class TaskStore:
         for _, task in TASKS.select(transaction, "status='ACTIVE' ORDER BY rowid"):
             if isinstance(task, RowDamaged) or not may_resume(task.session_id):
                 continue
-            if self._is_woken(transaction, task.session_id):
+            if has_open_trigger(transaction, task.session_id):
                 continue
             spec = TriggerSpec(
                 TriggerSource.RESUME,
@@ -125,15 +125,6 @@ class TaskStore:
                         transaction, task.task_id, status, TaskStatus.CANCELLED,
                         "its session has ended",
                     )  # fmt: skip
-
-    def _is_woken(self, transaction: Transaction, session_id: str) -> bool:
-        """Return whether an open trigger will wake a session."""
-        found = transaction.execute(
-            "SELECT 1 FROM triggers WHERE session_id=? AND status IN ('PENDING', 'CLAIMED')"
-            " LIMIT 1",
-            (session_id,),
-        )
-        return bool(found)
 
     def _move(
         self, transaction: Transaction, task_id: str, before: TaskStatus, after: TaskStatus,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol, cast
 
+from system.durable.state import Transaction
 from system.durable.table import Table
 from system.ports import Json
 
@@ -103,8 +104,18 @@ class Trigger:
 
 TRIGGERS: Final = Table("triggers", Trigger)
 NOT_DONE: Final = "status<>'DONE'"
-"""The condition of ``OPEN_INDEX``; it finds rows too whose status is damaged."""
-OPEN_INDEX: Final = "idx_triggers_due"
+"""The condition of ``SESSION_INDEX``; it finds rows too whose status is damaged."""
+SESSION_INDEX: Final = "idx_triggers_session"
+
+
+def has_open_trigger(transaction: Transaction, session_id: str) -> bool:
+    """Return whether a trigger of a session is PENDING or CLAIMED."""
+    found = transaction.execute(
+        "SELECT 1 FROM triggers WHERE session_id=? AND status<>'DONE'"
+        " AND status IN ('PENDING', 'CLAIMED') LIMIT 1",
+        (session_id,),
+    )
+    return bool(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from system.durable.back_off import LONGEST_PAUSE_NS, MOST_ATTEMPTS, pause_ns
-from system.durable.dedup import holder_of, release_keys, take_key
+from system.durable.dedup import give_key, holder_of, release_keys
 from system.durable.emitter import Emitter, done
 from system.durable.errors import AlreadyDecided, FencedOff, RowDamaged, UnknownTrigger
 from system.durable.producers import RESUME, producer_of
@@ -22,7 +22,7 @@ from system.durable.state import Transaction
 from system.durable.task_store import TaskStore
 from system.durable.trigger import (
     NOT_DONE,
-    OPEN_INDEX,
+    SESSION_INDEX,
     TRIGGERS,
     UNDECIDED,
     Claim,
@@ -130,7 +130,7 @@ class TriggerStore:
         Rows that are DONE are not read.
         """
         damaged = []
-        for number, trigger in TRIGGERS.select(transaction, NOT_DONE):
+        for number, trigger in TRIGGERS.select(transaction, NOT_DONE, index=SESSION_INDEX):
             if isinstance(trigger, RowDamaged):
                 damaged.append(trigger)
             elif trigger.status is TriggerStatus.PENDING:
@@ -139,7 +139,9 @@ class TriggerStore:
 
     def open_rows(self, transaction: Transaction) -> list[Trigger | RowDamaged]:
         """Return the triggers that are not DONE, by the time at which they are due."""
-        rows = TRIGGERS.select(transaction, f"{NOT_DONE} ORDER BY due_at, rowid")
+        rows = TRIGGERS.select(
+            transaction, f"{NOT_DONE} ORDER BY due_at, rowid", index=SESSION_INDEX
+        )
         return [trigger for _, trigger in rows]
 
     def settle(self, transaction: Transaction, trigger_id: str) -> None:
@@ -162,7 +164,7 @@ class TriggerStore:
         """
         reclaimed = []
         for _, trigger in TRIGGERS.select(
-            transaction, f"{NOT_DONE} AND status='CLAIMED' ORDER BY rowid", index=OPEN_INDEX
+            transaction, f"{NOT_DONE} AND status='CLAIMED' ORDER BY rowid", index=SESSION_INDEX
         ):
             if isinstance(trigger, RowDamaged) or not is_lost(trigger):
                 continue
@@ -187,6 +189,7 @@ class TriggerStore:
             transaction,
             f"{NOT_DONE} AND status='PENDING' AND due_at>? AND not_before>?",
             (latest, latest),
+            SESSION_INDEX,
         ):
             if not isinstance(trigger, RowDamaged):
                 self._wait(transaction, replace(trigger, not_before=latest))
@@ -200,7 +203,8 @@ class TriggerStore:
         """
         self._schedules.end_session(transaction, session_id)
         for _, trigger in TRIGGERS.select(
-            transaction, "session_id=? AND status IN ('PENDING', 'CLAIMED') ORDER BY rowid",
+            transaction,
+            f"session_id=? AND {NOT_DONE} AND status IN ('PENDING', 'CLAIMED') ORDER BY rowid",
             (session_id,),
         ):  # fmt: skip
             if isinstance(trigger, RowDamaged):
@@ -242,7 +246,7 @@ class TriggerStore:
             if holder not in (None, trigger.id):
                 raise AlreadyDecided(f"trigger {trigger_id!r}", f"replaced by {holder!r}")
             if holder is None and not key.startswith(("scheduled", "legacy:")):
-                take_key(transaction, producer_of(trigger.source, key), key, trigger.id)
+                give_key(transaction, producer_of(trigger.source, key), key, trigger.id)
         again = replace(
             trigger, not_before=None, attempts=0, reason=None, resolution=Resolution.RETRIED.value
         )

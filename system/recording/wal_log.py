@@ -7,7 +7,7 @@ append begins a new one, and numbers are never used again (docs/recording.md, Th
 
 from __future__ import annotations
 
-from asyncio import Future, get_running_loop
+from asyncio import Event
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from posixpath import join
@@ -61,7 +61,7 @@ class WriteAheadLog:
         self._segment_bytes = segment_bytes
         self._segment: WalSegment | None = None
         self._in_doubt: list[range] = []
-        self._syncing: Future[None] | None = None
+        self._syncing: Event | None = None
         self._is_root_synced = True
 
     @property
@@ -96,7 +96,7 @@ class WriteAheadLog:
             if self._syncing is None:
                 await self._sync()
             else:
-                await self._syncing
+                await self._syncing.wait()
         if self._is_doubtful(sequence):
             raise BarrierFailed(self.directory, f"a barrier failed before entry {sequence}")
 
@@ -113,13 +113,13 @@ class WriteAheadLog:
             else:
                 outcome.append(None)
 
-        done = self._syncing = get_running_loop().create_future()
+        done = self._syncing = Event()
         try:
             await self._host.workers.run(sync)
         finally:
             # The kernel reports a failure once, so it counts even if this caller is cancelled.
             self._syncing = None
-            done.set_result(None)
+            done.set()
             if segment is not self._segment:
                 segment.close()
             if outcome and outcome[0] is not None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from system.durable.dedup import DEDUP
 from system.durable.errors import (
     BadTrigger,
     KeyOfAnotherSource,
@@ -213,8 +212,21 @@ def test_every_source_has_a_producer_and_every_prefix_one_source() -> None:
 
 
 def test_keys_of_scope_window_expire(bench: Bench) -> None:
-    bench.emit("immediate:a")
-    found = bench.do(DEDUP.read, "immediate:a")
-    assert found is not None
-    assert found.expires_at is not None
-    assert 0 <= bench.now + 7 * 86_400 - found.expires_at < 1
+    begun = bench.now
+    first = bench.emit("immediate:a", fire_at=3e9)
+    bench.advance(7 * 86_400 - 1)
+    assert bench.emit("immediate:a") == first
+    bench.advance(begun + 7 * 86_400 + 1 - bench.now)
+    second = bench.emit("immediate:a")
+    assert second != first
+    assert bench.emit("immediate:a") == second
+
+
+def test_a_trigger_that_is_retried_takes_its_expired_key_again(bench: Bench) -> None:
+    first = bench.emit("immediate:a")
+    bench.do(bench.stores.triggers.fail, bench.claim(first), "no", retryable=False)
+    bench.advance(8 * 86_400)
+    bench.do(bench.stores.triggers.retry, first)
+    assert bench.emit("immediate:a") == first
+    bench.advance(7 * 86_400 + 1)
+    assert bench.emit("immediate:a") != first

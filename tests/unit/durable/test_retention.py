@@ -68,6 +68,34 @@ def test_keys_that_have_ended_are_removed(bench: Bench) -> None:
     assert count(bench, "SELECT count(*) FROM dedup") == 0
 
 
+def test_a_key_of_scope_window_outlives_its_trigger(bench: Bench) -> None:
+    trigger_id = settled(bench, "immediate:a")
+    bench.advance(DAY)
+    assert bench.do(remove_settled) == 1
+    assert bench.emit("immediate:a") == trigger_id
+    bench.advance(6 * DAY)
+    assert bench.emit("immediate:a") != trigger_id
+
+
+def test_a_key_that_a_newer_trigger_has_taken_is_not_that_of_the_older(bench: Bench) -> None:
+    settled(bench, "immediate:a")
+    bench.advance(8 * DAY)
+    newer = bench.emit("immediate:a", fire_at=3e9)
+    assert bench.do(remove_settled) == 1
+    assert bench.emit("immediate:a") == newer
+
+
+def test_an_expired_key_of_a_trigger_that_waits_goes_with_it(bench: Bench) -> None:
+    dead = bench.emit("immediate:a")
+    bench.do(bench.stores.triggers.fail, bench.claim(dead), "no", retryable=False)
+    bench.advance(8 * DAY)
+    assert bench.do(remove_settled) == 0
+    bench.do(bench.stores.triggers.discard, dead)
+    bench.advance(DAY)
+    assert bench.do(remove_settled) == 2
+    assert count(bench, "SELECT count(*) FROM dedup") == 0
+
+
 def test_ended_schedules_are_removed_after_the_window(bench: Bench) -> None:
     spec = ScheduleSpec("every", "60", session_id="s")
     bench.do(bench.stores.schedules.create, spec, "a")

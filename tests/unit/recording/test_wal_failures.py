@@ -74,6 +74,21 @@ def test_a_cancelled_caller_does_not_hide_a_failed_barrier(bench: Bench) -> None
     run(work())
 
 
+def test_a_cancelled_caller_takes_no_other_with_it(bench: Bench) -> None:
+    async def work() -> None:
+        await bench.open()
+        recorders = [bench.started(3)[0] for _ in range(3)]
+        tasks = [asyncio.create_task(each.barrier()) for each in recorders]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(each) for each in results] == [
+            type(None), asyncio.CancelledError, type(None)
+        ]  # fmt: skip
+
+    run(work())
+
+
 def test_a_full_disk_loses_the_event_and_the_log_stays_usable(bench: Bench) -> None:
     async def work() -> None:
         await bench.open()
