@@ -1,8 +1,8 @@
 """Activities: irreversible actions, each with a row in the ledger before it is attempted.
 
-INTENT with ``attempts`` 0 was certainly never performed. With more, it may have been: then it
-is repeated with the same key if the provider performs a key once, and else becomes UNCERTAIN,
-which only a person decides. FAILED was certainly not performed.
+An activity that is INTENT with ``attempts`` 0 was certainly never performed. With more attempts it
+may have been: it is repeated with the same key if the provider performs each key once, and else
+becomes UNCERTAIN, and a person decides. One that is FAILED was certainly not performed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Decision(StrEnum):
 class Activity:
     """A row of ``activity_log``; times are seconds since 1970.
 
-    ``decided_by`` names the person who has resolved it, or has let it be performed again.
+    ``decided_by`` names the person whose decision was recorded, also if it was ``again``.
     """
 
     idem_key: str

@@ -1,8 +1,8 @@
 """Performs activities: one attempt at a time for each key, between two transactions.
 
-The attempt is durable before the provider is called, and the outcome before anything goes on.
-So a crash leaves either no attempt, or one whose outcome is unknown, and never a second one
-that does not know of the first.
+The attempt is durable before the provider is called, and the outcome before the activity is
+continued. So a crash leaves either no attempt or one with unknown outcome, and every later attempt
+is made with the knowledge of the earlier ones.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class ActivityRunner:
         self._actions = actions_by_name(effects)
 
     async def perform(self, key: str, pause: Pause | None = None) -> Activity:
-        """Attempt an activity until it is decided; return its row.
+        """Attempt an activity until it has an outcome; return its row.
 
-        One that is decided, or under way, is returned as it is. ``pause`` waits so many
-        nanoseconds between two attempts, or while the disk is full; by default it sleeps.
-        Raises ``UnknownActivity``, ``RowDamaged``, or the errors of the database: then the next
-        boot decides.
+        If it has an outcome, or is under way, its row is returned unchanged. ``pause`` waits the
+        given nanoseconds between two attempts, or while the disk is full; by default it sleeps.
+        Raises ``UnknownActivity``, ``RowDamaged``, or the errors of the database; after these
+        the next boot decides.
         """
         pause = self._clock.sleep if pause is None else pause
         while True:
@@ -93,7 +93,7 @@ class ActivityRunner:
         return answer
 
     async def _patiently(self, work: Callable[[Transaction], T], pause: Pause) -> T:
-        """Return the result of a transaction, repeated as often as a full disk refuses it."""
+        """Return the result of a transaction, which is repeated while a full disk refuses it."""
         while True:
             try:
                 return await self._state.run(work)

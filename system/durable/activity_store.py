@@ -34,9 +34,9 @@ from system.storage.codec import DEEPEST, canonical
 
 MOST_ARGUMENT_BYTES: Final = 1 << 20
 DEEPEST_RESULT: Final = DEEPEST - 6
-"""Levels of nesting that a result may have: a message and a line are around it."""
+"""The levels of nesting that a result may have, because a message and a line enclose it."""
 DEDUP_WINDOW_S: Final = DAY_S
-"""Providers that deduplicate are trusted for so long after the intent."""
+"""The seconds after the intent for which a provider is expected to recognise a key."""
 
 _KEY: Final = re.compile(r"activity:[\x21-\x7e]{1,400}")
 
@@ -53,7 +53,7 @@ class ActivityStore:
         self.running: set[str] = set()
 
     def intend(self, transaction: Transaction, intent: Intent) -> Activity:
-        """Record an activity before its first attempt; the same call again returns its row.
+        """Record an activity before its first attempt; a repetition of the call returns its row.
 
         Only IRREVERSIBLE actions have rows. Raises ``BadActivity``, ``NotPlainJson``,
         ``KeyReused`` or ``RowDamaged``.
@@ -86,11 +86,11 @@ class ActivityStore:
         return activity
 
     def attempt(self, transaction: Transaction, key: str) -> Activity | None:
-        """Count an attempt, durably before it is made; None if none is to be made now.
+        """Count an attempt before it is made; return None if no attempt is to be made now.
 
-        That is the case when it is decided, or an attempt is under way; also when the time has
-        passed in which the provider knows an earlier attempt, and then it is UNCERTAIN. Raises
-        ``UnknownActivity`` or ``RowDamaged``.
+        No attempt is made if the activity has an outcome or an attempt is under way. If the
+        provider may no longer recognise the key of an earlier attempt, none is made either, and
+        the activity becomes UNCERTAIN. Raises ``UnknownActivity`` or ``RowDamaged``.
         """
         activity = self.read(transaction, key)
         if activity.status is not ActivityStatus.INTENT or key in self.running:
@@ -109,8 +109,8 @@ class ActivityStore:
     def record(self, transaction: Transaction, key: str, outcome: Outcome) -> Activity:
         """Record the outcome of the attempt that is under way; return the row.
 
-        After an unknown one it is still INTENT if the same key may be tried again, and else
-        UNCERTAIN. Raises ``UnknownActivity`` or ``RowDamaged``.
+        After an unknown outcome the activity stays INTENT if the same key may be tried again,
+        and else becomes UNCERTAIN. Raises ``UnknownActivity`` or ``RowDamaged``.
         """
         activity = self.read(transaction, key)
         assert activity.status is ActivityStatus.INTENT
@@ -127,7 +127,7 @@ class ActivityStore:
         return self._decide(transaction, decided)
 
     def recover(self, transaction: Transaction) -> list[str]:
-        """Decide, at a boot, about all activities that are INTENT; return those to be performed.
+        """Decide, at a boot, about all activities that are INTENT; return the keys to perform.
 
         Attempts of earlier boots may have performed the action.
         """
@@ -148,7 +148,7 @@ class ActivityStore:
         self, transaction: Transaction, key: str, decision: Decision, by: str,
         provider_ref: str | None = None,
     ) -> Activity:  # fmt: skip
-        """Decide about an UNCERTAIN or FAILED activity in the name of a person.
+        """Record the decision of the person ``by`` about an UNCERTAIN or FAILED activity.
 
         Raises ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson`` or ``RowDamaged``.
         """
@@ -185,7 +185,7 @@ class ActivityStore:
         return activity
 
     def undecided(self, transaction: Transaction) -> list[Activity | RowDamaged]:
-        """Return the activities about which a person is asked, oldest first, and damaged rows."""
+        """Return UNCERTAIN and FAILED activities without a decision, and damaged rows; by age."""
         rows = ACTIVITIES.select(transaction, "status<>'DONE' ORDER BY rowid")
         return [
             each
@@ -207,7 +207,7 @@ class ActivityStore:
     def _decide(self, transaction: Transaction, activity: Activity) -> Activity:
         """Record an activity after an attempt, and report its outcome if it has one.
 
-        If a person has let it be performed again, that is another outcome.
+        After the decision ``again``, the new outcome is reported under another id.
         """
         again = "" if activity.decided_by is None else f".{self._epoch}"
         if activity.status is not ActivityStatus.INTENT:
@@ -253,7 +253,7 @@ def _notice(activity: Activity) -> JsonObject:
 
 
 def _performed(activity: Activity, performed: Performed) -> Activity:
-    """Return an activity as DONE; a result that no message takes is left out, with the reason."""
+    """Return an activity as DONE; a result that no message can contain is omitted."""
     result, named = performed.result, cast("object", performed.provider_ref)
     try:
         if not (named is None or isinstance(named, str)):

@@ -1,7 +1,7 @@
-"""The last line of each session whose promises to ``state.db`` are in it.
+"""For each session, the number of the last line whose promises to ``state.db`` were carried out.
 
-The transaction that carries out a line begins with ``apply_line``, so redoing a line as a
-whole changes nothing.
+The transaction that carries out a line begins with ``apply_line``, so carrying out a line again
+changes nothing.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def applied_seq(transaction: Transaction, session_id: str) -> int:
 
 
 def apply_line(transaction: Transaction, session_id: str, seq: int) -> bool:
-    """Return whether line ``seq`` is to be carried out now, and note that it is.
+    """Return whether line ``seq`` is to be carried out now, and record that it was.
 
-    False says that an earlier transaction has done so. Raises ``RowDamaged``.
+    False: an earlier transaction has carried it out. Raises ``RowDamaged``.
     """
     row = APPLIED.read(transaction, session_id)
     if row is None:

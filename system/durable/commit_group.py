@@ -1,4 +1,4 @@
-"""Works that wait for the database at the same time share a transaction, and its barrier."""
+"""Works, functions of a transaction, that wait at the same time share one and its barrier."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from system.storage.shared_call import SharedCall
 T = TypeVar("T")
 
 MOST: Final = 256
-"""Works in one transaction."""
+"""The most works in one transaction."""
 
 
 class Work(Generic[T]):
     """A call that waits for a transaction, and later its result.
 
-    ``succeed`` or ``fail`` says that it is done. ``finish`` makes the calls that follow its
-    commit, on the event loop.
+    ``succeed`` or ``fail`` ends it. ``finish`` makes the calls that follow its commit, on the
+    event loop.
     """
 
     __slots__ = ("_failure", "_following", "_value", "call", "is_done")
@@ -55,9 +55,9 @@ class Work(Generic[T]):
 
 
 class CommitGroup:
-    """Does works beside the event loop: all that wait, in one call of ``commit``.
+    """Does works in another thread: all that wait, in one call of ``commit``.
 
-    ``commit`` must leave each of them done.
+    ``commit`` must call ``succeed`` or ``fail`` of each of them.
     """
 
     def __init__(self, workers: Workers, commit: Callable[[Sequence[Work[Any]]], None]) -> None:
@@ -69,7 +69,7 @@ class CommitGroup:
     async def run(self, call: Callable[[Any], T]) -> T:
         """Return the result of ``call`` when its transaction is durable.
 
-        One that was started ends first, also if the caller is cancelled.
+        If the caller is cancelled, a transaction that was started still runs to its end.
         """
         work = Work(call)
         self._waiting.append(work)
@@ -88,7 +88,7 @@ class CommitGroup:
         finally:
             for work in batch:
                 work.finish()
-            # If this caller was cancelled before the call began, others wait again.
+            # If this caller was cancelled before the call began, the works of others wait again.
             self._waiting[:0] = [work for work in batch if not work.is_done]
 
     async def _leave(self, work: Work[Any]) -> None:

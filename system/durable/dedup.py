@@ -1,4 +1,4 @@
-"""Dedup keys, in a table of their own: they outlive the triggers that they refuse."""
+"""Dedup keys, in a table of their own, because they are kept longer than their triggers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _refuses(transaction: Transaction, found: DedupKey) -> bool:
 
 
 def take_key(transaction: Transaction, producer: Producer, key: str, trigger_id: str) -> str | None:
-    """Give a key to a new trigger, unless one holds it: then return the id of that one.
+    """Give a key to a new trigger; if another trigger holds it, return the id of that one.
 
     Raises ``RowDamaged`` if the key is damaged.
     """
@@ -69,7 +69,7 @@ def take_key(transaction: Transaction, producer: Producer, key: str, trigger_id:
 
 
 def give_key(transaction: Transaction, producer: Producer, key: str, trigger_id: str) -> None:
-    """Give a key that nothing holds to a trigger; its window begins now."""
+    """Give a free key to a trigger; its window begins now."""
     window_s = producer.window_s(key)
     expires_at = None if window_s is None else transaction.now + window_s
     DEDUP.replace(
@@ -92,9 +92,9 @@ def outlive(transaction: Transaction, trigger: Trigger) -> None:
 
 
 def release_keys(transaction: Transaction, trigger_id: str) -> None:
-    """Remove the keys of scope ``active`` that a trigger holds, because it is open no more.
+    """Remove the keys of scope ``active`` of a trigger that is no longer open.
 
-    One that is damaged stays as it is.
+    A damaged key stays.
     """
     for (key,) in transaction.execute(
         "SELECT key FROM dedup WHERE trigger_id=? AND scope='active'", (trigger_id,)

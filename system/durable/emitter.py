@@ -1,4 +1,4 @@
-"""The only entrance for triggers: checked, compared with the keys, and inserted."""
+"""Emits triggers: every new trigger is checked here, compared with the keys, and inserted."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ class Emitter:
     ) -> Emitted:
         """Insert a trigger, unless its key or ``trigger_id`` is taken.
 
-        ``trigger_id`` is an id that the caller has chosen, so that it can emit again. Raises
-        as ``checked_spec``, ``NoRecipient``, ``NotAnOccurrence``, or ``RowDamaged`` if the key
-        is damaged; then the transaction must not be kept.
+        ``trigger_id`` is an id that the caller has chosen, so that it can repeat the call.
+        Raises as ``checked_spec``, ``NoRecipient``, ``NotAnOccurrence``, or ``RowDamaged`` if
+        the key is damaged; then the transaction must be rolled back.
         """
         checked = checked_spec(spec)
         if trigger_id is not None and _is_there(transaction, trigger_id):
@@ -172,7 +172,7 @@ class Emitter:
         return Emitted(trigger.id, created=True)
 
     def with_recipient(self, trigger: Trigger) -> Trigger:
-        """Return a trigger that a session can take; one that was routed is routed again.
+        """Return a trigger that can wait; if its session has ended, a routed one is routed again.
 
         Raises ``NoRecipient`` if its session has ended.
         """

@@ -1,7 +1,7 @@
-"""The agents that have ended and whose files are gone: one small row each, kept for ever.
+"""The agents that were collected, whose files are removed: one small row each, kept for ever.
 
-A row is looked up by its keys and never read with the others, so that the boot of a root costs
-the same however many agents have ended.
+A row is looked up by its keys, and the table is never read as a whole, so the cost of a boot does
+not depend on the number of collected agents.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A row of ``ended``: ``how`` an agent ended, and the path of its ``archive``, if it has one.
+    """A row of ``ended``: the reason of the end (``how``), and the path of the ``archive`` or None.
 
-    ``ended_at`` is a time in seconds since 1970. A root has no parent, a child no request.
+    ``ended_at`` is in seconds since 1970. A root agent has no parent, a child no request id.
     """
 
     agent_id: str
@@ -41,7 +41,7 @@ class Ended:
 ENDED: Final = Table("ended", Ended)
 
 BATCH: Final = 100
-"""Archives that one call returns at most."""
+"""The most archives that one call returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def ended_request(transaction: Transaction, request_id: str) -> Ended | None:
 
 
 def has_open_work(transaction: Transaction, session_id: str) -> bool:
-    """Return whether a trigger, a task or an activity of a session has not come to its end."""
+    """Return whether a session has an open trigger, task or activity."""
     if has_open_trigger(transaction, session_id):
         return True
     found = transaction.execute(
@@ -94,7 +94,7 @@ def has_open_work(transaction: Transaction, session_id: str) -> bool:
 
 
 def is_ended_conversation(transaction: Transaction, provider: str, identity: str) -> bool:
-    """Return whether a conversation was that of a collected session; a damaged row says so too."""
+    """Return whether a conversation belonged to a collected session; True for a damaged row."""
     try:
         return CONVERSATIONS.read(transaction, provider, identity) is not None
     except RowDamaged:
@@ -102,9 +102,9 @@ def is_ended_conversation(transaction: Transaction, provider: str, identity: str
 
 
 def oldest_archives(transaction: Transaction, before: float) -> list[Ended]:
-    """Return some rows with an archive of sessions that ended by ``before``, the oldest first.
+    """Return rows with an archive, of sessions that ended by ``before``, the oldest first.
 
-    Damaged rows are left out.
+    At most ``BATCH`` rows are returned, without damaged ones.
     """
     rows = []
     for (agent_id,) in transaction.execute(
@@ -120,7 +120,7 @@ def oldest_archives(transaction: Transaction, before: float) -> list[Ended]:
 
 
 def oldest_archive_at(transaction: Transaction) -> float | None:
-    """Return when the first of the sessions ended that have an archive, or None."""
+    """Return the earliest end of a session that has an archive, or None."""
     found = transaction.execute("SELECT min(ended_at) FROM ended WHERE archive IS NOT NULL")
     (oldest,) = found[0]
     assert oldest is None or isinstance(oldest, float)
@@ -128,7 +128,7 @@ def oldest_archive_at(transaction: Transaction) -> float | None:
 
 
 def forget_archives(transaction: Transaction, rows: Iterable[Ended]) -> None:
-    """Note in rows that their archives are removed."""
+    """Record in rows that their archives are removed."""
     for row in rows:
         ENDED.update(transaction, replace(row, archive=None))
 

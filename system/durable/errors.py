@@ -1,4 +1,4 @@
-"""The errors of ``state.db``: those of the data are ``StorageError``s, the others refusals.
+"""The errors of ``state.db``: ``StorageError``s about the data, and refusals of calls.
 
 Each docstring gives the cause, then the cure. ``StorageFull``, ``NewerFormat`` and
 ``RootInUse`` are those of ``system.errors``.
@@ -10,18 +10,18 @@ from system.errors import RuntimeRefused, StorageError
 
 
 class StateStopped(StorageError):
-    """The database takes no more transactions; whether the last one was kept is not known.
+    """The database has stopped; it is unknown whether the last transaction is durable.
 
-    Cause: a commit failed other than by a full disk. The same key or id again gives the answer
-    after the next boot.
-    Cure: look after the disk and start the runtime again.
+    Cause: a commit failed, and not because of a full disk.
+    Cure: repair the disk and start the runtime again; a call with the same key or id then
+    returns what is durable.
     """
 
     cure = "see to the disk and start the runtime again; the same call again gives the answer"
 
 
 class StateDamaged(StorageError):
-    """The database cannot be read as it was written.
+    """The content of the database differs from the one that was written.
 
     Cause: the disk or another program changed ``state.db``, or it is no database of a runtime.
     Cure: restore ``state.db`` from a copy that is not older than the logs.
@@ -31,7 +31,7 @@ class StateDamaged(StorageError):
 
 
 class RowDamaged(StateDamaged):
-    """One row has another checksum than its content; the others are served.
+    """The checksum of one row does not match its content; the other rows can be used.
 
     The row is neither used nor removed, and its key stays taken.
     Cause: the disk or another program changed the file.
@@ -49,7 +49,7 @@ class RowDamaged(StateDamaged):
 class StateMissing(StorageError):
     """The root had a ``state.db``, and has none now.
 
-    An empty one would forget every effect whose outcome is not known.
+    It is not created again, because effects whose outcome is not known would be lost.
     Cause: it was removed, or a root was copied without it. Cure: restore it.
     """
 
@@ -68,7 +68,7 @@ class ForeignState(StorageError):
 class StateOutdated(StorageError):
     """The database is older than the logs of its root.
 
-    Cause: an older copy of ``state.db`` was put back. It would repeat settled work.
+    Cause: an older copy of ``state.db`` was restored. With it, settled work would be repeated.
     Cure: restore a copy that is not older than the logs.
     """
 
@@ -85,8 +85,8 @@ class StateClosed(RuntimeRefused):
 class BadTrigger(RuntimeRefused):
     """A trigger cannot be emitted as it is described.
 
-    Cause: an unknown source, a key of another form, a priority outside of the producer's range,
-    a time that is not finite. Cure: see the table of producers in ``docs/durable.md``.
+    Cause: an unknown source, a malformed key, a priority outside the producer's range, or a time
+    that is not finite. Cure: see the table of producers in ``docs/durable.md``.
     """
 
     def __init__(self, reason: str) -> None:
@@ -133,7 +133,7 @@ class NoRecipient(RuntimeRefused):
 
 
 class FencedOff(RuntimeRefused):
-    """A claim is no longer the one that holds its trigger; nothing was changed.
+    """A claim no longer holds its trigger; nothing was changed.
 
     Cause: the trigger was reclaimed, settled or claimed again meanwhile.
     Cure: drop the work; the newer claim settles it.
@@ -154,9 +154,9 @@ class UnknownTrigger(RuntimeRefused):
 
 
 class AlreadyDecided(RuntimeRefused):
-    """A decision about a row that is decided already, or still under way; nothing was changed.
+    """The row is decided already, or still under way; nothing was changed.
 
-    Cure: decide only what ``dead`` or ``UNCERTAIN`` lists.
+    Cure: decide only about rows that ``triggers dead`` or ``activities list`` shows.
     """
 
     def __init__(self, named: str, found: str) -> None:
@@ -164,9 +164,9 @@ class AlreadyDecided(RuntimeRefused):
 
 
 class BadSchedule(RuntimeRefused):
-    """A schedule cannot be kept as it is described.
+    """A schedule cannot be created as it is described.
 
-    Cause: an unknown kind or zone, a malformed specification, one without any time to come.
+    Cause: an unknown kind or zone, or a specification that is malformed or has no future time.
     Cure: see the table of schedules in ``docs/durable.md``.
     """
 
@@ -182,7 +182,7 @@ class UnknownSchedule(RuntimeRefused):
 
 
 class BadTask(RuntimeRefused):
-    """A checkpoint cannot be kept as it is.
+    """A checkpoint cannot be recorded as it is.
 
     Cause: it has no event, names another session than its task, or its task has ended.
     Cure: the message names it.
@@ -205,7 +205,7 @@ class StaleCheckpoint(RuntimeRefused):
 class BadActivity(RuntimeRefused):
     """An activity cannot be recorded as it is described.
 
-    Cause: a key of another form, arguments that are too large, an action of no class.
+    Cause: a malformed key, arguments that are too large, or an action that is not IRREVERSIBLE.
     Cure: see the section on activities in ``docs/durable.md``.
     """
 

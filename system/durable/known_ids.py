@@ -1,7 +1,7 @@
-"""Ids of messages that a log has forgotten, and that the operator may still name.
+"""Ids of messages that a snapshot has omitted, and that the operator may still use.
 
-``session_id`` says in whose log a message was. The ids of messages from the operator are kept as
-long as their recipient, those of acknowledged messages to the operator for thirty days.
+``session_id`` names the log of the message. The ids of messages from the operator are kept as long
+as their recipient, those of acknowledged messages to the operator for thirty days.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from system.durable.state import Transaction
 from system.durable.table import Table
 
 ACKNOWLEDGED_S: Final = 30 * DAY_S
-"""So long the id of a message that the operator has acknowledged is kept, in seconds."""
+"""The seconds for which the id of a message that the operator has acknowledged is kept."""
 BATCH: Final = 500
-"""Rows of a table that one call removes at most, so that no transaction is long."""
+"""The most rows that one call removes, so that no transaction is long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ KNOWN_IDS: Final = Table("known_ids", KnownId, key_columns=2)
 def keep_ids(
     transaction: Transaction, session_id: str, ids: Iterable[str], *, are_acknowledged: bool
 ) -> None:
-    """Keep ids of messages in the log of a session; those that are kept already stay as they are.
+    """Add ids of messages in the log of a session; ids that are in the table stay unchanged.
 
-    Rows whose time has come are removed, some of them at a time.
+    Expired rows are removed, a limited number in each call.
     """
     until = seconds_of(transaction.now_ns + ACKNOWLEDGED_S * SECOND_NS)
     for each in ids:
@@ -48,7 +48,7 @@ def keep_ids(
 
 
 def is_known(transaction: Transaction, session_id: str, message_id: str) -> bool:
-    """Return whether an id is kept; one whose row is damaged is."""
+    """Return whether an id is in the table; also True if its row is damaged."""
     try:
         row = KNOWN_IDS.read(transaction, session_id, message_id)
     except RowDamaged:
@@ -57,7 +57,7 @@ def is_known(transaction: Transaction, session_id: str, message_id: str) -> bool
 
 
 def remove_expired_ids(transaction: Transaction) -> int:
-    """Remove rows whose time has come, ``BATCH`` at most; return how many. Damaged rows stay."""
+    """Remove up to ``BATCH`` expired rows; return how many. Damaged rows stay."""
     removed = 0
     for session_id, message_id in transaction.execute(
         "SELECT session_id, id FROM known_ids WHERE kept_until<=? LIMIT ?",

@@ -1,4 +1,4 @@
-"""Imports the triggers that an older program has kept as a list of JSON objects."""
+"""Imports the triggers of an older program from a list of JSON objects."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def import_legacy(
 ) -> Imported:
     """Emit all legacy triggers in one transaction; a second import of them changes nothing.
 
-    Raises ``BadTrigger``, ``NotPlainJson`` or ``PayloadTooLarge`` for one that is malformed.
+    Raises ``BadTrigger``, ``NotPlainJson`` or ``PayloadTooLarge`` if one is malformed.
     """
     created: list[str] = []
     refused: list[tuple[int, str]] = []

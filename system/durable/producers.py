@@ -40,10 +40,11 @@ class Scope(StrEnum):
 class Producer:
     """One row of the table.
 
-    ``priority`` is the default of ``priorities``, lowest to highest; a lower number comes
-    first. ``parts`` are those of the key behind the prefix. Without ``keyed``, a trigger may
-    have no key. Triggers that are ``routable`` may have no session. One that ``replaces`` the
-    older PENDING one supersedes it if their keys differ in the last part only.
+    ``priority`` is the default; ``priorities`` are the lowest and the highest number, and a lower
+    number comes first. ``parts`` is the number of parts of the key after the prefix. Unless
+    ``keyed``, a trigger may have no key. ``routable`` triggers may have no session. With
+    ``replaces``, a new trigger supersedes an older PENDING one if their keys differ only in the
+    last part.
     """
 
     source: TriggerSource
@@ -57,7 +58,7 @@ class Producer:
     replaces: bool = False
 
     def window_s(self, key: str) -> int | None:
-        """Return for how many seconds the key refuses others, or None if time ends it not."""
+        """Return the seconds for which the key is taken, or None if its scope is not ``window``."""
         if self.scope is not Scope.WINDOW:
             return None
         if self.source is TriggerSource.PROACTIVE:
@@ -85,7 +86,7 @@ ONE_TIME: Final = PRODUCERS[2]
 REMINDER: Final = PRODUCERS[3]
 RESUME: Final = PRODUCERS[7]
 LEGACY: Final = Producer(_S.MESSAGE, "legacy", 1, 3, (1, 60), Scope.FOREVER, routable=True)
-"""Triggers of an older program, of any source; only the importer has this one."""
+"""The producer of imported triggers of an older program, of any source."""
 
 _BY_PREFIX: Final = {producer.prefix: producer for producer in PRODUCERS}
 
@@ -128,7 +129,7 @@ def _is_text(key: object) -> bool:
 
 
 def priority_of(producer: Producer, priority: int | None) -> int:
-    """Return the priority of a trigger; raises ``BadTrigger`` if its producer has not this one."""
+    """Return the priority of a trigger; raises ``BadTrigger`` if its producer does not allow it."""
     if priority is None:
         return producer.priority
     lowest, highest = producer.priorities

@@ -1,7 +1,7 @@
 """The nominal times of a schedule: whole seconds since 1970, computed from the schedule alone.
 
-In a cron specification, local times that a change of the clocks skips are moved to the end of
-the gap. Those that it repeats count once, unless the field of hours begins with ``*``.
+In a cron specification, local times that are skipped when the clocks change are moved to the end
+of the gap. Local times that occur twice count once, unless the field of hours begins with ``*``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from system.ports import Zones
 
 LONGEST_PERIOD_S: Final = 10 * 366 * 86_400
 MOST_MISSED: Final = 1_000
-"""Missed occurrences are counted up to this number."""
+"""The number up to which missed occurrences are counted."""
 
 _FIRST_SPAN_S: Final = 3_600
 
@@ -124,7 +124,7 @@ class Cron(Recurrence):
         return round(found)
 
     def last(self, moment: int) -> int:
-        """Return the last match; croniter goes back wrongly where the clocks change."""
+        """Return the last match; croniter goes back incorrectly at changes of the clocks."""
         span_s = _FIRST_SPAN_S
         while (found := self.after(moment - span_s)) is None or found > moment:
             span_s *= 8

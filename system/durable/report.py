@@ -1,8 +1,9 @@
-"""Reports: messages that rows of ``state.db`` demand in logs, kept until the logs have them.
+"""Reports: messages that must be appended to logs, kept in ``state.db`` until they are.
 
 A trigger that is FAILED or DEAD and an activity that is UNCERTAIN are reported to the operator,
-the outcome of an activity to its agent. The report is written in the transaction that decides,
-and removed by a later one, when its message is durable in the log. So no crash loses one.
+the outcome of an activity to its agent. A report is written in the transaction of the status that
+it reports, and removed by a later one, when its message is durable in the log. So no crash loses a
+report.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ REPORTS: Final = Table("reports", Report)
 class ReportStore:
     """The reports of a root.
 
-    ``kept`` are those in the database, by message id, oldest first; a log must not forget
-    these ids. ``sessions`` says which messages have arrived.
+    ``kept`` are the reports in the database, by message id, oldest first; no snapshot of a log
+    may omit these ids. ``sessions`` says which messages have arrived.
     """
 
     def __init__(self, sessions: Sessions) -> None:
@@ -61,9 +62,9 @@ class ReportStore:
     def add(
         self, transaction: Transaction, message_id: str, session_id: str | None, payload: JsonObject
     ) -> None:
-        """Demand a message; remove the reports whose messages have arrived meanwhile.
+        """Add a report; remove the reports whose messages have arrived meanwhile.
 
-        A second report with the same id changes nothing, and neither does one that is damaged.
+        If a report with this id exists, damaged or not, it stays unchanged.
         """
         report = Report(message_id, session_id, canonical(payload).decode("ascii"))
         try:
@@ -76,7 +77,7 @@ class ReportStore:
             transaction.after_commit(lambda: self._keep(report))
 
     def load(self, transaction: Transaction) -> list[RowDamaged]:
-        """Read all reports; remove those that have arrived. Return the damaged rows."""
+        """Read all reports; remove those whose messages have arrived. Return the damaged rows."""
         damaged = []
         for _, report in REPORTS.select(transaction, "1 ORDER BY rowid"):
             if isinstance(report, RowDamaged):

@@ -1,7 +1,7 @@
-"""Removes settled rows that nothing asks for any more.
+"""Removes settled rows that are no longer needed.
 
 FAILED and DEAD triggers, FAILED and UNCERTAIN activities stay until a person has decided. A
-key of scope ``forever`` stays without its trigger, except that of a reminder, whose id no log
+key of scope ``forever`` is kept without its trigger, except the key of a reminder, whose id no log
 names any more.
 """
 
@@ -22,9 +22,9 @@ from system.durable.trigger import TRIGGERS
 def remove_settled(transaction: Transaction) -> int:
     """Remove triggers and activities that have been settled for a day, and unused keys.
 
-    Schedules and tasks that have ended are removed after a week. The line that settled a row
-    is in ``applied``, so it never asks for the row again. Returns the number of removed rows; if
-    it ``may_have_left`` some, another call removes them. Damaged rows stay.
+    Schedules and tasks that have ended are removed after a week. The line that settled a row is
+    recorded in ``applied``, so it is never carried out again. Returns the number of removed
+    rows; if the call ``may_have_left`` some, another call removes them. Damaged rows stay.
     """
     return (
         _remove_triggers(transaction)
@@ -36,7 +36,7 @@ def remove_settled(transaction: Transaction) -> int:
 
 
 def may_have_left(removed: int) -> bool:
-    """Return whether a call that has removed so many rows may have left others."""
+    """Return whether a call that has removed this number of rows may have left others."""
     return removed >= BATCH
 
 
@@ -92,7 +92,7 @@ def _remove_activities(transaction: Transaction) -> int:
 
 
 def _is_unfinished(transaction: Transaction, task_id: str) -> bool:
-    """Return whether a task may still perform an activity again; damage may hide that."""
+    """Return whether a task may still repeat an activity; also True if its row is damaged."""
     try:
         task = TASKS.read(transaction, task_id)
     except RowDamaged:

@@ -12,7 +12,7 @@ from system.ports import Json
 
 
 class CatchUp(StrEnum):
-    """The treatment of occurrences that an outage has passed over."""
+    """The treatment of occurrences whose time passed during an outage."""
 
     LATEST = "latest"
     """One trigger is fired for all of them."""
@@ -66,7 +66,7 @@ SCHEDULES: Final = Table("schedules", Schedule)
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """A schedule to be kept; ``session_id`` is left out if its triggers are to be routed."""
+    """The specification of a schedule; ``session_id`` is None if its triggers are to be routed."""
 
     kind: str
     spec: str
@@ -79,14 +79,14 @@ class ScheduleSpec:
 
 
 class Scheduled(NamedTuple):
-    """A schedule, and whether this call has made it."""
+    """A schedule, and whether this call has created it."""
 
     schedule_id: str
     created: bool
 
 
 class Occurrence(NamedTuple):
-    """How an occurrence is to be run: ``missed`` further ones have passed, or it is skipped."""
+    """An occurrence to be run, with the number of ``missed`` further ones, or to be skipped."""
 
     missed: int
     skipped: bool

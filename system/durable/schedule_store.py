@@ -1,8 +1,8 @@
 """The schedules of a root, and the triggers of their next occurrences.
 
 A living schedule that is not paused has one PENDING trigger: its next occurrence. The
-transaction that claims it inserts the following one, so a schedule never stands still and
-never runs twice, wherever a crash comes.
+transaction that claims it inserts the following one, so after a crash at any point a schedule
+neither stops nor runs an occurrence twice.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from system.durable.trigger import (
 from system.ports import Ids, Zones
 
 LATE_S: Final = 120
-"""An occurrence that is later than this was missed."""
+"""The seconds of lateness beyond which an occurrence counts as missed."""
 MOST_DEAD: Final = 5
-"""So many DEAD occurrences in a row pause a schedule."""
+"""The number of DEAD occurrences in a row that pauses a schedule."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
@@ -63,7 +63,7 @@ class ScheduleStore:
     def create(
         self, transaction: Transaction, spec: ScheduleSpec, schedule_id: str | None = None
     ) -> Scheduled:
-        """Keep a schedule and emit its first occurrence; an id that is taken changes nothing.
+        """Create a schedule and emit its first occurrence; if the id is taken, change nothing.
 
         Raises ``BadSchedule``, ``BadTrigger``, ``NoRecipient``, ``NotPlainJson`` or
         ``PayloadTooLarge``.
@@ -81,9 +81,9 @@ class ScheduleStore:
         return Scheduled(schedule_id, created=True)
 
     def change(self, transaction: Transaction, schedule_id: str, spec: ScheduleSpec) -> None:
-        """Give a schedule other times or content; its next occurrence follows them.
+        """Change the times or the content of a schedule; its next occurrence is emitted anew.
 
-        A paused one goes on. Raises as ``create``, and ``UnknownSchedule``.
+        A paused schedule is resumed. Raises as ``create``, and ``UnknownSchedule``.
         """
         old = self.living(transaction, schedule_id)
         new = replace(
@@ -132,12 +132,13 @@ class ScheduleStore:
         rows = SCHEDULES.select(transaction, "ended_at IS NULL ORDER BY rowid")
         return [schedule for _, schedule in rows]
 
-    # -- what becomes of an occurrence ---------------------------------------------------
+    # -- the life of an occurrence -------------------------------------------------------
 
     def follow(self, transaction: Transaction, trigger: Trigger) -> Occurrence:
-        """Emit the occurrence after one that is being claimed; say how this one is to be run.
+        """Emit the occurrence after one that is being claimed; return how this one is to be run.
 
-        A trigger of no schedule, and one that was followed before, are run as they are.
+        A trigger without a schedule, or whose next occurrence was emitted before, is run
+        unchanged.
         """
         schedule = self._of(transaction, trigger)
         nominal = round(trigger.fire_at)
@@ -160,13 +161,13 @@ class ScheduleStore:
         return Occurrence(missed, skipped)
 
     def handled(self, transaction: Transaction, trigger: Trigger) -> None:
-        """Note that an occurrence was handled."""
+        """Record that an occurrence was handled."""
         schedule = self._of(transaction, trigger)
         if schedule is not None and schedule.dead_in_row:
             self._update(transaction, replace(schedule, dead_in_row=0))
 
     def died(self, transaction: Transaction, trigger: Trigger) -> None:
-        """Note that an occurrence has become DEAD, or FAILED; the fifth in a row pauses."""
+        """Record that an occurrence is DEAD or FAILED; the fifth in a row pauses the schedule."""
         schedule = self._of(transaction, trigger)
         if schedule is None:
             return
@@ -196,7 +197,7 @@ class ScheduleStore:
         return _first(schedule, self._zones, transaction.now_ns)
 
     def _arm(self, transaction: Transaction, schedule: Schedule, nominal: int | None) -> None:
-        """Emit the occurrence at ``nominal``, and keep the schedule as given; None ends it."""
+        """Write the schedule, and emit its occurrence at ``nominal``; None ends the schedule."""
         if nominal is None:
             self._update(transaction, _ended(schedule, transaction.now))
             return
@@ -226,7 +227,7 @@ class ScheduleStore:
 
     def _waiting(self, transaction: Transaction, schedule: Schedule) -> list[Trigger]:
         """Return the occurrences that are PENDING again after a failure."""
-        # Without a session they are routed, and wait in any.
+        # Without a session they are routed, and may wait in any session.
         rows = TRIGGERS.select(
             transaction, f"{NOT_DONE} AND status='PENDING' AND"
             " (session_id IS ?1 OR ?1 IS NULL AND routed) ORDER BY rowid",
@@ -255,7 +256,7 @@ class ScheduleStore:
 
 
 def check_schedule(spec: ScheduleSpec, zones: Zones, now_ns: int) -> None:
-    """Raise what ``create`` raises for a schedule that cannot be kept, whatever its session."""
+    """Raise the errors of ``create`` that do not depend on the session."""
     _first(_schedule(spec, "", seconds_of(now_ns)), zones, now_ns)
 
 
@@ -281,7 +282,7 @@ def _times(schedule: Schedule, zones: Zones) -> Recurrence:
 
 
 def _first(schedule: Schedule, zones: Zones, now_ns: int) -> int:
-    """Return the first occurrence to come; a one-time one may have passed just now."""
+    """Return the first occurrence; that of a schedule of kind ``once`` may have just passed."""
     after = -1 if schedule.is_once else max(now_ns // SECOND_NS, schedule.last_nominal or 0)
     nominal = _times(schedule, zones).after(after)
     if nominal is None or nominal <= (schedule.last_nominal or 0):

@@ -1,8 +1,8 @@
 """The tables of ``state.db``, and the migrations from version to version.
 
-``application_id`` says that a database is one of a runtime, ``user_version`` which tables it
-has. Each migration leads from one version to the next. All that are due run in one
-transaction, before any other write. Version 1 is never edited: a change is a migration.
+``application_id`` marks the database of a runtime, ``user_version`` is the version of its tables.
+Each migration leads from one version to the next. All needed migrations run in one transaction,
+before any other write. Version 1 is never edited: a change is a new migration.
 """
 
 from __future__ import annotations

@@ -42,10 +42,10 @@ def _after(seconds: float, moment_ns: int) -> bool:
 
 
 class SteadyClock:
-    """The wall clock, never behind its reading at the boot plus the time since.
+    """The wall clock, but never earlier than its reading at the boot plus the time since then.
 
-    So a step back delays nothing. A step forward, or the time of a suspended machine, takes
-    effect at the next reading, until the clock is set back.
+    So a step back delays nothing. A step forward, or the time in which the machine was
+    suspended, takes effect at the next reading, until the clock is set back.
     """
 
     __slots__ = ("_clock", "_first_monotonic_ns", "_first_wall_ns")

@@ -1,11 +1,11 @@
 """``state.db``: its transactions, its identity, and its failures.
 
-All durable work is done in transactions. ``transact`` runs one: everything that its work
-writes is durable when it returns, or nothing of it has happened. State in memory follows the
-database through ``Transaction.after_commit``, so it never shows a fact that is not durable.
+All durable work is done in transactions. ``transact`` runs one: when it returns, everything that
+its work has written is durable; if it raises, nothing of it has happened. State in memory is
+changed by ``Transaction.after_commit``, so it never shows a fact that is not durable.
 
-A commit that fails other than by a full disk may have been kept or not. So the database stops:
-every later transaction raises ``StateStopped`` until the next boot has read it.
+If a commit fails, and not because of a full disk, it is unknown whether it is durable. So the
+database stops: every later transaction raises ``StateStopped`` until the next boot has read it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ STATE_LOG: Final = "state.db-wal"
 class Transaction:
     """One transaction of the database; ``now_ns`` is the time at its beginning.
 
-    It is valid only inside of the work that received it.
+    It is valid only inside the work that received it.
     """
 
     __slots__ = ("_committed", "_connection", "now", "now_ns")
@@ -75,7 +75,7 @@ class Transaction:
         return self._connection.last_insert_rowid()
 
     def part(self, work: Callable[[], T]) -> T:
-        """Return ``work()``; if it raises, only its own changes are taken back."""
+        """Return ``work()``; if it raises, only its own changes are rolled back."""
         before = len(self._committed)
         try:
             with self._connection:
@@ -86,7 +86,7 @@ class Transaction:
         return result
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Call ``call`` when the transaction is durable; never, if it is not."""
+        """Call ``call`` when the transaction is durable; if it fails, ``call`` is never called."""
         self._committed.append(call)
 
     def finish(self) -> None:
@@ -96,9 +96,9 @@ class Transaction:
 
 
 class StateDatabase:
-    """The open database of a root; ``root_id`` says of which one.
+    """The open database of the root with this ``root_id``.
 
-    ``stopped`` is the reason why it takes no more transactions, or None. Use ``run`` from
+    ``stopped`` is the reason why it accepts no more transactions, or None. Use ``run`` in
     coroutines, and ``transact`` where nothing else uses the database at the same time.
     """
 
@@ -115,7 +115,7 @@ class StateDatabase:
         return self._clock.now_ns()
 
     def transact(self, work: Callable[[Transaction], T]) -> T:
-        """Return ``work(transaction)`` when all it wrote is durable.
+        """Return ``work(transaction)`` when everything that it has written is durable.
 
         An exception of ``work`` rolls everything back. Raises ``StorageFull``,
         ``StateDamaged`` (both rolled back), ``StateStopped`` or ``StateClosed``.
@@ -126,10 +126,11 @@ class StateDatabase:
         return alone.result()
 
     async def run(self, work: Callable[[Transaction], T]) -> T:
-        """Do the same beside the event loop; works that wait together share one commit.
+        """Do the same in another thread; works that wait at the same time share one commit.
 
-        Each sees the changes of those before it. One that raises takes back its own changes
-        only. A transaction that was started ends first, also if the caller is cancelled.
+        Each work sees the changes of those before it. If a work raises, only its own changes
+        are rolled back. A transaction that was started runs to its end, also if the caller is
+        cancelled.
         """
         return await self._group.run(work)
 
@@ -155,7 +156,7 @@ class StateDatabase:
     def _commit_together(self, works: Sequence[Work[Any]]) -> bool:
         """Do works in one transaction; return False, with nothing done, if each needs its own.
 
-        That is so if the disk is full or a page is damaged: then some may succeed.
+        Each needs its own if the disk is full or a page is damaged: then some may succeed.
         """
         if not self._is_open or self.stopped is not None:
             return False
@@ -181,7 +182,7 @@ class StateDatabase:
         return Transaction(self._connection, self._clock.now_ns())
 
     def _stopping(self, failure: apsw.Error) -> StorageError:
-        """Return the error for a failed transaction; stop unless it was surely rolled back."""
+        """Return the error for a failed transaction; stop unless it was certainly rolled back."""
         error = translated(failure)
         if isinstance(error, StateStopped) or self._connection.in_transaction:
             self.stopped = str(failure)
@@ -204,7 +205,7 @@ class StateDatabase:
         return False
 
     def close(self) -> None:
-        """Move everything into the database file, and close it; twice is once.
+        """Move all content into the database file, and close it; a second call does nothing.
 
         A failure loses nothing: the rest stays in the write-ahead log of SQLite.
         """
@@ -216,9 +217,9 @@ class StateDatabase:
 
 
 def _done_in_part(work: Work[Any], transaction: Transaction) -> Callable[[], None]:
-    """Do a work as a part of a transaction; return the call that keeps its result.
+    """Do a work as a part of a transaction; return the call that stores its result.
 
-    An exception takes back its own changes only; those of SQLite pass through.
+    After an exception only the changes of the work are rolled back; errors of SQLite are raised.
     """
     try:
         value = transaction.part(partial(work.call, transaction))
@@ -241,10 +242,10 @@ def translated(failure: apsw.Error) -> StorageError:
 def open_state(host: Host, root_id: str | None, clock: SteadyClock | None = None) -> StateDatabase:
     """Open ``state.db``, check whose it is, and migrate it to this version.
 
-    ``root_id`` is that of ``root.json``. None says that the root has none yet: then the
-    database is created, or an interrupted creation is completed, its name is made durable, and
-    ``StateDatabase.root_id`` is to be written to ``root.json``. ``clock`` is the time of the
-    transactions; by default it begins now.
+    ``root_id`` is that of ``root.json``, None if the root has no database yet. Then the database
+    is created, or an interrupted creation is completed, its name is made durable, and the
+    caller must write ``StateDatabase.root_id`` to ``root.json``. ``clock`` gives the time of the
+    transactions; by default it is a new ``SteadyClock``.
 
     Raises ``RootInUse``, ``StateMissing``, ``ForeignState``, ``StateDamaged``, ``NewerFormat``,
     ``StorageFull``, ``StateStopped`` or ``OSError``; then no content was changed.
@@ -268,7 +269,7 @@ def open_state(host: Host, root_id: str | None, clock: SteadyClock | None = None
 
 
 def _check_content(files: FileSystem, root_id: str) -> None:
-    """Raise ``StateMissing`` unless the file has content; SQLite would begin an empty one."""
+    """Raise ``StateMissing`` if the file is empty, which SQLite would take for a new database."""
     try:
         file = files.open(STATE, OpenMode.READ)
     except FileNotFoundError:
@@ -285,7 +286,8 @@ def _renew_log(files: FileSystem) -> None:
     """Write the write-ahead log of SQLite again, as it reads now, and make it durable.
 
     After a failed barrier the kernel may show pages that it will never write. SQLite would
-    take them for durable, and acknowledge commits behind a gap that the next power cut opens.
+    regard them as durable, and acknowledge later commits; the next power cut would leave a gap
+    before these.
     """
     if files.kind(STATE_LOG) is None:
         return
@@ -307,12 +309,12 @@ def _open(state: StateDatabase, host: Host, root_id: str | None) -> None:
     if state.is_read_only():
         # SQLite opens a file for reading if it cannot open it for writing.
         raise StateStopped(STATE, "it can be opened for reading only")
-    # Removed content is overwritten with zeros: stripped bodies must not stay in free pages.
+    # Removed content is overwritten with zeros, so removed bodies do not stay in free pages.
     state.transact(lambda transaction: transaction.execute("PRAGMA secure_delete=ON"))
     state.transact(lambda transaction: check_version(transaction, root_id))
     fresh = host.ids.uuid_hex() if root_id is None else root_id
     state.root_id = state.transact(lambda transaction: migrate(transaction, fresh))
-    # SQLite ignores a failed barrier of the directory in which it has made its log.
+    # SQLite ignores a failed barrier of the directory in which it has created its log.
     host.files.sync_dir("")
     if root_id not in (None, state.root_id):
         raise ForeignState(STATE, f"it belongs to root_id={state.root_id}, this is {root_id}")
@@ -335,7 +337,7 @@ def check_version(transaction: Transaction, root_id: str | None) -> None:
 def migrate(transaction: Transaction, root_id: str) -> str:
     """Bring the tables to this version; return the id of the root to which they belong.
 
-    New tables get ``root_id``.
+    A new database gets ``root_id``.
     """
     version = _version(transaction)
     for statements in MIGRATIONS[version:]:

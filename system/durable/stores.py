@@ -28,8 +28,9 @@ from system.ports import Host
 class Recovered:
     """The result of a recovery.
 
-    ``reclaimed`` are triggers whose turns had gone, as they are now; ``cut`` counts pauses that
-    were too long. ``to_perform`` are the keys of activities, ``damaged`` rows are left alone.
+    ``reclaimed`` are the triggers that were CLAIMED by an earlier boot, as they are now; ``cut``
+    counts pauses that were shortened. ``to_perform`` are the keys of activities that must be
+    performed, ``damaged`` the damaged rows, which stay unchanged.
     """
 
     reclaimed: tuple[Trigger, ...]
@@ -41,7 +42,7 @@ class Recovered:
 class Stores:
     """The stores of ``state.db`` in boot ``epoch``.
 
-    Their methods take a ``Transaction``, so that a turn does all its work in one.
+    Their methods take a ``Transaction``, so that all changes of a turn are in one transaction.
     ``most_attempts`` is the number of claims after which a trigger is DEAD.
     """
 
@@ -61,19 +62,19 @@ class Stores:
         )  # fmt: skip
 
     async def apply_turn(self, state: StateDatabase, promises: TurnPromises) -> bool:
-        """Carry out a durable line in one transaction; return False if it was before.
+        """Carry out a durable line in one transaction; return False if that was done before.
 
         Raises the errors of the database; then the next boot carries it out.
         """
         return await state.run(lambda transaction: self.carry_out(transaction, promises))
 
     def carry_out(self, transaction: Transaction, promises: TurnPromises) -> bool:
-        """Carry out a durable line, unless it was; return whether it is now.
+        """Carry out a durable line; return False, and change nothing, if that was done before.
 
-        Its trigger is settled first, so that the turn can emit its successor with the same
-        key. A promise that cannot be kept any more, because its session has ended meanwhile or
-        its row is damaged, is dropped; the others are kept. Raises ``RowDamaged`` if the row
-        that guards the line is damaged.
+        Its trigger is settled first, so that the turn can emit a successor with the same key.
+        A promise that can no longer be kept, because its session has ended or its row is
+        damaged, is dropped; the others are kept. Raises ``RowDamaged`` if the row of the session
+        in ``applied`` is damaged.
         """
         if not apply_line(transaction, promises.session_id, promises.seq):
             return False
@@ -104,10 +105,9 @@ class Stores:
     def recover(
         self, transaction: Transaction, is_served: Callable[[str | None], bool]
     ) -> Recovered:
-        """Bring the rows to the state after a crash, when all durable lines are carried out.
+        """Give back or end interrupted work after a crash, when all durable lines are carried out.
 
-        The claims of sessions that are not served stay as they are. A second call changes
-        nothing.
+        Claims of sessions that cannot be read stay unchanged. A second call changes nothing.
         """
         reclaimed = self.triggers.reclaim(
             transaction, lambda trigger: is_served(trigger.session_id)
@@ -130,7 +130,7 @@ class Stores:
     def end_session(self, transaction: Transaction, session_id: str) -> None:
         """End the triggers, schedules and tasks of a session that has ended.
 
-        Its activities go on: they are promises of its turns.
+        Its activities are still performed: they are promises of its turns.
         """
         self.triggers.end_session(transaction, session_id)
         self.tasks.end_session(transaction, session_id)

@@ -1,7 +1,7 @@
 """The tables as typed records, with a checksum in every row.
 
-SQLite finds no rot inside of a row: a flipped bit in a text is another text. So each row has a
-``crc``, over the name of its table and all its values. It is checked at every reading.
+SQLite does not detect damage inside a row: a flipped bit in a text gives another text. So each row
+has a ``crc`` over the name of its table and all its values, which is checked at every read.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Table(Generic[R]):
         self._record = record
         self._key_columns = key_columns
         self._values_of = attrgetter(*(field.name for field in fields(record)))
-        # The columns that SQLite has as another type: those of enums and truth values.
+        # The columns that SQLite stores with another type: enums and truth values.
         self._enums = [(i, hint) for i, hint in enumerate(hints) if _is_a(hint, StrEnum)]
         self._truths = [i for i, hint in enumerate(hints) if _is_a(hint, bool)]
         self._insert = f"INSERT INTO {name} ({columns}, crc) VALUES ({marks}, ?)"
@@ -64,13 +64,13 @@ class Table(Generic[R]):
         return transaction.last_row()
 
     def keep(self, transaction: Transaction, row: R) -> bool:
-        """Insert a row and return True, unless its key is there; that row stays as it is."""
+        """Insert a row; return False, and change nothing, if there is a row with its key."""
         values = self._values(row)
         transaction.execute(self._keep, (*values, self._crc(values)))
         return transaction.changes() == 1
 
     def replace(self, transaction: Transaction, row: R) -> None:
-        """Insert a row, in the place of one with the same key."""
+        """Insert a row, or replace the row with the same key."""
         values = self._values(row)
         transaction.execute(self._replace, (*values, self._crc(values)))
 
@@ -97,7 +97,7 @@ class Table(Generic[R]):
     def select(
         self, transaction: Transaction, condition: str, bindings: Bindings = (), index: str = ""
     ) -> Iterator[tuple[int, R | RowDamaged]]:
-        """Yield number and content of the rows with ``condition`` (SQL), in its order.
+        """Yield the number and the content of the rows with ``condition`` (SQL), in its order.
 
         SQLite uses ``index``, if one is named. A damaged row is yielded as its error. Only for
         tables with row numbers.

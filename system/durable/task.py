@@ -17,9 +17,9 @@ class TaskStatus(StrEnum):
 
     ACTIVE = "ACTIVE"
     WAITING = "WAITING"
-    """Something else will wake its session."""
+    """It waits for an event that will wake its session."""
     BLOCKED = "BLOCKED"
-    """Resuming it has failed too often; a person, or a turn of the task, changes that."""
+    """Resuming it has failed too often; a person, or a turn of the task, ends this state."""
     DONE = "DONE"
     FAILED = "FAILED"
     CANCELLED = "CANCELLED"
@@ -30,7 +30,7 @@ FINAL: Final = (TaskStatus.DONE, TaskStatus.FAILED, TaskStatus.CANCELLED)
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A row of ``tasks``; ``last_seq`` is the number of its last event, and its progress."""
+    """A row of ``tasks``; ``last_seq`` is the number of its last event."""
 
     task_id: str
     session_id: str
@@ -74,8 +74,8 @@ TASK_EVENTS: Final = Table("task_events", TaskEvent, key_columns=2)
 class Checkpoint:
     """The progress of a task in one turn.
 
-    ``last_seq`` is that of the task when the turn read it, 0 for a new one. ``events`` are
-    names with data, one at least; they get the numbers behind it.
+    ``last_seq`` is that of the task when the turn read it, 0 for a new task. ``events`` are names
+    with data, at least one; they get the numbers after ``last_seq``.
     """
 
     task_id: str

@@ -34,7 +34,7 @@ class TaskStore:
         self.blocked: set[str] = set()
 
     def checkpoint(self, transaction: Transaction, checkpoint: Checkpoint) -> Task:
-        """Keep the progress of a task; the first checkpoint of a task creates it.
+        """Record the progress of a task; the first checkpoint of a task creates it.
 
         Raises ``StaleCheckpoint``, ``BadTask``, ``NotPlainJson``, ``PayloadTooLarge`` or
         ``RowDamaged``.
@@ -66,7 +66,7 @@ class TaskStore:
         return task
 
     def events(self, transaction: Transaction, task_id: str, after: int = 0) -> list[TaskEvent]:
-        """Return the events of a task behind number ``after``; raises ``RowDamaged``."""
+        """Return the events of a task with numbers above ``after``; raises ``RowDamaged``."""
         numbers = transaction.execute(
             "SELECT seq FROM task_events WHERE task_id=? AND seq>? ORDER BY seq", (task_id, after)
         )
@@ -74,10 +74,10 @@ class TaskStore:
         return [event for event in found if event is not None]
 
     def resume(self, transaction: Transaction, may_resume: Callable[[str], bool]) -> list[str]:
-        """Emit a trigger for each ACTIVE task that nothing else would wake; return their ids.
+        """Emit RESUME for each ACTIVE task of a session without open triggers; return their ids.
 
-        ``may_resume`` says of a session that it is living and has no pending message. A task is
-        resumed however old it is; the payload says how old, in seconds.
+        ``may_resume`` says whether a session is living and has no pending message. A task is
+        resumed however old it is; the payload has its age in seconds.
         """
         emitted = []
         for _, task in TASKS.select(transaction, "status='ACTIVE' ORDER BY rowid"):
@@ -110,7 +110,7 @@ class TaskStore:
         self._move(transaction, task_id, TaskStatus.ACTIVE, TaskStatus.BLOCKED, reason)
 
     def unblock(self, transaction: Transaction, task_id: str) -> None:
-        """Let a BLOCKED task be resumed again, because a person has said so."""
+        """Make a BLOCKED task ACTIVE, by the decision of a person."""
         self._move(transaction, task_id, TaskStatus.BLOCKED, TaskStatus.ACTIVE, None)
 
     def end_session(self, transaction: Transaction, session_id: str) -> None:

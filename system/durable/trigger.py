@@ -1,8 +1,8 @@
-"""Triggers: typed records of work that is to be done at a time, once or again.
+"""Triggers: durable reasons for a turn of an agent at a given time.
 
-A trigger is PENDING until the turn that handles it claims it. The line of that turn settles
-it: DONE. A claim that fails makes it PENDING again, later, and DEAD after too many. FAILED is
-a trigger that no repetition can help.
+A trigger is PENDING until the turn that handles it claims it. The line of that turn settles it:
+then it is DONE. After a failed claim it is PENDING again with a pause, and after too many it is
+DEAD. It is FAILED if no repetition can help.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ class Resolution(StrEnum):
     DISCARDED = "discarded"
     """By a person."""
     RETRIED = "retried"
-    """A person lets it run again: it is not DONE."""
+    """A person has let it run again: it is not DONE."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
     """A row of ``triggers``; times are seconds since 1970.
 
-    ``fire_at`` never changes. ``due_at`` is the later of it and ``not_before``. ``fence``
+    ``fire_at`` never changes. ``due_at`` is the later of ``fire_at`` and ``not_before``. ``fence``
     counts all claims, ``attempts`` those that count towards DEAD. ``missed`` is the number of
-    further occurrences of its schedule that had passed when it was claimed first.
+    further occurrences of its schedule that had passed at its first claim.
     """
 
     id: str
@@ -104,7 +104,7 @@ class Trigger:
 
 TRIGGERS: Final = Table("triggers", Trigger)
 NOT_DONE: Final = "status<>'DONE'"
-"""The condition of ``SESSION_INDEX``; it finds rows too whose status is damaged."""
+"""The condition of ``SESSION_INDEX``; it also finds rows whose status is damaged."""
 SESSION_INDEX: Final = "idx_triggers_session"
 
 
@@ -122,9 +122,9 @@ def has_open_trigger(transaction: Transaction, session_id: str) -> bool:
 class TriggerSpec:
     """A trigger to be emitted.
 
-    ``session_id`` is left out for a trigger that is routed. ``fire_at`` is in seconds since
-    1970, by default now. ``key`` is the dedup key in the form of its producer, ``priority``
-    that of its producer if left out.
+    ``session_id`` is None for a trigger that is to be routed. ``fire_at`` is in seconds since
+    1970, by default now. ``key`` is the dedup key in the form of its producer. ``priority`` is
+    by default that of its producer.
     """
 
     source: str
@@ -137,7 +137,7 @@ class TriggerSpec:
 
 
 class Emitted(NamedTuple):
-    """The trigger that holds the key or id, and whether this call has made it."""
+    """The trigger that holds the key or id, and whether this call has created it."""
 
     trigger_id: str
     created: bool
@@ -145,7 +145,7 @@ class Emitted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A trigger in the hands of one turn, until it is settled or failed.
+    """The claim of one turn on a trigger, until the trigger is settled, failed or given back.
 
     ``late_ns`` is the time from ``fire_at`` to the claim.
     """
@@ -172,8 +172,8 @@ class Sessions(Protocol):
         ...
 
     def has_message(self, session_id: str | None, message_id: str) -> bool:
-        """Whether the log of a session has a message durably, or will never take it.
+        """Whether the log of a session has a message durably, or never will.
 
-        None means the log of the operator.
+        ``session_id`` None means the log of the operator.
         """
         ...

@@ -1,9 +1,9 @@
-"""The order in which triggers become due, in memory; it follows the database.
+"""The order in which triggers become due, in memory; it is changed after each commit.
 
-Future rows wait in one heap by ``due_at``. A row that is due moves to the heap of its
-session, where the least ``due_at`` plus one second for each point of priority comes first: a
-point of priority is worth one second of waiting, so nothing starves. The rows of a session
-that runs no turn are not read again. Removed entries stay in the heaps until they come first.
+Future triggers are in one heap by ``due_at``. A trigger that is due moves to the heap of its
+session, in which the least ``due_at`` plus one second for each point of priority is first. So a
+point of priority is worth one second of waiting, and no trigger waits for ever. The heap of a
+session that runs no turn is not read. Removed entries stay in a heap until they are first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Entry(NamedTuple):
 
 
 class TriggerQueue:
-    """All PENDING triggers of a root by their time; those without a session are one more queue."""
+    """All PENDING triggers of a root by their time; those without a session have their own heap."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
@@ -47,7 +47,7 @@ class TriggerQueue:
         return len(self._entries)
 
     def add(self, trigger: Trigger, number: int) -> None:
-        """Add a PENDING trigger with the number of its row, or give it another time or session."""
+        """Add a PENDING trigger with the number of its row, or change its time or session."""
         self._withheld.pop(trigger.id, None)
         rank = trigger.due_at + PRIORITY_S * trigger.priority
         self._versions += 1
@@ -56,12 +56,12 @@ class TriggerQueue:
         heappush(self._future, entry)
 
     def remove(self, trigger_id: str) -> None:
-        """Remove a trigger that is no longer PENDING, or is left out until it is added again."""
+        """Remove a trigger until it is added again."""
         self._entries.pop(trigger_id, None)
         self._withheld.pop(trigger_id, None)
 
     def withhold(self, trigger_id: str) -> None:
-        """Leave a trigger out until ``restore``."""
+        """Take a trigger out until ``restore``."""
         entry = self._entries.pop(trigger_id, None)
         if entry is not None:
             self._withheld[trigger_id] = entry
@@ -77,8 +77,9 @@ class TriggerQueue:
     def take_due_sessions(self, now: float) -> list[str | None]:
         """Return the sessions of which a trigger has become due since the last call.
 
-        ``now`` is in seconds since 1970. None, at the end, means that there are due triggers to
-        be routed: they ask again until they are. So a session that runs no turn costs nothing.
+        ``now`` is in seconds since 1970. Sessions of earlier calls are not repeated, so a session
+        that runs no turn costs nothing. None, at the end, means that triggers wait to be routed;
+        it is returned by every call until they are routed.
         """
         self._move(now)
         newly, self._newly = self._newly, {}
@@ -86,12 +87,12 @@ class TriggerQueue:
         return [session for session in (*newly, None) if self._first(session, now) is not None]
 
     def next_of(self, session_id: str | None, now: float) -> str | None:
-        """Return the due trigger of a session that is to be claimed first, or None."""
+        """Return the due trigger of a session that is next to be claimed, or None."""
         self._move(now)
         return self._first(session_id, now)
 
     def next_due_at(self) -> float | None:
-        """Return when the next trigger becomes due that was not due so far, or None."""
+        """Return when the next future trigger becomes due, or None."""
         while self._future:
             entry = self._future[0]
             if self._entries.get(entry.trigger_id) is entry:

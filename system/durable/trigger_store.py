@@ -1,7 +1,7 @@
 """The triggers of a root: claimed by one turn at a time, and settled once.
 
-``attempts`` is counted when a trigger is claimed, durably, before it is handled. So a trigger
-that kills the process is counted too, and becomes DEAD instead of killing it for ever.
+``attempts`` is counted durably when a trigger is claimed, before it is handled. So attempts that
+kill the process are counted too, and such a trigger becomes DEAD.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from system.durable.trigger_queue import TriggerQueue
 from system.ports import Ids, JsonObject
 
 LEASE_NS: Final = 720 * SECOND_NS
-"""The timeout of a turn, and twice that of a provider."""
+"""The timeout of a turn plus twice that of a provider, in nanoseconds."""
 
 
 class TriggerStore:
-    """Claims and settles triggers; ``epoch`` is the boot in which it does.
+    """Claims and settles triggers in the boot ``epoch``.
 
     ``emitter``, ``queue``, ``schedules``, ``tasks`` and ``reports`` are those of the same root.
     """
@@ -63,9 +63,9 @@ class TriggerStore:
     def claim(self, transaction: Transaction, trigger_id: str) -> Claim | None:
         """Give a due trigger to a turn that holds its slot, and count the attempt.
 
-        None if it is not PENDING, not due, or an occurrence that its schedule skips. The
-        occurrence after it is emitted in the same transaction. Raises ``RowDamaged``: the
-        trigger is not run, and leaves the queue.
+        Returns None if the trigger is not PENDING, not due, or an occurrence that its schedule
+        skips. The next occurrence is emitted in the same transaction. Raises ``RowDamaged``;
+        then the trigger is not run, and is removed from the queue.
         """
         trigger = self._read_waiting(transaction, trigger_id)
         if trigger is None or trigger.due_at > reached_at(transaction.now_ns):
@@ -93,7 +93,7 @@ class TriggerStore:
     ) -> TriggerStatus:
         """Give a claimed trigger back after a pause; return its status.
 
-        It is DEAD after too many attempts, and FAILED if it is not ``retryable``. Raises
+        Its status is DEAD after too many attempts, and FAILED if it is not ``retryable``. Raises
         ``FencedOff`` or ``RowDamaged``.
         """
         trigger = self._held(transaction, claim)
@@ -106,7 +106,7 @@ class TriggerStore:
         return self._wait(transaction, waiting)
 
     def give_back(self, transaction: Transaction, claim: Claim) -> None:
-        """Give a trigger back whose attempt does not count, because the disk refused the turn.
+        """Give a trigger back without counting the attempt, because the disk refused the turn.
 
         Raises ``FencedOff`` or ``RowDamaged``.
         """
@@ -114,7 +114,7 @@ class TriggerStore:
         self._wait(transaction, replace(trigger, attempts=trigger.attempts - 1))
 
     def route(self, transaction: Transaction, claim: Claim, session_id: str) -> None:
-        """Give a claimed trigger without a session to one, as if it had not been claimed yet.
+        """Give a claimed trigger a session, and make it PENDING as if it had not been claimed.
 
         Raises ``FencedOff`` or ``RowDamaged``.
         """
@@ -145,9 +145,9 @@ class TriggerStore:
         return [trigger for _, trigger in rows]
 
     def settle(self, transaction: Transaction, trigger_id: str) -> None:
-        """Settle a trigger that a durable line names, whatever its row says.
+        """Settle a trigger that a durable line names, whatever its status is.
 
-        A row that is gone, or DONE, stays as it is. Raises ``RowDamaged``.
+        A row that was removed, or is DONE, is not changed. Raises ``RowDamaged``.
         """
         trigger = TRIGGERS.read(transaction, trigger_id)
         if trigger is not None and trigger.status is not TriggerStatus.DONE:
@@ -156,11 +156,11 @@ class TriggerStore:
     def reclaim(
         self, transaction: Transaction, is_lost: Callable[[Trigger], bool] = lambda _: True
     ) -> list[Trigger]:
-        """Make CLAIMED triggers PENDING whose turn has gone, or DEAD; return them as they are now.
+        """Make CLAIMED triggers without a turn PENDING or DEAD; return them as they are now.
 
-        ``is_lost`` says which have: at a boot those of all sessions that are served; later those
-        whose lease has ended (``is_expired``), whose turn does not run, and whose session is
-        not stopped. Attempts are compared, not counted.
+        ``is_lost`` says whether a claim has no turn: at a boot, if its session can be read;
+        later, if its lease has ended (``is_expired``), its turn does not run, and its session
+        is not stopped. The attempts are compared with the limit, and not counted again.
         """
         reclaimed = []
         for _, trigger in TRIGGERS.select(
@@ -179,9 +179,9 @@ class TriggerStore:
         return reclaimed
 
     def cut_pauses(self, transaction: Transaction) -> int:
-        """End pauses an hour from now at the latest; return how many were longer.
+        """Shorten pauses to an hour from now; return how many were longer.
 
-        A clock that was ahead when a trigger failed must not park it.
+        If the clock was ahead when a trigger failed, its pause would end too late.
         """
         latest = seconds_of(transaction.now_ns + LONGEST_PAUSE_NS)
         cut = 0
@@ -197,7 +197,7 @@ class TriggerStore:
         return cut
 
     def end_session(self, transaction: Transaction, session_id: str) -> None:
-        """Bring the triggers of a session that has ended to their end, or to another session.
+        """End the triggers of a session that has ended, or route them again.
 
         Its reminders and schedules end, routed triggers are routed again, others are FAILED.
         """
@@ -220,7 +220,7 @@ class TriggerStore:
     def supersede(
         self, transaction: Transaction, trigger_id: str, successor_id: str | None = None
     ) -> bool:
-        """Settle a PENDING trigger that is not to be run, such as a cancelled reminder.
+        """Settle a PENDING trigger without running it, such as a cancelled reminder.
 
         Returns False, and changes nothing, if it is in another state. Raises ``RowDamaged``.
         """
@@ -268,7 +268,7 @@ class TriggerStore:
         return trigger
 
     def _read_waiting(self, transaction: Transaction, trigger_id: str) -> Trigger | None:
-        """Return a trigger if it is PENDING; any other leaves the queue."""
+        """Return a trigger if it is PENDING; any other is removed from the queue."""
         try:
             trigger = TRIGGERS.read(transaction, trigger_id)
         except RowDamaged:
@@ -312,7 +312,7 @@ class TriggerStore:
         )
         TRIGGERS.update(transaction, stopped)
         release_keys(transaction, trigger.id)
-        # A trigger that a person has retried may stop again, and that is another report.
+        # A trigger that was retried may become DEAD again, and that is another report.
         again = f".{self._epoch}" if trigger.resolution == Resolution.RETRIED else ""
         self._reports.add(transaction, f"{trigger.id}.dead{again}", None, _notice(stopped))
         self._schedules.died(transaction, trigger)

@@ -12,11 +12,11 @@ from system.durable.trigger import TriggerSpec
 
 @dataclass(frozen=True, slots=True)
 class TurnPromises:
-    """Everything that the line ``seq`` of a session demands of ``state.db``.
+    """The changes of ``state.db`` that the line ``seq`` of a session demands.
 
     ``trigger_id`` is the trigger that the turn has handled. ``emitted`` are new triggers with
-    their ids, which were minted in the turn; ``superseded`` are ids of cancelled ones. So are
-    ``scheduled`` and ``unscheduled`` of schedules.
+    their ids, which were created in the turn; ``superseded`` are the ids of cancelled triggers.
+    ``scheduled`` and ``unscheduled`` are the same for schedules.
     """
 
     session_id: str
