@@ -94,8 +94,9 @@ claimed_trigger_is_superseded = Mutant(
     (
         SourcePatch(
             "system.durable.emitter",
-            "f\"session_id=? AND {_OPEN} AND status='PENDING' AND source=? ORDER BY rowid\",",
-            'f"session_id=? AND {_OPEN} AND source=? ORDER BY rowid",',
+            "f\"session_id=? AND {NOT_DONE} AND status='PENDING' AND source=? ORDER BY rowid\",",
+            "f\"session_id=? AND {NOT_DONE} AND status IN ('PENDING', 'CLAIMED')\"\n"
+            '" AND source=? ORDER BY rowid",',
         ),
         SourcePatch("system.durable.emitter", "assert trigger.status is TriggerStatus.PENDING", ""),
     ),
