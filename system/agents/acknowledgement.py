@@ -1,4 +1,4 @@
-"""The operator acknowledges a message: it is delivered, and leaves the pending ones of USER."""
+"""The operator acknowledges a message: it is delivered, and no longer pending for USER."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from system.errors import UnknownMessage
 
 
 async def acknowledge(orchestrator: Orchestrator, message_id: str) -> None:
-    """Write that a message to USER was read, durably; again it changes nothing.
+    """Write durably that a message to USER was read; a second call changes nothing.
 
     Raises ``UnknownMessage``, ``StorageError`` or ``OSError``.
     """

@@ -18,8 +18,8 @@ StartTask: TypeAlias = Callable[[Coroutine[None, None, None], str], Task[None]]
 class Activities:
     """Performs the activities of a root; ``begin`` does nothing before ``start``.
 
-    An attempt that has begun is always waited for. A pause between two attempts is not: the
-    next boot goes on.
+    ``stop`` cancels only the pauses between two attempts; an attempt that has begun must be
+    waited for (``tasks``). The next boot continues.
     """
 
     def __init__(self, host: Host, durable: DurableWork) -> None:
@@ -31,7 +31,7 @@ class Activities:
         self._pausing: set[str] = set()
 
     def start(self, start_task: StartTask, keys: Iterable[str]) -> None:
-        """Begin to perform; first the activities that the boot has found undecided."""
+        """Begin to perform activities, first those that the boot has found without an outcome."""
         self._start_task = start_task
         self.begin(keys)
 
@@ -52,7 +52,7 @@ class Activities:
         return [task for task in self._tasks.values() if not task.done()]
 
     async def wait_for(self, key: str) -> None:
-        """Return when nothing is done about an activity any more in this boot."""
+        """Return when this boot makes no further attempt at an activity."""
         if (task := self._tasks.get(key)) is not None:
             await wait([task])
 

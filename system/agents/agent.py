@@ -24,15 +24,15 @@ class KnownTask(NamedTuple):
 
     @classmethod
     def behind(cls, progress: TaskProgress) -> KnownTask:
-        """Return the task behind a checkpoint."""
+        """Return the task after a checkpoint."""
         return cls(progress.status, progress.todos, progress.next_seq)
 
 
 class Agent:
-    """``history`` is the state that its log has led to; USER has no session ``store``.
+    """One agent; ``history`` is the state computed from its log. USER has no session ``store``.
 
-    ``applied`` is the number of its last line that ``state.db`` has carried out. ``tasks`` are
-    those that have not ended, by id: the rows at the boot, and the checkpoints of lines since.
+    ``applied`` is the number of the last line whose promises ``state.db`` has. ``tasks`` are
+    those that have not ended, by id: from the rows at the boot, and from later lines.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Agent:
 
     @property
     def may_run(self) -> bool:
-        """Whether it may take a turn, if there is anything to present."""
+        """Whether it may take a turn if it has a message or a trigger."""
         history = self.history
         return bool(
             not history.ended and not self.log.stopped and (not history.gated or history.permits)
@@ -72,11 +72,11 @@ class Agent:
         return bool(self.history.pending) and self.may_run
 
     def pass_applied(self, seq: int) -> None:
-        """Note that ``state.db`` has carried out line ``seq`` and those before it."""
+        """Record that the promises of all lines up to ``seq`` are in ``state.db``."""
         self.applied = max(self.applied, seq)
 
     def pass_tasks(self, checkpoints: Sequence[TaskProgress]) -> None:
-        """Take the checkpoints of a durable line."""
+        """Apply the checkpoints of a durable line."""
         for progress in checkpoints:
             if progress.status in FINAL:
                 self.tasks.pop(progress.task_id, None)

@@ -1,8 +1,8 @@
 """The durable part of one agent: its event log and its session record.
 
 Every line of the agent's log is written here, one append after the other, and applied to the
-agent's history once it is written. Lines that other logs promise wait in a queue; all that
-wait are written behind one barrier, and stay queued when the disk refuses them.
+agent's history after that. Lines that other logs promise wait in a queue. All waiting lines are
+written with one barrier; if the disk refuses them, they stay in the queue.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from system.storage.line import Line
 
 
 class QueuedLine(NamedTuple):
-    """A line that is due in a log once; the log has it when its history knows ``key``."""
+    """A line that a log must have once; the log has it if its history knows ``key``."""
 
     key: str
     event: str
@@ -39,12 +39,11 @@ class AgentLog:
     """The log state of one agent.
 
     ``log`` is None until the agent is created, ``record`` while there is no session record.
-    ``creation`` is set until the first lines are durable, ``queue`` holds lines by key.
-    ``dispatched`` is the number of the last line of which all promises, and those of the lines
-    before it, are known to be kept. ``stopped`` says why nothing is written until the next
-    boot, or is empty. A
-    ``foreign_record`` is of a newer version and is never replaced. ``lock`` is held during an
-    append.
+    ``creation`` is set until the first lines are durable, ``queue`` has lines by key.
+    ``dispatched`` is the watermark: the number of the line up to which all promises are known to
+    be kept. ``stopped`` is the reason why nothing is written until the next boot, or is empty.
+    A ``foreign_record`` is of a newer version and is never replaced. ``lock`` is held during
+    an append.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class AgentLog:
 
     @property
     def is_behind(self) -> bool:
-        """Whether lines, or the creation of the agent, are due."""
+        """Whether lines, or the creation of the agent, wait to be written."""
         return bool(self.queue or self.creation)
 
     def stop(self, reason: str) -> None:
@@ -89,7 +88,7 @@ class AgentLog:
     # -- lines ---------------------------------------------------------------------------
 
     async def commit(self, make: Callable[[], Sequence[Event]]) -> None:
-        """Append the lines that ``make``, called with the lock held, returns; durably.
+        """Append durably the lines that ``make`` returns, which is called with the lock held.
 
         Raises what ``make`` and ``EventLog.append_all`` raise, and ``AgentStopped``; after
         ``LogStopped`` the agent is stopped.
@@ -103,9 +102,9 @@ class AgentLog:
     async def receive(
         self, message: Message, is_known: Callable[[], Awaitable[bool]] | None
     ) -> None:
-        """Append a message of the operator durably, unless the log has it, or has forgotten it.
+        """Append a message of the operator durably, unless the log has or had it.
 
-        ``is_known`` returns whether ``state.db`` keeps its id, None says that it is a fresh one.
+        ``is_known`` returns whether ``state.db`` has its id; None means that the id is new.
         Raises ``UnknownAgent`` if the agent has ended, as ``is_known``, and as ``commit``.
         """
         async with self.lock:
@@ -123,8 +122,8 @@ class AgentLog:
     ) -> TurnComplete:
         """Append the line of a turn durably; return it. Raises as ``commit``.
 
-        Then the lines that follow from it are written without a barrier; if the disk refuses
-        them, they are left out.
+        After it, the lines that repeat parts of it are written without a barrier; if the disk
+        refuses them, they are omitted.
         """
         async with self.lock:
             history = self.history
@@ -197,7 +196,7 @@ class AgentLog:
     # -- the queue -----------------------------------------------------------------------
 
     def enqueue(self, line: QueuedLine | Message) -> bool:
-        """Queue a line, or that of a message, unless the log has it; return whether any is due."""
+        """Queue a line, or that of a message, unless the log has it; return whether lines wait."""
         key = line.message_id if isinstance(line, Message) else line.key
         history = self.history
         if key not in history.enqueued and key not in history.controls and key not in self.queue:
@@ -207,7 +206,7 @@ class AgentLog:
         return self.is_behind
 
     async def write_queue(self) -> None:
-        """Append everything that is queued, durably; create the agent first if need be.
+        """Append all queued lines durably; create the agent first if necessary.
 
         Raises as ``commit``, and ``UnknownAgent`` if the agent has ended; then everything
         stays queued.
@@ -217,7 +216,7 @@ class AgentLog:
                 raise UnknownAgent(self._agent_id, "it has ended")
             if self.stopped:
                 raise self._refusal()
-            # A turn that was committed while this waited for the lock may have cancelled some.
+            # A turn that was committed while this call waited for the lock may have cancelled some.
             for line in [line for line in self.queue.values() if self._is_cancelled(line)]:
                 del self.queue[line.key]
             due = list(self.queue.values())
@@ -262,7 +261,7 @@ class AgentLog:
 
     @property
     def durable_seq(self) -> int:
-        """The number of the last line that is surely durable; 0 without a log."""
+        """The number of the last line known to be durable; 0 without a log."""
         return self.log.durable_seq if self.log is not None else 0
 
     def is_snapshot_due(self, most_lines: int) -> bool:
@@ -270,7 +269,7 @@ class AgentLog:
         return self.log is not None and not self.stopped and self.log.is_snapshot_due(most_lines)
 
     async def begin_segment(self, make: Callable[[], JsonObject]) -> None:
-        """Begin a new segment with the snapshot that ``make``, called with the lock held, returns.
+        """Begin a new segment with the snapshot that ``make`` returns; it is called under the lock.
 
         Raises what ``EventLog.begin_segment`` raises, and ``AgentStopped``.
         """
@@ -284,7 +283,7 @@ class AgentLog:
             self.history.apply([line])
 
     async def remove_old_segments(self, before_ts: str) -> None:
-        """Remove segments that nothing reads and that ended by ``before_ts``, if possible."""
+        """Remove segments that are never read and that ended by ``before_ts``, if possible."""
         log = self.log
         if log is not None:
             with suppress(OSError):
@@ -304,7 +303,7 @@ class AgentLog:
     # -- the record ----------------------------------------------------------------------
 
     async def save(self, state: SessionState, provider_state_blob: bytes) -> None:
-        """Replace the record by one in ``state``, durably, unless it surely says the same.
+        """Replace the record durably by one in ``state``, unless it is known to be the same.
 
         Raises ``IllegalTransition``, ``StorageFull`` or ``OSError``.
         """
@@ -331,7 +330,7 @@ class AgentLog:
             self.record, self._record_in_doubt = after, False
 
     async def save_suspended(self) -> None:
-        """Replace a record that says ACTIVE, or may say so; raises as ``save``."""
+        """Replace a record whose state is ACTIVE, or may be; raises as ``save``."""
         record = self.record
         if self._record_in_doubt or (record is not None and record.state is SessionState.ACTIVE):
             blob = record.provider_state_blob if record is not None else b""
@@ -340,11 +339,10 @@ class AgentLog:
     # -- the descriptor ------------------------------------------------------------------
 
     async def park(self) -> None:
-        """Make all lines durable and give back the log's descriptor until the next append.
+        """Make all lines durable, and close the log's descriptor until the next append.
 
         A barrier that fails stops the agent. The log of an agent that has ended, or is
-        stopped, is only closed: nothing depends on its unsynced lines, and recovery writes
-        the lost ones again.
+        stopped, is closed without a barrier: recovery writes lost unsynced lines again.
         """
         async with self.lock:
             log = self.log
@@ -369,7 +367,7 @@ class AgentLog:
 
 
 def terminated(agent_id: str, reason: str, returned: Sequence[str] = ()) -> Event:
-    """Return the line of an agent's end; ``returned`` are ids of messages it did not read."""
+    """Return the line of an agent's end; ``returned`` are the ids of unread messages."""
     data: JsonObject = {
         "agent_id": agent_id, "reason": reason, "returned": list[Json](returned),
     }  # fmt: skip

@@ -1,6 +1,6 @@
-"""Carrying out what the lines of turns promise to ``state.db``, in one transaction each.
+"""Carrying out the promises of turn lines to ``state.db``, in one transaction for each line.
 
-The normal course and pass 7 of a recovery make the same promises of the same line.
+A running system and pass 7 of a recovery compute the same promises from the same line.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from system.ports import Action, SideEffectClass
 async def carry_out_turn(
     orchestrator: Orchestrator, agent: Agent, turn: TurnComplete, seq: int
 ) -> None:
-    """Carry out what the durable line ``seq`` of an agent promises, then perform its activities.
+    """Carry out the promises of the durable line ``seq`` of an agent, then perform its activities.
 
-    If the disk refuses it, it waits in memory, and for the next boot at the latest.
+    If the disk refuses, the promises wait in memory, and the next boot carries them out at the
+    latest.
     """
     durable = orchestrator.durable
     promises = promises_of(durable.actions, agent, turn, seq)
     agent.pass_tasks(turn.work.tasks)
     if durable.stores is not None:
         for reminder_id in turn.cancelled:
-            # It comes no more, even if the disk refuses to say so.
+            # The reminder never comes, even if the disk refuses to record that.
             durable.stores.queue.remove(reminder_id)
 
     def carry_out(transaction: Transaction) -> None:
@@ -47,7 +48,7 @@ async def carry_out_turn(
 
 
 async def end_durable_work(orchestrator: Orchestrator, agent: Agent) -> None:
-    """Bring triggers, schedules and tasks of an agent that has ended to their end."""
+    """End the triggers, schedules and tasks of an agent that has ended."""
     durable, session_id = orchestrator.durable, agent.session_id
     stores = durable.stores
     if stores is not None:
@@ -103,7 +104,7 @@ def reminder_spec(reminder: Reminder, session_id: str) -> TriggerSpec:
 
 
 def _action(known: Action | None, name: str) -> Action:
-    """Return an action as it was promised; one that is not known any more is refused later."""
+    """Return a promised action; an action that is not registered now is refused later."""
     if known is None:
         return Action(
             name, SideEffectClass.IRREVERSIBLE, provider_dedup=False, timeout_ns=SECOND_NS

@@ -1,8 +1,8 @@
-"""Dispatch: bringing the promises of committed turns to the logs that they concern.
+"""Dispatch: keeping the promises of committed turns in the logs that they concern.
 
-A promise becomes a line in the recipient's log, under an id that the log has once. Dispatching
-it again, after a crash in between, therefore changes nothing; the normal course and recovery
-run the same code.
+A promise becomes a line in the recipient's log, with an id that occurs once in that log. So
+dispatching it again, after a crash, changes nothing. A running system and recovery execute the
+same code.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Dispatcher:
         self.orchestrator = orchestrator
         self.snapshots = Snapshots(orchestrator, snapshot_lines)
         self.agents = orchestrator.agents
-        # Agents in whose queues something was put since the last dispatch.
+        # Agents whose queues got lines since the last dispatch.
         self._due: dict[str, Agent] = {}
 
     async def dispatch_turn(self, agent: Agent, turn: TurnComplete) -> None:
-        """Dispatch everything that a turn of ``agent`` promises."""
+        """Dispatch all promises of a turn of ``agent``."""
         if turn.demands_state:
-            # Turns of one agent follow one another, so this is the last one.
+            # Turns of one agent follow one another, so this is its last one.
             seq = max(agent.history.promises)
             await carry_out_turn(self.orchestrator, agent, turn, seq)
         self.enqueue_outbox(agent, turn.outbox)
@@ -52,7 +52,7 @@ class Dispatcher:
         self.pass_kept(agent)
 
     async def finish(self, agent: Agent) -> None:
-        """Dispatch the consequences of an agent's end, which its log has."""
+        """Dispatch the consequences of an agent's end, which is in its log."""
         assert agent.history.ended
         self.enqueue_errors(agent)
         await end_durable_work(self.orchestrator, agent)
@@ -63,13 +63,13 @@ class Dispatcher:
             )
         await self.dispatch()
         with suppress(OSError, StorageError):
-            # If the disk refuses it now, the next boot does it.
+            # If the disk refuses, the next boot does it.
             await self.retire(agent)
         if self.orchestrator.on_end is not None:
             self.orchestrator.on_end()
 
     async def retire(self, agent: Agent) -> None:
-        """Close conversation and log of an agent that has ended; its record says TERMINATED.
+        """Close the conversation and the log of an ended agent; make its record TERMINATED.
 
         Raises ``StorageError`` or ``OSError``; the next boot then does it.
         """
@@ -86,7 +86,7 @@ class Dispatcher:
     # -- the promises that are kept ------------------------------------------------------
 
     def pass_kept(self, agent: Agent) -> None:
-        """Move the agent's ``dispatched`` behind the lines whose promises other logs have."""
+        """Move the agent's watermark past the lines whose promises are kept."""
         history = agent.history
         history.drop_kept_promises()
         unkept = [
@@ -100,7 +100,7 @@ class Dispatcher:
         agent.log.dispatched = min(unkept) - 1 if unkept else history.seq
 
     def _is_kept(self, outbox: Outbox) -> bool:
-        """Whether the logs of others have all lines that an outbox demands."""
+        """Whether the logs of other agents have all lines that an outbox demands."""
         return (
             not outbox.foreign
             and all(self._has_arrived(message) for message in outbox.messages)
@@ -142,7 +142,7 @@ class Dispatcher:
     # -- queueing ------------------------------------------------------------------------
 
     def enqueue(self, agent: Agent, line: QueuedLine | Message) -> None:
-        """Queue a line, or that of a message, for the log of ``agent``, unless it is there."""
+        """Queue a line, or that of a message, for the log of ``agent``, unless the log has it."""
         if agent.log.enqueue(line):
             self._due[agent.agent_id] = agent
 
@@ -157,10 +157,10 @@ class Dispatcher:
             self._enqueue_message(message)
 
     def redo_outbox(self, agent: Agent, outbox: Outbox, seq: int) -> None:
-        """Queue the lines that the turn in line ``seq`` promises, and that are missing.
+        """Queue the missing lines that the turn in line ``seq`` promises.
 
-        Those of a line up to ``dispatched`` were all written once. So nothing is created again,
-        and only lines that damage has taken from a log that is still there are queued.
+        The lines that a turn up to ``dispatched`` promises were all written once. So nothing is
+        created again, and only lines that were lost to damage in an existing log are queued.
         """
         here, is_kept = agent.session_id, seq <= agent.history.dispatched
         missing = Outbox(
@@ -171,7 +171,7 @@ class Dispatcher:
         self.enqueue_outbox(agent, missing if is_kept else outbox)
 
     def _misses(self, agent_id: str, session_id: str, seq: int) -> bool:
-        """Whether an agent lives, and may have lost what line ``seq`` of a session demands."""
+        """Whether a living agent may lack a line that line ``seq`` of a session demands."""
         agent = self.agents.get(agent_id)
         return (
             agent is not None
@@ -206,7 +206,7 @@ class Dispatcher:
     def _enqueue_message(self, message: Message) -> None:
         recipient = self.agents.get(message.recipient)
         if recipient is None:
-            # If it is not served in this lifetime, a later one dispatches this.
+            # If it cannot be read in this lifetime, a later lifetime dispatches this.
             if self.orchestrator.is_collected(message.recipient):
                 self._enqueue_error(message, "the recipient has ended")
             return
@@ -268,7 +268,7 @@ class Dispatcher:
     # -- writing -------------------------------------------------------------------------
 
     async def dispatch(self) -> None:
-        """Write everything that was queued: one barrier for each log, all logs side by side."""
+        """Write all queued lines, with one barrier for each log, all logs at the same time."""
         due, self._due = list(self._due.values()), {}
         if len(due) == 1:
             await self._write(due[0])
@@ -288,7 +288,7 @@ class Dispatcher:
             return
         else:
             if agent.agent_id == USER:
-                # It takes no turns, between which the others do this.
+                # It takes no turns; the other agents do this between two turns.
                 await self.snapshots.take_if_due(agent)
             await self.orchestrator.wake_or_park(agent)
 

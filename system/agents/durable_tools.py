@@ -61,7 +61,7 @@ class DurableTools:
     # -- activities ----------------------------------------------------------------------
 
     def perform(self, arguments: JsonObject) -> JsonObject:
-        """Promise an irreversible action, which is performed behind the line of the turn."""
+        """Promise an irreversible action, which is performed when the line of the turn is durable."""
         action = self._action(arguments)
         if action.side_effect is not SideEffectClass.IRREVERSIBLE:
             raise Refused(
@@ -77,7 +77,7 @@ class DurableTools:
         return {"activity_id": key}
 
     async def perform_now(self, arguments: JsonObject) -> JsonObject:
-        """Perform an action that may be repeated or taken back; promise any other."""
+        """Perform an action that may be repeated or undone; promise any other."""
         action = self._action(arguments)
         if action.side_effect is SideEffectClass.IRREVERSIBLE:
             return self.perform(arguments)
@@ -158,7 +158,7 @@ class DurableTools:
         }
 
     def _task(self, task_id: str) -> KnownTask:
-        """Return a task of the agent, as this turn leaves it, unless it has ended."""
+        """Return a task of the agent that has not ended, with the changes of this turn."""
         drafted = self._work.tasks.get(task_id)
         task = self._agent.tasks.get(task_id) if drafted is None else KnownTask.behind(drafted)
         if task is None or task.status in FINAL:
@@ -190,7 +190,7 @@ class DurableTools:
         return {"trigger_id": trigger.trigger_id}
 
     def schedule(self, arguments: JsonObject) -> JsonObject:
-        """Create a schedule whose triggers the agent gets."""
+        """Create a schedule that emits triggers for the agent."""
         schedule = NewSchedule(
             self._orchestrator.host.ids.uuid_hex(),
             text_of(arguments, "kind"),
@@ -209,7 +209,7 @@ class DurableTools:
         return {"schedule_id": schedule.schedule_id}
 
     def unschedule(self, arguments: JsonObject) -> JsonObject:
-        """End a schedule of the agent; an unknown one, or one of another agent, stays."""
+        """End a schedule of the agent; an unknown id, or one of another agent, changes nothing."""
         schedule_id = text_of(arguments, "schedule_id")
         check_payload(schedule_id)
         self._work.unscheduled.append(schedule_id)

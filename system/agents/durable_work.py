@@ -1,9 +1,8 @@
-"""What a runtime does with its ``state.db``: the database, its stores, and work that waits.
+"""The durable work of a runtime: ``state.db``, its stores, and a queue of work that waits.
 
-A root has no database until it is needed first: for a trigger, a reminder, a schedule, a task,
-an activity, or the row of a collected agent. What follows from a durable line must not be lost
-when the disk is full. So such work waits in a queue, which is written in its order, in one
-transaction.
+A root has no database until it is first needed: for a trigger, a reminder, a schedule, a task, an
+activity, or the row of a collected agent. Work that a durable line demands must not be lost when
+the disk is full, so it waits in a queue, which is written in order, in one transaction.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from system.agents.agent import Agent
 
 TRANSACTIONS: Final = 250
-"""One of so many transactions removes settled rows; each settles a few."""
+"""Of this number of transactions one removes settled rows; each settles only a few."""
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Transaction], object]
@@ -42,8 +41,8 @@ Work: TypeAlias = Callable[[Transaction], object]
 class AgentSessions:
     """The sessions of the agents in memory; implements ``system.durable.trigger.Sessions``.
 
-    ``sessions`` has the agents by session id; ``unread`` are sessions of which nothing is known
-    in this lifetime.
+    ``sessions`` has the agents by session id; ``unread`` are the sessions that cannot be read in
+    this lifetime.
     """
 
     def __init__(self, sessions: Mapping[str, Agent], *unread: AbstractSet[str]) -> None:
@@ -60,7 +59,7 @@ class AgentSessions:
         return SessionStatus.UNKNOWN
 
     def has_message(self, session_id: str | None, message_id: str) -> bool:
-        """Whether the log of a session (None: of the operator) has a message, or never takes it."""
+        """Whether the log of a session (None: of the operator) has a message, or never will."""
         agent = self._sessions.get(USER_SESSION if session_id is None else session_id)
         if agent is None:
             return not any(session_id in unread for unread in self._unread)
@@ -78,10 +77,10 @@ class DurableWork:
     """``state`` and ``stores`` are None while the root has no database.
 
     ``most_attempts`` is the number of claims after which a trigger is DEAD. ``create`` makes
-    the database of a root that has none. ``on_change`` is called when triggers may have become
-    due at another time, or work waits. ``clock`` is the time of all durable work, from the boot
-    on, and ``to_perform`` are the activities that the boot has found undecided. ``actions`` are
-    those of the host by name; raises ``BadActivity`` if two have one name.
+    the database of a root that has none. ``on_change`` is called when the due time of a trigger
+    may have changed, or work waits. ``clock`` is the time of all durable work. ``to_perform`` are
+    the activities that the boot has found without an outcome. ``actions`` are those of the host
+    by name; raises ``BadActivity`` if two have the same name.
     """
 
     def __init__(
@@ -106,12 +105,12 @@ class DurableWork:
 
     @property
     def is_behind(self) -> bool:
-        """Whether work waits that the disk has refused so far, and may take later."""
+        """Whether work waits because the disk has refused it."""
         return bool(self._waiting) and (self.state is None or self.is_running)
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a database, and it takes transactions."""
+        """Whether there is a database that accepts transactions."""
         return self.state is not None and self.state.stopped is None
 
     def begin(self, epoch: int) -> None:
@@ -134,9 +133,9 @@ class DurableWork:
             return self.stores
 
     async def run(self, work: Callable[[Transaction], T]) -> T:
-        """Return the result of one transaction; raises as ``StateDatabase.run``, and ``opened``.
+        """Return the result of one transaction; raises as ``StateDatabase.run`` and ``opened``.
 
-        Some of them also remove settled rows, so that their number is bounded.
+        Some transactions also remove settled rows, so that the number of these is bounded.
         """
         try:
             if self.state is None:
@@ -164,7 +163,7 @@ class DurableWork:
         self._until_removal = 1 if may_have_left(rows) else TRANSACTIONS
 
     async def knows_id(self, session_id: str, message_id: str) -> bool:
-        """Return whether ``state.db`` keeps the id of a message that a log has forgotten.
+        """Return whether ``state.db`` has the id of a message that a snapshot has omitted.
 
         Raises as ``run``.
         """
@@ -173,9 +172,9 @@ class DurableWork:
         return await self.run(lambda each: is_known(each, session_id, message_id))
 
     async def settle(self, work: Work) -> None:
-        """Do ``work`` in a transaction, after all that waits; it waits if the disk is full.
+        """Do ``work`` in a transaction, after all waiting work; it waits too if the disk is full.
 
-        When the database has stopped, the next boot does it.
+        If the database has stopped, the next boot does it.
         """
         self._waiting.append(_leniently(work))
         with suppress(OSError, StorageError):
@@ -200,15 +199,15 @@ class DurableWork:
 
     @property
     def has_reports(self) -> bool:
-        """Whether rows demand messages that have not been handed to their logs."""
+        """Whether there are reports whose messages were not passed to their logs yet."""
         return self.stores is not None and self.stores.reports.has_waiting
 
     # -- triggers that are due -----------------------------------------------------------
 
     def due_trigger(self, session_id: str | None) -> str | None:
-        """Return the due trigger of a session that is to be claimed first, or None.
+        """Return the due trigger of a session that is next to be claimed, or None.
 
-        None as a session means the triggers that are to be routed.
+        ``session_id`` None means the triggers that are to be routed.
         """
         if self.stores is None or not self.is_running:
             return None
@@ -221,7 +220,7 @@ class DurableWork:
         return self.stores.queue.take_due_sessions(self._now())
 
     def due_in_ns(self) -> int | None:
-        """Return in how many nanoseconds a trigger becomes due that is not due yet, or None."""
+        """Return the nanoseconds until the next future trigger becomes due, or None."""
         if self.stores is None or not self.is_running:
             return None
         due_at = self.stores.queue.next_due_at()
@@ -233,13 +232,13 @@ class DurableWork:
         return reached_at(self.clock.now_ns())
 
     def changed(self) -> None:
-        """Let ``on_change`` know that the database has changed."""
+        """Call ``on_change``: the database has changed."""
         if self.on_change is not None:
             self.on_change()
 
 
 def _leniently(work: Work) -> Work:
-    """Return work that is dropped where a newer claim, or damage, has come between."""
+    """Return work that does nothing if there is a newer claim, or the row is damaged."""
 
     def done(transaction: Transaction) -> None:
         with suppress(FencedOff, UnknownTrigger, RowDamaged):

@@ -1,8 +1,8 @@
 """The feeder: wakes the agents whose triggers are due. One timer, and no polling.
 
-The timer is armed for the next trigger that becomes due. Triggers that are due already wait in
-memory until a turn takes them: the end of a turn, or a gate that opens, asks for them. The
-feeder also delivers the reports of the database, and begins to route.
+The timer is set for the next trigger that becomes due. Triggers that are due wait in memory until
+a turn claims them; the end of a turn, or an opened gate, starts the next turn. The feeder also
+delivers the reports of the database, and starts routing.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from system.errors import StorageError
 from system.router import Router
 
 LONGEST_SLEEP_NS: Final = 600 * SECOND_NS
-"""After ten minutes the timer reads the wall clock again, which may have been set right."""
+"""After ten minutes the timer reads the wall clock again, which may have been corrected."""
 
 
 class Feeder:
-    """Feeds the agents of one root from the moment at which ``arm`` is called first."""
+    """Feeds the agents of one root from the first call of ``arm`` on."""
 
     def __init__(self, dispatcher: Dispatcher, router: Router | None, patience_ns: int) -> None:
         self._dispatcher = dispatcher
@@ -35,12 +35,12 @@ class Feeder:
         self._pause_ns = SECOND_NS
 
     def arm(self) -> None:
-        """Arm the timer for the next trigger that becomes due, or the next attempt to write."""
+        """Set the timer for the next trigger that becomes due, or the next attempt to write."""
         delay_ns = self._delay_ns()
         if delay_ns is None or self._orchestrator.closing:
             return
         wakes_ns = self._orchestrator.host.clock.monotonic_ns() + delay_ns
-        # While it feeds, it arms itself again.
+        # While the feeder feeds, it sets the timer itself afterwards.
         if self._timer is None or (self._is_sleeping and wakes_ns < self._wakes_ns):
             self._begin(delay_ns)
 
@@ -78,7 +78,7 @@ class Feeder:
         try:
             await self._durable.write_waiting()
         except (OSError, StorageError):
-            # If the disk is full; a database that has stopped feeds no more.
+            # If the disk is full, this is tried again; if the database has stopped, it is not.
             self._is_behind = self._durable.is_behind
         await deliver_reports(self._dispatcher)
         if self._is_behind:
