@@ -11,6 +11,7 @@ from powercut.interpose.lifetime import Lifetime
 from powercut.interpose.router import Router
 from powercut.interpose.wrapper import Real, Routed, is_of_disk, refusing
 from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
+from sim.disk.calls.interpreter import SENDFILE_CHECKS_COUNT
 from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
 
@@ -116,6 +117,7 @@ def copy_file_range_call(real: Real) -> Routed:
         assert lifetime is not None
         if on_disk == (True, True):
             return lifetime.call(Process.copy_file_range, src, dst, count, offset_src, offset_dst)
+        _check_count(count)
         return _copy(src, offset_src, dst, offset_dst, count)
 
     return routed
@@ -133,6 +135,8 @@ def sendfile_call(real: Real) -> Routed:
         assert lifetime is not None
         if on_disk == (True, True):
             return lifetime.call(Process.sendfile, out_fd, in_fd, offset, count)
+        if SENDFILE_CHECKS_COUNT:
+            _check_count(count)
         return _copy(in_fd, offset, out_fd, None, count)
 
     return routed
@@ -154,6 +158,7 @@ def splice_call(real: Real) -> Routed:
             return moved
         if on_disk == (True, True):
             raise os_error(errno.EINVAL)
+        _check_count(count)
         return _copy(src, offset_src, dst, offset_dst, count)
 
     return routed
@@ -163,6 +168,11 @@ def _are_of_disk(lifetime: Lifetime | None, first: int, second: int) -> tuple[bo
     if lifetime is None:
         return False, False
     return is_of_disk(first), is_of_disk(second)
+
+
+def _check_count(count: int) -> None:
+    if count < 0:
+        raise ValueError("count cannot be negative")
 
 
 def _copy(src: int, from_offset: int | None, dst: int, to_offset: int | None, count: int) -> int:

@@ -15,6 +15,8 @@ from sim.errors import UnsupportedOperation
 _FLOCK: Final = struct.Struct("hhqq")
 """``struct flock`` of 64-bit Linux up to the pid: type, whence, start, length."""
 _SETS_LOCK: Final = frozenset({real_fcntl.F_SETLK, real_fcntl.F_SETLKW})
+_CLONES: Final = frozenset({0x40049409, 0x4020940D})
+"""``FICLONE`` and ``FICLONERANGE``, which ``fcntl`` has from CPython 3.13 on."""
 _WAITS: Final = real_fcntl.LOCK_NB
 _KINDS: Final = {
     real_fcntl.F_RDLCK: real_fcntl.LOCK_SH,
@@ -65,10 +67,10 @@ def fcntl(lifetime: Lifetime, fd: Any, cmd: int, arg: Any = 0, /) -> int | bytes
     return lifetime.call(_refuse_command, cmd)
 
 
-def ioctl(lifetime: Lifetime, fd: Any, *_arguments: Any) -> int:
-    """Raise ENOTTY, as a file does for the requests of terminals."""
+def ioctl(lifetime: Lifetime, fd: Any, request: int, *_arguments: Any) -> int:
+    """Raise the error of a file that has no terminal and shares no blocks with another one."""
     lifetime.call(Process.fstat, fd if isinstance(fd, int) else fd.fileno())
-    raise os_error(errno.ENOTTY)
+    raise os_error(errno.EOPNOTSUPP if request in _CLONES else errno.ENOTTY)
 
 
 def _set_lock(lifetime: Lifetime, fd: int, lock: bytes, *, waits: bool) -> bytes:

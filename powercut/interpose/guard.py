@@ -2,21 +2,22 @@
 
 It reads the audit events of Python (PEP 578), so it also sees functions that were stored where
 the installation does not look. Refused are: a path below the root that reached the real
-system, writes to the real disk, child processes and network connections. Clock, random numbers,
-threads, and the socket pair of asyncio pass. ``stat``, ``access``, ``readlink`` and calls of C
-libraries raise no event: below the root they fail with ENOENT.
+system, writes to the real disk, child processes, further interpreters and network connections.
+Clock, random numbers, threads, and the socket pair of asyncio pass. ``stat``, ``access``,
+``readlink`` and calls of C libraries raise no event: below the root they fail with ENOENT.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import currentframe
 from types import FrameType
 from typing import Any, Final
 
 from powercut.interpose.lifetime import Lifetime
+from powercut.interpose.program_calls import FORK_EXEC, INTERPRETERS
 from powercut.interpose.router import ROUTER
 from powercut.place import Stack
 from sim.errors import EscapedSimulation
@@ -31,13 +32,19 @@ _CHANGES: Final = {
 _READS: Final = {"os.listdir": (0,), "os.scandir": (0,), "os.chdir": (0,)}
 _PROGRAMS: Final = frozenset({
     "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system",
-    "subprocess.Popen",
+    "subprocess.Popen", FORK_EXEC,
 })  # fmt: skip
 _NETWORK: Final = frozenset({
     "socket.bind", "socket.connect", "socket.getaddrinfo", "socket.gethostbyaddr",
     "socket.gethostbyname", "socket.sendmsg", "socket.sendto",
 })  # fmt: skip
-EVENTS: Final = frozenset({"open", *_CHANGES, *_READS, *_PROGRAMS, *_NETWORK})
+_SOCKET: Final = "socket.__new__"
+EVENTS: Final = frozenset(
+    {"open", *_CHANGES, *_READS, *_PROGRAMS, *INTERPRETERS, _SOCKET, *_NETWORK}
+)
+_FORK_SERVER: Final = "multiprocessing.forkserver"
+# It only counts semaphores: the locks of multiprocessing need it in a single process as well.
+_TRACKER: Final = "multiprocessing.resource_tracker"
 _IMPORTING: Final = "<frozen importlib."
 _TOOLS: Final = (
     "_pytest/", "_virtualenv.py", "coverage/", "hypothesis/", "pluggy/", "pytest_cov/",
@@ -60,13 +67,16 @@ class EventGuard:
             self._check_open(*arguments)
         elif event in _CHANGES or event in _READS:
             self._check_paths(event, arguments)
+        elif event in INTERPRETERS:
+            self._started(f"{event} starts another interpreter")
+        elif event == _SOCKET:
+            # The server starts behind its socket, whose directory would be one of the disk.
+            if any(_is_of(frame, _FORK_SERVER) for frame in _outwards(currentframe())):
+                self._started(f"{_FORK_SERVER} starts another process")
         elif event in _NETWORK:
             self._escaped(f"{event} uses the network", "replace that part by a fake")
         elif self._starts_a_program(event, arguments):
-            self._escaped(
-                f"{event} starts another process{_program(arguments)}",
-                "only this process sees the disk: run the command with powercut record",
-            )
+            self._started(f"{event} starts another process{_program(arguments)}")
 
     def _check_open(self, path: Any, mode: Any, flags: int) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
@@ -104,11 +114,18 @@ class EventGuard:
             remedy = f"keep its files below {self._lifetime.root}"
         self._escaped(f"{call} writes to the real disk", remedy)
 
+    def _started(self, fact: str) -> None:
+        self._escaped(fact, "only this process sees the disk: run the command with powercut record")
+
     @staticmethod
     def _starts_a_program(event: str, arguments: tuple[Any, ...]) -> bool:
         """Return False for a program that does not exist, which fails with ENOENT."""
         if event == "subprocess.Popen":
             return shutil.which(os.fsdecode(arguments[0])) is not None
+        if event == FORK_EXEC:
+            programs, command = arguments[:2]
+            is_tracker = any(_TRACKER in os.fsdecode(each) for each in command)
+            return not is_tracker and any(map(os.path.exists, programs))
         return event not in {"os.exec", "os.posix_spawn"} or os.path.exists(arguments[0])
 
     def _escaped(self, fact: str, remedy: str) -> None:
@@ -116,23 +133,32 @@ class EventGuard:
         if place is not None and place.file.startswith(_TOOLS):
             return
         at = f", at {place.where} in {place.function}" if place is not None else ""
-        if _is_importing(currentframe()):
+        if any(map(_is_importing, _outwards(currentframe()))):
             remedy = "a module does so when it is imported: import it at the top of your own one"
         escape = EscapedSimulation(f"{fact}{at}; {remedy}")
         self._refuse(escape)
         raise escape
 
 
-def _is_importing(frame: FrameType | None) -> bool:
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
-        if frame.f_code.co_filename.startswith(_IMPORTING):
-            return True
+        yield frame
         frame = frame.f_back
-    return False
+
+
+def _is_importing(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_IMPORTING)
+
+
+def _is_of(frame: FrameType, module: str) -> bool:
+    return frame.f_globals.get("__name__") == module
 
 
 def _program(arguments: tuple[Any, ...]) -> str:
-    return f" ({os.fsdecode(arguments[0])})" if arguments and arguments[0] else ""
+    if not arguments or not arguments[0]:
+        return ""
+    path = arguments[0]
+    return f" ({os.fsdecode(path if isinstance(path, str | bytes | os.PathLike) else path[0])})"
 
 
 def watch(guard: EventGuard | None) -> None:

@@ -21,13 +21,14 @@ from powercut.interpose.directory_entries import routed_entries
 from powercut.interpose.file_io import routed_files
 from powercut.interpose.mapping import routed_mappings
 from powercut.interpose.os_calls import routed_calls
+from powercut.interpose.program_calls import routed_programs
 from powercut.interpose.router import ROUTER
 from powercut.interpose.sqlite_connect import routed_databases
 from sim.errors import HarnessError
 from sim.loop.sandbox import SANDBOX
 
 _OLDEST: Final = (3, 11)
-_NEWEST: Final = (3, 13)
+_NEWEST: Final = (3, 15)
 
 
 class Installation:
@@ -159,7 +160,7 @@ def install() -> None:
         installation = Installation(
             [
                 *routed_calls(), *routed_files(), *routed_mappings(),
-                *routed_databases(), *routed_libraries(), *routed_entries(),
+                *routed_databases(), *routed_libraries(), *routed_entries(), *routed_programs(),
             ]
         )  # fmt: skip
         _installed.append(installation)
@@ -181,13 +182,17 @@ def _audit(event: str, arguments: tuple[object, ...]) -> None:
         guard.check(event, arguments)
 
 
+def _span() -> str:
+    return " to ".join(f"{major}.{minor}" for major, minor in (_OLDEST, _NEWEST))
+
+
 def _check_platform() -> None:
     version = sys.version_info[:2]
     shown = f"{sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}"
     if sys.platform != "linux":
         reason = f"it runs on Linux, and this is {sys.platform}"
     elif sys.implementation.name != "cpython" or not _OLDEST <= version <= _NEWEST:
-        reason = f"it was tried with CPython 3.11 to 3.13, and this is {shown}"
+        reason = f"it was tried with CPython {_span()}, and this is {shown}"
     elif sysconfig.get_config_var("Py_GIL_DISABLED"):
         reason = f"it needs the GIL, and this is a free-threaded {shown}"
     else:

@@ -46,7 +46,7 @@ def interposed(
     it is missing. A block may be left and entered again with the same process.
 
     The block raises ``HarnessError`` for an unusable root, inside another block, and on anything
-    but CPython 3.11 to 3.13 with the GIL, on Linux.
+    but CPython 3.11 to 3.15 with the GIL, on Linux.
 
     Example::
 

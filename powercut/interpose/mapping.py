@@ -16,7 +16,7 @@ import mmap as real_mmap
 import os
 import weakref
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from powercut.interpose.lifetime import Lifetime
 from powercut.interpose.router import ROUTER
@@ -26,6 +26,7 @@ from sim.disk.calls.process import Process
 from sim.disk.os_error import os_error
 
 RealMmap = real_mmap.mmap
+_MS_SYNC: Final = 4
 
 
 def routed_mappings() -> Iterator[tuple[object, object]]:
@@ -151,10 +152,15 @@ class mmap(RealMmap, metaclass=MappingType):  # noqa: N801 - the name of the cla
         shown = super().__repr__()
         return shown.replace("<mmap ", "<mmap.mmap ") if type(self) is mmap else shown
 
-    def flush(self, *arguments: int) -> None:
-        """Write changed pages to the file, and make its data durable."""
-        super().flush(*arguments)
-        if self._file is not None and self._lifetime is not None:
+    def flush(self, *arguments: int, **options: int) -> None:
+        """Write changed pages to the file, and make its data durable.
+
+        ``flags``, from CPython 3.15 on, are those of ``msync(2)``: without ``MS_SYNC`` it starts
+        no write.
+        """
+        super().flush(*arguments, **options)
+        is_sync = (options.get("flags") or _MS_SYNC) & _MS_SYNC
+        if is_sync and self._file is not None and self._lifetime is not None:
             self._lifetime.call(self._file.sync)
 
     def resize(self, newsize: int, /) -> None:

@@ -52,14 +52,15 @@ _ONE_DESCRIPTOR: Final = ("close", "fdatasync", "fstat", "fsync")
 _DESCRIPTOR: Final = (
     "dup", "fchmod", "fchown", "fpathconf", "fstatvfs", "ftruncate", "get_blocking",
     "get_inheritable", "isatty", "lseek", "posix_fadvise", "posix_fallocate", "pread", "preadv",
-    "pwrite", "pwritev", "read", "readv", "set_blocking", "set_inheritable", "write", "writev",
+    "pwrite", "pwritev", "read", "readinto", "readv", "set_blocking", "set_inheritable", "write",
+    "writev",
 )  # fmt: skip
 # Calls on a descriptor or a path that no file or directory of this disk supports.
 _NO_TERMINAL: Final = (
     "get_terminal_size", "tcgetpgrp", "tcsetpgrp", "ttyname", "login_tty", "eventfd_read",
     "eventfd_write",
 )  # fmt: skip
-_REFUSED_PATH: Final = ("chroot", "mkfifo", "mknod")
+_REFUSED_PATH: Final = ("chroot", "mkfifo", "mknod", "statx")
 _NO_XATTR: Final = ("getxattr", "removexattr", "setxattr")
 
 

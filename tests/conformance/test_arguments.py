@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -138,10 +140,14 @@ ODD: dict[str, list[Value]] = {
         None, 5, "", "text", {}, [None], ["x"], [b"x", 5], (), [b""], (bytearray(b"ab"),),
         [memoryview(b"abcd")[::2]], b"ab", [b""] * 1025,
     ),
+    "buffer": _same(
+        None, 5, "text", [], b"ab", bytearray(3), bytearray(), memoryview(bytearray(4))[::2],
+        memoryview(bytearray(4))[1:3],
+    ),
     "times": _same(
         [1, 2], (1,), (1, 2, 3), 5, "ab", (None, 1), ("1", 2), (1.5, 2), (Index(1), 2),
         (float("nan"), 1), (float("inf"), 1), (1e300, 1), (1 << 70, 1), (-(1 << 70), 1), (1j, 1),
-        ([], 1),
+        ([], 1), (Fraction(-7, 2), 1), (Decimal("1.0000000005"), 2), (Decimal("NaN"), 1),
     ),
     "ns": _same(
         None, [1, 2], (1,), (1, 2, 3), 5, (None, 1), (1.5, 2), (Index(1), 2), (1 << 100, 1),
@@ -171,6 +177,7 @@ GOOD: dict[str, Value] = {
     "truth": lambda prepared: True,
     "data": lambda prepared: b"xy",
     "buffers": lambda prepared: [bytearray(2)],
+    "buffer": lambda prepared: bytearray(2),
     "times": lambda prepared: (1, 2),
     "ns": lambda prepared: (1, 2),
     "limit": lambda prepared: "PC_NAME_MAX",
@@ -263,6 +270,8 @@ ROWS = [
     _row("write", "descriptor", "data"),
     _row("writev", "descriptor", "buffers"),
 ]  # fmt: skip
+if hasattr(os, "readinto"):
+    ROWS.append(_row("readinto", "descriptor", "buffer"))
 
 
 def _tried(arm: Arm, row: Row, index: int, value: Value) -> Any:

@@ -14,6 +14,7 @@ import os
 from operator import index
 from typing import Any, Final, SupportsIndex
 
+from sim.disk.calls.interpreter import INDEX_IS_LIMIT, TRUTH_IS_ANY_OBJECT
 from sim.disk.os_error import os_error
 
 INT_MAX: Final = (1 << 31) - 1
@@ -30,6 +31,11 @@ def c_int(value: SupportsIndex) -> int:
     if type(value) is int and -INT_MAX <= value <= INT_MAX:
         return value
     return _bounded(value, INT_MAX, "int")
+
+
+def truth(value: Any) -> bool:
+    """Convert a truth value: ``blocking`` and ``closefd``."""
+    return bool(value if TRUTH_IS_ANY_OBJECT else c_int(value))
 
 
 def off_t(value: SupportsIndex) -> int:
@@ -127,6 +133,17 @@ def writable_view(value: Any) -> memoryview:
     return readable_view(value)
 
 
+def read_write_buffer(value: Any, call: str, position: str = "") -> memoryview:
+    """View the argument of ``call`` as bytes that can be changed; ``TypeError`` if it is none."""
+    try:
+        return writable_view(value)
+    except (TypeError, BufferError):
+        kind = type(value).__name__
+        raise TypeError(
+            f"{call}() argument{position} must be read-write bytes-like object, not {kind}"
+        ) from None
+
+
 def vector(value: Any, call: str, *, writable: bool) -> list[memoryview]:
     """Convert the buffers of ``readv`` and its relatives; EINVAL for more than ``IOV_MAX``."""
     if isinstance(value, dict) or not hasattr(type(value), "__getitem__"):
@@ -142,7 +159,7 @@ def configuration_name(value: object) -> int:
 
     Raises ``ValueError`` for an unknown name.
     """
-    if isinstance(value, int):
+    if isinstance(value, int) or (INDEX_IS_LIMIT and isinstance(value, SupportsIndex)):
         return c_int(value)
     if not isinstance(value, str):
         raise TypeError("configuration names must be strings or integers")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import math
 import stat
-import sys
 from operator import index
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from sim.disk.calls.arguments import (
     directory_descriptor,
     user_or_group,
 )
+from sim.disk.calls.interpreter import NO_DESCRIPTOR, UTIME_NAMES_FILE, UTIME_TAKES_FLOATS
 from sim.disk.calls.path_name import (
     FileDescriptorOrPath,
     PathName,
@@ -103,15 +103,12 @@ class AttributeCalls(ProcessState):
         dir_fd: int | None = None,
         follow_symlinks: bool = True,
     ) -> None:
-        """Set the times of access and modification, in seconds or nanoseconds, or to now.
-
-        As in CPython, its errors name a file since 3.13.
-        """
-        shown = path if sys.version_info >= (3, 13) else None
+        """Set the times of access and modification, in seconds or nanoseconds, or to now."""
+        shown = path if UTIME_NAMES_FILE else None
         where, directory_fd = path_or_descriptor(path, "utime"), directory_descriptor(dir_fd)
         times_ns = _times_ns(times, ns)
         refuse_beside_descriptor("utime", where, directory_fd, follow=follow_symlinks)
-        if where == -1:  # utimensat(2) without a path
+        if where == NO_DESCRIPTOR:  # utimensat(2) without a path
             raise os_error(errno.EINVAL, shown)
         try:
             inode = self._find(where, directory_fd, path, follow=follow_symlinks)
@@ -181,8 +178,13 @@ def _times_ns(times: object, ns: object) -> tuple[int, int] | None:
 
 def _from_seconds(seconds: Any) -> int:
     """Return seconds in nanoseconds, rounded down."""
+    kind = type(seconds)
     if not isinstance(seconds, float):
-        return _whole_seconds(seconds) * _SECOND_NS
+        if not UTIME_TAKES_FLOATS or hasattr(kind, "__index__"):
+            return _whole_seconds(seconds) * _SECOND_NS
+        if not hasattr(kind, "__float__"):
+            raise TypeError(f"must be real number, not {kind.__name__}")
+        seconds = float(seconds)
     if math.isnan(seconds):
         raise ValueError("Invalid value NaN (not a number)")
     if math.isinf(seconds):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sim.disk.cache.inode import BLOCK_BYTES, Inode
 from sim.disk.calls.arguments import c_int, off_t, readable_buffer, ssize_t
 from sim.disk.calls.descriptor import OpenFile
+from sim.disk.calls.interpreter import NO_DESCRIPTOR
 from sim.disk.calls.path_name import FileDescriptorOrPath, path_or_descriptor
 from sim.disk.calls.permissions import WRITE
 from sim.disk.calls.sync_calls import SyncCalls
@@ -106,7 +107,7 @@ class ContentCalls(SyncCalls):
     def truncate(self, path: FileDescriptorOrPath, length: int) -> None:
         """Cut a file to ``length`` bytes, or extend it to them with zeros."""
         where, length = path_or_descriptor(path, "truncate"), off_t(length)
-        if isinstance(where, int) and where != -1:
+        if isinstance(where, int) and where != NO_DESCRIPTOR:
             self.ftruncate(where, length)
             return
         self._check_not_negative(length, path=path)

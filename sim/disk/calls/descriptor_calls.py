@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from typing import Final
 
-from sim.disk.calls.arguments import c_int
+from sim.disk.calls.arguments import c_int, truth
 from sim.disk.calls.open_flags import open_flags
 from sim.disk.calls.process_state import ProcessState
 from sim.disk.disk import DEAD
@@ -94,9 +94,9 @@ class DescriptorCalls(ProcessState):
         """Return whether an open file description is without ``O_NONBLOCK``."""
         return not self._file(c_int(fd)).flags.number & os.O_NONBLOCK
 
-    def set_blocking(self, fd: int, blocking: int, /) -> None:
+    def set_blocking(self, fd: int, blocking: object, /) -> None:
         """Clear or set ``O_NONBLOCK``; it has no effect on files and directories."""
-        fd, blocking = c_int(fd), c_int(blocking)
+        fd, blocking = c_int(fd), truth(blocking)
         file = self._file(fd)
         others = file.flags.number & ~os.O_NONBLOCK
         file.flags = open_flags(others if blocking else others | os.O_NONBLOCK)

@@ -13,8 +13,8 @@ import warnings
 from functools import lru_cache
 from typing import Final, cast
 
-from sim.disk.cache.inode import BLOCK_BYTES
-from sim.disk.calls.arguments import c_int
+from sim.disk.calls.arguments import c_int, truth
+from sim.disk.calls.interpreter import BUFFER_BYTES
 from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
 from sim.disk.calls.raw_file import FileProcess, Opener, RawFile
 
@@ -43,7 +43,7 @@ def open_file(
         file = os.fspath(cast("StrOrBytesPath", file))
     buffering = c_int(buffering)
     if closefd is not True:
-        closefd = bool(c_int(closefd))
+        closefd = truth(closefd)
     if type(mode) is not str:
         _check_text("mode", mode, "str")
     if encoding is not None or errors is not None or newline is not None:
@@ -66,7 +66,7 @@ def open_file(
     try:
         if buffering == 0:
             raise ValueError("can't have unbuffered text I/O")
-        buffer = _buffered(raw, BLOCK_BYTES if buffering < 0 or buffering == _LINES else buffering)
+        buffer = _buffered(raw, BUFFER_BYTES if buffering < 0 or buffering == _LINES else buffering)
         if is_binary:
             return buffer
         text = io.TextIOWrapper(

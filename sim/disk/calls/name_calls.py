@@ -9,6 +9,7 @@ from typing import Final
 
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.calls.arguments import c_int, directory_descriptor
+from sim.disk.calls.interpreter import LINK_FOLLOWS
 from sim.disk.calls.path_name import DOTS, PathName, StrOrBytesPath, path_name
 from sim.disk.calls.permissions import WRITE
 from sim.disk.calls.process_state import ProcessState
@@ -84,14 +85,14 @@ class NameCalls(ProcessState):
     ) -> None:
         """Give the inode of ``src`` the further name ``dst``.
 
-        A symbolic link at the end of ``src`` is followed only beside a ``dir_fd``: without one,
-        CPython calls ``link(2)``, with which Linux does not follow. ``/proc/self/fd/N`` gives a
-        file of ``O_TMPFILE`` a name, as open(2) describes it.
+        A symbolic link at the end of ``src`` is followed beside a ``dir_fd`` or if
+        ``LINK_FOLLOWS``. ``/proc/self/fd/N`` gives a file of ``O_TMPFILE`` a name, as open(2)
+        describes it.
         """
         source, name = path_name(src, "link", "src"), path_name(dst, "link", "dst")
         src_fd, dst_fd = directory_descriptor(src_dir_fd), directory_descriptor(dst_dir_fd)
         self._must_live()
-        follow = follow_symlinks and (src_fd is not None or dst_fd is not None)
+        follow = follow_symlinks and (LINK_FOLLOWS or src_fd is not None or dst_fd is not None)
         own_descriptor = _OWN_DESCRIPTOR.fullmatch(source.text)
         if own_descriptor is not None:
             inode = self._of_descriptor(int(own_descriptor[1]), src, dst, follow=follow)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from sim.disk.calls.arguments import path_descriptor
+from sim.disk.calls.interpreter import BUFFER_IS_PATH, NO_DESCRIPTOR
 
 NAME_MAX: Final = 255
 PATH_MAX: Final = 4096
@@ -65,11 +65,11 @@ def path_or_descriptor(path: Any, call: str) -> PathName | int:
 
 
 def optional_path_or_descriptor(path: Any, call: str) -> PathName | int:
-    """Split a path, or convert a descriptor; None and -1 are the current directory."""
+    """Split a path, or convert a descriptor; without either, the current directory."""
     if path is None:
         return split(".")
     if hasattr(type(path), "__index__"):
-        return path_descriptor(path) if path != -1 else split(".")
+        return path_descriptor(path) if path != NO_DESCRIPTOR else split(".")
     return split(_text(path, call, "path", _PATH_DESCRIPTOR_OR_NONE))
 
 
@@ -81,7 +81,7 @@ def refuse_beside_descriptor(
         return
     if dir_fd is not None:
         raise ValueError(f"{call}: can't specify dir_fd without matching path")
-    if where > 0 and not follow:
+    if not follow and (where > 0 or NO_DESCRIPTOR is None):
         raise ValueError(f"{call}: cannot use fd and follow_symlinks together")
 
 
@@ -120,7 +120,7 @@ def _text(path: Any, call: str, argument: str, accepted: str) -> str:
     if isinstance(path, str):
         return str.__str__(path)
     message = f"{call}: {argument} should be {accepted}, not {type(path).__name__}"
-    if sys.version_info < (3, 12) and isinstance(path, bytearray | memoryview):
+    if BUFFER_IS_PATH and isinstance(path, bytearray | memoryview):
         warnings.warn(message, DeprecationWarning, stacklevel=_CALLER)
         path = bytes(path)
     elif not isinstance(path, bytes) and not hasattr(type(path), "__fspath__"):

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from sim.disk.cache.inode import ROOT, Inode
 from sim.disk.calls.arguments import c_int
 from sim.disk.calls.descriptor import FIRST_DESCRIPTOR, DescriptorTable, OpenFile
+from sim.disk.calls.interpreter import NO_DESCRIPTOR
 from sim.disk.calls.path_name import PathName, is_too_long
 from sim.disk.calls.path_walk import Walk
 from sim.disk.calls.permissions import SEARCH, WRITE, Identity
@@ -187,7 +188,7 @@ class ProcessState:
         """Return the inode that a path or a descriptor refers to, for reading."""
         if isinstance(where, PathName):
             return self._resolve(where, dir_fd, path, follow=follow)
-        if where == -1:  # CPython marks an absent descriptor so, and calls Linux without a path
+        if where == NO_DESCRIPTOR:
             self._must_live()
             raise os_error(errno.EFAULT, path)
         return self._inode(self._file(where, path).number)

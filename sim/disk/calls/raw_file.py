@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import sys
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
@@ -14,7 +13,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
 
 from sim.disk.cache.inode import BLOCK_BYTES
-from sim.disk.calls.arguments import INT_MAX, writable_view
+from sim.disk.calls.arguments import INT_MAX, read_write_buffer
+from sim.disk.calls.interpreter import CANNOT_PICKLE, MODE_OF_WB_PLUS, SHOWS_DERIVED_CLASS
 from sim.disk.calls.path_name import FileDescriptorOrPath, StrOrBytesPath
 from sim.disk.os_error import os_error
 from sim.errors import PowerOff
@@ -154,13 +154,13 @@ class RawFile(io.RawIOBase):
 
     @property
     def _kind(self) -> str:
-        """The name of the class as ``repr`` shows it; before 3.13 that of a subclass is not."""
+        """The name of the class as ``repr`` shows it."""
         kind = type(self)
-        is_own = kind is RawFile or kind.__module__ == "_io" or sys.version_info < (3, 13)
+        is_own = kind is RawFile or kind.__module__ == "_io" or not SHOWS_DERIVED_CLASS
         return "_io.FileIO" if is_own else kind.__qualname__
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
-        raise TypeError("cannot pickle 'RawFile' object")
+        raise TypeError(f"cannot pickle 'RawFile' {CANNOT_PICKLE}")
 
     # -- properties ------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class RawFile(io.RawIOBase):
         access, updates = self.way[:2]
         if not updates:
             return f"{access}b"
-        return "rb+" if access == "w" else f"{access}b+"
+        return MODE_OF_WB_PLUS if access == "w" else f"{access}b+"
 
     @property
     def closefd(self) -> bool:
@@ -179,7 +179,7 @@ class RawFile(io.RawIOBase):
 
     @property
     def _blksize(self) -> int:
-        """The size of the buffer that ``open`` puts above this file, in bytes."""
+        """The ``st_blksize`` of the file, in bytes."""
         return BLOCK_BYTES
 
     def readable(self) -> bool:
@@ -226,12 +226,7 @@ class RawFile(io.RawIOBase):
         """Read into ``buffer``; return the number of bytes."""
         if not self.readable():
             raise io.UnsupportedOperation("File not open for reading")
-        try:
-            view = writable_view(buffer)
-        except (TypeError, BufferError):
-            kind = type(buffer).__name__
-            message = f"readinto() argument must be read-write bytes-like object, not {kind}"
-            raise TypeError(message) from None
+        view = read_write_buffer(buffer, "readinto")
         data = self._process.read(self._descriptor, view.nbytes)
         view[: len(data)] = data
         return len(data)

@@ -15,6 +15,7 @@ from sim.disk.calls.arguments import (
     directory_descriptor,
     file_descriptor,
 )
+from sim.disk.calls.interpreter import NO_DESCRIPTOR
 from sim.disk.calls.path_name import (
     NAME_MAX,
     PATH_MAX,
@@ -125,7 +126,8 @@ class StatCalls(ProcessState):
     ) -> list[str]:
         """Return no names: there are no extended attributes."""
         where = optional_path_or_descriptor(path, "listxattr")
-        if isinstance(where, int) and where < 0:  # CPython tests the sign here, -1 elsewhere
+        if isinstance(where, int) and where < 0 and NO_DESCRIPTOR is not None:
+            # CPython tests the sign here.
             where = split(".")
         refuse_beside_descriptor("listxattr", where, None, follow=follow_symlinks)
         self._find(where, None, path, follow=follow_symlinks)

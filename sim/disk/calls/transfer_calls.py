@@ -9,9 +9,17 @@ import errno
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sim.disk.calls.arguments import c_int, off_t, optional_offset, ssize_t, vector
+from sim.disk.calls.arguments import (
+    c_int,
+    off_t,
+    optional_offset,
+    read_write_buffer,
+    ssize_t,
+    vector,
+)
 from sim.disk.calls.content_calls import ContentCalls
 from sim.disk.calls.descriptor import OpenFile
+from sim.disk.calls.interpreter import SENDFILE_CHECKS_COUNT
 from sim.disk.os_error import os_error
 from sim.errors import UnsupportedOperation
 
@@ -23,6 +31,11 @@ class TransferCalls(ContentCalls):
     """Vectored calls, ``sendfile`` and ``copy_file_range``."""
 
     __slots__ = ()
+
+    def readinto(self, fd: int, buffer: WriteableBuffer, /) -> int:
+        """Read into ``buffer``; return the bytes read. ``os`` has it since CPython 3.14."""
+        fd, view = c_int(fd), read_write_buffer(buffer, "readinto", " 2")
+        return _scatter([view], self.read(fd, view.nbytes))
 
     def readv(self, fd: int, buffers: Sequence[WriteableBuffer], /) -> int:
         """Read into the buffers, one after the other; return the bytes read."""
@@ -96,6 +109,8 @@ class TransferCalls(ContentCalls):
         """Write ``count`` bytes of one file to the offset of another; return their number."""
         out_fd, in_fd = c_int(out_fd), c_int(in_fd)
         from_offset, count = optional_offset(offset), ssize_t(count)
+        if count < 0 and SENDFILE_CHECKS_COUNT:
+            raise ValueError("count cannot be negative")
         source = self._file(in_fd)
         if not source.flags.readable:
             raise os_error(errno.EBADF)

@@ -7,6 +7,7 @@ import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,20 @@ def test_a_flush_is_a_barrier_on_the_data(process: Process) -> None:
         memory.flush()
         assert isinstance(process.disk.journal[-2], Write)
         assert last(process) == Sync("f", os.stat("f").st_ino, data_only=True)
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MS_ASYNC"), reason="flush has flags from CPython 3.15 on")
+def test_only_a_synchronous_flush_is_a_barrier(process: Process) -> None:
+    constants = vars(mmap)
+    with open("f", "r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        flush: Any = memory.flush
+        for flags in (constants["MS_ASYNC"], constants["MS_INVALIDATE"]):
+            memory[:1] = b"x"
+            flush(flags=flags)
+            os.stat("f")
+            assert not isinstance(last(process), Sync)
+        flush(0, 4096, flags=constants["MS_SYNC"] | constants["MS_INVALIDATE"])
+        assert isinstance(last(process), Sync)
 
 
 def test_memory_shows_what_a_call_wrote(process: Process) -> None:

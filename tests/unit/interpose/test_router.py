@@ -152,7 +152,7 @@ def test_a_class_derived_from_file_io_works_in_both_worlds(
         Path(path).write_bytes(b"abc")
         with Loud(path) as file:
             assert file.readall() == b"ABC"
-    assert isinstance(Loud("/disk/f"), io.FileIO)
+            assert isinstance(file, io.FileIO)
     assert not issubclass(io.FileIO, Loud)
 
 
@@ -193,12 +193,31 @@ def test_locks_flags_and_duplicates_of_a_descriptor(process: Process) -> None:
     assert os.fstat(copy).st_ino == os.fstat(descriptor).st_ino
     with pytest.raises(OSError, match="Inappropriate ioctl"):
         fcntl.ioctl(descriptor, 0x5401)
+    with pytest.raises(OSError, match="not supported"):  # FICLONE: pathlib then copies the bytes
+        fcntl.ioctl(copy, 0x40049409, descriptor)
     os.closerange(descriptor, copy + 1)
 
 
 def test_calls_without_a_model_are_refused_by_name() -> None:
     with pytest.raises(UnsupportedOperation, match="mkfifo"), interposed(Process(Disk())):
         os.mkfifo("f")
+
+
+@pytest.mark.skipif(not hasattr(os, "statx"), reason="os has statx from CPython 3.15 on")
+def test_statx_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedOperation, match="statx"), interposed(Process(Disk())):
+        os.__dict__["statx"](".", 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "readinto"), reason="os has readinto from CPython 3.14 on")
+def test_readinto_fills_a_buffer_from_the_offset(process: Process) -> None:
+    Path("f").write_bytes(b"content")
+    descriptor, buffer = os.open("f", os.O_RDONLY), bytearray(5)
+    readinto = os.__dict__["readinto"]
+    assert (readinto(descriptor, buffer), bytes(buffer)) == (5, b"conte")
+    assert (readinto(descriptor, buffer), bytes(buffer)) == (2, b"ntnte")
+    assert readinto(descriptor, buffer) == 0
+    os.close(descriptor)
 
 
 def test_a_refusal_that_the_program_swallows_is_raised_at_the_end() -> None:
