@@ -61,7 +61,7 @@ class DurableTools:
     # -- activities ----------------------------------------------------------------------
 
     def perform(self, arguments: JsonObject) -> JsonObject:
-        """Promise an irreversible action, which is performed when the line of the turn is durable."""
+        """Promise an irreversible action, to be performed when the line of the turn is durable."""
         action = self._action(arguments)
         if action.side_effect is not SideEffectClass.IRREVERSIBLE:
             raise Refused(

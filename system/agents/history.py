@@ -1,7 +1,7 @@
-"""The state of one session, which is its log applied line by line.
+"""The state of one session, computed from its log line by line.
 
-The running session applies every line that it has written, recovery every line that it has
-found, so both reach the same state. Nothing here does input or output.
+A running session applies every line that it has written, recovery every line that it has read, so
+both reach the same state. This module does no input or output.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ COMPLETED: Final = "completed"
 class History:
     """The state of one session.
 
-    ``enqueued`` are the ids of messages that the session received, those of the operator
-    (``from_user``) among them; a snapshot forgets ids that no line can demand any more, and
-    those that ``state.db`` keeps: then it ``has_known_ids``.
-    ``pending`` are the messages to be presented, in order, ``presentations`` how often each
-    was. ``senders`` are the agents that have sent it anything but a reply of the runtime,
-    ``sources`` those of which it has lines since the last snapshot, and ``dispatched_of`` says
-    for each session up to which of its lines everything has arrived here. ``open_turns`` have a
-    ``turn.start`` and no end. ``exchanges`` are those since the last snapshot. ``seq`` is the
-    number of the last line, and ``dispatched`` that of the last one whose promises the log
-    itself says to be kept; ``applied`` is the last such line for ``state.db``. ``promises`` are
-    turns with promises by the number of their line, and ``unreachable`` messages whose senders get
-    an error; both lose those that are kept in ``drop_kept_promises``. ``children`` are all promised
+    ``enqueued`` are the ids of the messages that the session received, including those of the
+    operator (``from_user``). A snapshot omits ids that no line can demand again, and ids that
+    ``state.db`` has: then ``has_known_ids`` is set. ``pending`` are the messages to be presented,
+    in order, ``presentations`` the number of times that each was presented. ``senders`` are the
+    agents that have sent it anything but a reply of the runtime. ``sources`` are the agents of
+    which it has lines since the last snapshot. ``dispatched_of`` has, for each session, the
+    number of the line up to which all its promises have arrived here. ``open_turns`` have a
+    ``turn.start`` and no end. ``exchanges`` are the completed turns since the last snapshot.
+    ``seq`` is the number of the last line. ``dispatched`` is the watermark according to the log;
+    ``applied`` is the last line up to it with promises to ``state.db``. ``promises`` are the
+    turns with promises, by the number of their line, and ``unreachable`` the messages whose
+    senders get an error; ``drop_kept_promises`` removes from both. ``children`` are all promised
     children by session id; ``completed_children`` are the agents whose response has arrived.
     ``ended`` is empty while the agent lives. ``ignored`` counts lines of unknown events;
     ``last_ts`` is the time of the last line.
@@ -154,7 +154,7 @@ class History:
             self.presentations[message_id] = self.presentations.get(message_id, 0) + 1
 
     def drop_kept_promises(self) -> None:
-        """Forget the promises of the lines up to ``dispatched``."""
+        """Remove the promises of the lines up to ``dispatched``."""
         for seq in [seq for seq in self.promises if seq <= self.dispatched]:
             if self.promises.pop(seq).demands_state:
                 self.applied = max(self.applied, seq)
@@ -180,7 +180,7 @@ class History:
     # -- snapshots -----------------------------------------------------------------------
 
     def _snapshot(self, data: JsonObject) -> None:
-        """Take the state of a snapshot instead of this one."""
+        """Replace this state by that of a snapshot."""
         if int(str(data["format"])) > SNAPSHOT_FORMAT:
             raise ValueError(f"format={data['format']}, known is format={SNAPSHOT_FORMAT}")
         session, agent, presentations, subscriptions, self.metadata = objects(
@@ -209,7 +209,7 @@ class History:
         self._take_promises(data)
 
     def _take_promises(self, data: JsonObject) -> None:
-        """Take the promises of a snapshot, and the ids of those of others."""
+        """Take over the promises of a snapshot, and the ids that other logs have promised."""
         children = [Spawn.from_data(spawn) for spawn in objects(data["children"])]
         self.children = {spawn.session_id: spawn for spawn in children}
         self.completed_children = set(strings(data["completed_children"]))
@@ -312,7 +312,7 @@ class History:
         self.sources.add(str(data["by"]))
 
     def _no_effect(self, _data: JsonObject) -> None:
-        """Apply a line that is written for readers of the log only."""
+        """Apply a line that has no effect and is only written for readers of the log."""
 
     def _settle(self, message_id: str) -> None:
         # If the line that enqueued it was damaged, this line still proves that it arrived.

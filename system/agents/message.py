@@ -20,7 +20,7 @@ RUNTIME: Final = "RUNTIME"
 
 MOST_PAYLOAD_BYTES: Final = 1 << 20
 _LEVELS_ABOVE: Final = 4
-"""Levels of nesting above a payload in a line, where it is deepest: in a message of an outbox."""
+"""The levels of nesting above a payload in a line, at most: in a message of an outbox."""
 
 
 class MessageKind(StrEnum):
@@ -82,7 +82,7 @@ class Message(NamedTuple):
 
     @classmethod
     def from_data(cls, data: Mapping[str, Json]) -> Message:
-        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` if it is none."""
+        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` for other data."""
         metadata, reply_to, kind = data["metadata"], data["reply_to"], str(data["kind"])
         message_id = data["message_id"]
         if type(metadata) is not dict or type(message_id) is not str:
@@ -103,7 +103,7 @@ class Message(NamedTuple):
         cls, clock: Clock, message_id: str, sender: str, recipient: str, kind: MessageKind,
         payload: Json, reply_to: str | None = None,
     ) -> Message:  # fmt: skip
-        """Return a message of this moment; raise as ``check_payload`` for its payload."""
+        """Return a message with the present time; raise as ``check_payload`` for its payload."""
         check_payload(payload)
         now = timestamp(clock.wall_ns())
         return cls(message_id, sender, recipient, kind, payload, now, reply_to)

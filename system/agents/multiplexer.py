@@ -1,8 +1,8 @@
-"""The multiplexer: many sessions, few conversations open at a time.
+"""The multiplexer: many sessions share a few open conversations.
 
-Each provider has a pool of slots. A turn holds the slot of its session, and a slot that is
-held is never closed. When all slots are taken, the least recently used idle one is suspended;
-when all are held, further turns wait.
+Each provider has a pool of slots, one for each open conversation. A turn holds the slot of its
+session, and the conversation of a held slot is never closed. If all slots are taken, the least
+recently used idle conversation is suspended; if all are held, further turns wait.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Pool:
         self._waiting: deque[Future[None]] = deque()
 
     async def hold(self, agent: Agent) -> Conversation:
-        """Return the agent's conversation, opened if it was not; ``release`` gives it back.
+        """Open the agent's conversation if necessary, and hold it until ``release``; return it.
 
-        Raises ``ProviderError``, ``StorageError`` or ``OSError`` with nothing held.
+        Raises ``ProviderError``, ``StorageError`` or ``OSError``; then nothing is held.
         """
         while True:
             slot = self._open.get(agent.session_id)
@@ -103,14 +103,14 @@ class Pool:
         self._wake()
 
     def release(self, agent: Agent) -> None:
-        """Give back the slot that ``hold`` took."""
+        """Release the slot that ``hold`` took."""
         slot = self._open.get(agent.session_id)
         if slot is not None:
             slot.held = False
         self._wake()
 
     async def discard(self, agent: Agent) -> None:
-        """Close a conversation without suspending it; it may remember a turn that failed."""
+        """Close a conversation without suspending it, because it may contain a turn that failed."""
         slot = self._open.pop(agent.session_id, None)
         self._wake()
         if slot is not None:
@@ -190,8 +190,8 @@ class Pool:
                 identity = slot.conversation.identity()
                 blob = await slot.conversation.suspend()
             state = ProviderState(identity, agent.history.turn_count, blob).encoded()
-            # The slot is given up after the record is durable: else the next boot would not
-            # find the blob of this suspension.
+            # The slot is freed only after the record is durable: otherwise the next boot would
+            # not find the blob of this suspension.
             await agent.log.save(SessionState.SUSPENDED, state)
             if agent.alive:
                 with suppress(OSError, StorageError, RuntimeRefused):
@@ -235,7 +235,7 @@ class Pool:
         blob = state.blob if state.turns == agent.history.turn_count else b""
         exchanges = agent.history.exchanges
         if not (state.identity or blob):
-            # Nothing else of the conversation is kept.
+            # The provider keeps nothing else of the conversation.
             exchanges = await agent.log.conversation()
         try:
             opening = opening_of(agent, exchanges)
@@ -249,7 +249,7 @@ class Pool:
         try:
             await woken
         except BaseException:
-            # It may have been woken and cancelled at once: another one must get the slot.
+            # It may have been woken and cancelled at once: another waiter must get the slot.
             self._wake()
             raise
 
@@ -287,14 +287,14 @@ class Multiplexer:
 
 
 def opening_of(agent: Agent, exchanges: Sequence[Exchange]) -> Opening:
-    """Return the opening of the agent's conversation, made from its log alone."""
+    """Return the opening of the agent's conversation, computed from its log alone."""
     session = agent.history.session
     assert session is not None
     return Opening(agent.session_id, session.model, session.system_prompt, tuple(exchanges))
 
 
 def _state_of(agent: Agent) -> ProviderState:
-    """Return the state in the record; without an identity there, that of the log is used."""
+    """Return the state in the record; if it has no identity, the identity in the log is used."""
     kept = agent.log.record.provider_state_blob if agent.log.record is not None else b""
     state = ProviderState.of_encoded(kept)
     if state.identity:

@@ -1,4 +1,4 @@
-"""The orchestrator: all agents of one root, and the tasks that run beside each other."""
+"""The orchestrator: all agents of one root, and their concurrent tasks."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Orchestrator:
     ``sessions`` has the same agents by session id.
 
     ``take_turns`` runs an agent as long as it is runnable; it is None until turns may begin.
-    ``unserved`` are sessions that cannot be read in this lifetime, ``lost`` those of which too
-    little is left for any lifetime. ``failures`` are exceptions that no part of the runtime
-    expected. ``recording`` is None if executions are not recorded, ``epoch`` that of this boot.
-    ``durable`` is the work in ``state.db``, and ``activities`` performs what is irreversible;
-    ``collected`` are agents whose files were removed in
-    this lifetime. ``on_end`` is called when an agent has ended.
+    ``unserved`` are sessions that cannot be read in this lifetime, ``lost`` those that no
+    lifetime can read, because too much of them is missing. ``failures`` are unexpected
+    exceptions. ``recording`` is None if executions are not recorded; ``epoch`` is that of this
+    boot. ``durable`` is the work in ``state.db``, ``activities`` performs irreversible actions.
+    ``collected`` are the agents whose files were removed in this lifetime. ``on_end`` is called
+    when an agent has ended.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Orchestrator:
 
     @property
     def user(self) -> Agent:
-        """The agent that stands for the operator."""
+        """The agent that represents the operator."""
         return self.agents[USER]
 
     @property
@@ -83,7 +83,7 @@ class Orchestrator:
         return self.durable.state
 
     def new_agent(self, agent_id: str, session_id: str, history: History | None = None) -> Agent:
-        """Register and return an agent; without a history, nothing of it is durable yet."""
+        """Register and return an agent; without a history, none of its lines is durable yet."""
         assert agent_id not in self.agents
         path = self.log_path(session_id)
         store = None if agent_id == USER else self.store
@@ -93,11 +93,11 @@ class Orchestrator:
         return agent
 
     def forget(self, agent: Agent) -> None:
-        """Take an agent out that is no more in the tree."""
+        """Remove an agent that is no longer in the tree."""
         del self.agents[agent.agent_id], self.sessions[agent.session_id]
 
     def is_collected(self, agent_id: str) -> bool:
-        """Whether an agent has ended and its files are gone; by the database in a recovery."""
+        """Whether an agent was collected; during a recovery the database decides."""
         if agent_id in self.collected or self.state is None or self.take_turns is not None:
             return agent_id in self.collected
         return self.state.transact(lambda each: ENDED.read(each, agent_id)) is not None
@@ -132,7 +132,7 @@ class Orchestrator:
             turns.begin(self.task(self._take_turns(agent), f"turns of {agent.agent_id}"))
 
     async def wake_or_park(self, agent: Agent) -> None:
-        """Wake an agent; the log of one that has nothing to do gives back its descriptor."""
+        """Wake an agent; if it has nothing to do, close the descriptor of its log."""
         self.wake(agent)
         if agent.schedule.turns.task is None:
             await agent.log.park()
@@ -155,7 +155,7 @@ class Orchestrator:
             self.failures.append(failure)
 
     def stop_waiting(self) -> None:
-        """Cancel every task that only waits for a time to come; the others go on."""
+        """Cancel every task that only waits for a time; the others continue."""
         self.activities.stop()
         for agent in self.agents.values():
             agent.schedule.cancel_pauses()

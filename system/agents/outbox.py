@@ -1,7 +1,7 @@
-"""The outbox of a turn: everything that the turn, once committed, promises to other logs.
+"""The outbox of a turn: the promises of the committed turn to other logs.
 
-``dispatcher.py`` brings it there. Messages, children and controls are promised under ids, so
-that dispatching them again, after a crash in between, changes nothing.
+``dispatcher.py`` keeps them. Messages, children and controls are promised under ids, so that
+dispatching them again, after a crash, changes nothing.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class Control(NamedTuple):
 class Outbox(NamedTuple):
     """The promises of one turn.
 
-    ``foreign`` says why the promises cannot be kept by this version, or is empty. Then
-    nothing of them is dispatched, but ``spawned`` still names the sessions that they promise,
-    so that these are not taken for orphans.
+    ``foreign`` is the reason why this version cannot keep the promises, or is empty. If it is
+    set, nothing is dispatched, but ``spawned`` still names the promised sessions, so that
+    these are not regarded as orphans.
     """
 
     messages: tuple[Message, ...] = ()
@@ -111,12 +111,12 @@ NO_PROMISES: Final = Outbox()
 
 
 def objects(value: Json) -> list[JsonObject]:
-    """Return a list of objects in a line; a list that is left out is empty."""
+    """Return a list of objects in a line; a missing list is empty."""
     if not value or not isinstance(value, list):
         return []
     return [item if isinstance(item, dict) else {} for item in value]
 
 
 def strings(value: Json) -> list[str]:
-    """Return a list of ids in a line; a list that is left out is empty."""
+    """Return a list of ids in a line; a missing list is empty."""
     return [str(item) for item in value] if isinstance(value, list) else []

@@ -1,7 +1,7 @@
 """The provider's part of a session record: the conversation's identity, and a blob.
 
-The blob only makes a restore faster. It is used if it was taken after exactly as many turns as
-the log has now; an older one would take the conversation back.
+The blob only makes a restore faster. It is used only if it was taken after exactly the number of
+turns that the log has now; with an older blob the conversation would lose turns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from system.storage.codec import seal, unseal
 
 
 class ProviderState(NamedTuple):
-    """``turns``: how many completed turns the session had when ``blob`` was taken."""
+    """``turns`` is the number of completed turns of the session when ``blob`` was taken."""
 
     identity: str
     turns: int = 0

@@ -1,4 +1,4 @@
-"""Reports of ``state.db``: each becomes a message in the log of the operator, or of an agent."""
+"""Delivery of the reports of ``state.db``: each becomes a message in a log."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from system.agents.message import RUNTIME, USER, USER_SESSION, Message, MessageK
 
 
 async def deliver_reports(dispatcher: Dispatcher) -> None:
-    """Write the messages that new reports demand; the ids make a second time harmless.
+    """Write the messages of new reports; because of their ids a repetition changes nothing.
 
-    The report of an agent that is not served in this lifetime waits for a later one.
+    A report to an agent that cannot be read in this lifetime waits for a later one.
     """
     orchestrator = dispatcher.orchestrator
     stores = orchestrator.durable.stores

@@ -1,7 +1,7 @@
-"""Routing: triggers without a session are given to one of the living, served root agents.
+"""Routing: triggers without a session are given to a living root agent that can be read.
 
-The row is claimed before the router is asked, so that one that kills the process counts, and
-is given to its session in one transaction.
+The row is claimed before the router is called, so that an attempt in which the process is killed
+counts. It is given to its session in one transaction.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _REASON_CHARACTERS = 500
 
 
 class Routing:
-    """Routes one trigger after the other; ``router`` may take ``patience_ns`` nanoseconds each.
+    """Routes one trigger after the other; a call of ``router`` may take ``patience_ns``.
 
-    A single candidate gets all triggers without a call of the router. Without a router, they
-    wait as long as there are several. ``is_behind`` says that the disk has refused a claim.
+    If there is one candidate, it gets all triggers without a call of the router. If there are
+    several and no router, the triggers wait. ``is_behind``: the disk has refused a claim.
     """
 
     def __init__(self, orchestrator: Orchestrator, router: Router | None, patience_ns: int) -> None:
@@ -36,11 +36,11 @@ class Routing:
         self._patience_ns = patience_ns
         self.is_behind = False
         self._task: Task[None] | None = None
-        # Triggers that have fitted none of these are withheld.
+        # The candidates of the last call; triggers that fitted none of them are withheld.
         self._unfit: list[Agent] = []
 
     def begin(self) -> None:
-        """Route the triggers that are due, unless that is under way."""
+        """Route the due triggers, unless routing is under way."""
         if self._task is None and not self._orchestrator.closing:
             self.is_behind = False
             self._task = self._orchestrator.task(self._run(), "routing")
@@ -50,7 +50,7 @@ class Routing:
         return [] if self._task is None or self._task.done() else [self._task]
 
     def refresh(self) -> None:
-        """Let triggers that fitted no candidate be routed again, if there are others now."""
+        """Route triggers that fitted no candidate again if there are other candidates now."""
         stores = self._durable.stores
         if stores is not None and stores.queue.has_withheld and self._unfit != self._served_roots():
             stores.queue.restore()
@@ -73,7 +73,7 @@ class Routing:
                     return
                 await self._route(trigger_id, candidates)
         except StorageError:
-            # If the disk is full; a database that has stopped routes no more.
+            # If the disk is full, this is tried again; if the database has stopped, it is not.
             self.is_behind = self._durable.is_running
 
     async def _route(self, trigger_id: str, candidates: list[Agent]) -> None:
@@ -90,7 +90,7 @@ class Routing:
             await self._ask(stores, claim, candidates)
 
     async def _ask(self, stores: Stores, claim: Claim, candidates: list[Agent]) -> None:
-        """Ask the router, and write its answer."""
+        """Call the router, and write its answer."""
         assert self._router is not None
         shown = [
             Candidate(agent.agent_id, agent.name(), dict(agent.history.metadata))
@@ -138,7 +138,7 @@ def _shown(claim: Claim) -> JsonObject:
 
 
 def _claimed(transaction: Transaction, stores: Stores, trigger_id: str) -> Claim | None:
-    """Claim a trigger, if it is still to be routed."""
+    """Claim a trigger if it still waits to be routed."""
     try:
         return stores.triggers.claim(transaction, trigger_id)
     except RowDamaged:
@@ -147,7 +147,7 @@ def _claimed(transaction: Transaction, stores: Stores, trigger_id: str) -> Claim
 
 
 def _give(transaction: Transaction, stores: Stores, claim: Claim | None, session_id: str) -> None:
-    """Give a claimed trigger to a session; back, if that has ended meanwhile."""
+    """Give a claimed trigger to a session; give it back if that session has ended."""
     if claim is None:
         return
     if stores.sessions.status(session_id) is SessionStatus.LIVING:
@@ -157,6 +157,6 @@ def _give(transaction: Transaction, stores: Stores, claim: Claim | None, session
 
 
 def _withhold(transaction: Transaction, stores: Stores, claim: Claim) -> None:
-    """Let a claimed trigger wait for other candidates, uncounted."""
+    """Make a claimed trigger wait for other candidates, without counting the attempt."""
     stores.triggers.give_back(transaction, claim)
     transaction.after_commit(lambda: stores.queue.withhold(claim.trigger.id))

@@ -11,7 +11,7 @@ from system.ports import Clock
 class BackgroundWork:
     """At most one task at a time, which may pause.
 
-    ``close`` waits for a task that runs, and cancels one that only waits for a time to come.
+    A close waits for a task that runs, and cancels one that only waits for a time.
     """
 
     __slots__ = ("_pausing", "task")
@@ -21,7 +21,7 @@ class BackgroundWork:
         self._pausing = False
 
     def begin(self, task: Task[None]) -> None:
-        """Register the task that does the work from now on."""
+        """Register the task that does the work now."""
         assert self.task is None, "the work is under way"
         self.task = task
 
@@ -49,8 +49,8 @@ class Schedule:
     """The scheduling state of one agent.
 
     ``turns`` takes its turns, ``retry`` writes lines that the disk has refused. ``turn`` is
-    locked while a turn, or the agent's end by the operator, is under way. ``trouble`` says why
-    the last attempt of either kind failed, and is empty when it did not.
+    locked while a turn, or the agent's end by the operator, is under way. ``trouble`` is the
+    reason why the last attempt of either kind failed, or is empty.
     """
 
     __slots__ = ("retry", "trouble", "turn", "turns")
@@ -66,6 +66,6 @@ class Schedule:
         return [work.task for work in (self.turns, self.retry) if work.task is not None]
 
     def cancel_pauses(self) -> None:
-        """Cancel the tasks that only wait for a time to come."""
+        """Cancel the tasks that only wait for a time."""
         self.turns.cancel_pause()
         self.retry.cancel_pause()

@@ -1,4 +1,4 @@
-"""Facts that the log of a session holds; each is also a member of a snapshot."""
+"""Facts in the log of a session; each is also a member of a snapshot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from system.ports import Exchange, Json, JsonObject
 from system.storage.line import Line
 
 LAST_TURNS: Final = 16
-"""So many ids of committed turns are kept; of the others only the count."""
+"""The number of ids of committed turns that are kept; the others are only counted."""
 
 
 class AgentFacts(NamedTuple):
@@ -64,7 +64,7 @@ class Execution(NamedTuple):
 
 @dataclass(slots=True)
 class OpenTurn:
-    """A turn that has begun; if ``permitted`` it uses up a permit, because the gate is closed."""
+    """A turn that has begun; if ``permitted``, it uses up a permit, because the gate is closed."""
 
     prompt: str
     presented: Sequence[str]
@@ -99,7 +99,7 @@ class OpenTurn:
 
 
 class Unreachable(NamedTuple):
-    """A message that will never be presented; line ``seq`` says so, and demands an error."""
+    """A message that will never be presented; line ``seq`` records that, and demands an error."""
 
     message: Message
     reason: str
@@ -111,13 +111,13 @@ class Unreachable(NamedTuple):
 
     @classmethod
     def from_data(cls, data: JsonObject) -> Unreachable:
-        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` if it is none."""
+        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` for other data."""
         (message,) = objects([data["message"]])
         return cls(Message.from_data(message), str(data["reason"]), int(str(data["seq"])))
 
 
 class RecordedTurn(NamedTuple):
-    """A committed turn whose ``execution`` is recorded; ``ts`` is the time of its second line."""
+    """A committed turn whose ``execution`` is recorded; ``ts`` is the time of ``turn.complete``."""
 
     execution: Execution
     begun: OpenTurn

@@ -1,8 +1,8 @@
-"""Snapshots: a log that has grown long begins a new segment, between two turns of its agent.
+"""Snapshots: a long log begins a new segment, between two turns of its agent.
 
-A snapshot keeps the ids of those lines that another log may still demand, and for each sender
-the number of its last line of which everything has arrived. Ids that only the operator may name
-again are moved to ``state.db`` before.
+A snapshot keeps the ids of the lines that another log may still demand, and for each sender the
+number of the line up to which all its promises have arrived. Before that, ids that only the
+operator can use again are moved to ``state.db``.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from system.ports import JsonObject
 from system.storage.line import timestamp
 
 USER_SEGMENT_NS: Final = 30 * 24 * 3600 * SECOND_NS
-"""So long a segment of the log of USER is kept at least."""
+"""The nanoseconds for which a segment of the log of USER is kept at least."""
 
 
 class Snapshots:
-    """Takes a snapshot where more than ``most_lines`` lines follow the last one."""
+    """Takes a snapshot of a log if more than ``most_lines`` lines follow the last one."""
 
     def __init__(self, orchestrator: Orchestrator, most_lines: int) -> None:
         self._orchestrator = orchestrator
         self._most_lines = most_lines
-        # The next attempt for a log whose snapshot was refused: the number of its line.
+        # For each log whose snapshot was refused, the line number of the next attempt.
         self._not_before: dict[str, int] = {}
 
     async def take_if_due(self, agent: Agent) -> None:
-        """Begin a new segment of the agent's log if the last one is long; costs nothing if not.
+        """Begin a new segment of the agent's log if the last one is long.
 
-        If the disk refuses it, the old segment goes on, and the next attempt is made when as
-        many lines again have been written.
+        If the disk refuses it, the log continues in the old segment, and the next attempt is
+        made after ``most_lines`` further lines.
         """
         log, seq = agent.log, agent.history.seq
         if not (agent.alive and log.is_snapshot_due(self._most_lines)):
@@ -62,17 +62,17 @@ class Snapshots:
         await self._orchestrator.user.log.remove_old_segments(timestamp(before_ns))
 
     async def _has_records(self, agent: Agent) -> bool:
-        """Make the records of all turns so far durable without their lines."""
+        """Make the records of all turns independent of their lines; return whether they are."""
         recording = self._orchestrator.recording
         if recording is None or agent.agent_id == USER:
             return True
         return await recording.settle_entries()
 
     async def _moved_ids(self, agent: Agent) -> AbstractSet[str]:
-        """Move ids that only the operator may name again to ``state.db``; return them.
+        """Move ids that only the operator can use again to ``state.db``; return them.
 
-        The database then has all lines of the log that are durable, and the snapshot says so: a
-        database without these ids is older than the log. If it refuses, the ids stay.
+        The same transaction sets the row in ``applied`` to the last durable line, so a database
+        without these ids is recognised as older than the log. If it refuses, the ids stay.
         """
         history, durable, seq = agent.history, self._orchestrator.durable, agent.log.durable_seq
         is_user = agent.agent_id == USER
@@ -96,7 +96,7 @@ class Snapshots:
     def _snapshot_of(self, agent: Agent, known: AbstractSet[str]) -> JsonObject:
         history, orchestrator = agent.history, self._orchestrator
         if orchestrator.unserved or orchestrator.lost:
-            # A log that was not read may demand any id.
+            # A log that could not be read may demand any id.
             return snapshot_data(
                 history, history.enqueued, history.controls, history.dispatched_of, known
             )

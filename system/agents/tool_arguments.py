@@ -1,4 +1,4 @@
-"""Arguments of tools, which a model has written: each is checked before it is used."""
+"""The arguments of tools, which a model has written: each is checked before it is used."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def text_of(arguments: JsonObject, key: str, default: str | None = None) -> str:
 
 
 def optional_text_of(arguments: JsonObject, key: str) -> str | None:
-    """Return an argument that is a text, or None if it is left out; raises ``Refused``."""
+    """Return an argument that is a text, or None if it is missing; raises ``Refused``."""
     return None if arguments.get(key) is None else text_of(arguments, key)
 
 
 def object_of(arguments: JsonObject, key: str) -> JsonObject:
-    """Return an argument that is an object, empty if it is left out; raises ``Refused``."""
+    """Return an argument that is an object, empty if it is missing; raises ``Refused``."""
     value: Json = arguments.get(key, {})
     if not isinstance(value, dict):
         raise Refused(f"{key}={value!r:.100} is not an object")

@@ -1,7 +1,7 @@
 """The tools of an agent during one turn. They answer at once; effects wait for the commit.
 
-``TOOLS`` registers them by name. A call that is refused is answered with
-``{"error": sentence}``. A call that a provider repeats under the same id is made once.
+``TOOLS`` registers them by name. The answer to a refused call is ``{"error": sentence}``. A call
+that a provider repeats under the same id is made once.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class TurnTools:
         return self._results[call_id]
 
     def give_up(self) -> None:
-        """Drop the effects of a failed turn: release the names that it had reserved."""
+        """Drop the effects of a failed turn, and release the names that it had reserved."""
         for spawn in self.draft.spawned.values():
             self._tree.release(spawn.name)
 

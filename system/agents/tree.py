@@ -13,7 +13,7 @@ from system.errors import NameTaken
 class Node:
     """One agent; ``parent_id`` is None for a root. ``children`` are the living ones, oldest first.
 
-    ``hidden`` are the names of children that may live, but cannot be read in this lifetime.
+    ``hidden`` are the names of children that may be living, but cannot be read in this lifetime.
     An agent that has ended keeps its node, because messages may still name it.
     """
 
@@ -41,7 +41,7 @@ class Tree:
         return iter(self.nodes.values())
 
     def add(self, node: Node) -> None:
-        """Add an agent below its parent, which was added before; its name is not reserved now."""
+        """Add an agent below its parent, which was added before; its name is no longer reserved."""
         assert node.agent_id not in self.nodes
         assert node.parent_id is None or node.parent_id in self.nodes
         self.nodes[node.agent_id] = node
@@ -49,7 +49,7 @@ class Tree:
         self._reserved.discard(node.name)
         if not node.alive:
             return
-        # Of two living agents of one name, which only damage can make, the older keeps it.
+        # If two living agents have one name, which only damage can cause, the older keeps it.
         self._by_name.setdefault(node.name, node.agent_id)
         if node.parent_id is not None:
             self.nodes[node.parent_id].children.append(node.agent_id)
@@ -82,13 +82,13 @@ class Tree:
         return [*(self.names[child] for child in node.children), *node.hidden]
 
     def reserve(self, name: str) -> None:
-        """Keep a name for an agent that is to be created; raise ``NameTaken`` if it is in use."""
+        """Reserve a name for an agent to be created; raise ``NameTaken`` if it is in use."""
         if self.is_taken(name):
             raise NameTaken(name)
         self._reserved.add(name)
 
     def is_taken(self, name: str) -> bool:
-        """Whether a living agent has this name, or one that is to be created."""
+        """Whether a living agent, or one to be created, has this name."""
         return name in self._by_name or name in self._reserved
 
     def release(self, name: str) -> None:

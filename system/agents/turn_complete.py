@@ -26,7 +26,7 @@ class Reminder(NamedTuple):
 
     @classmethod
     def from_data(cls, data: JsonObject) -> Reminder:
-        """Decode a member of a line; raise ``KeyError`` or ``ValueError`` if it is none."""
+        """Decode a member of a line; raise ``KeyError`` or ``ValueError`` for other data."""
         return cls(str(data["reminder_id"]), int(str(data["due_ns"])), data["payload"])
 
 
@@ -39,14 +39,13 @@ class Subscription(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TurnComplete:
-    """Everything that a committed turn did; the table of lines in ``docs/runtime.md``.
+    """All effects of a committed turn; the table of lines in ``docs/runtime.md`` has the members.
 
     ``identity`` is the provider's name for the conversation; ``returned`` are messages that
-    were pending, and not presented, when the turn ended the agent. ``dispatched`` is the number
-    of the last line of this log of which all promises, and those of all lines before it, were
-    durable in other logs when the turn was committed. ``trigger_id`` is the trigger that the
-    turn has handled, and so settles; ``work`` is what else it demands of ``state.db``, and
-    ``demands_state`` says whether it demands anything there.
+    were pending, and not presented, when the turn ended the agent. ``dispatched`` is the
+    watermark at the commit: all promises of the lines of this log up to that number were kept.
+    ``trigger_id`` is the trigger that the turn has handled, and so settles; ``work`` are its
+    other promises to ``state.db``. ``demands_state``: it promises anything to ``state.db``.
     """
 
     turn_id: str
@@ -70,7 +69,7 @@ class TurnComplete:
     demands_state: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        """Note whether the line promises anything to ``state.db``, which most lines do not."""
+        """Compute ``demands_state``, which is False for most lines."""
         demanding = self.reminders or self.cancelled or self.work is not NO_WORK
         if demanding or self.trigger_id is not None:
             object.__setattr__(self, "demands_state", True)
@@ -107,9 +106,9 @@ class TurnComplete:
 
     @classmethod
     def from_data(cls, data: JsonObject) -> TurnComplete:
-        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` if it is none.
+        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` for other data.
 
-        Promises of another version are no error: ``outbox.foreign`` describes them.
+        Promises of another version raise no error: ``outbox.foreign`` describes them.
         """
         provider, metadata, trigger_id = data["provider"], data.get("metadata"), data["trigger_id"]
         by = provider if isinstance(provider, dict) else {}
@@ -142,8 +141,8 @@ class TurnDraft:
     """The effects of a turn that is under way; ``completion`` is the result of ``complete``.
 
     ``presented`` are the ids of the messages shown so far. ``spawned`` is by agent id.
-    ``trigger_id`` is the trigger that the turn handles, ``work`` what it demands of ``state.db``,
-    None if it has called no tool for that.
+    ``trigger_id`` is the trigger that the turn handles. ``work`` are its other promises to
+    ``state.db``, None if it has called no tool for these.
     """
 
     presented: list[str]

@@ -1,7 +1,7 @@
 """The facts of a turn in the form in which its execution is recorded (``docs/recording.md``).
 
-The running turn records them; recovery makes them again from the session's log. All of it has
-been in a line, and so is plain JSON.
+The running turn records them; recovery computes them again from the session's log. All of them
+were in a line, and so are plain JSON.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIDE_EFFECTS = SideEffectClass.REVERSIBLE
 
 
 _MOST_AGENTS: Final = 1024
-"""So many agents have payloads that are the same in each turn, and are made once."""
+"""The most agents for which payloads that are equal in each turn are cached."""
 
 
 class TurnFacts(NamedTuple):
@@ -127,7 +127,7 @@ def error_of(code: FailureCode, message: str) -> JsonObject:
 
 
 def response_of(turn: TurnComplete) -> FrozenJson:
-    """Return the final response of a committed turn; its line alone determines it.
+    """Return the final response of a committed turn, which its line determines.
 
     A turn whose line promises activities is IRREVERSIBLE (docs/recording.md, After a crash).
     """

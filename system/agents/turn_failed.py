@@ -24,7 +24,7 @@ class FailureCode(StrEnum):
 
 
 class TurnFailed(Exception):
-    """The turn did not happen; the message is the reason, and its prompt was presented."""
+    """The turn has no effect; the message is the reason. Its prompt counts as presented."""
 
     def __init__(self, reason: str, code: FailureCode = FailureCode.AGENT_ERROR) -> None:
         super().__init__(reason)

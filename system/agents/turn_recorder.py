@@ -1,7 +1,7 @@
 """The record of one attempt at a turn (``docs/recording.md``).
 
-The turn's line is the commit point. Before the provider is called, everything recorded so far
-is durable; behind it, no refusal of the recording's disk stops a turn.
+The turn's line is the commit point. Before the provider is called, everything recorded so far is
+durable. After that call, no error of the recording stops a turn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Durability(Enum):
     ATTEMPTS = "attempts"
     """One before each call of a provider."""
     EVENTS = "events"
-    """One behind each event."""
+    """One after each event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class RecordingOptions:
 class TurnRecorder:
     """Records one turn.
 
-    ``start_members`` belong into its ``turn.start``: the id of the execution, or that it was
-    sampled out.
+    ``start_members`` are members of its ``turn.start``: the id and the first entry of the
+    execution, or ``sampled_out``.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class TurnRecorder:
             await self._record(EventType.AGENT_ATTEMPT_END, self._facts.attempt_end(presented))
 
     async def commit(self, turn: TurnComplete) -> None:
-        """Record the response of a turn whose line is durable; that line promises it."""
+        """Record the response of a turn whose line is durable, without a barrier."""
         await self._complete(response_of(turn))
 
     async def fail(self, failure: BaseException, presented: Sequence[str], after_ns: int) -> None:

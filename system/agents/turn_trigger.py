@@ -1,4 +1,4 @@
-"""The trigger of a turn: claimed when its slot is held, shown first, settled by its line."""
+"""The trigger of a turn: claimed when the turn holds its slot, shown first, settled by its line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from system.errors import RuntimeRefused, StorageError
 from system.ports import JsonObject
 
 LATE_NS: Final = 120 * SECOND_NS
-"""A trigger that is claimed later than this is late: the prompt says by how much."""
+"""The lateness of a claim, in nanoseconds, beyond which the prompt shows it."""
 _REASON_CHARACTERS: Final = 500
 
 
@@ -35,8 +35,8 @@ class TurnTrigger(NamedTuple):
 async def claimed_trigger(durable: DurableWork, agent: Agent, now: str) -> TurnTrigger | None:
     """Claim the first due trigger of an agent whose turn holds its slot; None if there is none.
 
-    Damaged triggers are passed over. If the database refuses, an agent with messages runs
-    without a trigger; raises ``StorageError`` if it has none.
+    Damaged triggers are skipped. If the database refuses, an agent with messages runs without a
+    trigger; for an agent without messages this raises ``StorageError``.
     """
     try:
         while (trigger_id := durable.due_trigger(agent.session_id)) is not None:
@@ -50,7 +50,7 @@ async def claimed_trigger(durable: DurableWork, agent: Agent, now: str) -> TurnT
 
 
 async def give_up_trigger(durable: DurableWork, trigger: TurnTrigger, failure: Exception) -> None:
-    """Give a trigger back whose turn has not happened; it counts unless the disk refused."""
+    """Give back the trigger of a failed turn; the attempt counts unless the disk refused it."""
     stores, claim = durable.stores, trigger.claim
     assert stores is not None
     reason = ascii(str(failure))[1:-1][:_REASON_CHARACTERS]
@@ -61,7 +61,7 @@ async def give_up_trigger(durable: DurableWork, trigger: TurnTrigger, failure: E
 
 
 async def return_trigger(durable: DurableWork, trigger: TurnTrigger) -> None:
-    """Give a trigger back whose turn could not begin, or was refused by the disk; uncounted."""
+    """Give back a trigger whose turn did not begin or was refused by the disk, without counting."""
     stores = durable.stores
     assert stores is not None
     await durable.settle(lambda each: stores.triggers.give_back(each, trigger.claim))

@@ -1,4 +1,4 @@
-"""The work of a turn in ``state.db``: everything that its line demands there of its own.
+"""The work of a turn in ``state.db``: activities, tasks, triggers and schedules of its line.
 
 The trigger that the line settles, and its reminders, are members of ``TurnComplete``.
 """
@@ -17,7 +17,7 @@ from system.ports import Json, JsonObject
 
 
 class PromisedActivity(NamedTuple):
-    """An irreversible action to be performed behind the line; ``key`` is its idempotency key."""
+    """An irreversible action to be performed after the line; ``key`` is its idempotency key."""
 
     key: str
     action: str
@@ -26,7 +26,7 @@ class PromisedActivity(NamedTuple):
 
     @classmethod
     def from_data(cls, data: JsonObject) -> PromisedActivity:
-        """Decode a member of a line; raise ``KeyError`` or ``ValueError`` if it is none."""
+        """Decode a member of a line; raise ``KeyError`` or ``ValueError`` for other data."""
         (arguments,) = objects([data["arguments"]])
         task_id = data["task_id"]
         return cls(
@@ -64,7 +64,7 @@ class TaskProgress(NamedTuple):
 
     @classmethod
     def from_data(cls, data: JsonObject) -> TaskProgress:
-        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` if it is none."""
+        """Decode the result of ``data``; raise ``KeyError`` or ``ValueError`` for other data."""
         events = [(str(each["event"]), each["data"]) for each in objects(data["events"])]
         status = TaskStatus(str(data["status"]))
         last_seq = int(str(data["last_seq"]))
@@ -83,7 +83,7 @@ class EmittedTrigger(NamedTuple):
     priority: int | None
 
     def spec(self, session_id: str | None) -> TriggerSpec:
-        """Return what is emitted."""
+        """Return the specification of the trigger."""
         return TriggerSpec(
             self.source, self.payload, self.description, session_id, self.fire_at, self.key,
             self.priority,
@@ -91,7 +91,7 @@ class EmittedTrigger(NamedTuple):
 
 
 class NewSchedule(NamedTuple):
-    """A schedule whose triggers the agent gets."""
+    """A schedule that emits triggers for the agent."""
 
     schedule_id: str
     kind: str
@@ -103,7 +103,7 @@ class NewSchedule(NamedTuple):
     catch_up: str
 
     def schedule(self, session_id: str | None) -> ScheduleSpec:
-        """Return what is created."""
+        """Return the specification of the schedule."""
         return ScheduleSpec(
             self.kind, self.spec, self.zone, session_id, self.payload, self.description,
             self.priority, self.catch_up,
@@ -112,9 +112,9 @@ class NewSchedule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TurnWork:
-    """Each part in the order of the calls; ``unscheduled`` are ids of schedules that end.
+    """The work of a turn, in the order of the calls; ``unscheduled`` are ids of schedules that end.
 
-    A turn without any has ``NO_WORK`` itself.
+    A turn without work has the object ``NO_WORK``.
     """
 
     activities: Sequence[PromisedActivity] = ()
@@ -124,7 +124,7 @@ class TurnWork:
     unscheduled: Sequence[str] = ()
 
     def data(self) -> JsonObject:
-        """Return the members of the line; those that are empty are to be left out."""
+        """Return the members of the line; the caller omits empty ones."""
         return {
             "activities": [dict(activity._asdict()) for activity in self.activities],
             "tasks": [task.data() for task in self.tasks],
@@ -135,7 +135,7 @@ class TurnWork:
 
     @classmethod
     def from_data(cls, data: JsonObject) -> TurnWork:
-        """Decode the members of a line; raise ``KeyError`` or ``ValueError`` if it is none."""
+        """Decode the members of a line; raise ``KeyError`` or ``ValueError`` for other data."""
         if _MEMBERS.isdisjoint(data):
             return NO_WORK
         return cls(

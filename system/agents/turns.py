@@ -34,10 +34,10 @@ from system.providers.bounded import was_cancelled
 from system.storage.line import LARGEST_BYTES
 
 MOST_PROMPT_BYTES: Final = LARGEST_BYTES // 4
-"""A prompt is a text in a line, where escapes may double its size."""
+"""The most bytes of a prompt; it is a text in a line, in which escapes may double its size."""
 
 MOST_PRESENTATIONS: Final = 5
-"""After so many failed turns a message is dead."""
+"""The number of failed turns after which a message is dead."""
 
 
 class Turns:
@@ -77,7 +77,7 @@ class Turns:
                 pause_ns = SECOND_NS
 
     async def _checkpoint_if_due(self) -> None:
-        """Write the records that wait, if there are many; the next boot repeats refused ones."""
+        """Write the waiting records if there are many; the next boot writes refused ones."""
         recording = self._orchestrator.recording
         if recording is not None and recording.is_checkpoint_due:
             with suppress(OSError, StorageError):
@@ -119,7 +119,7 @@ class Turns:
         return turn
 
     async def _return_dead_letters(self, agent: Agent) -> bool:
-        """Give up messages that were presented too often; return whether there were any.
+        """Make messages that were presented too often dead letters; return whether there were any.
 
         Their senders get an error.
         """
@@ -146,7 +146,7 @@ class Turns:
         self, agent: Agent, pool: Pool, conversation: Conversation, pause_ns: int,
         trigger: TurnTrigger | None,
     ) -> TurnComplete | None:  # fmt: skip
-        """Return the committed turn; None if the agent is not runnable any more.
+        """Return the committed turn; None if the agent is no longer runnable.
 
         A turn that fails runs again after ``pause_ns``.
         """
@@ -186,7 +186,7 @@ class Turns:
                 tools.give_up()
                 if recorder:
                     await recorder.fail(failure, tools.draft.presented, pause_ns)
-            # The conversation may remember a turn that never happened.
+            # The conversation may contain a turn that was not committed.
             await pool.discard(agent)
             await self._record_failure(agent, turn_id, failure)
             raise
@@ -268,7 +268,7 @@ def _identity_of(conversation: Conversation) -> str:
 
 
 def _first_of(trigger: TurnTrigger | None) -> list[Message]:
-    """Return what a turn shows before the messages."""
+    """Return the items of the prompt before the messages."""
     return [] if trigger is None else [trigger.message]
 
 
@@ -282,7 +282,8 @@ def _fitting_prompt(
 ) -> str:
     """Return the prompt of a turn; messages that do not fit are removed from ``shown``.
 
-    They are shown in a later turn. One message alone always fits, and so does a trigger.
+    Removed messages are shown in a later turn. A single message always fits, and so does a
+    trigger.
     """
     first = _first_of(trigger)
     while len(prompt := prompt_of([*first, *shown], names)) > MOST_PROMPT_BYTES:

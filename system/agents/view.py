@@ -13,9 +13,9 @@ from system.ports import JsonObject
 class AgentView(NamedTuple):
     """One agent. ``turns`` counts its committed turns, ``last_turns`` are the ids of the last 16.
 
-    ``pending`` are the ids of its messages.
-    ``stopped`` is the reason why its log takes nothing more until the next boot, or empty.
-    ``trouble`` is the reason why its last turn failed, or empty; the turn is tried again.
+    ``pending`` are the ids of its pending messages. ``stopped`` is the reason why nothing is
+    written to its log until the next boot, or empty. ``trouble`` is the reason why its last
+    turn failed, or empty; the turn is tried again.
     """
 
     agent_id: str
@@ -39,7 +39,7 @@ class RuntimeView:
     """All agents, parents before children, and the messages to the operator.
 
     ``user_stopped`` is the reason why no message reaches the operator until the next boot, or
-    empty. ``in_doubt`` are the names of agents whose creation met a failed barrier: the next
+    empty. ``in_doubt`` are the names of agents during whose creation a barrier failed: the next
     boot decides whether they exist. ``state_stopped`` is the reason why no trigger is run until
     the next boot, or empty.
     """
@@ -52,7 +52,7 @@ class RuntimeView:
 
 
 def view_of(orchestrator: Orchestrator) -> RuntimeView:
-    """Return the view of this moment; an agent that is still being created is left out."""
+    """Return the view of this moment, without agents that are still being created."""
     shown, in_doubt = [], []
     for node in orchestrator.tree:
         agent = orchestrator.agents[node.agent_id]
