@@ -108,7 +108,7 @@ removed_entry_returns = Mutant(
             "system.storage.log_recovery",
             """
             self.files.unlink(self.pending_path)
-            # A torn entry may still be whole on the platter. It must not reappear as the
+            # A torn entry may still be complete on the platter. It must not reappear as the
             # next line after recovery has returned a log without it.
             self.files.sync_dir(parent_of(self.pending_path))
             return ()

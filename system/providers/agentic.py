@@ -13,7 +13,7 @@ from system.ports import ConversationLost, Opening, Tools
 
 
 class AgentService(Protocol):
-    """The service at the other end. All of it may raise ``ProviderError``."""
+    """The remote service. All methods may raise ``ProviderError``."""
 
     async def create(self, opening: Opening) -> str:
         """Return the name of a new conversation that has received ``opening.history``.
@@ -31,7 +31,7 @@ class AgentService(Protocol):
         ...
 
     async def conversations(self) -> Sequence[str]:
-        """Return the names of all conversations that are kept for us."""
+        """Return the names of all conversations that the service keeps for this runtime."""
         ...
 
 
@@ -69,7 +69,7 @@ class AgenticProvider:
         return AgenticConversation(self._service, await self._service.create(opening))
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> AgenticConversation:
-        """Take up the conversation ``identity``; ``ConversationLost`` if it is not known."""
+        """Resume the conversation ``identity``; raises ``ConversationLost`` if it is not known."""
         del blob
         if not identity:
             raise ConversationLost(f"no name of a conversation was kept: key={opening.key}")
@@ -77,5 +77,5 @@ class AgenticProvider:
         return AgenticConversation(self._service, identity)
 
     async def identities(self) -> Sequence[str]:
-        """Return the names of all conversations that the service keeps for us, sorted."""
+        """Return the names of all conversations that the service keeps for this runtime, sorted."""
         return sorted(await self._service.conversations())

@@ -1,6 +1,6 @@
-"""A bare model remembers nothing: each request carries the conversation, the log is its only copy.
+"""A bare model has no memory: each request contains the conversation, whose only copy is the log.
 
-A conversation grows by an exchange when its answer was read to the end. If that turn is not
+An exchange is added to the conversation when its answer was read to the end. If that turn is not
 committed, the conversation must be dropped and restored from the log.
 """
 
@@ -36,7 +36,7 @@ class BareConversation:
         return ""
 
     async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
-        """Yield the answer in pieces; one that breaks off is not remembered."""
+        """Yield the answer in pieces; an incomplete answer is not added to the conversation."""
         pieces: list[str] = []
         async for piece in self._model.answer(self._opening, prompt, key, tools):
             pieces.append(piece)
@@ -50,7 +50,7 @@ class BareConversation:
         return self._opening.history
 
     async def suspend(self) -> bytes:
-        """Return nothing: a second copy of the log could only be wrong (planted bug R15)."""
+        """Return nothing: a second copy of the log could only differ from it (planted bug R15)."""
         return b""
 
     async def stop(self) -> None:
@@ -64,7 +64,7 @@ class BareProvider:
         self._model = model
 
     async def create(self, opening: Opening) -> BareConversation:
-        """Open a conversation that has come as far as ``opening.history``."""
+        """Open a conversation that contains ``opening.history``."""
         return BareConversation(self._model, opening)
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> BareConversation:

@@ -1,7 +1,7 @@
 """Bounds on a provider: a call that takes too long, or raises, is a ``ProviderError``.
 
 Providers are adapters to external services; a mistake in one must not end a task of the
-runtime. Only ``send`` passes through as it is: a turn looks after that itself.
+runtime. Only ``send`` is passed on unchanged, because a turn bounds it itself.
 """
 
 from __future__ import annotations

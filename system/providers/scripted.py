@@ -1,8 +1,8 @@
-"""A provider without a model: its agents do what their messages tell them to.
+"""A provider without a model: its agents carry out the scripts in their messages.
 
 A message whose payload is ``{"do": [[tool, {arguments}], ...], "say": text}`` is a *script*:
 its calls are made in their order, and the answer holds the text and the results of the calls.
-Any other message is answered with a line that names it. Entries that are no calls are skipped.
+Any other message is answered with a line that names it. Entries that are not calls are skipped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from system.storage.codec import canonical
 
 
 def play(prompt: str, tools: Tools) -> str:
-    """Perform the plays in a prompt; return the answer, which is always clean text.
+    """Perform the scripts in a prompt; return the answer, a text without surrogates.
 
     The id of a call is its position: number of the message and of the call, from 0.
     """
@@ -53,14 +53,14 @@ def _calls(do: Json) -> Iterator[tuple[int, str, JsonObject]]:
 
 
 class ScriptedConversation:
-    """Implements ``system.ports.Conversation``; remembers nothing, because nothing asks it to."""
+    """Implements ``system.ports.Conversation``, without a memory."""
 
     def identity(self) -> str:
         """Return the empty text."""
         return ""
 
     async def send(self, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
-        """Yield the answer in one piece; a play is the same in every turn."""
+        """Yield the answer in one piece; a script gives the same answer in every turn."""
         del key
         yield play(prompt, tools)
 
@@ -76,7 +76,7 @@ class ScriptedProvider:
     """Implements ``system.ports.Provider``."""
 
     async def create(self, opening: Opening) -> ScriptedConversation:
-        """Open a conversation; a play needs no history."""
+        """Open a conversation; a script needs no history."""
         del opening
         return ScriptedConversation()
 

@@ -13,7 +13,7 @@ from system.storage.event_log import EventLog
 
 
 def apply_logs(recovery: RootRecovery) -> None:
-    """Fill ``histories`` and ``records``; a session without a history is not served.
+    """Fill ``histories`` and ``records``; a session without a history is unavailable.
 
     Raises ``NewerFormat`` if the log of USER has data of another version.
     """

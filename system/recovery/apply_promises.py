@@ -1,8 +1,8 @@
-"""Pass 7: the promises to ``state.db``; then the rows of turns that a crash has interrupted.
+"""Pass 7: keep the promises to ``state.db``, then give back or end interrupted work.
 
-All of it is one transaction. A root without a database gets it now, if any line promises or has
-promised something to it: the reminders of older roots were promises to their own logs. The
-marker names a new database behind that transaction, so a crash before it begins again.
+All of it is one transaction. A root without a database gets one now if a line promises something
+to it, or if an older root has reminders, which were promises to its own logs. ``root.json`` names
+a new database after that transaction; after a crash before that, the pass is repeated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from system.sessions.session_problem import Problem
 
 
 def apply_promises(recovery: RootRecovery) -> None:
-    """Carry out the lines that were not, end the rows of ended agents, reclaim the others.
+    """Carry out the remaining lines, end the rows of ended agents, give back interrupted triggers.
 
     Raises ``StateOutdated`` if the database is older than the logs, and its other errors.
     """
@@ -84,7 +84,7 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
     if not agent.log.stopped and recovery.root.root_id is not None:
         check_applied(transaction, agent.session_id, agent.history.applied)
     if agent.log.log is not None:
-        # Damage may have taken the end of the log: its numbers were used already.
+        # The end of the log may be lost to damage; its numbers were used already.
         agent.history.seq = max(agent.history.seq, agent.applied)
         agent.log.log.skip_to(agent.applied)
     for seq, turn in sorted(agent.history.promises.items()):
@@ -100,7 +100,7 @@ def _redo(recovery: RootRecovery, stores: Stores, transaction: Transaction, agen
 
 
 def _take_over(stores: Stores, transaction: Transaction, agent: Agent) -> None:
-    """Emit the reminders of a root that had no database; the lines up to here are carried out."""
+    """Emit the reminders of a root that had no database, and mark the lines as carried out."""
     for reminder in agent.history.reminders.values():
         spec = reminder_spec(reminder, agent.session_id)
         with suppress(RowDamaged):
@@ -110,7 +110,7 @@ def _take_over(stores: Stores, transaction: Transaction, agent: Agent) -> None:
 
 
 def _know_tasks(recovery: RootRecovery, stores: Stores, transaction: Transaction) -> None:
-    """Let each agent know its tasks that have not ended."""
+    """Give each agent its tasks that have not ended."""
     sessions = recovery.orchestrator.sessions
     for task in stores.tasks.open_tasks(transaction):
         if (agent := sessions.get(task.session_id)) is not None:

@@ -28,7 +28,7 @@ _PREFIX = (
 async def complete_records(recovery: RootRecovery) -> None:
     """Complete the records of committed turns, write all records, and open the recording.
 
-    Records that the disk refuses wait for the next checkpoint, with the log as it is.
+    If the disk refuses records, they wait for the next checkpoint, and the log is unchanged.
     """
     log, orchestrator = recovery.recording_log, recovery.orchestrator
     if log is None:
@@ -86,7 +86,7 @@ def _made_again(clock: Clock, agent: Agent, recorded: RecordedTurn) -> Execution
 
 
 def _finish(execution: Execution, facts: TurnFacts, recorded: RecordedTurn) -> None:
-    """Add the events up to the attempt that are missing, and the final response."""
+    """Add the missing events up to the attempt, and the final response."""
     payloads = {
         EventType.INTENT_RECEIVED: facts.intent(),
         EventType.ROUTER_DECISION: facts.route(None),

@@ -1,4 +1,4 @@
-"""Pass 6: dispatch every promise that the logs hold; finish interrupted ends, and records."""
+"""Pass 6: dispatch the promises in the logs; finish interrupted ends and records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from system.sessions.session_problem import Problem
 
 
 async def dispatch_promises(recovery: RootRecovery) -> None:
-    """Write the lines that are missing in other logs, then let each log and record agree."""
+    """Write the lines that are missing in other logs, then make each record agree with its log."""
     dispatcher = recovery.dispatcher
     agents = recovery.agents()
     for agent in agents:

@@ -26,7 +26,7 @@ def lock_root(recovery: RootRecovery) -> None:
         if durable.state is not None:
             durable.state.close()
         raise
-    # The call must not refer to what holds it: nothing here may need the garbage collector.
+    # The call must not refer to its holder: a cycle would need the garbage collector.
     clock = durable.clock
     durable.create = lambda: create_database(host, root, clock)
     durable.begin(root.epoch)
@@ -37,7 +37,7 @@ def lock_root(recovery: RootRecovery) -> None:
 def create_database(host: Host, root: Root, clock: SteadyClock) -> StateDatabase:
     """Create the ``state.db`` of a root that has none; raises as ``open_state``.
 
-    The marker of the root names it then; if that fails, the database is closed.
+    Afterwards ``root.json`` names it; if writing that fails, the database is closed.
     """
     state = open_state(host, None, clock)
     try:

@@ -1,7 +1,8 @@
-"""Pass 9: recovery notices, reports, and a trigger for each task that nothing else wakes.
+"""Pass 9: recovery notices, reports, and RESUME triggers.
 
-A recovery notice is for an agent whose turn was interrupted; the report says where each
-execution has stopped.
+An agent whose turn was interrupted gets a recovery notice. A RESUME is emitted for each ACTIVE
+task of an agent that has no other reason to run. The recovery report names the point at which
+each execution was interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from system.recovery.root_recovery import RootRecovery
 
 
 async def notify_agents(recovery: RootRecovery) -> None:
-    """Write the notices, one for each agent; a second recovery writes no other one."""
+    """Write the notices, one for each agent; a second recovery writes none."""
     for agent in recovery.orchestrator.agents.values():
         if agent.history.open_turns and agent.alive:
             recovery.report.lost_turns[agent.agent_id] = tuple(agent.history.open_turns)
@@ -41,7 +42,7 @@ def _remove_arrived(recovery: RootRecovery) -> None:
 
 
 def _resume_tasks(recovery: RootRecovery) -> None:
-    """Emit a trigger for each ACTIVE task of an agent that has nothing else to do."""
+    """Emit RESUME for each ACTIVE task of an agent that has no other reason to run."""
     orchestrator = recovery.orchestrator
     state, stores = orchestrator.durable.state, orchestrator.durable.stores
     idle = set()

@@ -1,4 +1,4 @@
-"""Pass 3: open every log; cut torn ends, put damage aside."""
+"""Pass 3: open every log; cut torn ends, quarantine damage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from system.storage.event_log import EventLog
 from system.storage.segments import segments_in
 
 SESSIONS_A_CALL: Final = 8
-"""Logs that one worker settles in a row; with many sessions, several workers share them."""
+"""The number of logs that one worker settles; with many sessions, several workers share them."""
 
 _Examined: TypeAlias = "tuple[str, Callable[[], EventLog]]"
 

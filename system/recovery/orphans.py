@@ -1,9 +1,9 @@
 """Sessions without ``agent.created``: orphans, children to be created, or losses.
 
-A crash during the creation of an agent leaves such a session; it is created if a turn has
-promised it, and otherwise an orphan. Damage leaves one, too, and damage must never delete or
-re-create an agent that has existed: its work was accepted. Such an agent has left traces
-elsewhere: in its record, in its children, in the messages that it sent.
+A crash during the creation of an agent leaves such a session. It is created if a turn has promised
+it, and otherwise it is an orphan. Damage leaves such sessions too, and because of damage no agent
+that has existed may be deleted or created again, because its work was accepted. An agent that has
+existed is recognised by its record, its children, or the messages that it has sent.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Verdict(Enum):
     UNCREATED = auto()
     """It was promised; the missing lines are added to those that it has."""
     LOST = auto()
-    """It was an agent, and cannot be served; its files are kept."""
+    """It was an agent, and cannot be read; its files are kept."""
     ORPHAN = auto()
     """It never became an agent, and is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvidence:
-    """The files of one session; ``record_is_damaged`` if it has one that cannot be read."""
+    """The files of one session; ``record_is_damaged``: it has a record that cannot be read."""
 
     history: History
     log_is_damaged: bool
@@ -43,9 +43,9 @@ class SessionEvidence:
 
 
 class SessionIndex:
-    """Sessions, senders and parents that all ``histories`` (by session id) mention.
+    """The sessions, senders and parents named in ``histories`` (by session id).
 
-    ``promised`` has the facts of each promised child by session id, and ``created`` are those
+    ``promised`` has the facts of each promised child by session id. ``created`` are the children
     whose parent's log says that the promise was kept.
     """
 
@@ -105,5 +105,5 @@ def _was_used(record: SessionRecord | None, promised: AgentFacts | None) -> bool
 
 
 def is_damaged(report: LogReport) -> bool:
-    """Whether a log has lost bytes that no crash can have taken."""
+    """Whether a log has lost bytes that no crash can remove."""
     return bool(report.missing) or any(not damage.tail for damage in report.damaged)

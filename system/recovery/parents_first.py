@@ -19,8 +19,8 @@ class Placement(NamedTuple):
 def parents_first(histories: Mapping[str, History]) -> Iterator[Placement]:
     """Yield every agent of ``histories`` (by session id), roots first, children after parents.
 
-    An agent whose parent is not among them, or whose ancestors form a circle, counts as a
-    root: its work was accepted and must go on.
+    An agent whose parent is not among them, or whose ancestors form a cycle, counts as a root,
+    because its work was accepted and must continue.
     """
     children: dict[str, list[str]] = {}
     roots: list[Placement] = []
@@ -37,7 +37,7 @@ def parents_first(histories: Mapping[str, History]) -> Iterator[Placement]:
             children.setdefault(parent, []).append(session_id)
     yield from _below(roots, children, histories)
     while children:
-        # Only circles are left; each is opened at its first member.
+        # Only cycles remain; each is cut at its first member.
         first = min(child for siblings in children.values() for child in siblings)
         for siblings in children.values():
             if first in siblings:

@@ -1,4 +1,4 @@
-"""Pass 5: place the agents in the tree, parents first; remove sessions that are no agents."""
+"""Pass 5: place the agents in the tree, parents first; remove orphans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from system.sessions.session_problem import Problem
 
 
 def place_agents(recovery: RootRecovery) -> None:
-    """Make an agent of every history; a session that cannot be one is removed or reported."""
+    """Create an agent from every history; remove or report sessions without one."""
     orchestrator = recovery.orchestrator
     user = orchestrator.new_agent(USER, USER_SESSION, recovery.histories.pop(USER_SESSION))
     user.log.log = recovery.logs[USER_SESSION]
@@ -39,7 +39,7 @@ def place_agents(recovery: RootRecovery) -> None:
 
 
 def _pass_dispatched(recovery: RootRecovery) -> None:
-    """Give each log its marks in the snapshots of others; damage may have taken its end."""
+    """Apply to each log its watermarks in the snapshots of others, as its end may be lost."""
     agents = {agent.session_id: agent for agent in recovery.agents()}
     for recipient in recovery.orchestrator.agents.values():
         for session_id, mark in recipient.history.dispatched_of.items():
@@ -52,7 +52,7 @@ def _pass_dispatched(recovery: RootRecovery) -> None:
 
 
 def _hide_unserved(recovery: RootRecovery, parent: Agent) -> None:
-    """Let an agent have those children that may live, but cannot be read in this lifetime."""
+    """Register the children of an agent that may be living but cannot be read in this lifetime."""
     orchestrator, history = recovery.orchestrator, parent.history
     for session_id, spawn in history.children.items():
         if spawn.agent_id in orchestrator.agents or session_id not in orchestrator.unserved:
@@ -127,7 +127,7 @@ def _place(recovery: RootRecovery, placement: Placement) -> None:
         else:
             agent.log.stop("neither its log nor its record says which provider it has")
     if agent.alive and record is not None and record.state is SessionState.TERMINATED:
-        # Only damage makes this; an agent that has ended is not run again.
+        # Only damage can cause this; an agent that has ended is not run again.
         agent.log.stop("its record says that it has ended, its log does not")
     node = Node(facts.agent_id, session_id, facts.name, placement.parent_id, alive=agent.alive)
     orchestrator.tree.add(node)

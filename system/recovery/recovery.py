@@ -1,8 +1,8 @@
 """Recovery: ten passes from the disk that a crash has left to a runtime that can start.
 
-Each pass is idempotent and may be interrupted anywhere; the next recovery finds its work done.
-No turn runs before the last pass has ended. A session that cannot be read is reported and left
-alone; it never stops the others.
+Each pass is idempotent and may be interrupted at any point; the next recovery completes it. No
+turn runs before the last pass has ended. A session that cannot be read is reported and left
+unchanged; it never stops the others.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ async def recover(
 ) -> RootRecovery:
     """Run the passes in their order, the first of which locks the root.
 
-    ``resume`` says whose tasks are resumed.
+    ``resume`` chooses the agents whose tasks are resumed.
 
-    Raises ``NotARoot``, ``RootInUse``, ``StorageError`` or ``OSError`` when the root as a whole
-    cannot be served; then its lock is free.
+    Raises ``NotARoot``, ``RootInUse``, ``StorageError`` or ``OSError`` if the root as a whole
+    cannot be opened; then its lock is free.
     """
     recovery = RootRecovery(dispatcher, is_recording=is_recording, resume=resume)
     first, *others = PASSES

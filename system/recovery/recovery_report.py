@@ -14,26 +14,26 @@ from system.storage.log_report import Damage
 class RecoveryReport:
     """``epoch`` counts the boots of this root.
 
-    ``sessions``, ``living`` and ``lines`` are counts; ``unknown_lines`` are those of events
+    ``sessions``, ``living`` and ``lines`` are counts; ``unknown_lines`` counts lines with events
     that this version does not know. ``torn_bytes`` were cut off the ends of logs: lines that
-    were never acknowledged. ``damaged`` are bytes put aside; ``missing`` are first and last
-    numbers of lines that are gone, by session. ``problems`` are sessions that are not served,
-    or whose record had to be written anew. ``detached`` are sessions without a parent that
-    can be found; they count as roots. ``vanished`` are agents that have sent messages and of
-    which no session is left. ``orphans`` are sessions that never became agents and were
-    removed. ``swept`` are temporary files. ``fallbacks`` are sessions whose newest snapshot was
-    damaged, so that the segment before it was read. ``suspended`` are sessions whose record
-    said ACTIVE. ``ended`` are agents whose end was finished. ``redone`` counts the lines that
-    promises demanded in other logs, and ``undispatched`` those of them that the disk has
-    refused so far. ``lost_turns`` are turns that a crash interrupted, by agent. ``leaks`` are
-    conversations that a provider keeps for no known session, each as ``provider: identity``.
-    ``recording`` is the report of the write-ahead log of executions; ``incomplete`` are
-    executions that had not ended. ``collected`` counts the agents whose directories were
-    removed by this boot, and since, and ``archived_bytes`` those of their lines since.
-    ``carried_out`` counts the lines whose promises ``state.db`` did not have, ``reclaimed`` are
-    triggers whose turns the crash had interrupted, ``resumed`` those of tasks that nothing else
-    wakes. ``damaged_rows`` of ``state.db`` are left
-    alone; ``unfed`` are sessions that are not served, and for which work is waiting there.
+    were never acknowledged. ``damaged`` are quarantined bytes; ``missing`` has the first and
+    last numbers of missing lines, by session. ``problems`` are sessions that cannot be used,
+    or whose record had to be written again. ``detached`` are sessions whose parent cannot be
+    found; they count as roots. ``vanished`` are agents that have sent messages but have no
+    session any more. ``orphans`` are sessions that never became agents and were removed.
+    ``swept`` are temporary files that were removed. ``fallbacks`` are sessions whose newest
+    snapshot was damaged, so that the segment before it was read. ``suspended`` are sessions
+    whose record had the state ACTIVE. ``ended`` are agents whose interrupted end was finished.
+    ``redone`` counts the missing lines that promises demanded in other logs, ``undispatched``
+    those of them that the disk has refused so far. ``lost_turns`` are the turns that a crash
+    interrupted, by agent. ``leaks`` are conversations that a provider keeps for no known
+    session, each as ``provider: identity``. ``recording`` is the report of the write-ahead log
+    of executions; ``incomplete`` are executions that had not ended. ``collected`` counts the
+    agents whose directories were removed by this boot, and since then; ``archived_bytes`` counts
+    the bytes archived since then. ``carried_out`` counts the lines whose promises ``state.db``
+    did not have, ``reclaimed`` are triggers whose turns the crash had interrupted, ``resumed``
+    the RESUME triggers. ``damaged_rows`` of ``state.db`` are left unchanged; ``unfed`` are
+    sessions that cannot be used and for which work waits in ``state.db``.
     """
 
     epoch: int = 0

@@ -18,12 +18,12 @@ from system.storage.event_log import EventLog
 class RootRecovery:
     """One recovery of one root; the passes fill it in from top to bottom.
 
-    ``sessions`` has the file names of each session by id; ``logs``, ``histories`` and
-    ``records`` are those that could be read, ``record_problems`` says why a record could not.
-    ``last_ts`` is the time of the last line of each log, before this recovery writes any.
+    ``sessions`` has the file names of each session by id. ``logs``, ``histories`` and
+    ``records`` are those that could be read; ``record_problems`` has the reason for each record
+    that could not. ``last_ts`` is the time of the last line of each log before this recovery.
     ``recording_log`` is the log of the recording, None if executions are not recorded;
-    ``interrupted`` are records of executions that have not ended. ``resume`` says whose tasks
-    are resumed.
+    ``interrupted`` are the records of executions that have not ended. ``resume`` chooses the
+    agents whose tasks are resumed.
     """
 
     def __init__(self, dispatcher: Dispatcher, *, is_recording: bool, resume: Resume) -> None:
@@ -49,7 +49,7 @@ class RootRecovery:
         self.report.problems.append(SessionProblem(session_id, problem, detail))
 
     def close_log(self, session_id: str) -> None:
-        """Close the log of a session that is not served."""
+        """Close the log of a session that is not available."""
         self.logs.pop(session_id).close()
 
     def agents(self) -> list[Agent]:

@@ -1,4 +1,4 @@
-"""Pass 8: records that say ACTIVE become SUSPENDED, because no conversation is open."""
+"""Pass 8: the state ACTIVE of records becomes SUSPENDED, because no conversation is open."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from system.recovery.root_recovery import RootRecovery
 
 
 def sweep_sessions(recovery: RootRecovery) -> None:
-    """Sweep all sessions; those that the disk refuses are reported and not served."""
+    """Sweep all sessions; sessions whose sweep the disk refuses are reported and unavailable."""
     sweep = recovery.store.sweep()
     recovery.sessions = sweep.sessions
     recovery.report.swept += sweep.swept
@@ -22,9 +22,9 @@ def sweep_sessions(recovery: RootRecovery) -> None:
 
 
 def _remove_collected(recovery: RootRecovery, emptied: Sequence[str]) -> None:
-    """Remove the directories of sessions that have a row among the ended ones.
+    """Remove the directories of collected sessions, which have a row in the table ``ended``.
 
-    Those of ``emptied`` sessions were removed already; they are no orphans.
+    The directories of ``emptied`` sessions were removed already; they do not count as orphans.
     """
     state = recovery.orchestrator.state
     if state is None:

@@ -1,6 +1,6 @@
 """The record of one session: its provider, its state, and the provider's own data.
 
-The record is a hint and makes a boot faster; where record and log differ, the log is right.
+The record makes a boot faster. If record and log differ, the log is right.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The session records of one root, each in ``agents/<session id>/session.json``.
 
-A record is replaced atomically and durably at each change of state. A record that cannot be
-read never stops the others: it is put aside and reported.
+A record is replaced atomically and durably at each change of state. A damaged record is
+quarantined and reported, and does not affect the others.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _SESSION_ID: Final = re.compile("[0-9a-f]{32}")
 class Sweep(NamedTuple):
     """The result of ``SessionStore.sweep``.
 
-    ``sessions`` has the names in the directory of each session. ``swept`` are the paths of the
-    temporary files that were removed, ``removed`` the ids whose empty directories were: their
-    creation never happened. ``problems`` are sessions that the disk refused to sweep.
+    ``sessions`` has the file names in the directory of each session. ``swept`` are the paths of
+    the temporary files that were removed. ``removed`` are the session ids whose directories were
+    empty and were removed: their creation did not happen. ``problems`` are sessions whose sweep
+    the disk refused.
     """
 
     sessions: dict[str, list[str]]
@@ -78,7 +79,7 @@ class SessionStore:
                 raise
 
     def replace(self, record: SessionRecord) -> None:
-        """Replace a session's record, whatever it was; durable when this returns.
+        """Write or replace a session's record; durable when this returns.
 
         Raises ``StorageFull`` or ``OSError`` as ``write_atomic`` does.
         """
@@ -97,7 +98,7 @@ class SessionStore:
         return decode_record(encoded, session_id, path)
 
     def examine(self, session_id: str) -> SessionRecord | SessionProblem:
-        """Return a session's record, or the problem with it; a damaged one is put aside."""
+        """Return a session's record, or the problem with it; quarantine a damaged one."""
         try:
             return self.load(session_id)
         except SessionNotFound as error:
@@ -126,11 +127,11 @@ class SessionStore:
         return result
 
     def remove(self, session_id: str) -> None:
-        """Remove everything of a session, durably; or ``OSError``."""
+        """Remove all files of a session, durably; raises ``OSError``."""
         self.remove_all([session_id])
 
     def remove_all(self, session_ids: Sequence[str]) -> None:
-        """Remove everything of sessions with one barrier; or ``OSError``."""
+        """Remove all files of sessions with one barrier; raises ``OSError``."""
         for session_id in session_ids:
             directory = self.directory_of(session_id)
             for name in self._files.listdir(directory):

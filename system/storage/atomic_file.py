@@ -1,8 +1,8 @@
 """Atomic replacement of whole files: readers and the next boot find the old bytes or the new.
 
-The new content is written beside the file under a temporary name, synced, and renamed over
-the file; then the directory is synced. A failure removes the temporary file. A crash leaves
-it, and ``sweep_temporaries`` removes it at the next boot; it is never read.
+The new content is written in the same directory under a temporary name, synced, and renamed over
+the file; then the directory is synced. After a failure the temporary file is removed. After a
+crash it remains, is never read, and is removed by ``sweep_temporaries`` at the next boot.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def replace_file(
 def replace_by_pieces(
     files: FileSystem, path: str, pieces: Iterable[bytes], ids: Ids, scratch: str | None = None
 ) -> None:
-    """Do as ``replace_file`` with content that is not in memory as a whole.
+    """Do the same as ``replace_file``, with content that is not in memory as a whole.
 
-    An ``OSError`` of ``pieces`` leaves the old file untouched as well.
+    After an ``OSError`` of ``pieces`` the old file is untouched as well.
     """
     place = path if scratch is None else join(scratch, name_of(path))
     temporary, file = _create_temporary(files, place, ids)
@@ -104,7 +104,8 @@ def sweep_temporaries(
     """Remove the temporary files that crashes left in a directory; return their paths.
 
     Only names that start with ``prefix`` are removed. ``names`` is the directory's listing,
-    if the caller has it. There is no barrier: a file that comes back is swept again.
+    if the caller has it. There is no barrier: if a power cut restores a file, the next boot
+    removes it.
     """
     swept = []
     for name in files.listdir(directory) if names is None else names:

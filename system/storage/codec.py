@@ -38,7 +38,7 @@ _FOREIGN: Final = re.compile(rb"[^\x20-\x7e]")
 _encoder: Final = JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
 )
-# The one that ``_encoder.encode`` makes anew for each call, which takes as long as a short value.
+# ``_encoder.encode`` makes a new one for each call, which takes as long as a short value.
 _encode: Final[Callable[[Json, int], tuple[str, ...]]] = vars(encoder)["c_make_encoder"](
     None, _encoder.default, encoder.encode_basestring_ascii, None, ":", ",", True, False, False
 )
@@ -80,10 +80,10 @@ def canonical_of_plain(value: Json) -> bytes:
 
 
 def _refusal(value: object, levels: int) -> tuple[str, str] | None:
-    """Return place and reason of the first part that would not be read back equal, or None.
+    """Return the place and the reason of the first part that is not plain JSON data, or None.
 
-    The reason is empty when the nesting is too deep. Subclasses are refused, because they
-    would be read back as their base.
+    The reason is empty if the nesting is too deep. Subclasses are refused, because they would
+    be read back as their base class.
     """
     if type(value) is str:
         return None if value.isascii() else _text_refusal(value)

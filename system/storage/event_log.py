@@ -1,8 +1,8 @@
 """The event log of one session: durable when ``append`` returns, recovered when opened.
 
-Several lines may share one barrier (``append_all``), and a line may be left to the barrier of
-a later one (``append_unsynced``). A crash leaves a prefix of the unsynced lines, never a
-later line without an earlier one.
+Several lines may share one barrier (``append_all``), and a line may become durable with the
+barrier of a later one (``append_unsynced``). A crash leaves a prefix of the unsynced lines, never
+a later line without an earlier one.
 
 ``log_scan.py`` and ``log_recovery.py`` handle the states that a crash may leave, and
 ``framing.py`` makes lines durable. At most one process has a log open, and only once.
@@ -25,7 +25,7 @@ from system.storage.pending_writer import PendingWriter
 from system.storage.segments import SNAPSHOT, read_lines, remove_segments, segment_path
 
 TAIL_BYTES_PER_SNAPSHOT_BYTE: Final = 4
-"""A snapshot is taken when the lines behind the last one are so many times as long."""
+"""A snapshot is taken when the lines after the last one have more than this times its bytes."""
 
 
 class EventLog:
@@ -133,7 +133,7 @@ class EventLog:
         lines, encoded = encode_lines(
             self.path, self.session_id, self._host.clock.wall_ns(), last_seq, durable_seq, events
         )
-        # The reason for any exception that leaves this method from here on.
+        # The reason for any exception that this method raises from here on.
         self._stopped = "an append was interrupted"
         try:
             write(encoded)
@@ -160,9 +160,8 @@ class EventLog:
     def begin_segment(self, data: JsonObject) -> Line:
         """Begin a new segment with a snapshot of all lines so far; durable on return.
 
-        The segment before it is durable, and complete, first. Raises ``NotPlainJson``,
-        ``LineTooLarge``, ``StorageFull`` or ``OSError`` with the log as it was, and
-        ``LogStopped``.
+        The current segment is made durable first. Raises ``NotPlainJson``, ``LineTooLarge``,
+        ``StorageFull`` or ``OSError`` with the log unchanged, and ``LogStopped``.
         """
         self.park()
         files, path = self._host.files, segment_path(self.path, self.number + 1)
@@ -172,7 +171,7 @@ class EventLog:
         )  # fmt: skip
         with raising_storage_full(path):
             replace_file(files, path, encoded, self._host.ids)
-        # The next boot reads the new segment if it finds it, so this one takes nothing more.
+        # The next boot reads the new segment if it exists, so nothing more is written to this one.
         self._stopped = "the beginning of a segment was interrupted"
         try:
             files.sync_dir(parent_of(path))
@@ -190,13 +189,13 @@ class EventLog:
     def remove_old_segments(self, before_ts: str) -> int:
         """Remove the segments all of whose lines were written by ``before_ts``; return how many.
 
-        The last two are kept. The names are made durable with the next segment's; raises
-        ``OSError``.
+        The last two are kept. The removal becomes durable with the name of the next segment.
+        Raises ``OSError``.
         """
         return remove_segments(self._host.files, self.path, self.session_id, self.number, before_ts)
 
     def skip_to(self, seq: int) -> None:
-        """Number the next line behind ``seq``, if another log proves that this one was durable."""
+        """Give the next line a number above ``seq``, which another log shows to have been used."""
         self.last_seq = max(self.last_seq, seq)
         self._durable_seq = max(self._durable_seq, seq)
 
@@ -223,7 +222,7 @@ class EventLog:
 
     @property
     def durable_seq(self) -> int:
-        """The number of the last line that is surely durable."""
+        """The number of the last line known to be durable."""
         return self._durable_seq
 
     @property

@@ -1,9 +1,9 @@
 """Gaps in a log whose entries are numbered: damage, or the end of a partly written group.
 
 A gap is a run of bad bytes, or a number that is not the next. Each entry names the last number
-that was known to be durable when it was written. If a later entry shows that the gap was
-durable, the gap is damage, and the entries behind it are kept. Otherwise entries with one
-common barrier reached the platter in any order, and the log ends at the gap.
+that was known to be durable when it was written. If a later entry shows that the gap was durable,
+the gap is damage, and the entries after it are kept. Otherwise it is the result of entries with
+one common barrier, which reach the platter in any order, and the log ends at the gap.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Gap(NamedTuple):
 class Cut(NamedTuple):
     """The end of a log: the first ``kept`` entries stay.
 
-    ``gap`` is the one where it ends, or None if nothing is cut; entries of it up to the number
-    ``proof`` were durable.
+    ``gap`` is the gap at which it ends, or None if nothing is cut; entries of the gap up to the
+    number ``proof`` were durable.
     """
 
     kept: int

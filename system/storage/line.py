@@ -7,8 +7,8 @@ without the break, and with one line end after it. Keys are sorted, and ``crc`` 
 (see ``codec.py``). ``seq`` counts the lines of a log from 1.
 
 ``durable`` is the ``seq`` of the last line that was known to be durable when this one was
-written. It is left out when that is the line before. It follows ``data``, so that all lines
-begin with the same bytes.
+written. It is omitted if that is the line before. It follows ``data``, so that all lines begin
+with the same bytes.
 """
 
 from __future__ import annotations

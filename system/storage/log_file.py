@@ -49,9 +49,9 @@ class LogFile:
         self.append_all((encoded,))
 
     def append_all(self, pieces: Iterable[bytes]) -> int:
-        """Write pieces behind each other, all or none of them; return their length.
+        """Write pieces one after the other, all or none of them; return their length.
 
-        Raises as ``append``, also for what ``pieces`` raises.
+        Raises as ``append``, and the errors of ``pieces``.
         """
         file, size_bytes = self._opened(), 0
         try:

@@ -1,4 +1,4 @@
-"""Recovery of an event log after a crash: it is whole and durable afterwards.
+"""Recovery of an event log after a crash: afterwards it is complete and durable.
 
 The order of the steps makes a crash inside recovery safe, and a second recovery idempotent:
 
@@ -6,9 +6,10 @@ The order of the steps makes a crash inside recovery safe, and a second recovery
 2. create the log if there is none, and make its directories durable;
 3. read and classify every byte (``log_scan.py``) and the pending entry (``pending_entry.py``);
 4. save damaged bytes in quarantine, durably, before anything is removed;
-5. repair. After damage in the middle, the good lines are written to a new file that
-   replaces the old one. So they are, behind those of the segment before, after damage to the
-   first line of a segment. Otherwise the end is cut, completed and synced in place;
+5. repair. After damage in the middle, the good lines are written to a new file that replaces
+   the old one. After damage to the first line of a segment, its good lines are written to a new
+   file, after those of the segment before it. Otherwise the end is cut, completed and synced in
+   place;
 6. only then remove the pending entry.
 
 Bytes that a killed process wrote are readable but need not be durable, and after a failed
@@ -40,7 +41,7 @@ from system.storage.transfer import write_all
 
 
 class RecoveredLog(NamedTuple):
-    """A log that is whole and durable, and its report.
+    """A log that is complete and durable, and its report.
 
     ``last_seq`` is that of the last line, or 0. ``number`` and ``size_bytes`` are those of the
     newest segment.
@@ -56,8 +57,8 @@ class RecoveredLog(NamedTuple):
 class ExaminedLog:
     """A log that was read and classified. It exists, and is otherwise not changed yet.
 
-    Reading is processor work, and ``settle`` waits for the disk. So many logs are read one
-    after the other, and settled concurrently.
+    Reading is processor work, and ``settle`` waits for the disk. Therefore the logs of a root
+    are read one after the other, and settled concurrently.
     """
 
     def __init__(
@@ -185,7 +186,7 @@ class ExaminedLog:
             return ()
         if entry.verdict is not PendingVerdict.AHEAD:
             self.files.unlink(self.pending_path)
-            # A torn entry may still be whole on the platter. It must not reappear as the
+            # A torn entry may still be complete on the platter. It must not reappear as the
             # next line after recovery has returned a log without it.
             self.files.sync_dir(parent_of(self.pending_path))
             return ()

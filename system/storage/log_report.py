@@ -37,11 +37,11 @@ class Damage:
 class LogReport(NamedTuple):
     """The state of a log after it was opened.
 
-    ``lines`` counts them. ``torn_bytes`` were cut off the end: the beginning of a line that
-    was never acknowledged. ``missing`` has the first and last sequence number of each gap of
-    lines that were written once; a gap is reported at every opening. ``swept`` are the
-    temporary files that were removed. ``has_fallen_back`` says that the newest snapshot was
-    damaged, so that the segment before it was read.
+    ``lines`` is the number of lines. ``torn_bytes`` were cut off the end: the beginning of a
+    line that was never acknowledged. ``missing`` has the first and last sequence number of each
+    gap of lines that were written; a gap is reported at every opening. ``swept`` are the
+    temporary files that were removed. ``has_fallen_back``: the newest snapshot was damaged, so
+    the segment before it was read.
     """
 
     path: str

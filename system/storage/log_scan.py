@@ -110,7 +110,7 @@ class _Scanner:
                 return
 
     def _try_line(self, start: int, end: int) -> bool:
-        """Take the bytes as the next line, or record why they are none."""
+        """Take the bytes as the next line, or record the reason why they are not one."""
         try:
             line = decode_line(self.content[start:end], self.session_id, self.path)
         except BadSeal as bad:
@@ -171,7 +171,7 @@ class _Judge:
         self._add_missing(gap, self.scanner.lines[gap.position].seq - 1)
 
     def _cut_at(self, gap: Gap, proof: int) -> None:
-        """Drop all that follows; lines of the gap that were proven durable are missing."""
+        """Drop everything after the gap; lines of the gap that were durable are missing."""
         end = len(self.scanner.content)
         self.bad.append(BadSpan(gap.start, end, gap.reason, tail=True))
         self._add_missing(gap, proof)
@@ -194,7 +194,7 @@ class _Judge:
         return self.scanner.lines[position - 1].seq if position else self.scanner.seq_before
 
     def _first_unproven(self) -> int:
-        """Return the index behind all lines that two barriers in a row have covered."""
+        """Return the index after all lines that two barriers in a row have covered."""
         lines = self.scanner.lines
         position = len(lines)
         for _ in range(BARRIERS_TO_TRUST):

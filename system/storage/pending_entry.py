@@ -1,8 +1,8 @@
 """The entry of the framing ``pending``, as a crash may have left it.
 
-It holds every line that was not durable in the log when it was written. It is replayed only
-if it is whole; lines that the log already has are skipped. An older entry that reappears,
-because its removal was not durable, is stale.
+It has every line that was not durable in the log when it was written. It is replayed only if it
+is complete; lines that the log already has are skipped. An older entry that reappears, because its
+removal was not durable, is stale.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from system.storage.pending_writer import END_OF_ENTRY
 class PendingEntry(NamedTuple):
     """A pending entry and the verdict on it.
 
-    ``lines`` are to be appended, and ``encoded`` is the same as bytes, line ends included.
-    ``missing`` is the gap before an entry that is ahead of the log: it was written only because
-    the lines in the gap were durable; ``size_bytes`` is the length of such an entry.
+    ``lines`` are to be appended, and ``encoded`` are their bytes, line ends included. If the
+    entry is ahead of the log, ``missing`` is the gap before it, whose lines were durable when
+    the entry was written, and ``size_bytes`` is the length of the entry.
     """
 
     verdict: PendingVerdict

@@ -1,8 +1,8 @@
-"""The framing ``pending``: lines are announced in a file of their own before they are appended.
+"""The framing ``pending``: lines are made durable in a separate file before they are appended.
 
-The entry holds every line that is not durable in the log yet, earlier unsynced lines
-included, so that log and entry together never have a gap. An empty line ends it; without
-that, the beginning of an entry could be taken for a whole one.
+That file, the pending entry, has every line that is not durable in the log yet, earlier unsynced
+lines included, so that log and entry together never have a gap. An empty line ends it; without
+that, the beginning of an entry could be taken for a complete one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ END_OF_ENTRY: Final = b"\n"
 
 
 class PendingWriter:
-    """Announces lines in the pending file, appends them, and removes the pending file.
+    """Writes lines to the pending entry, appends them to the log, and removes the entry.
 
-    The removal has no barrier: an entry that reappears is recognised by its ``seq``. A
-    failed append must not reappear, so its entry is overwritten in place before the failure
-    is reported.
+    The removal has no barrier: an entry that reappears is recognised by its ``seq``. The lines
+    of a failed append must not reappear, so their entry is overwritten in place before the
+    failure is reported.
     """
 
     def __init__(self, files: FileSystem, file: LogFile, path: str) -> None:

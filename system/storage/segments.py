@@ -1,10 +1,9 @@
 """The segments of an event log: ``events.jsonl``, then ``events.<n>.jsonl`` from n = 1 on.
 
-A later segment begins with the line ``log.snapshot``, the state to which all earlier lines have
-led. It is written as a whole, and an earlier segment never changes again, so that every crash
-leaves the log before the snapshot or the log behind it. Recovery reads the newest segment; if
-its first line is damaged, also those before it. Of a log that nothing else is read from, old
-segments may be removed.
+A later segment begins with the line ``log.snapshot``, the state computed from all earlier lines.
+It is created atomically, and an earlier segment never changes again, so every crash leaves the log
+either without or with the new segment. Recovery reads the newest segment; if its first line is
+damaged, also those before it. Old segments of a log may be removed if they are never read.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def read_lines(
 def remove_segments(
     files: FileSystem, path: str, session_id: str, newest: int, before_ts: str
 ) -> int:
-    """Remove segments that nothing reads, oldest first, but for the last two; return how many.
+    """Remove segments that are never read, oldest first, except the last two; return how many.
 
     A segment is removed if the next one begins with a line that was written by ``before_ts``.
     Raises ``OSError``.

@@ -1,4 +1,4 @@
-"""A call that one coroutine makes for all that wait for its effect, such as a barrier."""
+"""A call, such as a barrier, that one coroutine makes for all that wait for its effect."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 
 class SharedCall:
-    """Makes ``call`` once at a time, by one of the coroutines that need it.
+    """Makes one call of ``call`` at a time, in one of the coroutines that need it.
 
-    The others wait for its end, and all of them see it in one round of the event loop. A lock
-    would wake them one after the other.
+    The others wait for its end, and are all woken in one round of the event loop. A lock would
+    wake them one after the other.
     """
 
     def __init__(self, call: Callable[[], Awaitable[None]]) -> None:
