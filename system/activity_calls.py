@@ -31,8 +31,8 @@ class ActivityCalls:
 
         ``key`` is ``activity:`` and a name, by convention that of a task and a number, with a
         colon between. The same call again, also after a crash, returns the same row. Raises
-        ``BadActivity``, ``KeyReused``, ``NotPlainJson``, or ``Closed`` if the runtime was closed
-        before there was an outcome: then the next boot goes on.
+        ``BadActivity``, ``KeyReused``, ``NotPlainJson``, or ``Closed`` if the runtime was closed,
+        or its database failed, before there was an outcome: then the next boot goes on.
         """
         durable = self._durable
         intent = Intent(key, action_named(durable.actions, action), arguments, task_id=task_id)

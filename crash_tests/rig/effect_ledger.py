@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
+from oracles.durable.violations import WrongOutcome
+from oracles.violation import Violation
 from system.ports import Action, EffectRefused, Json, JsonObject, Performed, SideEffectClass
 
 SECOND_NS: Final = 10**9
@@ -52,6 +54,7 @@ class EffectLedger:
         self.remembers = False
         self._now_ns = now_ns
         self._first_ns: dict[str, int] = {}
+        self._violation: Violation | None = None
         self._arguments: dict[str, Json] = {}
 
     def actions(self) -> Sequence[Action]:
@@ -70,7 +73,8 @@ class EffectLedger:
             self._perform(action, key, arguments)
         if answer is not Answer.PERFORMED:
             self.doubted.add(key)
-        self.unanswered.add(key)
+        else:
+            self.unanswered.add(key)
         if answer is Answer.TIMEOUT:
             await asyncio.Event().wait()
         if answer in (Answer.LOST, Answer.BROKEN):
@@ -78,8 +82,16 @@ class EffectLedger:
         await asyncio.sleep(0)
         return Performed(f"ref-{key}", dict(arguments))
 
+    def check(self) -> None:
+        """Raise the violation that a request was, if any: the caller may have caught it."""
+        if self._violation is not None:
+            raise self._violation
+
     def _perform(self, action: str, key: str, arguments: JsonObject) -> None:
-        assert self._arguments.setdefault(key, arguments) == arguments
+        if self._arguments.setdefault(key, arguments) != arguments:
+            self._violation = WrongOutcome(
+                "a key was sent with other arguments", key=key, arguments=arguments
+            )
         first_ns = self._first_ns.get(key)
         is_recent = first_ns is not None and self._now_ns() - first_ns < DEDUP_WINDOW_NS
         is_known = is_recent or (first_ns is not None and self.remembers)

@@ -248,6 +248,7 @@ class DurableStore(SystemTarget):
 
     def _check_effects(self, rows: Rows) -> None:
         ledger = self._ledger
+        ledger.check()
         for key in ledger.doubted:
             self._effects.doubt(key)
         for key in ledger.refused:

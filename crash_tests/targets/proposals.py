@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from crash_tests.targets.script import NAMES, propose_script
+from crash_tests.targets.script import NAMES, TOOLS, propose_script
 from crash_tests.targets.watched_providers import PROVIDER_FAULTS, PROVIDER_NAMES
 from powercut.fuzz.action import Arguments
 from powercut.fuzz.sample_texts import text
@@ -27,12 +28,12 @@ def propose_create(choices: Choices) -> Arguments:
     }
 
 
-def propose_send(choices: Choices) -> Arguments:
+def propose_send(choices: Choices, tools: Sequence[str] = TOOLS) -> Arguments:
     """Choose a message, and the number of steps that the loop runs after it."""
     return {
         "agent": choices.integer("agent", 0, _PLACES),
         "again": choices.integer("again", 0, 7) == 7,
-        "payload": propose_script(choices),
+        "payload": propose_script(choices, tools=tools),
         "then": choices.pick("then", _THEN),
         **propose_call(choices),
     }

@@ -71,7 +71,7 @@ class RuntimeBoots(AgentsTarget):
         super().__init__()
         self.tag = tag
         turns = ShadowTurns()
-        self.providers = WatchedProviders(turns, self._now_ns)
+        self.providers = WatchedProviders(turns, self._call_ns)
         self._shadow = ShadowRuntime(turns)
         self._framing = framing
         self._recording = recording
@@ -81,6 +81,7 @@ class RuntimeBoots(AgentsTarget):
         self._operator = Operator(self._shadow)
         self._awaited: frozenset[str] = frozenset()
         self._offset_ns = 0
+        self._is_time_known = True
         self._work = RuntimeWork(ShadowWork())
         self._host: Host
         self._found: RootSnapshot
@@ -104,7 +105,7 @@ class RuntimeBoots(AgentsTarget):
         self._boots += 1
         self._shadow.epoch.boot()
         self.providers.boot(self._slots)
-        self._offset_ns = self._world.clock.wall_now_ns - self._world.clock.now_ns
+        self._offset_ns = offset_ns = self._clock_offset_ns()
         self._abandoned = self._abandoned_under_fault = False
         options = Options(self._slots, self._framing, recording=self._recording, collection=None)
         providers = self.providers.by_name
@@ -115,6 +116,9 @@ class RuntimeBoots(AgentsTarget):
             if self._found.agents:
                 self.marks.reach(NESTED_CRASH_WITH_AGENTS)
             raise
+        # A fault may have set the clock back before the runtime has read it, or behind that.
+        self._is_time_known = self._clock_offset_ns() == offset_ns
+        self._offset_ns = min(offset_ns, self._clock_offset_ns())
         report = self._runtime.report
         incomplete = report.problems or report.undispatched or is_stopped(self._runtime)
         if self.fault_plan and incomplete:
@@ -196,6 +200,7 @@ class RuntimeBoots(AgentsTarget):
     def _complete_all(self) -> None:
         """Let time pass until no operation follows; check that all accepted work is done."""
         for _ in range(MOST_ROUNDS):
+            self._end_schedules()
             done = self._world.disk.operations
             self._world.loop.advance(HOUR_NS)
             if self._world.disk.operations == done:
@@ -212,6 +217,9 @@ class RuntimeBoots(AgentsTarget):
         kept = [name for name in NAMES if self._runtime.is_taken(name) and name not in living]
         if kept:
             raise Starved("a name is taken for an agent that is never created", names=kept)
+
+    def _end_schedules(self) -> None:
+        """End what would go on for ever."""
 
     def _raise_failures(self) -> None:
         super()._raise_failures()
@@ -251,6 +259,13 @@ class RuntimeBoots(AgentsTarget):
         """Return the time that the runtime has: it does not step back during a boot."""
         clock = self._world.clock
         return max(clock.now_ns + self._offset_ns, clock.wall_now_ns)
+
+    def _call_ns(self) -> int | None:
+        """Return the time of a call by the clock of the runtime; None if that is not known."""
+        return self._now_ns() if self._is_time_known else None
+
+    def _clock_offset_ns(self) -> int:
+        return self._world.clock.wall_now_ns - self._world.clock.now_ns
 
     def _latest_ns(self) -> int:
         """Return the true time; timers follow it even if the wall clock was set back."""

@@ -23,7 +23,7 @@ SURELY_KNOWN_NS: Final = 25 * 24 * HOUR_NS
 COLLECTION: Final = CollectionOptions(60 * SECOND_NS)
 
 
-def _recovering(**changes: Any) -> Any:
+def recovering(**changes: Any) -> Any:
     """Return the call that recovers a runtime with changed options."""
 
     async def recovered(host: Host, providers: Mapping[str, Provider], options: Options) -> Runtime:
@@ -39,7 +39,7 @@ class VariedRuntimeTarget(RuntimeTarget):
     """
 
     def __init__(self, tag: str, marks: Sequence[str], **changes: Any) -> None:
-        super().__init__(tag, recover=_recovering(**changes))
+        super().__init__(tag, recover=recovering(**changes))
         self.expected_marks = (*RuntimeTarget.expected_marks, *marks)
         # When the operator acknowledged each message first.
         self._acknowledged: dict[str, int] = {}

@@ -75,6 +75,7 @@ class RuntimeWork:
     def _check_effects(self, seen: SeenWork, now_ns: int) -> None:
         if self.ledger is None:
             return
+        self.ledger.check()
         effects = self.shadow.effects
         for key in self.ledger.doubted:
             effects.doubt(key)

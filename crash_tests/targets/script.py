@@ -13,7 +13,7 @@ of the message.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from powercut.fuzz.action import Json
@@ -33,14 +33,25 @@ TOOLS: Final = (
     "complete", "poke", "set_agent_metadata", "cancel_reminder", "unsubscribe", "inspect_agent",
     "list_children",
 )  # fmt: skip
-_IDS: Final = ("reminder_id", "subscription_id", "agent_id", "message_id")
+DURABLE_TOOLS: Final = (
+    "perform", "begin_task", "emit", "perform", "checkpoint", "remind_me", "schedule",
+    "cancel_reminder", "unschedule", "send_message", "list_tasks", "spawn_agent", "complete",
+)  # fmt: skip
+"""Those of agents whose work is durable; the messages that they send use ``TOOLS``."""
+
+_IDS: Final = (
+    "reminder_id", "subscription_id", "agent_id", "message_id", "task_id", "schedule_id",
+)  # fmt: skip
 _LEFT_OUT: Final = None
 _PROVIDERS: Final = (_LEFT_OUT, _LEFT_OUT, _LEFT_OUT, "bare", "caching", "agentic")
 _DELAYS: Final = (0, SECOND_NS, 60 * SECOND_NS)
+_TRIGGER_KEYS: Final = (_LEFT_OUT, _LEFT_OUT, "immediate:a", "memory:m:1", "memory:m:2")
+_SOURCES: Final = {"memory": "MEMORY", "immediate": "IMMEDIATE"}
+_SPECS: Final = {"every": "1800", "cron": "*/20 * * * *"}
 
 
-def propose_script(choices: Choices, depth: int = 0) -> Json:
-    """Choose a payload; the simplest is a plain text.
+def propose_script(choices: Choices, depth: int = 0, tools: Sequence[str] = TOOLS) -> Json:
+    """Choose a payload that calls ``tools``; the simplest is a plain text.
 
     Messages and children may get scripts of their own, nested at most twice (``depth``).
     """
@@ -50,16 +61,16 @@ def propose_script(choices: Choices, depth: int = 0) -> Json:
     do: list[Json] = []
     tool = ""
     for _ in range(calls):
-        tool = _tool(choices, tool)
+        tool = _tool(choices, tool, tools)
         do.append([tool, _arguments(choices, tool, depth)])
     return {"do": do, "say": choices.pick("say", ("", "done", "\N{FIRE} gemacht"))}
 
 
-def _tool(choices: Choices, last: str) -> str:
+def _tool(choices: Choices, last: str, tools: Sequence[str]) -> str:
     """Choose any tool, or one that agents often use after ``last``."""
     if last in _AFTER and choices.integer("goes on", 0, 2):
         return choices.pick("next", _AFTER[last])
-    return choices.pick("tool", TOOLS)
+    return choices.pick("tool", tools)
 
 
 _AFTER: Final[Mapping[str, tuple[str, ...]]] = {
@@ -69,17 +80,21 @@ _AFTER: Final[Mapping[str, tuple[str, ...]]] = {
     "remind_me": ("complete", "cancel_reminder"),
     "send_message": ("check_inbox", "subscribe"),
     "set_agent_metadata": ("complete",),
+    "begin_task": ("checkpoint", "perform"),
+    "schedule": ("unschedule", "perform"),
 }
 
 
 def _arguments(choices: Choices, tool: str, depth: int) -> dict[str, Json]:
     parameters = _PARAMETERS.get(tool, ("near",))
     chosen = {
-        "name" if parameter in ("near", "child") else parameter: _ARGUMENTS[parameter](
-            choices, depth
-        )
+        _NAMES.get(parameter, parameter): _ARGUMENTS[parameter](choices, depth)
         for parameter in parameters
     }
+    if tool == "schedule":
+        chosen["spec"] = _SPECS[str(chosen["kind"])]
+    if tool == "emit" and chosen["key"] is not _LEFT_OUT:
+        chosen["source"] = _SOURCES[str(chosen["key"]).partition(":")[0]]
     return {name: value for name, value in chosen.items() if value is not _LEFT_OUT}
 
 
@@ -99,7 +114,20 @@ _ARGUMENTS: Final[Mapping[str, Callable[[Choices, int], Json]]] = {
     "subscription_id": lambda choices, _: choices.pick("id", ("$", "$1", "$2")),
     "to": lambda choices, _: _near(choices),
     "value": lambda choices, _: text(choices),
+    "action": lambda choices, _: choices.pick("action", ("mail", "pay")),
+    "arguments": lambda choices, _: {"to": choices.pick("name", NAMES)},
+    "task_id": lambda choices, _: choices.pick("task", (_LEFT_OUT, "$")),
+    "of_task": lambda _choices, _depth: "$",
+    "todos": lambda choices, _: [text(choices)],
+    "event": lambda _choices, _depth: "step",
+    "status": lambda choices, _: choices.pick("status", (_LEFT_OUT, _LEFT_OUT, "WAITING", "DONE")),
+    "key_of": lambda choices, _: choices.pick("key of a trigger", _TRIGGER_KEYS),
+    "kind": lambda choices, _: choices.pick("kind of schedule", ("every", "cron")),
+    "catch_up": lambda choices, _: choices.pick("catch_up", ("latest", "all", "skip")),
+    "schedule_id": lambda choices, _: choices.pick("id", ("$", "$1", "$2")),
 }
+_NAMES: Final = {"near": "name", "child": "name", "of_task": "task_id", "key_of": "key"}
+"""The names of arguments of which there are several kinds."""
 _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "broadcast": ("payload",),
     "gate": ("child",),
@@ -116,6 +144,13 @@ _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "set_agent_metadata": ("key", "value"),
     "spawn_agent": ("name", "instructions", "provider", "model"),
     "unsubscribe": ("subscription_id",),
+    "perform": ("action", "arguments", "task_id"),
+    "begin_task": ("todos",),
+    "checkpoint": ("of_task", "event", "status"),
+    "list_tasks": (),
+    "emit": ("payload", "delay_ns", "key_of"),
+    "schedule": ("kind", "payload", "catch_up"),
+    "unschedule": ("schedule_id",),
 }
 """The arguments of each tool; all others take the name of an agent."""
 
@@ -143,8 +178,7 @@ class ScriptedAgent:
         """Execute every script in ``prompt``; return the text of the answer."""
         texts: list[str] = []
         for message in json.loads(prompt):
-            payload = message["payload"]
-            script = _script_of(payload["payload"] if message["kind"] == "trigger" else payload)
+            script = _script_of(_work_of(message))
             results: list[dict[str, Any]] = []
             for number, (tool, arguments) in enumerate(script.get("do", ()), 1):
                 call_id = f"{message['message_id']} {number}"
@@ -198,6 +232,19 @@ class _Context(NamedTuple):
             listed: Any = self.tools.call(f"{len(self.results)} children", "list_children", {})
             children = [child["agent_id"] for child in listed.get("children", ())]
         return children[-1] if children else "nobody"
+
+
+def _work_of(message: Mapping[str, Any]) -> Any:
+    """Return the payload that a message asks an agent to work on; RESUME asks for one step."""
+    payload = message["payload"]
+    if message["kind"] != "trigger":
+        return payload
+    work = payload["payload"]
+    if payload["source"] == "RESUME":
+        status = "DONE" if work["last_seq"] > 1 else "ACTIVE"
+        step = {"task_id": work["task_id"], "event": "resumed", "status": status}
+        return {"do": [["checkpoint", step]]}
+    return work
 
 
 def _script_of(payload: Any) -> Mapping[str, Any]:

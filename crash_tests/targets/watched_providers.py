@@ -43,10 +43,10 @@ class WatchedProviders:
 
     Records go to ``turns``. ``open`` maps each conversation that was not stopped to the name
     of its provider. ``now_ns`` returns the wall clock's time, in nanoseconds since 1970, without
-    a call on the clock; without it, the times of reminders are not checked.
+    a call on the clock, or None; without it, the times of reminders are not checked.
     """
 
-    def __init__(self, turns: ShadowTurns, now_ns: Callable[[], int] | None = None) -> None:
+    def __init__(self, turns: ShadowTurns, now_ns: Callable[[], int | None] | None = None) -> None:
         self.ledger = ProviderLedger()
         self.open: dict[WatchedConversation, str] = {}
         self._turns = turns

@@ -84,7 +84,7 @@ class ShadowEffects:
             activity = self._activity(key)
             self._check_row(key, activity, row, effects.get(key, 0), requests.get(key, 0))
             activity.status = row["status"]
-            if not _is_final(row):
+            if not is_final(row):
                 activity.final_at = None
             elif activity.final_at is None:
                 activity.final_at = now
@@ -124,5 +124,6 @@ class ShadowEffects:
         return self._known.setdefault(key, KnownActivity())
 
 
-def _is_final(row: Row) -> bool:
+def is_final(row: Row) -> bool:
+    """Return whether nothing is left to decide about an activity; its row may be removed."""
     return row["status"] == "DONE" or (row["status"] == "FAILED" and row["decided_by"] is not None)

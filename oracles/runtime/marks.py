@@ -6,6 +6,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from oracles.durable.marks import (
+    ACK_REDONE,
+    CRASHED_EFFECT,
+    DEAD_BY_RECLAIM,
+    DECIDED,
+    OCCURRENCES_MISSED,
+    REPEATED_KEY,
+    ROUTED,
+    SUPERSEDED,
+    TASK_BLOCKED,
+    TASK_RESUMED,
+    UNCERTAIN,
+)
 from oracles.marks import ACTIVE_SUSPENDED, STOPPED_BY_SYNC, TORN_TAIL_TRUNCATED
 from oracles.runtime.log_records import MessageRecord
 from oracles.runtime.root_snapshot import RootSnapshot
@@ -69,6 +82,11 @@ TRIGGER_RECLAIMED: Final = "recovery gave back a trigger whose turn a crash had 
 TRIGGER_AFTER_CRASH: Final = "a trigger was settled in a run with crashes"
 TRIGGER_MARKS: Final = (TRIGGER_RECLAIMED, TRIGGER_AFTER_CRASH)
 """The marks of a campaign in which triggers are emitted."""
+WORK_MARKS: Final = (
+    ACK_REDONE, DEAD_BY_RECLAIM, OCCURRENCES_MISSED, ROUTED, SUPERSEDED, TASK_BLOCKED, TASK_RESUMED,
+    CRASHED_EFFECT, DECIDED, REPEATED_KEY, UNCERTAIN,
+)  # fmt: skip
+"""The marks of a campaign whose agents work durably, as those of ``state.db`` by itself."""
 COLLECTION_MARKS: Final = (COLLECTED, COLLECTION_FINISHED, COLLECTION_LOST)
 """The marks of a campaign in which agents are collected."""
 

@@ -7,6 +7,7 @@ one recipient are in the order in which they were sent.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -29,6 +30,8 @@ _REPORTS: Final = {
     ),
 }  # fmt: skip
 """Suffix, member with the id, states and other members of each notice to USER."""
+_OUTCOME_ID: Final = re.compile(r"\.decided|\.result(\.[0-9]+\.[0-9]+)?")
+"""Behind the key of the activity; with numbers if a person has let it be performed again."""
 _OUTCOME: Final = {
     "activity_id", "action", "status", "provider_ref", "result", "reason", "decided_by",
 }  # fmt: skip
@@ -269,7 +272,7 @@ def _check_activity(snapshot: RootSnapshot, state: SessionState, message: Messag
         or payload.keys() != _OUTCOME
         or payload["action"] != promised[key].action
         or payload["status"] not in ("DONE", "FAILED", "UNCERTAIN")
-        or message.message_id.removeprefix(key) not in (".result", ".decided")
+        or _OUTCOME_ID.fullmatch(message.message_id.removeprefix(key)) is None
     ):
         raise TornRecord("the outcome of an activity is malformed", message=message)
 

@@ -190,12 +190,13 @@ def _cut(found: RootSnapshot, state: SessionState) -> int:
 
 
 def _check_notices(found: RootSnapshot, recovered: RootSnapshot) -> None:
-    """Require that each new recovery notice gives the other pending messages, and the downtime."""
+    """Require that each new notice gives the messages pending before it, and the downtime."""
     for state in _unchanged(found, recovered):
         before = _before(found, state)
         for key, message in state.recovery_notices.items():
             if key not in before.enqueued:
-                pending = len(state.pending.keys() - {key})
+                place = state.positions[key]
+                pending = sum(state.positions[each] < place for each in state.pending)
                 _require("pending, in a notice", pending, message.payload["pending"])
                 downtime_ns = _downtime_ns(before.log.lines[-1].ts, message)
                 _require("downtime_ns, in a notice", downtime_ns, message.payload["downtime_ns"])

@@ -49,20 +49,26 @@ class _Demand:
 class ShadowTriggers:
     """The calls of ``emit``, by the ids that the operator has chosen, and what lines emit.
 
-    A trigger that was claimed ``most_attempts`` times is DEAD.
+    A trigger that was claimed ``most_attempts`` times is DEAD. ``decided`` are those about which
+    a person has decided, ``stopped_keys`` the keys of triggers that were FAILED or DEAD.
     """
 
     def __init__(self, most_attempts: int = 5) -> None:
         self._most_attempts = most_attempts
         self._emits: dict[str, _Emit] = {}
         self._keys: dict[str, str] = {}
+        self._done: set[str] = set()
+        self.decided: set[str] = set()
+        self.stopped_keys: set[str] = set()
 
     def begin(
         self, trigger_id: str, session_id: str | None, payload: object, fire_at: float
     ) -> None:
         """Record that a call has begun; ``fire_at`` is in seconds since 1970."""
         if trigger_id in self._emits:
-            self._emits[trigger_id].is_repeated = True
+            emit = self._emits[trigger_id]
+            emit.is_repeated = True
+            emit.outcome = emit.outcome or None
         else:
             self._emits[trigger_id] = _Emit(session_id, payload, fire_at)
 
@@ -76,12 +82,25 @@ class ShadowTriggers:
         if emit.outcome is None and not emit.is_repeated:
             emit.outcome = False
 
+    def decide(self, trigger_id: str) -> None:
+        """Record the decision of a person about a stopped trigger, durable or in flight."""
+        self.decided.add(trigger_id)
+
+    def discard(self, trigger_id: str) -> None:
+        """Record that a stopped trigger was settled by a person."""
+        self._done.add(trigger_id)
+
     def check(self, snapshot: RootSnapshot, rows: Rows, now_ns: int) -> None:
         """Check a snapshot that is not older than ``rows``; ``now_ns`` is the latest time."""
         self._keys.update((row["id"], row["dedup_key"] or "") for row in rows.triggers)
         demands = dict(_demands(snapshot))
         settled = self._settled(snapshot, demands, now_ns)
-        there = {row["id"] for row in rows.triggers} | settled
+        self._done.update(row["id"] for row in rows.triggers if row["status"] == "DONE")
+        self.stopped_keys.update(
+            row["dedup_key"] or "" for row in rows.triggers if row["status"] in ("FAILED", "DEAD")
+        )
+        # A row that is DONE may be removed after a day.
+        there = {row["id"] for row in rows.triggers} | settled | self._done
         for trigger_id, emit in self._emits.items():
             if emit.outcome is True and trigger_id not in there:
                 raise LostAck("emit was acknowledged, and the trigger is lost", id=trigger_id)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from oracles.durable.rows import Rows
-from oracles.durable.shadow_effects import ShadowEffects
+from oracles.durable.shadow_effects import ShadowEffects, is_final
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_triggers import ShadowTriggers
-from oracles.runtime.work_laws import check_lines, check_recovered, check_reports
+from oracles.runtime.work_laws import DECIDED, check_lines, check_recovered, check_reports
+from oracles.violation import FalseAlarm, LostAck, Phantom
 
 SECOND_NS = 1_000_000_000
 
@@ -23,13 +24,37 @@ class ShadowWork:
         self.triggers = ShadowTriggers(most_attempts)
         self.effects = ShadowEffects()
         self._ended: set[str] = set()
+        self._asked: dict[str, bool] = {}
+
+    def ask(self, key: str) -> None:
+        """Record that the operator asks for an activity, durably or in flight."""
+        self._asked.setdefault(key, False)
+
+    def acknowledge_activity(self, key: str, status: str) -> None:
+        """Record that the operator was given the outcome of an activity."""
+        self._asked[key] = True
+        if status not in DECIDED:
+            raise FalseAlarm("an activity has returned without an outcome", key=key, status=status)
 
     def check(self, snapshot: RootSnapshot, rows: Rows, now_ns: int) -> None:
         """Check a snapshot that is not older than ``rows``; ``now_ns`` is the latest time."""
         self.triggers.check(snapshot, rows, now_ns)
         self._ended.update(row["id"] for row in rows.triggers if row["status"] == "DONE")
-        self._ended.update(key for key, row in rows.activities.items() if row["status"] == "DONE")
-        check_lines(snapshot, rows, self._ended)
+        self._ended.update(key for key, row in rows.activities.items() if is_final(row))
+        ended = (row for row in rows.schedules.values() if row["ended_at"] is not None)
+        self._ended.update(row["schedule_id"] for row in ended)
+        check_lines(snapshot, rows, self._ended, self.triggers.stopped_keys)
+        self._check_asked(rows)
+
+    def _check_asked(self, rows: Rows) -> None:
+        """Check the activities that no agent has asked for."""
+        for key, is_acknowledged in self._asked.items():
+            row = rows.activities.get(key)
+            if is_acknowledged and row is None:
+                raise LostAck("an activity was acknowledged, and is not in the ledger", key=key)
+        for key, row in rows.activities.items():
+            if row["session_id"] is None and key not in self._asked:
+                raise Phantom("an activity exists that nothing has asked for", actual=row)
 
     def check_effects(
         self, rows: Rows, effects: Mapping[str, int], requests: Mapping[str, int], now_ns: int
@@ -41,7 +66,7 @@ class ShadowWork:
         """Check the first snapshot after a recovery, before any turn runs."""
         self.check(snapshot, rows, now_ns)
         check_recovered(snapshot, rows)
-        check_reports(snapshot, rows)
+        check_reports(snapshot, rows, self.triggers.decided)
         self.triggers.settle(snapshot, rows)
 
     def check_quiesced(
@@ -56,5 +81,5 @@ class ShadowWork:
         ``is_unfit`` says of a trigger that the router has refused all candidates. Returns the
         number of triggers that turns have settled.
         """
-        check_reports(snapshot, rows)
+        check_reports(snapshot, rows, self.triggers.decided)
         return self.triggers.check_quiesced(snapshot, rows, now_ns, is_unfit)

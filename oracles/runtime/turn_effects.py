@@ -7,29 +7,23 @@ effect.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from oracles.runtime.log_records import USER, MessageRecord, SpawnRecord, TurnRecord
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
 from oracles.runtime.violations import EffectsMismatch
+from oracles.runtime.work_effects import (
+    DUE_TOLERANCE_NS,
+    SECOND_NS,
+    WORK_TOOLS,
+    ToolCallLike,
+    WorkEffects,
+)
 from oracles.violation import Phantom
 
 REMINDER_TOLERANCE_NS: Final = 1_000_000
 """The most time between a call of ``remind_me`` and the reading of the clock inside it."""
-
-
-class ToolCallLike(Protocol):
-    """A tool call and its result."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def arguments(self) -> Mapping[str, Any]: ...
-    @property
-    def result(self) -> Mapping[str, Any]: ...
-    @property
-    def at_ns(self) -> int | None: ...
 
 
 def check_effects(
@@ -97,6 +91,7 @@ class _ExpectedEffects:
         self._children: list[str] = []
         self._terminate = False
         self._rare: list[ToolCallLike] = []
+        self._work: list[ToolCallLike] = []
 
     def add(self, call: ToolCallLike) -> None:
         """Add the effects of one accepted call."""
@@ -120,6 +115,8 @@ class _ExpectedEffects:
                 pass
             case name if name in _RARE:
                 self._rare.append(call)
+            case name if name in WORK_TOOLS:
+                self._work.append(call)
             case _:
                 raise Phantom("a tool that does not exist accepted a call", call=call)
 
@@ -134,12 +131,30 @@ class _ExpectedEffects:
             or turn.subscribed or turn.unsubscribed
         ):  # fmt: skip
             self._check_rare(_RareEffects(self._rare))
+        if self._work or (
+            turn.activities or turn.tasks or turn.emitted or turn.scheduled or turn.unscheduled
+        ):
+            self._check_work(WorkEffects(self._state, turn, self._work))
 
     def _check_rare(self, expected: _RareEffects) -> None:
         self._require("metadata", self._turn.metadata, expected.metadata)
         self._check_controls(expected)
         self._check_reminders(expected)
         self._check_subscriptions(expected)
+
+    def _check_work(self, expected: WorkEffects) -> None:
+        turn = self._turn
+        timeless = turn._replace(emitted=tuple(e._replace(fire_at=0.0) for e in turn.emitted))
+        for part, effects in expected.parts.items():
+            self._require(part, getattr(timeless, part), effects)
+        for emitted in turn.emitted:
+            actual_ns = round(emitted.fire_at * SECOND_NS)
+            due_ns = expected.due_ns.get(emitted.trigger_id, actual_ns)
+            if abs(due_ns - actual_ns) >= DUE_TOLERANCE_NS:
+                raise self._mismatch(
+                    "emits a trigger for another time than the tool call",
+                    trigger_id=emitted.trigger_id, expected_ns=due_ns, actual_ns=actual_ns,
+                )  # fmt: skip
 
     def _send(self, key: str, kind: str, payload: object) -> MessageRecord:
         message = self._outbox.get(key)

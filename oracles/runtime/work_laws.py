@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from oracles.durable.rows import Row, Rows
 from oracles.durable.violations import WrongOutcome
-from oracles.runtime.log_records import TaskRecord, TurnRecord
+from oracles.runtime.log_records import MessageRecord, TaskRecord, TurnRecord
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.session_state import SessionState
 from oracles.runtime.violations import LostReport, LostTask, TornLine, UnsettledTrigger
@@ -23,14 +23,17 @@ from oracles.violation import InvalidState, LostAck, Phantom
 _FINAL: Final = ("DONE", "FAILED", "CANCELLED")
 _OPEN: Final = ("PENDING", "CLAIMED")
 _STOPPED: Final = ("FAILED", "DEAD")
-_DECIDED: Final = ("DONE", "FAILED", "UNCERTAIN")
+DECIDED: Final = ("DONE", "FAILED", "UNCERTAIN")
 
 
-def check_lines(snapshot: RootSnapshot, rows: Rows, ended: Collection[str]) -> None:
+def check_lines(
+    snapshot: RootSnapshot, rows: Rows, ended: Collection[str], stopped_keys: Collection[str] = ()
+) -> None:
     """Check a snapshot that is not older than ``rows``; applies at any time.
 
-    ``ended`` are the keys of activities and the ids of triggers that were read as settled
-    before: their rows may have been removed.
+    ``ended`` are the keys of activities and the ids of triggers and schedules that were read as
+    settled before: their rows may have been removed. ``stopped_keys`` are the keys of triggers
+    that were read as FAILED or DEAD.
     """
     triggers = {row["id"]: row for row in rows.triggers}
     handled = {key for state in snapshot.agents.values() for key in state.handled}
@@ -40,7 +43,7 @@ def check_lines(snapshot: RootSnapshot, rows: Rows, ended: Collection[str]) -> N
             continue
         applied = rows.applied.get(state.session_id, 0)
         turns = [turn for turn in state.turns.values() if turn.demands_state]
-        _check_tasks(state, turns, applied, rows)
+        _check_tasks(state, turns, applied, rows, stopped_keys)
         _check_activities(state, turns, applied, rows, ended)
         for turn in turns:
             if turn.seq <= applied:
@@ -74,35 +77,59 @@ def check_recovered(snapshot: RootSnapshot, rows: Rows) -> None:
     _check_resumed(snapshot, rows)
 
 
-def check_reports(snapshot: RootSnapshot, rows: Rows) -> None:
-    """Check rows and logs of one moment at which no report is on its way."""
+def check_reports(snapshot: RootSnapshot, rows: Rows, retried: Collection[str] = ()) -> None:
+    """Check rows and logs of one moment, at which no report is on its way.
+
+    ``retried`` are the triggers about which a person has decided, durably or in flight.
+    """
     user, agents = snapshot.user, {s.session_id: s for s in snapshot.agents.values()}
     stopped = {row["id"]: row for row in rows.triggers if row["status"] in _STOPPED}
     for trigger_id, row in stopped.items():
-        if f"{trigger_id}.dead" not in user.enqueued:
+        if not _reports(user, f"{trigger_id}.dead"):
             raise LostReport("a trigger has stopped, and USER has no report", actual=row)
     for key, row in rows.activities.items():
-        if row["status"] not in _DECIDED:
-            continue
-        if row["status"] == "UNCERTAIN" and f"{key}.uncertain" not in user.enqueued:
+        if row["status"] == "UNCERTAIN" and not _reports(user, f"{key}.uncertain"):
             raise LostReport("an activity is uncertain, and USER has no report", actual=row)
         state = agents.get(row["session_id"] or "")
         if state is None or state.ended or state.session_id in snapshot.excused:
             continue
-        outcome = state.enqueued.get(f"{key}.result")
-        if outcome is None:
-            raise LostReport("an activity is decided, and its agent has no outcome", actual=row)
-        if outcome.payload["status"] != row["status"]:
-            raise WrongOutcome(
-                "an agent was given another outcome than the ledger has", key=key, actual=row,
-                message=outcome,
-            )  # fmt: skip
+        _check_outcomes(state, user, key, row)
     for key, message in user.enqueued.items():
-        if key.endswith(".dead") and message.payload["trigger_id"] not in stopped:
+        if ".dead" in key and message.payload["trigger_id"] not in {*stopped, *retried}:
             raise Phantom("a trigger was reported that has not stopped", message=message)
 
 
-def _check_tasks(state: SessionState, turns: list[TurnRecord], applied: int, rows: Rows) -> None:
+def _check_outcomes(state: SessionState, user: SessionState, key: str, row: Row) -> None:
+    """Check the outcomes of an activity that its agent was given; the last one is in force."""
+    outcomes = [*_reports(state, f"{key}.result"), *_reports(state, f"{key}.decided")]
+    statuses = [message.payload["status"] for message in outcomes]
+    if statuses.count("UNCERTAIN") > len(_reports(user, f"{key}.uncertain")):
+        raise LostReport("an uncertain outcome was not reported to USER", key=key, actual=row)
+    if row["status"] not in DECIDED:
+        return
+    if not statuses:
+        raise LostReport("an activity is decided, and its agent has no outcome", actual=row)
+    order = list(state.enqueued)
+    last = max(outcomes, key=lambda message: order.index(message.message_id))
+    if last.payload["status"] != row["status"]:
+        raise WrongOutcome(
+            "an agent was given another outcome than the ledger has", key=key, actual=row,
+            message=last,
+        )  # fmt: skip
+
+
+def _reports(state: SessionState, message_id: str) -> list[MessageRecord]:
+    """Return the messages with an id, or with a number behind it: those after a decision."""
+    known = state.enqueued.items()
+    return [
+        message for key, message in known if key == message_id or key.startswith(f"{message_id}.")
+    ]
+
+
+def _check_tasks(
+    state: SessionState, turns: list[TurnRecord], applied: int, rows: Rows,
+    stopped_keys: Collection[str],
+) -> None:  # fmt: skip
     expected: dict[str, TaskRecord] = {}
     for turn in turns:
         if turn.seq <= applied:
@@ -117,23 +144,21 @@ def _check_tasks(state: SessionState, turns: list[TurnRecord], applied: int, row
                 "a task differs from the lines that are carried out",
                 expected=task, actual=row, events=rows.events.get(task_id),
             )  # fmt: skip
-        if row["status"] not in _statuses(state, task, rows):
+        if row["status"] not in _statuses(state, task, stopped_keys):
             raise InvalidState("a task has another status", expected=task, actual=row)
     for task_id, task in expected.items():
         if not (task_id in rows.tasks or task.status in _FINAL or state.ended):
             raise LostAck("a task is gone", path=state.path, expected=task)
 
 
-def _statuses(state: SessionState, task: TaskRecord, rows: Rows) -> Iterator[str]:
+def _statuses(
+    state: SessionState, task: TaskRecord, stopped_keys: Collection[str]
+) -> Iterator[str]:
     """Yield the statuses that a task may have."""
     yield task.status
     if task.status not in _FINAL and state.ended:
         yield "CANCELLED"
-    key = f"resume:{task.task_id}"
-    stopped = [
-        row for row in rows.triggers if row["dedup_key"] == key and row["status"] in _STOPPED
-    ]
-    if task.status == "ACTIVE" and stopped:
+    if task.status == "ACTIVE" and f"resume:{task.task_id}" in stopped_keys:
         yield "BLOCKED"
 
 
@@ -170,7 +195,11 @@ def _check_carried_out(
         if key not in triggers and key not in gone and not state.ended:
             raise LostAck("a trigger of a line is gone", key=key, **evidence)
     for schedule in turn.scheduled:
-        may_have_ended = state.ended or schedule.kind == "once"
+        may_have_ended = (
+            state.ended
+            or schedule.kind == "once"
+            or schedule.schedule_id in {*gone, *turn.unscheduled}
+        )
         if schedule.schedule_id not in rows.schedules and not may_have_ended:
             raise LostAck("a schedule of a line is gone", schedule=schedule, **evidence)
     own = {each.schedule_id for other in state.turns.values() for each in other.scheduled}

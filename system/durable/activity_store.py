@@ -209,14 +209,16 @@ class ActivityStore:
 
         After the decision ``again``, the new outcome is reported under another id.
         """
-        again = "" if activity.decided_by is None else f".{self._epoch}"
+        is_first = activity.decided_by is None
         if activity.status is not ActivityStatus.INTENT:
             activity = replace(activity, decided_by=None)
-            self._report(transaction, activity, f"{activity.idem_key}.result{again}")
+            outcome, uncertain = f"{activity.idem_key}.result", f"{activity.idem_key}.uncertain"
+            if not is_first:
+                outcome = self._reports.another_id(outcome)
+                uncertain = self._reports.another_id(uncertain)
+            self._report(transaction, activity, outcome)
             if activity.status is ActivityStatus.UNCERTAIN:
-                notice = _notice(activity)
-                name = f"{activity.idem_key}.uncertain{again}"
-                self._reports.add(transaction, name, None, notice)
+                self._reports.add(transaction, uncertain, None, _notice(activity))
         self._update(transaction, activity)
         return activity
 

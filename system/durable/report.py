@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, cast
 
 from system.durable.errors import RowDamaged
@@ -38,14 +39,16 @@ REPORTS: Final = Table("reports", Report)
 
 
 class ReportStore:
-    """The reports of a root.
+    """The reports of a root in boot ``epoch``.
 
     ``kept`` are the reports in the database, by message id, oldest first; no snapshot of a log
     may omit these ids. ``sessions`` says which messages have arrived.
     """
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, epoch: int, sessions: Sessions) -> None:
         self._sessions = sessions
+        self._epoch = epoch
+        self._numbers = count(1)
         self.kept: dict[str, Report] = {}
         self._waiting: dict[str, Report] = {}
 
@@ -58,6 +61,10 @@ class ReportStore:
         """Return the reports that have not been returned before, oldest first."""
         waiting, self._waiting = self._waiting, {}
         return list(waiting.values())
+
+    def another_id(self, message_id: str) -> str:
+        """Return an id for one more report about a row, after a person has decided about it."""
+        return f"{message_id}.{self._epoch}.{next(self._numbers)}"
 
     def add(
         self, transaction: Transaction, message_id: str, session_id: str | None, payload: JsonObject

@@ -7,7 +7,7 @@ names any more.
 
 from __future__ import annotations
 
-from system.durable.activity import ACTIVITIES
+from system.durable.activity import ACTIVITIES, Activity
 from system.durable.dedup import DEDUP, outlive
 from system.durable.errors import RowDamaged
 from system.durable.known_ids import BATCH, remove_expired_ids
@@ -15,8 +15,19 @@ from system.durable.producers import DAY_S, REMINDER, WINDOW_S
 from system.durable.schedule import SCHEDULES
 from system.durable.seconds import SECOND_NS, seconds_of
 from system.durable.state import Transaction
-from system.durable.task import FINAL, TASKS
+from system.durable.task import TASKS
 from system.durable.trigger import TRIGGERS
+
+_NEVER_REPEATED = (
+    "(session_id IS NOT NULL OR EXISTS (SELECT 1 FROM tasks"
+    " WHERE tasks.task_id=activity_log.task_id))"
+    " AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.task_id=activity_log.task_id"
+    " AND tasks.status NOT IN ('DONE', 'FAILED', 'CANCELLED'))"
+)
+"""The condition of activities that no call repeats: their turn or their task has ended.
+
+A program may repeat the call of its own activity at any time, unless the task has ended.
+"""
 
 
 def remove_settled(transaction: Transaction) -> int:
@@ -79,25 +90,25 @@ def _remove_activities(transaction: Transaction) -> int:
     removed = 0
     for _, activity in ACTIVITIES.select(
         transaction,
-        "(status='DONE' OR status='FAILED' AND decided_by IS NOT NULL) AND updated_at<=? LIMIT ?",
+        "(status='DONE' OR status='FAILED' AND decided_by IS NOT NULL) AND updated_at<=?"
+        f" AND {_NEVER_REPEATED} LIMIT ?",
         (_ago(transaction, DAY_S), BATCH),
     ):
-        if isinstance(activity, RowDamaged):
-            continue
-        if activity.task_id is not None and _is_unfinished(transaction, activity.task_id):
+        if isinstance(activity, RowDamaged) or _has_damaged_task(transaction, activity):
             continue
         ACTIVITIES.delete(transaction, activity.idem_key)
         removed += 1
     return removed
 
 
-def _is_unfinished(transaction: Transaction, task_id: str) -> bool:
-    """Return whether a task may still repeat an activity; also True if its row is damaged."""
+def _has_damaged_task(transaction: Transaction, activity: Activity) -> bool:
+    """Return whether the row of an activity's task is damaged, so that its status is unknown."""
     try:
-        task = TASKS.read(transaction, task_id)
+        if activity.task_id is not None:
+            TASKS.read(transaction, activity.task_id)
     except RowDamaged:
         return True
-    return task is not None and task.status not in FINAL
+    return False
 
 
 def _remove_ended(transaction: Transaction) -> int:

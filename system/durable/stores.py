@@ -54,7 +54,7 @@ class Stores:
         self.emitter = Emitter(host.ids, sessions, self.queue)
         self.schedules = ScheduleStore(host.ids, host.zones, sessions, self.emitter)
         self.tasks = TaskStore(self.emitter)
-        self.reports = ReportStore(sessions)
+        self.reports = ReportStore(epoch, sessions)
         self.activities = ActivityStore(epoch, self.reports)
         self.triggers = TriggerStore(
             host.ids, epoch, self.emitter, self.queue, self.schedules, self.tasks, self.reports,
@@ -96,6 +96,8 @@ class Stores:
         for trigger_id, spec in promises.emitted:
             yield partial(self.emitter.emit, transaction, spec, trigger_id)
         for schedule_id, schedule in promises.scheduled:
+            if schedule_id in promises.unscheduled:
+                continue
             yield partial(self.schedules.create, transaction, schedule, schedule_id)
         for checkpoint in promises.checkpoints:
             yield partial(self.tasks.checkpoint, transaction, checkpoint)

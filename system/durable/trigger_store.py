@@ -313,8 +313,10 @@ class TriggerStore:
         TRIGGERS.update(transaction, stopped)
         release_keys(transaction, trigger.id)
         # A trigger that was retried may become DEAD again, and that is another report.
-        again = f".{self._epoch}" if trigger.resolution == Resolution.RETRIED else ""
-        self._reports.add(transaction, f"{trigger.id}.dead{again}", None, _notice(stopped))
+        message_id = f"{trigger.id}.dead"
+        if trigger.resolution == Resolution.RETRIED:
+            message_id = self._reports.another_id(message_id)
+        self._reports.add(transaction, message_id, None, _notice(stopped))
         self._schedules.died(transaction, trigger)
         if trigger.source is TriggerSource.RESUME:
             self._tasks.block(transaction, _task_of(trigger), f"resuming it is {status}: {reason}")

@@ -268,6 +268,16 @@ def test_activities_of_a_task_are_kept_until_it_has_ended(
     assert bench.do(remove_settled) == (1 if status is TaskStatus.DONE else 0)
 
 
+@pytest.mark.parametrize("task_id", [None, "t"])
+def test_a_program_finds_its_activity_again_however_late(bench: Bench, task_id: str | None) -> None:
+    intend(bench, task_id=task_id)
+    attempt(bench)
+    record(bench, Performed("ref", None))
+    bench.advance(1000 * 86_400)
+    bench.do(remove_settled)
+    assert intend(bench, task_id=task_id).provider_ref == "ref"
+
+
 def test_damaged_activities_and_schedules_are_kept(bench: Bench) -> None:
     intend(bench)
     attempt(bench)

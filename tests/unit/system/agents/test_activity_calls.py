@@ -52,6 +52,18 @@ def test_a_person_decides_about_an_activity_of_a_running_runtime() -> None:
         room.run(resolve(keys[0], Decision.AGAIN, "Eve"))
 
 
+def test_each_outcome_is_reported_however_often_a_person_lets_it_be_performed_again() -> None:
+    room, ada = opened(*[OSError("reset")] * 3)
+    key = perform(room, ada)
+    for _ in range(3):
+        room.run(room.runtime.activities.resolve(key, Decision.AGAIN, "Bob"))
+        room.settle()
+    assert outcome(room)["status"] == "DONE"
+    assert [message.message_id for message in room.runtime.view().user] == [
+        f"{key}.uncertain", f"{key}.uncertain.1.2", f"{key}.uncertain.1.4",
+    ]  # fmt: skip
+
+
 def test_nothing_is_to_be_decided_in_a_root_without_a_database() -> None:
     room, _ = opened()
     with pytest.raises(UnknownActivity):

@@ -1,0 +1,68 @@
+"""Schedules of agents: kept and ended by the lines of their turns."""
+
+from __future__ import annotations
+
+import pytest
+
+from system.ports import JsonObject
+from tests.unit.system.agents.fake_provider import play
+from tests.unit.system.agents.family import parent_and_child
+from tests.unit.system.agents.room import opened
+from tests.unit.system.agents.test_tasks import waiting
+
+
+def test_an_agent_keeps_a_schedule_and_ends_it() -> None:
+    room, ada = opened()
+    call: JsonObject = {"kind": "every", "spec": "60", "payload": "tea", "priority": 25}
+    room.say(ada, play(("schedule", call)))
+    schedule_id = room.provider.results[-1]["schedule_id"]
+    room.settle(125)
+    assert [kind for kind, _ in room.shown()] == ["trigger"]
+    assert len(room.provider.prompts) == 3
+    room.say(ada, play(("unschedule", {"schedule_id": schedule_id})))
+    assert waiting(room) == []
+    assert room.run(room.runtime.schedules.living()) == []
+
+
+def test_a_schedule_that_its_own_turn_ends_is_not_kept() -> None:
+    room, ada = opened()
+
+    async def schedule() -> None:
+        room.provider.hooks.clear()
+        tools = room.provider.tools
+        assert tools is not None
+        kept = tools.call("1", "schedule", {"kind": "every", "spec": "60"})
+        assert tools.call("2", "unschedule", kept) == {}
+
+    room.provider.hooks["sent"] = schedule
+    room.say(ada, "schedule")
+    assert room.run(room.runtime.schedules.living()) == []
+
+
+def test_an_agent_does_not_end_the_schedule_of_another_one() -> None:
+    room, ada, bob = parent_and_child()
+    room.say(ada, play(("schedule", {"kind": "every", "spec": "60"})))
+    schedule_id = room.provider.results[-1]["schedule_id"]
+    room.say(bob, play(("unschedule", {"schedule_id": schedule_id})))
+    assert len(room.run(room.runtime.schedules.living())) == 1
+    room.say(bob, play(("unschedule", {"schedule_id": "unknown"})))
+    room.check_no_failures()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"kind": "often"}, "'often' is not a valid ScheduleKind"),
+        ({"catch_up": "never"}, "'never' is not a valid CatchUp"),
+        ({"kind": "cron", "spec": "0 0 30 2 *"}, "matches no time"),
+        ({"kind": "cron", "spec": "* * * * *", "zone": "Mars"}, "Mars"),
+        ({"spec": "0"}, "0"),
+        ({"spec": 60}, "spec=60 is not a text"),
+        ({"priority": 1}, "priority=1 is not from 20 to 40"),
+    ],
+)
+def test_a_schedule_that_cannot_be_kept_is_refused(arguments: JsonObject, error: str) -> None:
+    room, ada = opened()
+    room.say(ada, play(("schedule", {"kind": "every", "spec": "60", **arguments})))
+    assert error in str(room.provider.results[-1]["error"])
+    assert not room.exists("state.db")
