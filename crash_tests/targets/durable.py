@@ -98,15 +98,19 @@ class DurableTarget(DurableOperator):
 
     def _perform(self, arguments: Arguments) -> str:
         """Intend an activity, again if it is known, and perform it from one place or two."""
-        intents = self._shadow.state.intents
+        intents, rows = self._shadow.state.intents, self._rows()
+        if rows is None:
+            return "refused"
         known, which = list(intents), int(str(arguments["which"]))
         if which < len(known):
             key, to = known[which], intents[known[which]][7:-2]
         else:
             self._number += 1
             key, to = f"activity:task:{self._number}", "Anna"
-        row_action = self._action_of(key) or str(arguments["provider"])
-        intent = Intent(key, ACTIONS[row_action], {"to": to})
+        action = str(
+            rows.activities[key]["action"] if key in rows.activities else arguments["provider"]
+        )
+        intent = Intent(key, ACTIONS[action], {"to": to})
         intended = self._do(
             lambda transaction: self._stores.activities.intend(transaction, intent),
             self._shadow.state.intended(key, f'{{"to":"{to}"}}'),
@@ -117,11 +121,6 @@ class DurableTarget(DurableOperator):
         assert isinstance(answers, Sequence)
         self._plan_answers([str(each) for each in answers])
         return self._perform_keys([key] * int(str(arguments["callers"])))
-
-    def _action_of(self, key: str) -> str | None:
-        rows = self._rows()
-        found = None if rows is None else rows.activities.get(key)
-        return None if found is None else str(found["action"])
 
     def _perform_keys(self, keys: Sequence[str]) -> str:
         """Perform activities concurrently."""

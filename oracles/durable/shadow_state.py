@@ -220,18 +220,25 @@ class State:
     def retried(self, name: str, now: float) -> State:
         """Run a stopped trigger again, as a person decided; it takes its key again if that is free.
 
-        An occurrence of a schedule needs no key, because no time up to ``last`` is fired again.
+        It does not take again the keys of triggers that it had superseded. An occurrence of a
+        schedule needs no key, because no time up to ``last`` is fired again.
         """
         trigger = replace(
             self.triggers[name], status="PENDING", attempts=0, pause=None, resolution="retried"
         )
-        state = self.with_trigger(name, trigger)
+        state = self.with_trigger(name, trigger).without_keys(
+            *(
+                key
+                for key, held in self.keys.items()
+                if (held.scope, held.holder) == ("active", name)
+            )
+        )
         prefix = (trigger.key or "").partition(":")[0]
         is_occurrence = prefix in ("scheduled", "scheduled-once")
         if trigger.key and not is_occurrence and self.holder(trigger.key, now) is None:
             scope = _SCOPES[prefix]
             key = ExpectedKey(name, scope, now + WINDOW_S)
-            state = replace(state, keys={**self.keys, trigger.key: key})
+            state = replace(state, keys={**state.keys, trigger.key: key})
         prefix, _, task_id = (trigger.key or "").partition(":")
         task = self.tasks.get(task_id) if prefix == "resume" else None
         if task is not None and task.status == "BLOCKED":

@@ -381,3 +381,13 @@ def test_damaged_rows_are_neither_reclaimed_nor_cut(bench: Bench) -> None:
     bench.do(Transaction.execute, "UPDATE triggers SET reason='x' WHERE id=?", (claimed,))
     assert bench.do(bench.stores.triggers.reclaim) == []
     assert bench.do(bench.stores.triggers.cut_pauses) == 0
+
+
+def test_a_retried_trigger_takes_its_own_key_again_and_no_superseded_one(bench: Bench) -> None:
+    older = bench.emit("memory:s:1", "MEMORY")
+    trigger_id = bench.emit("memory:s:2", "MEMORY")
+    assert bench.emit("memory:s:1", "MEMORY") == trigger_id
+    bench.do(bench.stores.triggers.fail, bench.claim(trigger_id), "no", retryable=False)
+    bench.do(bench.stores.triggers.retry, trigger_id)
+    assert bench.emit("memory:s:2", "MEMORY") == trigger_id
+    assert bench.emit("memory:s:1", "MEMORY") not in (older, trigger_id)
