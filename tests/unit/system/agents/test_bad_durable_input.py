@@ -29,33 +29,41 @@ NOW = TriggerSpec("IMMEDIATE", session_id=OWN)
 DAILY = ScheduleSpec("cron", "0 9 * * *", session_id=OWN)
 
 
-def bad_triggers() -> list[tuple[TriggerSpec, type[Exception], str]]:
-    return [
-        (replace(NOW, source="SPAM"), BadTrigger, PRODUCERS),
-        (replace(NOW, fire_at=nan), BadTrigger, PRODUCERS),
-        (replace(NOW, fire_at=inf), BadTrigger, PRODUCERS),
-        (replace(NOW, payload=[nan]), NotPlainJson, PLAIN),
-        (replace(NOW, payload={"a": "\ud800"}), NotPlainJson, PLAIN),
-        (replace(NOW, payload="a" * (1 << 20)), PayloadTooLarge, "send its name"),
-        (replace(NOW, key="memory:a:b"), KeyOfAnotherSource, "use the prefix of its own source"),
-        (replace(NOW, source="SCHEDULED", key="scheduled:day:60"), NotAnOccurrence, "emits its"),
-        (replace(NOW, session_id="e" * 32), NoRecipient, "it is unknown"),
-        (replace(NOW, session_id=None, source="RESUME", key="resume:t"), NoRecipient, "not routed"),
-    ]
+BAD_TRIGGERS = {
+    "unknown source": (replace(NOW, source="SPAM"), BadTrigger, PRODUCERS),
+    "fire_at is no number": (replace(NOW, fire_at=nan), BadTrigger, PRODUCERS),
+    "fire_at is infinite": (replace(NOW, fire_at=inf), BadTrigger, PRODUCERS),
+    "payload with NaN": (replace(NOW, payload=[nan]), NotPlainJson, PLAIN),
+    "payload with a surrogate": (replace(NOW, payload={"a": "\ud800"}), NotPlainJson, PLAIN),
+    "payload over 1 MiB": (replace(NOW, payload="a" * (1 << 20)), PayloadTooLarge, "send its name"),
+    "key of another source": (
+        replace(NOW, key="memory:a:b"), KeyOfAnotherSource, "use the prefix of its own source",
+    ),
+    "key of no occurrence": (
+        replace(NOW, source="SCHEDULED", key="scheduled:day:60"), NotAnOccurrence, "emits its",
+    ),
+    "unknown session": (replace(NOW, session_id="e" * 32), NoRecipient, "it is unknown"),
+    "unknown session, with a free key": (
+        replace(NOW, session_id="e" * 32, key="immediate:k"), NoRecipient, "it is unknown",
+    ),
+    "no session, of a source that is not routed": (
+        replace(NOW, session_id=None, source="RESUME", key="resume:t"), NoRecipient, "not routed",
+    ),
+}  # fmt: skip
 
-
-def bad_schedules() -> list[tuple[ScheduleSpec, type[Exception], str]]:
-    return [
-        (replace(DAILY, kind="weekly"), BadSchedule, SCHEDULES),
-        (replace(DAILY, spec="0 9 * *"), BadSchedule, SCHEDULES),
-        (replace(DAILY, spec="61 9 * * *"), BadSchedule, SCHEDULES),
-        (replace(DAILY, zone="Mars/Olympus"), BadSchedule, SCHEDULES),
-        (replace(DAILY, kind="every", spec="-5"), BadSchedule, SCHEDULES),
-        (replace(DAILY, kind="once", spec="tomorrow"), BadSchedule, SCHEDULES),
-        (replace(DAILY, payload=nan), NotPlainJson, PLAIN),
-        (replace(DAILY, payload="a" * (1 << 20)), PayloadTooLarge, "send its name"),
-        (replace(DAILY, session_id="e" * 32), NoRecipient, "it is unknown"),
-    ]
+BAD_SCHEDULES = {
+    "unknown kind": (replace(DAILY, kind="weekly"), BadSchedule, SCHEDULES),
+    "cron with four fields": (replace(DAILY, spec="0 9 * *"), BadSchedule, SCHEDULES),
+    "cron with minute 61": (replace(DAILY, spec="61 9 * * *"), BadSchedule, SCHEDULES),
+    "cron with an unknown zone": (replace(DAILY, zone="Mars/Olympus"), BadSchedule, SCHEDULES),
+    "negative period": (replace(DAILY, kind="every", spec="-5"), BadSchedule, SCHEDULES),
+    "malformed time": (replace(DAILY, kind="once", spec="tomorrow"), BadSchedule, SCHEDULES),
+    "payload with NaN": (replace(DAILY, payload=nan), NotPlainJson, PLAIN),
+    "payload over 1 MiB": (
+        replace(DAILY, payload="a" * (1 << 20)), PayloadTooLarge, "send its name",
+    ),
+    "unknown session": (replace(DAILY, session_id="e" * 32), NoRecipient, "it is unknown"),
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -70,7 +78,7 @@ def files_of(room: Room) -> dict[str, bytes]:
     return dict(room.world.disk.files())
 
 
-@pytest.mark.parametrize(("spec", "error", "remedy"), bad_triggers())
+@pytest.mark.parametrize(("spec", "error", "remedy"), BAD_TRIGGERS.values(), ids=BAD_TRIGGERS)
 def test_a_bad_trigger_is_refused_and_nothing_is_written(
     room: Room, spec: TriggerSpec, error: type[Exception], remedy: str
 ) -> None:
@@ -82,7 +90,7 @@ def test_a_bad_trigger_is_refused_and_nothing_is_written(
     room.run(room.runtime.emit(replace(NOW, session_id=ada.session_id)))
 
 
-@pytest.mark.parametrize(("spec", "error", "remedy"), bad_schedules())
+@pytest.mark.parametrize(("spec", "error", "remedy"), BAD_SCHEDULES.values(), ids=BAD_SCHEDULES)
 def test_a_bad_schedule_is_refused_and_nothing_is_written(
     room: Room, spec: ScheduleSpec, error: type[Exception], remedy: str
 ) -> None:
