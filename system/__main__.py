@@ -7,5 +7,5 @@ try:
 
     main()
 except KeyboardInterrupt:
-    # Before the command had begun: nothing was opened yet.
+    # The command had not begun, so nothing was opened.
     raise SystemExit(130) from None

@@ -1,7 +1,7 @@
-"""The operator's calls about activities, for programs that perform actions beside the agents.
+"""The operator's calls about activities, for programs that perform irreversible actions themselves.
 
-An activity has a key that its caller chooses. However often it is asked for, and whatever
-crashes come between, it is performed once, and its outcome is kept.
+An activity has a key that its caller chooses. However often the call is repeated, also after
+crashes, the action is performed once, and its outcome is kept.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class ActivityCalls:
     ) -> Activity:
         """Perform an IRREVERSIBLE action once; return its row, which is DONE, FAILED or UNCERTAIN.
 
-        ``key`` is ``activity:`` and a name, by convention that of a task and a number, with a
-        colon between. The same call again, also after a crash, returns the same row. Raises
+        ``key`` is ``activity:`` and a name, by convention a task and a number, separated by a
+        colon. A repetition of the call, also after a crash, returns the same row. Raises
         ``BadActivity``, ``KeyReused``, ``NotPlainJson``, or ``Closed`` if the runtime was closed,
-        or its database failed, before there was an outcome: then the next boot goes on.
+        or its database failed, before there was an outcome: then the next boot continues.
         """
         durable = self._durable
         intent = Intent(key, action_named(durable.actions, action), arguments, task_id=task_id)
@@ -49,10 +49,10 @@ class ActivityCalls:
     async def resolve(
         self, key: str, decision: Decision, by: str, provider_ref: str | None = None
     ) -> Activity:
-        """Decide about an UNCERTAIN or FAILED activity in the name of a person; return its row.
+        """Record the decision of the person ``by`` about an UNCERTAIN or FAILED activity.
 
-        After ``AGAIN`` it is performed again, beside this call. Raises ``AlreadyDecided``,
-        ``UnknownActivity``, ``NotPlainJson`` or ``RowDamaged``.
+        Returns its row. After ``AGAIN`` it is performed again, while the caller continues.
+        Raises ``AlreadyDecided``, ``UnknownActivity``, ``NotPlainJson`` or ``RowDamaged``.
         """
         stores = self._durable.stores
         if stores is None:
@@ -66,7 +66,7 @@ class ActivityCalls:
         return activity
 
     async def undecided(self) -> list[Activity | RowDamaged]:
-        """Return the activities about which a person is asked, oldest first; damaged as errors."""
+        """Return the activities that wait for a decision, oldest first; damaged rows as errors."""
         stores = self._durable.stores
         if stores is None:
             return []

@@ -26,9 +26,9 @@ def archive_path(session_id: str) -> str:
 class Archive:
     """The archive of one root.
 
-    The lines of an agent are kept until ``keep_ns`` nanoseconds behind its end, None for ever.
-    ``due_ns`` is the time in nanoseconds since 1970 at which the next file is to be removed, None
-    if there is none, or before the first ``remove_old``.
+    The lines of an agent are kept until ``keep_ns`` nanoseconds after its end; None: for ever.
+    ``due_ns`` is the time in nanoseconds since 1970 at which the next file is to be removed. It
+    is None if there is none, and before the first ``remove_old``.
     """
 
     def __init__(self, host: Host, durable: DurableWork, keep_ns: int | None) -> None:
@@ -57,9 +57,9 @@ class Archive:
         return await host.workers.run(lambda: _write(host.files, host.ids, logs))
 
     async def remove_old(self) -> None:
-        """Remove the files whose time is over, durably, and then their paths in the rows.
+        """Remove the expired files, durably, and then their paths in the rows.
 
-        Raises ``StorageError`` or ``OSError``; the rest is removed by a later call.
+        Raises ``StorageError`` or ``OSError``; a later call removes the others.
         """
         host, durable = self._host, self._durable
         if self._keep_ns is None or durable.state is None:
@@ -79,7 +79,7 @@ def _write(files: FileSystem, ids: Ids, logs: Mapping[str, str]) -> int:
         names = files.listdir(path.rpartition("/")[0])
         segments = [segment_path(path, number) for number in segments_in(names, path)]
         content = b"".join(read_whole(files, segment) for segment in segments)
-        # A boot sweeps temporaries in the root; the archive may have any number of files.
+        # A boot removes temporary files in the root; the archive may have any number of files.
         replace_file(files, archive_path(session_id), content, ids, scratch="")
         archived += len(content)
     files.sync_dir(ARCHIVE)

@@ -1,9 +1,9 @@
-"""Collection: an agent that has ended leaves a row of ``state.db``, and its files are removed.
+"""Collection: the files of an agent that has ended are replaced by a row in ``state.db``.
 
-The lines of an agent may be needed as long as another log can demand something of it. So it is
-collected when all logs that name it say that they are done with it. The archive is durable
-before the row, and the row before a file is removed: the directory of an agent that has a row
-is garbage, which the next boot removes.
+The lines of an agent may be needed as long as another log can demand a line in its log. So an agent
+is collected when the watermark of every log has passed the lines that name it. The archive is
+durable before the row, and the row before a file is removed. So the directory of an agent that
+has a row is garbage, which the next boot removes.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from system.sessions.session import SessionState
 DAY_NS: Final = 24 * 3600 * SECOND_NS
 AGENTS_A_BATCH: Final = 250
 RETRY_NS: Final = 3600 * SECOND_NS
-"""After an hour, what could not be collected is tried again."""
+"""The nanoseconds after which a refused collection is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionOptions:
-    """An agent is collected ``after_ns`` nanoseconds behind its end, or later.
+    """An agent is collected ``after_ns`` nanoseconds after its end, or later.
 
-    Its lines are kept in the archive until ``archive_ns`` nanoseconds behind its end, or for ever
-    (None). If that is over when it is collected, they are not archived.
+    Its lines are kept in the archive until ``archive_ns`` nanoseconds after its end, or for ever
+    (None). If that time is over when it is collected, they are not archived.
     """
 
     after_ns: int = DAY_NS
@@ -57,7 +57,7 @@ class Collector:
         orchestrator = dispatcher.orchestrator
         self._archive = Archive(orchestrator.host, orchestrator.durable, options.archive_ns)
         self._report = report
-        # Sessions of which damage has taken something: they are kept as they are.
+        # Sessions that have lost something to damage, which are kept unchanged.
         self._damaged = {
             *report.missing, *report.fallbacks, *report.detached,
             *(problem.session_id for problem in report.problems),
@@ -69,20 +69,20 @@ class Collector:
     # -- the timer -----------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the timer; if archives are removed, it looks for the oldest one first."""
+        """Start the timer; if archives are removed, find the oldest one first."""
         if self._archive.may_be_due:
             self._begin(0)
         else:
             self.arm()
 
     def arm(self, least_ns: int = 0) -> None:
-        """Start the timer for the next agent that may be collected; at most one is armed.
+        """Start the timer for the next agent that may be collected, unless it is running.
 
-        It waits ``least_ns`` nanoseconds at least.
+        It waits at least ``least_ns`` nanoseconds.
         """
         latest_ns = self._orchestrator.host.clock.monotonic_ns() + self._options.after_ns
         if self._timer is not None and (self._wakes_ns <= latest_ns or not self._is_sleeping):
-            # No agent that ends now is to be collected before; a collection arms it again.
+            # No agent that ends from now on is due earlier; a collection starts the timer again.
             return
         delay_ns = self._delay_ns(least_ns)
         if delay_ns is not None:
@@ -98,7 +98,7 @@ class Collector:
         self._timer = self._orchestrator.task(self._collect_after(delay_ns), "collection")
 
     def stop(self) -> None:
-        """Cancel the timer if its time has not come."""
+        """Cancel the timer if it is waiting."""
         if self._timer is not None and self._is_sleeping:
             self._timer.cancel()
 
@@ -128,9 +128,9 @@ class Collector:
     # -- the collection ------------------------------------------------------------------
 
     async def collect(self) -> int:
-        """Collect what can be collected now; return how many agents.
+        """Collect all agents that can be collected now; return their number.
 
-        Agents that the disk refuses to collect wait for a later collection.
+        Agents whose collection the disk refuses wait for a later one.
         """
         collected = 0
         with suppress(OSError, StorageError, RuntimeRefused):
@@ -144,7 +144,7 @@ class Collector:
         return collected
 
     async def _without_open_work(self, agents: Sequence[Agent]) -> Sequence[Agent]:
-        """Return the agents for which nothing is to be done in ``state.db``."""
+        """Return the agents that have no open work in ``state.db``."""
         durable = self._orchestrator.durable
         if not agents or durable.stores is None:
             return agents
@@ -153,7 +153,7 @@ class Collector:
         return [agent for agent, work in zip(agents, is_open, strict=True) if not work]
 
     async def _write_watermarks(self) -> None:
-        """Let each log say which of its promises are kept, where it does not say so yet."""
+        """Write the watermark of each idle agent whose log does not have it yet."""
         due = self._orchestrator.host.clock.wall_ns()
         if all(self._due_ns(agent) > due for agent in self._ended()):
             return
@@ -175,7 +175,7 @@ class Collector:
     def _collectable(self) -> list[Agent]:
         orchestrator = self._orchestrator
         if orchestrator.unserved or orchestrator.lost or orchestrator.durable.is_behind:
-            # A log that was not read may demand any of them, and so does work that waits.
+            # A log that could not be read may demand any of them, and so may work that waits.
             return []
         now_ns = orchestrator.host.clock.wall_ns()
         named = set(self._named())
@@ -197,7 +197,7 @@ class Collector:
         ]
 
     def _named(self) -> Iterator[str]:
-        """Yield the agents that a log may still need: by a promise, a message, a subscription."""
+        """Yield the agents that a log may still name: in a promise, a message or a subscription."""
         for agent in self._orchestrator.agents.values():
             history = agent.history
             yield from self._unkept(agent)
@@ -207,10 +207,10 @@ class Collector:
                     yield target
 
     def _unkept(self, agent: Agent) -> Iterator[str]:
-        """Yield the agents that the promises of an agent name, but for those that are kept.
+        """Yield the agents named in promises of an agent that are not kept yet.
 
-        The log of a living agent says itself which these are. One that has ended takes no more
-        lines, and its promises to collected agents are no more kept at a boot.
+        The watermark in the log of a living agent shows which are kept. The log of an ended
+        agent gets no further lines, and a boot does not keep its promises to collected agents.
         """
         history = agent.history
         kept = history.dispatched if agent.alive else agent.log.dispatched
@@ -222,7 +222,7 @@ class Collector:
         yield from (lost.message.sender for lost in history.unreachable.values() if lost.seq > kept)
 
     def _ended(self) -> list[Agent]:
-        """Return the agents that have ended, unless damage has taken something of them."""
+        """Return the agents that have ended, without those that have lost something to damage."""
         return [
             agent
             for agent in self._orchestrator.agents.values()
@@ -232,7 +232,7 @@ class Collector:
         ]
 
     def _is_complete(self, agent: Agent) -> bool:
-        """Whether log and record of an agent say that it has ended, and nothing of it is due."""
+        """Whether the log and the record of an agent show its end, and no line of it waits."""
         record = agent.log.record
         return (
             agent.history.termination_logged

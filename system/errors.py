@@ -1,8 +1,7 @@
 """The errors of durable data, beyond a plain ``OSError``.
 
 Each docstring is the user's help: the cause, then the cure. Each message names the file, the
-reason and the remedy. An ``OSError`` that is not translated here passes through as the
-host gave it.
+reason and the remedy. An ``OSError`` that has no class here is raised unchanged.
 """
 
 from __future__ import annotations
@@ -14,30 +13,30 @@ from typing import ClassVar
 
 
 class NotPlainJson(ValueError):
-    """A value that a log or a record was asked to keep is not plain JSON data.
+    """A value for a log or a record is not plain JSON data.
 
-    Cause: something other than str, int, finite float, bool, None, list and dict with str
-    keys; a lone surrogate in a string; nesting without end. ``place`` says where it is.
+    Cause: a type other than str, int, finite float, bool, None, list and dict with str keys; a
+    lone surrogate in a string; nesting that is too deep. ``place`` is its position.
     Cure: convert it before it is logged (a UUID to hex, a time to ISO 8601, bytes to base64).
     """
 
     def __init__(self, place: str, reason: str) -> None:
-        cure = "convert it to plain JSON first, or keep it in a file and hand over its name"
+        cure = "convert it to plain JSON first, or keep it in a file and pass the name of the file"
         super().__init__(f"{place}: {reason}; {cure}")
         self.place = place
         self.reason = reason
 
 
 class BadSeal(ValueError):
-    """Bytes that should be one sealed JSON object are not; the message says why.
+    """Bytes are not one sealed JSON object; the message is the reason.
 
-    Cause: a crash cut or tore them, or the disk changed them since.
-    Cure: none is needed from a user; recovery reports them with path and offset.
+    Cause: a crash has cut or torn them, or the disk has changed them.
+    Cure: none is needed; recovery reports them with path and offset.
     """
 
 
 class StorageError(Exception):
-    """Something is wrong with the durable data at ``path``; ``cure`` ends the message."""
+    """An error of the durable data at ``path``; the message ends with ``cure``."""
 
     cure: ClassVar[str]
 
@@ -48,7 +47,7 @@ class StorageError(Exception):
 
 
 class StorageFull(StorageError):
-    """The disk has no room for the data; nothing of it was kept.
+    """The disk has no room for the data; nothing of it was written.
 
     Cause: the disk or the quota is full.
     Cure: make room and repeat the call; everything acknowledged before is intact.
@@ -58,7 +57,7 @@ class StorageFull(StorageError):
 
 
 def raise_if_full(path: str, error: BaseException | None) -> None:
-    """Raise ``StorageFull`` about ``path`` if ``error`` says that disk or quota is full."""
+    """Raise ``StorageFull`` about ``path`` if ``error`` means a full disk or quota."""
     if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
         raise StorageFull(path, f"no space left ({error.strerror})") from error
 
@@ -89,48 +88,48 @@ def raising_storage_full(path: str) -> AbstractContextManager[None]:
 
 
 class LineTooLarge(StorageError):
-    """One line would be larger than a log takes.
+    """One line is larger than the limit of a log.
 
     Cause: an event whose data has more bytes than the limit in the message.
-    Cure: keep the large thing in a file of its own, and log its name.
+    Cure: keep the large value in a file of its own, and log the name of the file.
     """
 
-    cure = "keep the large thing in a file of its own, and log its name"
+    cure = "keep the large value in a file of its own, and log the name of the file"
 
 
 class LogStopped(StorageError):
-    """The log takes no more lines; whether the last one was kept is not known.
+    """The log has stopped; it is unknown whether the last line is durable.
 
     Cause: a barrier failed, or a partial line could not be removed. The kernel may have
-    dropped the pages that it could not write, so repeating the call would prove nothing.
-    Cure: look after the disk, close the log and open it again; recovery reports its content.
+    dropped the pages that it could not write, so a repeated sync would prove nothing.
+    Cure: repair the disk, close the log and open it again; recovery reports its content.
     """
 
-    cure = "see to the disk, close the log and open it again"
+    cure = "repair the disk, close the log and open it again"
 
 
 class LogDamaged(StorageError):
-    """A line that was good when the log was opened has changed.
+    """A line that was valid when the log was opened has changed.
 
     Cause: the disk or another program changed the file while it was in use.
-    Cure: close the log and open it again; recovery puts the bad bytes aside and reports.
+    Cure: close the log and open it again; recovery quarantines the bad bytes and reports them.
     """
 
     cure = "close the log and open it again; recovery puts the bad bytes aside"
 
 
 class SessionRecordDamaged(StorageError):
-    """A session record cannot be read back as it was written.
+    """A session record differs from the one that was written.
 
     Cause: the disk or another program changed ``session.json``.
-    Cure: ``scan()`` puts it aside and reports; the session's log still has its history.
+    Cure: recovery quarantines and reports it; the session's log still has its history.
     """
 
     cure = "recovery puts it aside; the session's log still has its history"
 
 
 class NewerFormat(StorageError):
-    """The file was written by a later version of this program; it was left as it is.
+    """The file was written by a later version of this program; it was not changed.
 
     Cause: an older version was started on the data of a newer one.
     Cure: start the newer version.
@@ -143,14 +142,14 @@ class SessionNotFound(StorageError):
     """There is no record of this session.
 
     Cause: a wrong id, or a session whose creation a crash prevented.
-    Cure: take the ids from ``recover()``.
+    Cure: take the ids from ``view()``.
     """
 
-    cure = "take the ids from recover()"
+    cure = "take the ids from view()"
 
 
 class IllegalTransition(StorageError):
-    """A session cannot go from the state it is in to the one that was asked for.
+    """A session cannot change from its state to the requested one.
 
     Cause: two owners of one session, or a session that was terminated before.
     Cure: load the record again and start from its state.
@@ -160,14 +159,14 @@ class IllegalTransition(StorageError):
 
 
 class RuntimeRefused(Exception):
-    """The runtime refuses a call; nothing was changed. Below are its kinds."""
+    """The runtime refuses a call; nothing was changed. The base of the errors below."""
 
 
 class NotARoot(RuntimeRefused):
-    """The directory holds other things, and no ``root.json`` says that it is a root.
+    """The directory has other files and no ``root.json``, so it is not a root.
 
     Cause: a wrong ``--root``, or a root whose ``root.json`` was removed.
-    Cure: name an empty directory or one that this runtime made.
+    Cure: name an empty directory or a root of this runtime.
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -178,7 +177,7 @@ class NotARoot(RuntimeRefused):
 class RootInUse(RuntimeRefused):
     """Another runtime has this root open.
 
-    Cause: two processes on one root. Cure: end the other one; its lock goes with it.
+    Cause: two processes use one root. Cure: end the other one, which frees its lock.
     """
 
     def __init__(self, path: str) -> None:
@@ -228,16 +227,16 @@ class NameTaken(RuntimeRefused):
 
 
 class MayBeThere(RuntimeRefused):
-    """A request may have made an agent already, in a session that cannot be read now.
+    """A request may have created an agent already, in a session that cannot be read now.
 
-    Cause: recovery could not read some sessions; its report says which, and why.
-    Cure: repair those sessions and start the runtime again, or leave out the request id.
+    Cause: recovery could not read some sessions; its report names them with the reasons.
+    Cure: repair those sessions and start the runtime again, or omit the request id.
     """
 
     def __init__(self, request_id: str, sessions: str) -> None:
         super().__init__(
             f"request_id={request_id!r} may be that of a session that cannot be read ({sessions});"
-            " see the recovery report, mend it and start again"
+            " see the recovery report, repair it and start again"
         )
 
 
@@ -254,10 +253,10 @@ class HasChildren(RuntimeRefused):
 
 
 class AgentStopped(RuntimeRefused):
-    """The session takes nothing more until the next boot.
+    """Nothing more is written to the log of this agent until the next boot.
 
     Cause: a barrier of its log failed, and the content of the disk is unknown.
-    Cure: look after the disk and start the runtime again; recovery reports its content.
+    Cure: repair the disk and start the runtime again; recovery reports its content.
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -268,7 +267,7 @@ class AgentStopped(RuntimeRefused):
 class PayloadTooLarge(RuntimeRefused):
     """A payload has more bytes than one message may have.
 
-    Cure: keep the large thing in a file of its own, and send its name.
+    Cure: keep the large value in a file of its own, and send the name of the file.
     """
 
     def __init__(self, size_bytes: int, most_bytes: int) -> None:
@@ -286,7 +285,7 @@ class Closed(RuntimeRefused):
 class BadName(RuntimeRefused):
     """No agent can have this name.
 
-    Cause: the name is no text, empty, too long, or ``USER``, which is the operator.
+    Cause: the name is not a text, or is empty, too long, or ``USER``, which is the operator.
     Cure: choose another name.
     """
 

@@ -1,8 +1,8 @@
 """The operator's calls: each runs to its end, even when its caller is cancelled.
 
 A caller may be cancelled or time out (``asyncio.timeout``). An interrupted call would leave a
-durable line that was never applied, or a reserved name without an agent. So a call is a task
-of its own, and ``close`` waits for it.
+durable line that was never applied, or a reserved name without an agent. So each call is a
+separate task, and ``close`` waits for it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OperatorCalls:
 
     def _ended(self, task: Task[Any]) -> None:
         del self._under_way[task]
-        # Its caller may have gone; asyncio logs exceptions that were never retrieved.
+        # Its caller may have ended; asyncio logs exceptions that were never retrieved.
         if not task.cancelled():
             task.exception()
 

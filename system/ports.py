@@ -1,8 +1,8 @@
 """The ports: all of the runtime's access to the operating system and to services.
 
-``system.host`` holds the real ones, the simulated machine its own; nothing else under
-``system`` reaches the outside. Calls of the file system are plain and synchronous, and fail
-with the ``OSError`` that Linux would give; ``Workers`` runs them beside the event loop.
+``system.host`` implements them for a real machine, the crash tests for the simulated one; no other
+module of ``system`` uses the operating system. Calls of the file system are synchronous, and raise
+the ``OSError`` of Linux; ``Workers`` runs them in threads beside the event loop.
 
 Paths are plain ``str`` with ``/`` between the names. A relative path starts at the root
 of the host's data, and ``""`` is that root; an absolute one is taken as it is.
@@ -26,10 +26,10 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 JsonObject: TypeAlias = dict[str, Json]
 
 DATABASE_PRAGMAS: Final = (
-    # Before the first access: WAL then needs no shared memory, and a second process is kept out.
+    # Before the first access: WAL then needs no shared memory, and other processes are locked out.
     "PRAGMA locking_mode=EXCLUSIVE",
     "PRAGMA journal_mode=WAL",
-    # In WAL mode NORMAL would acknowledge commits that a power cut takes back.
+    # In WAL mode NORMAL would acknowledge commits that a power cut may undo.
     "PRAGMA synchronous=FULL",
 )
 
@@ -38,7 +38,7 @@ class OpenMode(StrEnum):
     """The use of an opened file; every file may be read as well."""
 
     READ = "read"
-    """The file exists and stays as it is (``O_RDONLY``)."""
+    """The file exists and is not changed (``O_RDONLY``)."""
     WRITE = "write"
     """The file exists; ``pwrite`` and ``truncate`` change it (``O_RDWR``)."""
     CREATE = "create"
@@ -74,7 +74,7 @@ class File(Protocol):
         ...
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file to ``size_bytes``, or let it grow to it with zeros."""
+        """Cut the file to ``size_bytes``, or extend it to that size with zeros."""
         ...
 
     def size(self) -> int:
@@ -92,12 +92,12 @@ class File(Protocol):
     def lock(self) -> None:
         """Take the exclusive ``flock``; ``BlockingIOError`` when another process holds it.
 
-        Closing the file, and the death of the process, give it back.
+        It is released when the file is closed or the process ends.
         """
         ...
 
     def close(self) -> None:
-        """Close the descriptor; it is gone even when this raises."""
+        """Close the descriptor; it is closed even if this raises."""
         ...
 
 
@@ -109,15 +109,15 @@ class FileSystem(Protocol):
         ...
 
     def read(self, path: str) -> tuple[bytes, int]:
-        """Return what one read gives of a regular file, from its start, and its size in bytes.
+        """Return the bytes of one read from the start of a regular file, and its size in bytes.
 
-        Fewer bytes than that need not be all that can be read. Raises as ``open``, and as
-        ``pread``.
+        If the read returned fewer bytes than the size, there may be more. Raises as ``open``
+        and as ``pread``.
         """
         ...
 
     def replace(self, source: str, target: str) -> None:
-        """Rename ``source`` over ``target``, at once; durable after ``sync_dir``."""
+        """Rename ``source`` over ``target``, atomically; durable after ``sync_dir``."""
         ...
 
     def symlink(self, target: str, path: str) -> None:
@@ -181,7 +181,7 @@ class Ids(Protocol):
         ...
 
     def random_hex(self, digits: int) -> str:
-        """Return that many random lower-case hex digits."""
+        """Return ``digits`` random lower-case hex digits."""
         ...
 
 
@@ -207,30 +207,30 @@ class Workers(Protocol):
     async def run(self, call: Callable[[], T]) -> T:
         """Return the result of ``call()``, or raise its exception.
 
-        A call that was started always ends first: a caller that is cancelled meanwhile gets
-        the cancellation after the call, so that its clean-up meets no running call.
+        A call that was started always runs to its end. If the caller is cancelled meanwhile, the
+        cancellation is raised after the call, so no call is running when the caller cleans up.
         """
         ...
 
 
 class ProviderError(Exception):
-    """The provider gave no answer that counts; the turn did not happen, and may be repeated.
+    """The provider gave no usable answer; the turn has no effect, and may be repeated.
 
-    Cause: the provider timed out, broke off, or answered with garbage.
+    Cause: the provider timed out, ended its answer early, or gave an invalid one.
     Cure: none is needed; the turn runs again, and after several failures its messages
     become dead letters and their senders are informed.
     """
 
 
 class ConversationLost(ProviderError):
-    """The provider does not know this conversation any more.
+    """The provider no longer has this conversation.
 
-    Cause: it expired there, or was removed. Cure: a new one is created from the log.
+    Cause: it expired, or was removed. Cure: none is needed; a new one is created from the log.
     """
 
 
 class Exchange(NamedTuple):
-    """One completed turn, as a conversation remembers it."""
+    """One completed turn: prompt and response, as a conversation contains it."""
 
     prompt: str
     response: str
@@ -240,10 +240,10 @@ class Exchange(NamedTuple):
 class Opening:
     """The data from which a conversation is created or restored.
 
-    ``key`` is the session's id: a provider that is asked twice to create for one key may
-    return the same conversation. ``history`` are the completed turns in order, from the log;
-    where a conversation is restored by its name or its blob, those since the last snapshot of
-    the log.
+    ``key`` is the session's id: for a second ``create`` with one key a provider may return the
+    same conversation. ``history`` are the completed turns in order, from the log; if a
+    conversation is restored by its name or its blob, only those since the last snapshot of the
+    log.
     """
 
     key: str
@@ -290,26 +290,26 @@ class Conversation(Protocol):
         ...
 
     async def stop(self) -> None:
-        """Close it at this end; the provider may keep it."""
+        """Close the connection; the provider may keep the conversation."""
         ...
 
 
 class Provider(Protocol):
-    """Runs the model. All of it may raise ``ProviderError``."""
+    """Runs the model. All methods may raise ``ProviderError``."""
 
     async def create(self, opening: Opening) -> Conversation:
         """Open a new conversation; it receives ``opening.history`` if the service allows that."""
         ...
 
     async def restore(self, opening: Opening, identity: str, blob: bytes) -> Conversation:
-        """Take up a conversation again; ``ConversationLost`` if it is not known.
+        """Restore a conversation; raises ``ConversationLost`` if it is not known.
 
-        ``blob`` is empty, or what ``suspend`` gave after exactly the turns that are completed.
+        ``blob`` is empty, or was returned by ``suspend`` after exactly the completed turns.
         """
         ...
 
     async def identities(self) -> Sequence[str]:
-        """Return the names of all conversations that the provider keeps for us, sorted."""
+        """Return the names of the conversations that the provider keeps for this runtime."""
         ...
 
 
@@ -330,9 +330,9 @@ class EffectRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that can be done in the outside world.
+    """An action that can be performed in the outside world.
 
-    ``provider_dedup`` says that its provider performs a repeated key once, for a day at least.
+    ``provider_dedup``: its provider performs a repeated key only once, for at least a day.
     ``timeout_ns`` limits one attempt.
     """
 
@@ -357,7 +357,7 @@ class Effects(Protocol):
         ...
 
     async def perform(self, action: str, key: str, arguments: JsonObject) -> Performed:
-        """Perform an action and hand its idempotency key to the provider.
+        """Perform an action, and pass its idempotency key to the provider.
 
         Raises ``EffectRefused`` only if it was certainly not performed. After any other
         exception, a timeout or a cancellation, it may have been performed.

@@ -1,7 +1,7 @@
-"""The root of a runtime: what says that a directory is one, its lock, and the boot epoch.
+"""The root of a runtime: the marker ``root.json``, the lock, and the boot epoch.
 
-``root.json`` is durable before anything else is made, so whatever else a crash leaves, a
-directory that has our data has it too. ``runtime.lock`` is never unlinked: a waiter would
+``root.json`` is durable before any other file is created, so after every crash a directory with
+data of the runtime has it. ``runtime.lock`` is never unlinked: a waiter would
 lock the old inode and a later process the new one. It holds the boot epoch, in two slots that
 are written in turn, so that one of them is always whole.
 """
@@ -21,7 +21,7 @@ from system.storage.transfer import read_all, write_all
 
 FORMAT: Final = 1
 FORMAT_WITH_STATE: Final = 2
-"""That of a root that has a ``state.db``; its marker names the ``root_id`` of both."""
+"""The format of a root that has a ``state.db``; its marker has the ``root_id`` of both."""
 MARKER: Final = "root.json"
 LOCK: Final = "runtime.lock"
 DATABASE: Final = "state.db"
@@ -60,11 +60,11 @@ class Root:
     ) -> Root:
         """Lock the root and begin a new boot epoch, durably; an empty directory becomes a root.
 
-        ``open_database`` is called with the lock held, before anything of the root is changed,
-        with the ``root_id`` and the names in the directory. What it raises is raised.
+        ``open_database`` is called with the lock held, before any file of the root is changed,
+        with the ``root_id`` and the names in the directory; its exceptions are raised.
 
-        Raises ``NotARoot``, ``NewerFormat``, ``RootInUse``, ``StorageFull`` or ``OSError``;
-        what cannot be served is refused before anything of it is touched.
+        Raises ``NotARoot``, ``NewerFormat``, ``RootInUse``, ``StorageFull`` or ``OSError``. A
+        directory that cannot be opened is refused before any of its files is changed.
         """
         names = files.listdir("")
         root_id: str | None = None
@@ -77,7 +77,7 @@ class Root:
         lock = take_lock(files, names)
         try:
             with raising_storage_full(LOCK):
-                # Listed again: the holder of the lock until now may have created and removed files.
+                # Listed again: the previous holder of the lock may have created and removed files.
                 locked_names = files.listdir("")
                 if open_database is not None:
                     open_database(root_id, locked_names)
@@ -85,7 +85,7 @@ class Root:
                 if MARKER not in names:
                     marker = seal({"format": FORMAT, "made_by": "powercut"}) + b"\n"
                     write_atomic(files, MARKER, marker, ids)
-                # A killed process may have made either name without its barrier.
+                # A killed process may have created either name without a sync.
                 files.sync_dir("")
                 epoch = _next_epoch(lock)
         except BaseException:
@@ -102,7 +102,7 @@ class Root:
         self.root_id = root_id
 
     def close(self) -> None:
-        """Let another runtime have the root."""
+        """Release the lock of the root."""
         self._lock.close()
 
 
@@ -144,7 +144,7 @@ def take_lock(files: FileSystem, names: Sequence[str]) -> File:
 
 
 def _next_epoch(lock: File) -> int:
-    """Count one boot more, durably, in the slot that is not the last one; return the epoch."""
+    """Write the next epoch durably into the slot that was not written last; return it."""
     content = read_all(lock)
     epoch, slot = 0, 1
     for number in (0, 1):
@@ -159,8 +159,8 @@ def _next_epoch(lock: File) -> int:
             epoch, slot = found, number
     entry = seal({"epoch": epoch + 1}) + b"\n"
     write_all(lock, entry.ljust(_SLOT_BYTES), (1 - slot) * _SLOT_BYTES)
-    # The file may have its size in the page cache only, because the barrier of the boot that
-    # extended it has failed; the kernel then writes the size only if it changes again.
+    # The size of the file may be only in the page cache, because the barrier of the boot
+    # that extended it failed; the kernel then writes the size only if it changes again.
     lock.truncate(2 * _SLOT_BYTES + 1)
     lock.truncate(2 * _SLOT_BYTES)
     lock.fsync()

@@ -1,4 +1,4 @@
-"""The router: which of several root agents gets a trigger that names none."""
+"""The router: chooses one of several root agents for a trigger without a session."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Candidate(NamedTuple):
 
 
 class Router(Protocol):
-    """Chooses the agent for a trigger that names none, where there are several."""
+    """Chooses the agent for a trigger without a session, if there are several."""
 
     async def route(self, trigger: JsonObject, candidates: Sequence[Candidate]) -> str | None:
         """Return the id of one of the candidates, or None if none of them fits.
 
-        ``trigger`` has ``trigger_id, source, description, payload`` and ``key``. One that fits
-        none waits until there are other candidates. After an exception it is tried again later.
+        ``trigger`` has ``trigger_id, source, description, payload`` and ``key``. If no candidate
+        fits, it waits until there are other candidates. After an exception it is tried again.
         """
         ...

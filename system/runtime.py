@@ -68,10 +68,11 @@ class Options:
 
     ``turn_timeout_ns`` bounds the answer of a provider in one turn, ``provider_timeout_ns``
     each other call of a provider, both in nanoseconds. ``recording`` is None if executions
-    are not recorded. A log of more than ``snapshot_lines`` lines behind its last snapshot
-    begins a new segment. ``collection`` says when agents that have ended are collected, None
-    that they are kept. A trigger that was claimed ``most_attempts`` times without a result is
-    DEAD. ``router`` chooses the agent for triggers that name none, if there are several roots.
+    are not recorded. A log with more than ``snapshot_lines`` lines after its last snapshot
+    begins a new segment. ``collection`` says when agents that have ended are collected; with
+    None they are kept. A trigger that was claimed ``most_attempts`` times without a result is
+    DEAD. ``router`` chooses the agent for triggers without a session, if there are several
+    root agents.
     """
 
     slots: int = 8
@@ -92,7 +93,7 @@ _DEFAULTS: Final = Options()
 class Runtime:
     """One lifetime of the runtime on one root.
 
-    ``report`` is that of recovery; ``calls`` are the operator's calls that are under way.
+    ``report`` is the recovery report; ``calls`` are the operator's calls under way.
     """
 
     def __init__(
@@ -179,9 +180,9 @@ class Runtime:
 
     @uncancellable
     async def emit(self, spec: TriggerSpec, trigger_id: str | None = None) -> Emitted:
-        """Give an agent something to do, now or at a time; it is durable when this returns.
+        """Emit a trigger for an agent, now or at a time; it is durable when this returns.
 
-        Returns the id of the trigger, and whether this call has made it: the same
+        Returns the id of the trigger, and whether this call has created it: a repeated
         ``trigger_id``, or a key that is taken, changes nothing. No provider is called. Raises
         ``BadTrigger``, ``KeyOfAnotherSource``, ``NotAnOccurrence``, ``NoRecipient``,
         ``NotPlainJson``, ``PayloadTooLarge``, ``StorageError`` or ``OSError``.
@@ -222,7 +223,7 @@ class Runtime:
         """Create a root agent; it is durable when its id is returned.
 
         The same ``request_id`` gives the same agent, also after a crash. While the first call
-        with it is under way, further ones share its result. Raises ``NameTaken``,
+        with it is under way, further calls share its result. Raises ``NameTaken``,
         ``MayBeThere``, ``BadName``, ``UnknownProvider``, ``NotPlainJson``,
         ``PayloadTooLarge``, ``ProviderError``, ``StorageError`` or ``OSError``.
         """
@@ -236,7 +237,7 @@ class Runtime:
     async def send(self, agent_id: str, payload: Json, message_id: str | None = None) -> str:
         """Send a message from USER; it is durable when its id is returned.
 
-        The same ``message_id`` again changes nothing. Raises ``UnknownAgent``,
+        A second call with the same ``message_id`` changes nothing. Raises ``UnknownAgent``,
         ``AgentStopped``, ``NotPlainJson``, ``PayloadTooLarge``, ``StorageError``, ``OSError``.
         """
         orchestrator = self._open()
@@ -272,7 +273,7 @@ class Runtime:
 
     @uncancellable
     async def suspend(self, agent_id: str) -> None:
-        """Close the agent's conversation after the turn under way; its record says so.
+        """Close the agent's conversation after the turn under way, and write that to its record.
 
         Raises ``UnknownAgent``, ``AgentStopped``, ``UnknownProvider``, ``StorageError`` or
         ``OSError``.
@@ -288,8 +289,8 @@ class Runtime:
     async def acknowledge(self, message_id: str) -> None:
         """Mark a message to USER as read by the operator; durable when this returns.
 
-        Again it changes nothing, for thirty days at least. Raises ``UnknownMessage``,
-        ``StorageError`` or ``OSError``.
+        A repetition changes nothing, for at least thirty days; after that it may raise
+        ``UnknownMessage``. Raises ``UnknownMessage``, ``StorageError`` or ``OSError``.
         """
         if not _is_text(message_id):
             raise UnknownMessage(message_id)
@@ -304,7 +305,7 @@ class Runtime:
         return view_of(self._orchestrator)
 
     async def idle(self) -> None:
-        """Return when no agent takes a turn or retries; what is not due yet does not count."""
+        """Return when no agent takes a turn or retries; future triggers are not waited for."""
         agents = self._orchestrator.agents
         while busy := [
             *(task for agent in agents.values() for task in agent.schedule.tasks()),

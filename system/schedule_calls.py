@@ -26,7 +26,7 @@ class ScheduleCalls:
 
     @uncancellable
     async def create(self, spec: ScheduleSpec, schedule_id: str | None = None) -> Scheduled:
-        """Keep a schedule; the same ``schedule_id`` again changes nothing.
+        """Create a schedule; a repetition with the same ``schedule_id`` changes nothing.
 
         Raises ``BadSchedule``, ``BadTrigger``, ``NoRecipient``, ``NotPlainJson`` or
         ``PayloadTooLarge``.
@@ -38,7 +38,7 @@ class ScheduleCalls:
 
     @uncancellable
     async def change(self, schedule_id: str, spec: ScheduleSpec) -> None:
-        """Give a schedule other times or content; raises as ``create``, and ``UnknownSchedule``."""
+        """Change times or content of a schedule; raises as ``create``, and ``UnknownSchedule``."""
         stores = await self._stores()
         await self._durable.run(
             lambda transaction: stores.schedules.change(transaction, schedule_id, spec)
@@ -46,7 +46,7 @@ class ScheduleCalls:
 
     @uncancellable
     async def delete(self, schedule_id: str) -> None:
-        """End a schedule; what it has emitted and is not run yet is superseded."""
+        """End a schedule; its triggers that were not run yet are superseded."""
         stores = await self._stores()
         await self._durable.run(
             lambda transaction: stores.schedules.delete(transaction, schedule_id)

@@ -1,4 +1,4 @@
-"""The operator's calls about triggers that are there: what waits, and decisions of a person."""
+"""The operator's calls about existing triggers: lists, and the decisions of a person."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TriggerCalls:
 
     @uncancellable
     async def retry(self, trigger_id: str) -> None:
-        """Run a trigger again that is FAILED or DEAD, with all its attempts.
+        """Run a FAILED or DEAD trigger again, with its attempts counted from 0.
 
         Raises ``UnknownTrigger``, ``AlreadyDecided`` (also if a newer trigger holds its key),
         ``NoRecipient`` if its agent has ended, or ``RowDamaged``.
@@ -33,7 +33,7 @@ class TriggerCalls:
 
     @uncancellable
     async def discard(self, trigger_id: str) -> None:
-        """Settle a trigger that is FAILED or DEAD without running it; raises as ``retry``."""
+        """Settle a FAILED or DEAD trigger without running it; raises as ``retry``."""
         stores = self._found(trigger_id)
         await self._durable.run(lambda each: stores.triggers.discard(each, trigger_id))
 

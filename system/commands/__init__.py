@@ -1,1 +1,1 @@
-"""The commands of ``python -m system`` that look at recorded executions."""
+"""The commands of ``python -m system`` on recorded executions and durable work."""

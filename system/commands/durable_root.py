@@ -20,7 +20,7 @@ class UnreadSessions:
     """The sessions of a root whose logs are not read; implements ``Sessions``."""
 
     def status(self, session_id: str) -> SessionStatus:
-        """Return that nothing is known of a session."""
+        """Return that the session was not read."""
         del session_id
         return SessionStatus.UNKNOWN
 

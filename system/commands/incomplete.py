@@ -1,4 +1,4 @@
-"""``incomplete``: executions that were interrupted, and what may be done about them."""
+"""``incomplete``: executions that were interrupted, each with the safe action."""
 
 from __future__ import annotations
 

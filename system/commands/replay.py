@@ -87,7 +87,7 @@ def _write(path: str, result: JsonObject) -> None:
     text = json.dumps(result, indent=2, sort_keys=True) + "\n"
     files = RealFileSystem("")
     try:
-        # The rename would take the place of a device or a pipe.
+        # The rename would replace a device or a pipe.
         if files.kind(path) not in {None, FileKind.FILE}:
             leave(USAGE, f"--output {path}: it is no regular file; nothing was written")
         write_atomic(files, path, text.encode("ascii"), RealIds())

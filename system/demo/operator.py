@@ -9,8 +9,8 @@ survive:
     received <message id> <payload>
     ack acknowledge <message id>
 
-One line states no fact: it names an agent whose turn the disk refuses, with the reason. The
-turn is tried again until it succeeds; free some space, or press Ctrl-C.
+One kind of line is no durable fact: it names an agent whose turn the disk refuses, with the
+reason. The turn is tried again until it succeeds; free some space, or press Ctrl-C.
 
     waiting <agent name>: <reason>
 """
@@ -161,7 +161,7 @@ async def run_demo(
         runtime.start()
         undone = await Operator(runtime, host.clock, acknowledged, say).run(jobs)
     except BaseException:
-        # The exception under way explains more than an error of closing.
+        # The exception that is being raised explains more than an error of closing.
         for sentence in await _closed(runtime):
             say(sentence)
         raise

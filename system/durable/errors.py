@@ -17,7 +17,7 @@ class StateStopped(StorageError):
     returns what is durable.
     """
 
-    cure = "see to the disk and start the runtime again; the same call again gives the answer"
+    cure = "repair the disk and start the runtime again; repeat the call to learn its result"
 
 
 class StateDamaged(StorageError):

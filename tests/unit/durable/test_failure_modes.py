@@ -240,7 +240,7 @@ def test_phase_4_a_turn_and_its_activities_are_durable_together(bench: Bench, cr
     )  # fmt: skip
     bench.claim(promises.trigger_id or "")
     bench.fail("fsync *state.db-wal #1 EIO:ext4")
-    with pytest.raises(StateStopped, match="see to the disk"):
+    with pytest.raises(StateStopped, match="repair the disk"):
         bench.do(bench.stores.carry_out, promises)
     crash(bench)
     lost = crash is Bench.cut_power

@@ -136,7 +136,7 @@ def test_a_full_disk_undoes_the_transaction_and_no_more(bench: Bench) -> None:
 
 def test_a_failed_barrier_stops_the_database_until_the_next_boot(bench: Bench) -> None:
     bench.fail("fsync *state.db-wal #1 EIO:ext4")
-    with pytest.raises(StateStopped, match="see to the disk"):
+    with pytest.raises(StateStopped, match="repair the disk"):
         apply(bench, 5)
     with pytest.raises(StateStopped):
         seq_of(bench)

@@ -25,7 +25,7 @@ from tests.unit.system.agents.everything import everything
 from tests.unit.system.agents.fake_provider import play
 from tests.unit.system.agents.room import Room
 
-PLAIN_CURE = "convert it to plain JSON first, or keep it in a file and hand over its name"
+PLAIN_CURE = "convert it to plain JSON first, or keep it in a file and pass the name of the file"
 LARGE_CURE = "keep it in a file of its own, and send its name"
 
 

@@ -8,7 +8,7 @@ from system.ports import JsonObject
 from tests.unit.system.agents.family import NEAR, Family
 from tests.unit.system.agents.room import Room
 
-PLAIN = "convert it to plain JSON first, or keep it in a file and hand over its name"
+PLAIN = "convert it to plain JSON first, or keep it in a file and pass the name of the file"
 
 
 @pytest.mark.parametrize("to", ["Ada", "Eve", "Zoe"])

@@ -7,7 +7,7 @@ import pytest
 from system.ports import JsonObject
 from tests.unit.system.agents.family import NEAR, Family
 
-PLAIN = "convert it to plain JSON first, or keep it in a file and hand over its name"
+PLAIN = "convert it to plain JSON first, or keep it in a file and pass the name of the file"
 
 # -- the tree ----------------------------------------------------------------------------
 
