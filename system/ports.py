@@ -309,7 +309,7 @@ class Provider(Protocol):
         ...
 
     async def identities(self) -> Sequence[str]:
-        """Return the names of the conversations that the provider keeps for this runtime."""
+        """Return the sorted names of the conversations that the provider keeps for this runtime."""
         ...
 
 
