@@ -233,6 +233,16 @@ def test_a_file_object_shows_its_name_and_mode_and_cannot_be_pickled(
     assert found[0] == found[1]
 
 
+def test_a_buffer_is_as_long_as_that_of_cpython(both: tuple[Arm, Arm]) -> None:
+    found = []
+    for arm in both:
+        with arm.open(arm.path("a"), "wb") as file:
+            for length in (4096, 1, 120_000, 9000):
+                file.write(bytes(length))
+                found.append(arm.os.stat(arm.path("a")).st_size)
+    assert found[:4] == found[4:]
+
+
 @pytest.mark.parametrize(("mode", "buffering"), [("rb", 0), ("wb", 0), ("rb", -1), ("w", -1)])
 def test_a_file_object_that_is_dropped_unclosed_warns(arm: Arm, mode: str, buffering: int) -> None:
     path = put(arm, "a")
