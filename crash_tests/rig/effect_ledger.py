@@ -1,4 +1,4 @@
-"""The effects of irreversible actions: a world that survives every crash of the machine."""
+"""The effects of irreversible actions in the outside world, which survive every crash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAY: Final = Action(
 )
 ACTIONS: Final = {action.name: action for action in (MAIL, PAY)}
 DEDUP_WINDOW_NS: Final = 25 * 3_600 * SECOND_NS
-"""The provider of ``pay`` performs a key once in so much time."""
+"""The nanoseconds within which the provider of ``pay`` performs a repeated key only once."""
 
 
 class Answer(StrEnum):
@@ -40,8 +40,9 @@ class Answer(StrEnum):
 class EffectLedger:
     """The effects and requests of each key; implements ``system.ports.Effects``.
 
-    ``answers`` are those to the next requests; all later ones are PERFORMED. ``now_ns`` is the
-    time of the outside world. With ``remembers`` set, the provider forgets no key any more.
+    ``answers`` are the answers to the next requests; all later requests are PERFORMED.
+    ``now_ns`` is the time of the outside world. With ``remembers`` the provider recognises
+    every key for ever.
     """
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
@@ -62,7 +63,7 @@ class EffectLedger:
         return list(ACTIONS.values())
 
     async def perform(self, action: str, key: str, arguments: JsonObject) -> Performed:
-        """Perform an action, and answer as planned."""
+        """Perform an action, and give the planned answer."""
         self.requests[key] += 1
         answer = self.answers.pop(0) if self.answers else Answer.PERFORMED
         await asyncio.sleep(0)
@@ -83,7 +84,7 @@ class EffectLedger:
         return Performed(f"ref-{key}", dict(arguments))
 
     def check(self) -> None:
-        """Raise the violation that a request was, if any: the caller may have caught it."""
+        """Raise the violation of an earlier request, if any: the caller may have caught it."""
         if self._violation is not None:
             raise self._violation
 

@@ -1,7 +1,7 @@
-"""The state outside of the simulated machine: it survives every crash.
+"""The state of the providers outside the simulated machine, which survives every crash.
 
-The ledger holds the requests that all providers of one world received, the answers that they
-produced, and the faults that their next requests meet.
+The ledger has the requests that all providers of one world received, the answers that they
+produced, and the faults of their next requests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ProviderFault(Enum):
     BROKEN = "broken"
     """The stream breaks off after the first tool call, or else after the first piece."""
     LOST = "lost"
-    """The answer is produced, and remembered by a service; no piece of it arrives."""
+    """The answer is produced, and stored by a service; no piece of it arrives."""
     DUPLICATE = "duplicate"
     """The model runs twice: every tool call is repeated, with the same id."""
     GARBAGE = "garbage"
@@ -88,7 +88,7 @@ class Request:
 
     ``session`` is the key of the opening, ``identity`` the service's name of the conversation
     (empty for a bare model), ``key`` the id of the turn. ``history`` are the exchanges before
-    the prompt: sent along to a bare model, remembered by a service.
+    the prompt: sent with the request to a bare model, stored by a service.
     """
 
     session: str

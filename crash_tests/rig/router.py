@@ -11,7 +11,7 @@ from system.router import Candidate
 
 
 class Choice(StrEnum):
-    """The answer to one question."""
+    """The answer to one call."""
 
     FIRST = "first"
     LAST = "last"
@@ -25,8 +25,8 @@ class Choice(StrEnum):
 class SimulatedRouter:
     """Implements ``system.router.Router``.
 
-    ``answers`` are those to the next questions; to all later ones the first candidate is
-    chosen. ``unfit`` has the candidates of which none was chosen, by the id of the trigger.
+    ``answers`` are the answers to the next calls; after these the first candidate is chosen.
+    ``unfit`` has, by the id of the trigger, the candidates that were all refused.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class SimulatedRouter:
         self.unfit: dict[str, frozenset[str]] = {}
 
     async def route(self, trigger: JsonObject, candidates: Sequence[Candidate]) -> str | None:
-        """Answer as planned."""
+        """Give the planned answer."""
         trigger_id, answer = str(trigger["trigger_id"]), Choice.FIRST
         if self.answers:
             answer = self.answers.pop(0)

@@ -1,7 +1,7 @@
 """Simulated providers: a bare model without memory, and a service that keeps conversations.
 
-Both answer with a ``Brain``, in pieces between which other tasks run, and meet the faults of
-the provider ledger.
+Both answer with a ``Brain``, in pieces between which other tasks run, and have the faults that are
+armed in the provider ledger.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NONSENSE: Final[Sequence[tuple[str, Any]]] = (
 
 
 class SimulatedModel:
-    """A model that remembers nothing; implements ``system.providers.bare.Model``."""
+    """A model without memory; implements ``system.providers.bare.Model``."""
 
     def __init__(self, ledger: ProviderLedger, brain: Brain) -> None:
         self._ledger = ledger
@@ -56,7 +56,7 @@ class SimulatedModel:
 
 
 class _Conversation:
-    """One conversation as the service remembers it."""
+    """One conversation as the service stores it."""
 
     __slots__ = ("history", "session")
 
@@ -103,7 +103,7 @@ class SimulatedAgentService:
         self._require(identity)
 
     async def send(self, identity: str, prompt: str, key: str, tools: Tools) -> AsyncIterator[str]:
-        """Yield the answer in pieces, and remember it as soon as it is complete."""
+        """Yield the answer in pieces, and store it as soon as it is complete."""
         conversation = self._require(identity)
         request = Request(conversation.session, identity, key, prompt, conversation.history)
         async for piece in _answer(

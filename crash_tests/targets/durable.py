@@ -29,7 +29,7 @@ PATIENCE_S: Final = 7_200
 
 
 class DurableTarget(DurableOperator):
-    """One database with two sessions, whose turns are lines of an imagined log."""
+    """One database with two sessions; the lines of their turns are kept by the target."""
 
     actions_per_crash = 2
     expected_marks: Sequence[str] = (
@@ -41,7 +41,7 @@ class DurableTarget(DurableOperator):
         self.tag = "durable"
 
     def actions(self) -> Sequence[ActionKind]:
-        """Return the calls of producers, turns, runners and people, and the steps of clocks."""
+        """Return the calls of producers, turns, runners and persons, and the steps of clocks."""
         return (
             ActionKind("emit", 6, self._emit, self._propose_emit, self._is_open),
             ActionKind("renew", 2, self._renew, ready=self._has_renewable),
@@ -89,7 +89,7 @@ class DurableTarget(DurableOperator):
     def _propose_perform(self, choices: Choices) -> Arguments:
         count = choices.integer("answers", 0, 2)
         return {
-            # One that is known, or another one.
+            # A known activity, or a new one.
             "which": choices.integer("which", 0, min(len(self._shadow.state.intents), 5)),
             "provider": choices.pick("provider", sorted(ACTIONS)),
             "answers": [choices.pick("answer", tuple(Answer)).value for _ in range(count)],
@@ -97,7 +97,7 @@ class DurableTarget(DurableOperator):
         }
 
     def _perform(self, arguments: Arguments) -> str:
-        """Intend an activity, again if it is known, and perform it from one place or two."""
+        """Record an activity, or repeat the call, and perform it from one or two callers."""
         intents, rows = self._shadow.state.intents, self._rows()
         if rows is None:
             return "refused"
@@ -135,7 +135,7 @@ class DurableTarget(DurableOperator):
         except TimeoutError:
             if not self.fault_plan:
                 raise Starved("an activity is never decided", keys=keys) from None
-            # The disk refuses the outcome; the next boot decides.
+            # The disk has refused the outcome; the next boot decides.
             self._open = False
             return "abandoned"
         except StorageError as refused:
@@ -166,7 +166,7 @@ class DurableTarget(DurableOperator):
         }
 
     def _decide(self, arguments: Arguments) -> str:
-        """Decide about an activity in the name of a person."""
+        """Make the decision of a person about an activity."""
         undecided = self._undecided()
         if not undecided:
             return "nothing is undecided"
@@ -247,7 +247,7 @@ class DurableTarget(DurableOperator):
         return self._open and bool(self._claims)
 
     def check_recovered(self) -> None:
-        """Check the rows, and note the superseded ones."""
+        """Check the rows, and reach the marks of superseded ones."""
         super().check_recovered()
         triggers = self._shadow.state.triggers.values()
         if any(each.resolution == "superseded" for each in triggers):

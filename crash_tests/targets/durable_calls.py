@@ -25,7 +25,7 @@ _MOST_KEYS: Final = 4
 PATIENCE_S: Final = 7_200
 """More than all attempts of an activity and their pauses take."""
 _KNOWN_S: Final = 80_000
-"""The row of a trigger is there for a day behind its end, by a clock that may be set back."""
+"""The seconds for which the row of a settled trigger exists at least; the clock may be set back."""
 _STOPPED: Final = ("FAILED", "DEAD")
 
 
@@ -79,7 +79,7 @@ class DurableCalls:
     def decide(
         self, runtime: Runtime, arguments: Arguments, row: Row, effects: int, requests: int
     ) -> OperatorCall:
-        """Decide about an activity that is UNCERTAIN or FAILED."""
+        """Decide about an UNCERTAIN or FAILED activity."""
         key, decision = str(row["idem_key"]), Decision(str(arguments["decision"]))
         status = "INTENT" if decision is Decision.AGAIN else decision.value
         self._shadow.effects.decide(key, status, effects, requests)
@@ -88,7 +88,7 @@ class DurableCalls:
         )
 
     def resolve(self, runtime: Runtime, arguments: Arguments, row: Row) -> OperatorCall:
-        """Retry or discard a trigger that is FAILED or DEAD."""
+        """Retry or discard a FAILED or DEAD trigger."""
         trigger_id, triggers = str(row["id"]), self._shadow.triggers
         triggers.decide(trigger_id)
         if arguments["retry"]:
@@ -103,7 +103,7 @@ class DurableCalls:
 
 
 async def _performed(runtime: Runtime, key: str, action: str) -> Activity:
-    """Perform an activity; raise ``AbandonedCall`` if the disk refuses its outcome for long."""
+    """Perform an activity; raise ``AbandonedCall`` if the disk refuses its outcome too long."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             return await runtime.activities.perform(key, action, {"to": "Anna"})
@@ -112,13 +112,13 @@ async def _performed(runtime: Runtime, key: str, action: str) -> Activity:
 
 
 def stopped_triggers(rows: Rows) -> list[Row]:
-    """Return the triggers that a person may retry or discard: no other one has their key."""
+    """Return the stopped triggers whose key no other trigger has: a person may decide on them."""
     stopped = [row for row in rows.triggers if row["status"] in _STOPPED]
     return [row for row in stopped if rows.keys.get(row["dedup_key"], row["id"]) == row["id"]]
 
 
 def undecided_activities(rows: Rows) -> list[Row]:
-    """Return the activities about which a person is asked."""
+    """Return the activities that wait for the decision of a person."""
     return [
         row
         for row in rows.activities.values()

@@ -85,7 +85,7 @@ class DurableOperator(DurableTriggers):
         }
 
     def _schedule(self, arguments: Arguments) -> str:
-        """Create a schedule for every so many seconds, for the times of cron, or once."""
+        """Create a schedule of one of the kinds ``every``, ``cron`` and ``once``."""
         self._number += 1
         schedule_id, now = f"s{self._number}", self._now()
         catch_up = str(arguments.get("catch_up", "latest"))
@@ -137,7 +137,7 @@ class DurableOperator(DurableTriggers):
     # -- newer triggers ------------------------------------------------------------------
 
     def _renewable(self) -> list[str]:
-        """Return the keys of claimed triggers that a newer one would replace if they waited."""
+        """Return the keys of claimed triggers that a newer one would replace if they were PENDING."""
         keys = [claim.trigger.dedup_key or "" for claim in self._claims.values()]
         return [key for key in keys if key.startswith("memory:")]
 

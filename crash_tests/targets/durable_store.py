@@ -42,7 +42,7 @@ from system.ports import Host
 T = TypeVar("T")
 
 SESSIONS: Final = ("a", "b")
-"""The first sessions; another one takes the place of one that ends."""
+"""The first sessions; a session that ends is replaced by a new one."""
 ROUTER: Final = ""
 """The name under which the triggers without a session are claimed."""
 MOST_ATTEMPTS: Final = 2
@@ -69,17 +69,17 @@ class KnownSessions:
         return session_id in self.ended or message_id in self.inboxes
 
     def end(self, session: str) -> None:
-        """End a session, and let the next one begin in its place."""
+        """End a session, and begin another one in its place."""
         following = chr(ord(SESSIONS[-1]) + len(self.ended) + 1)
         self.living[self.living.index(session)] = following
         self.ended.append(session)
 
 
 class DurableStore(SystemTarget):
-    """The database, its stores, and everything that survives the machine beside it.
+    """The database, its stores, and all other state that survives a crash of the machine.
 
     ``_lines`` are the last lines of the sessions' logs, durable before they are applied.
-    ``_claims`` belong to this lifetime, ``_stale`` to earlier ones.
+    ``_claims`` belong to this lifetime, ``_stale`` to earlier lifetimes.
     """
 
     families_left_out: Mapping[FaultFamily, str] = MappingProxyType(
@@ -116,14 +116,14 @@ class DurableStore(SystemTarget):
     # -- time ----------------------------------------------------------------------------
 
     def _now(self) -> float:
-        """Return the time that the system must have: no step back during a boot."""
+        """Return the time that the system must use, without a step back during a boot."""
         clock = self._world.clock
         return max(clock.now_ns + self._offset_ns, clock.wall_now_ns) / SECOND_NS
 
     # -- boots ---------------------------------------------------------------------------
 
     def recover(self, host: Host) -> None:
-        """Open the database, carry out the durable lines, and recover the rest."""
+        """Open the database, carry out the durable lines, and recover the other rows."""
         self._host = host
         self._open = False
         self._epoch += 1
@@ -190,7 +190,7 @@ class DurableStore(SystemTarget):
     def _do(self, work: Callable[[Transaction], T], *after: State) -> T | None:
         """Return the result of a transaction that leaves one of these states.
 
-        None if the disk has refused it.
+        Returns None if the disk has refused it.
         """
         self._shadow.begin(*after)
         try:
@@ -224,7 +224,7 @@ class DurableStore(SystemTarget):
             self._check_effects(rows)
 
     def _rows(self) -> Rows | None:
-        """Read all rows; None if a fault prevents it, and then the database is opened again."""
+        """Read all rows; return None if a fault prevents it, and then open the database again."""
         try:
             return self._state.transact(lambda transaction: read_rows(transaction.execute))
         except StorageError:

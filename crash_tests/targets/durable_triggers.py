@@ -71,7 +71,7 @@ class DurableTriggers(DurableStore):
         }
 
     def _emit(self, arguments: Arguments) -> str:
-        """Emit a trigger; a plain one under an id of its own, perhaps one that is taken."""
+        """Emit a trigger; one without a key gets an id of the caller, which may be taken."""
         kind, session = str(arguments["kind"]), str(arguments["session"])
         plain = [name for name, known in self._shadow.ids.items() if name == known]
         if kind == "plain" and arguments["again"] and plain:
@@ -144,7 +144,7 @@ class DurableTriggers(DurableStore):
         return {"session": choices.pick("session", [*filter(due.__contains__, free)] or free)}
 
     def _claim(self, arguments: Arguments) -> str:
-        """Claim the trigger that comes first in a session, or the first one to be routed."""
+        """Claim the first due trigger of a session, or the first one to be routed."""
         session, before = str(arguments["session"]), self._now()
         if session in self._claims:
             return "claimed already"
@@ -211,7 +211,7 @@ class DurableTriggers(DurableStore):
             promises = replace(promises, trigger_id=claim.trigger.id)
             state = state.settled(self._shadow.name_of(claim.trigger.id), "handled", now)
         promises, state = self._promised(arguments, promises, state, now)
-        # The line is durable from here on, whatever becomes of the database.
+        # The line is durable from here on, also if the database fails.
         self._lines[session] = promises
         self._claims.pop(session, None)
         self._shadow.begin(state, certain=True)
@@ -224,7 +224,7 @@ class DurableTriggers(DurableStore):
         return "settled" if claim is not None else "turn"
 
     def _refuse_line(self, refused: StorageError, state: State) -> None:
-        """A line that the database has refused is carried out by the next boot."""
+        """Record that the database has refused a line, which the next boot carries out."""
         self._refuse(refused)
         self._open = False
         self._shadow.begin(state, certain=True)
@@ -343,7 +343,7 @@ class DurableTriggers(DurableStore):
         return {"session": choices.pick("session", self._routed())}
 
     def _end(self, arguments: Arguments) -> str:
-        """End a session: its log says so before the database does."""
+        """End a session; its end is durable in its log before it is in the database."""
         session, before = str(arguments["session"]), self._shadow.state
         state = session_ended(before, session, self._now())
         self._sessions.end(session)

@@ -56,8 +56,9 @@ class Entry(NamedTuple):
 class EventLogTarget(SystemTarget):
     """One log and its shadow.
 
-    Silent damage may take acknowledged lines. The next recoveries must report it, and the lines
-    that are left must be right; after the first recovery without a fault, nothing is excused.
+    Acknowledged lines may be lost to silent damage. The next recoveries must report that, and
+    the remaining lines must be right; after the first recovery without a fault, no loss is
+    excused.
     """
 
     families_left_out: Mapping[FaultFamily, str] = MappingProxyType({})
@@ -193,7 +194,7 @@ class EventLogTarget(SystemTarget):
         return entries
 
     def _not_written(self, refused: OSError | StorageError) -> str:
-        """Report a refusal to the shadow; only a log that has stopped may have kept the lines."""
+        """Report a refusal to the shadow; only a log that has stopped may have the lines."""
         if isinstance(refused, LogStopped) and not self._stopped:
             self._shadow.stop()
         else:
@@ -250,7 +251,7 @@ class EventLogTarget(SystemTarget):
         if report.damaged or report.missing or report.torn_bytes:
             return Excused.ANY
         if self._recoveries > 1:
-            # An earlier recovery may have removed the damage, and was ended before its report.
+            # An earlier recovery may have removed the damage, and crashed before its report.
             return Excused.ANY
         # A write that was lost behind a barrier leaves no trace at the end of the file.
         delayed = FaultFamily.DELAYED_BARRIER_ERROR in self._damage
@@ -270,7 +271,7 @@ class EventLogTarget(SystemTarget):
         return self.marks.count(POWER_CUT_LOST) + self.marks.count(TORN)
 
     def _check_files(self) -> None:
-        """Check that the directory contains the log and its quarantine files only."""
+        """Check that the directory contains only the log and its quarantine files."""
         for name in self._host.files.listdir(DIRECTORY):
             if not _KNOWN.fullmatch(name):
                 raise Garbage("a file is left that is never read", name=name)

@@ -1,4 +1,4 @@
-"""Refusals and reports of a runtime that have a reason although no fault is in force."""
+"""The refusals and reports of a runtime that are right although no fault is in force."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _Read = Callable[[], RootSnapshot]
 
 
 class AbandonedCall(Exception):
-    """The operator stopped waiting for a call, which may go on; its result is unknown."""
+    """The operator stopped waiting for a call, which may continue; its result is unknown."""
 
 
 class OperatorCall(NamedTuple):
@@ -118,7 +118,7 @@ class Operator:
         )
 
     def suspend(self, runtime: Runtime, agent_id: str) -> OperatorCall:
-        """Suspend an agent's conversation, which changes nothing but its record."""
+        """Suspend an agent's conversation, which changes only its record."""
         agents = runtime.view().agents
         turns = next(agent.turns for agent in agents if agent.agent_id == agent_id)
         return OperatorCall(
@@ -137,5 +137,5 @@ class Operator:
 
 
 def plain(payload: object) -> Any:
-    """Return an own copy of a payload."""
+    """Return a copy of a payload."""
     return json.loads(json.dumps(payload))

@@ -42,7 +42,7 @@ MOST_OPEN: Final = 3
 MOST_EXECUTIONS: Final = 12
 
 MOST_BYTES: Final = 250
-"""So much of an execution is kept in memory; few, so that a run keeps events in spools."""
+"""The most bytes of an execution in memory; so few that runs write events to spools."""
 
 _SIDE_EFFECTS: Final = tuple(SideEffectClass)
 _STATUSES: Final = ("success", "error")
@@ -54,7 +54,7 @@ class RecorderTarget(SystemTarget):
     """The recorders of one root and their shadow; a target derives from it.
 
     ``_families`` are the kinds of silent damage that a fault may have done since the last
-    recovery without one. Only the ids in ``_recorders`` are running.
+    recovery without a fault. Only the executions in ``_recorders`` are running.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class RecorderTarget(SystemTarget):
             return self._refused(refused, "")
         if odd in REFUSED:
             raise InvalidState("a value is recorded that JSON does not have", value=odd)
-        # The recorder keeps the value of the call, whatever becomes of the object.
+        # The recorder keeps the value at the time of the call, also if the object is changed.
         request["payload"][0]["payload"] = "changed by the caller"
         sampled = is_sampled(execution_id, rate)
         self._shadow.started(execution_id, sampled=sampled)
@@ -195,7 +195,7 @@ class RecorderTarget(SystemTarget):
         try:
             record = await recorder.finalize(in_pieces(self._responses[execution_id], self._pieces))
         except BarrierFailed as refused:
-            # The record has all events; the next checkpoint writes it, or a gap shows the loss.
+            # The record has all events: the next checkpoint writes it, or a gap shows the loss.
             if not self._store.is_running(execution_id):
                 del self._recorders[execution_id]
             return self._refused(refused, "", late=execution_id)
@@ -210,7 +210,7 @@ class RecorderTarget(SystemTarget):
         return "finalized"
 
     def _complete(self, execution_id: str) -> str:
-        """End an execution without a barrier: a refusal of the disk is no error."""
+        """End an execution without a barrier; a refusal of the disk is not an error."""
         fact = self._shadow.end(execution_id, canonical(self._responses[execution_id]))
         given = in_pieces(self._responses[execution_id], self._pieces)
         try:
@@ -232,7 +232,7 @@ class RecorderTarget(SystemTarget):
         return "completed"
 
     def _is_long(self, execution_id: str) -> bool:
-        """Return whether a part of the execution may be on the disk alone."""
+        """Return whether a part of the execution may be only on the disk."""
         facts = self._shadow.executions[execution_id].facts
         return self._pieces > 1 or sum(len(fact.payload) for fact in facts) > MOST_BYTES
 
@@ -270,9 +270,9 @@ class RecorderTarget(SystemTarget):
     ) -> str:
         """Report a refusal of a call to the shadow; it needs a fault.
 
-        ``execution_id`` is the execution that had asked for a barrier; ``about`` are those
-        that the call has read. ``late`` is the execution of whose earlier entries a fault may
-        have made some doubtful.
+        ``execution_id`` is the execution that called the barrier; ``about`` are the executions
+        that the call has read. ``late`` is an execution some of whose earlier entries may be in
+        doubt because of a fault.
         """
         damaged = [self._shadow.executions[each].damaged for each in about]
         is_late = isinstance(refused, BarrierFailed) and late in self._shadow.doubted
@@ -295,11 +295,11 @@ class RecorderTarget(SystemTarget):
 
     @property
     def _may_a_barrier_fail(self) -> bool:
-        """Whether a fault is on, or was on whose error a later barrier reports."""
+        """Whether a fault is on, or a later barrier may report the error of an earlier fault."""
         return bool(self.fault_plan) or FaultFamily.DELAYED_BARRIER_ERROR in self._families
 
     def _admitted(self) -> list[str]:
-        """Return the executions that were disturbed and say that they have lost an event."""
+        """Return the disturbed executions whose records show that they have lost an event."""
         if self._may_a_barrier_fail:
             self._shadow.disturb()
         return [each for each in self._shadow.doubted if self._admits(each)]

@@ -59,14 +59,14 @@ from system.recording.wal_store import WalExecutionStore
 from system.storage.atomic_file import read_whole
 
 SEGMENT_BYTES: Final = 2_000
-"""Small, so that a run fills segments."""
+"""The size of a segment; so small that a run fills several."""
 
 
 class RecordingTarget(RecorderTarget):
     """The recording of one root and its shadow.
 
-    Silent damage may take facts. The recovery must report it, and the others must be right;
-    ``_hit`` is the damage that the target itself has done, whose extent it knows.
+    Facts may be lost to silent damage. The recovery must report that, and the other facts must
+    be right. ``_hit`` is the damage that the target itself has done, whose extent it knows.
     """
 
     families_left_out: Mapping[FaultFamily, str] = MappingProxyType({})
@@ -109,7 +109,7 @@ class RecordingTarget(RecorderTarget):
         self._recorders.clear()
         self._responses.clear()
         self._meet_faults()
-        # Bytes that two barriers did not make durable are in no log that a recovery could sync.
+        # Bytes that two barriers did not make durable are not in a log that a recovery could sync.
         self._lasting |= FaultFamily.DELAYED_BARRIER_ERROR in self._families
         self._barrier_failed = False
         if not self.fault_plan:
@@ -130,7 +130,7 @@ class RecordingTarget(RecorderTarget):
         except OSError:
             if not self.fault_plan:
                 raise
-            # Nothing can be decided now: the recording is opened again first.
+            # Nothing can be decided yet: the recording is opened again first.
             self._open = False
             return
         doubtful = not self._shadow.settled
@@ -243,7 +243,7 @@ class RecordingTarget(RecorderTarget):
         if self.fault_plan:
             return "no damage besides a fault"
         self._open = False
-        # A crash in between leaves the damage, or not.
+        # A crash before the recovery may leave the damage or not.
         self._hit = Damage(frozenset(self._shadow.executions), must_be_reported=False)
         hit = None
         if kind != RECORD:
@@ -265,7 +265,7 @@ class RecordingTarget(RecorderTarget):
         return record
 
     def _excused(self) -> Collection[str]:
-        """Return the executions of which silent damage may have taken parts."""
+        """Return the executions that may have lost parts to silent damage."""
         if self._families:
             return list(self._shadow.executions)
         return () if self._hit is None else self._hit.execution_ids
@@ -275,18 +275,17 @@ class RecordingTarget(RecorderTarget):
         return not report.lost_nothing or bool(report.torn_bytes)
 
     def _is_reported(self) -> bool:
-        """Return whether the recovery has reported a loss, or needs not.
+        """Return whether the recovery has reported a loss, or need not report one.
 
-        The end of a log can be lost without a trace, by a write that the disk has put
-        elsewhere. An earlier recovery may have removed the damage, and was ended before its
-        report.
+        The end of a log can be lost without a trace by a misdirected write. An earlier recovery
+        may have removed the damage, and crashed before its report.
         """
         traceless = self._families - {FaultFamily.BIT_ROT}
         is_cut = self._hit is not None and not self._hit.must_be_reported
         return self._has_reported() or bool(traceless) or is_cut or self._recoveries > 1
 
     def _check_report(self, *, doubtful: bool) -> None:
-        """Check that the report names no damage that nothing has done."""
+        """Check that the report names no damage without a cause."""
         report, marks = self._report, self.marks
         is_damaged = bool(self._families) or self._hit is not None
         lossy = any(each.lost or each.doubted for each in self._shadow.executions.values())

@@ -22,8 +22,8 @@ from system.storage.transfer import write_all
 
 RECORD: Final = "record"
 KINDS: Final = ("zero", "flip", "length", "truncate", RECORD)
-"""All of an entry, a bit of its payload, or its length is changed; the last entries are cut off; a
-record loses its last event, without a trace but for its hashes."""
+"""The kinds of damage: an entry, a bit of its payload, or its length is changed; the last entries
+are cut off; a record loses its last event, which only its hashes show."""
 
 _DIRECTORY: Final = "wal"
 _RECORDS: Final = "records"
@@ -32,14 +32,14 @@ _LEAST_FACTS: Final = 2
 
 
 class Damage(NamedTuple):
-    """The executions that may lack something, and whether the recovery must report it."""
+    """The executions that may have lost facts, and whether the recovery must report that."""
 
     execution_ids: frozenset[str]
     must_be_reported: bool
 
 
 def damage_segment(files: FileSystem, kind: str, place: int, checkpoint: int) -> Damage | None:
-    """Damage one entry of the last segment, counted from its end; None if there is none.
+    """Damage one entry of the last segment, counted from its end; return None if there is none.
 
     ``checkpoint`` is the number up to which entries are in records and snapshots.
     """
@@ -62,9 +62,10 @@ def damage_segment(files: FileSystem, kind: str, place: int, checkpoint: int) ->
 
 
 def damage_record(host: Host, place: int) -> Damage | None:
-    """Cut the last fact off one execution of a pack, chosen by ``place``; None if there is none.
+    """Cut off the last fact of one execution of a pack; return None if there is none.
 
-    Its place in the pack is right then, and its digest wrong.
+    ``place`` chooses the execution. Afterwards its position in the pack is right, and its digest
+    is wrong.
     """
     files = host.files
     members = list(_served_from_packs(files))
@@ -72,7 +73,7 @@ def damage_record(host: Host, place: int) -> Damage | None:
         try:
             lines = decompress(member, MAX_WBITS | 16).splitlines(keepends=True)
         except error:
-            continue  # of a bit that has rotted
+            continue  # for a bit that was flipped
         if len(lines) < _LEAST_FACTS:
             continue
         cut = compress(b"".join(lines[:-1]), wbits=MAX_WBITS | 16)
@@ -85,7 +86,7 @@ def damage_record(host: Host, place: int) -> Damage | None:
 
 
 def _served_from_packs(files: FileSystem) -> Iterator[tuple[str, str, bytes]]:
-    """Yield pack, id and member of each record that no newer pack and no file of its own has."""
+    """Yield pack, id and member of each record that look-ups read from this pack."""
     names = [] if files.kind(_RECORDS) is None else files.listdir(_RECORDS)
     seen = {name.partition(".")[0] for name in names if name.startswith("exec-")}
     for name in sorted(names, reverse=True):

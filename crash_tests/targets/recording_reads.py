@@ -27,7 +27,7 @@ DIRECTORIES = ("wal", "snapshots", "records")
 
 
 def read_one(store: ExecutionStore, execution_id: str) -> SeenRecord | None:
-    """Return a record of a store; None if it is not there or damaged."""
+    """Return a record of a store; None if it is missing or damaged."""
     try:
         record = store.load(execution_id)
     except (RecordNotFoundError, RecordCorruptedError):
@@ -39,7 +39,7 @@ def read_one(store: ExecutionStore, execution_id: str) -> SeenRecord | None:
 
 
 def read_store(store: ExecutionStore) -> dict[str, SeenRecord | None]:
-    """Return all records of a store, None for damaged ones; their look-ups must agree."""
+    """Return all records of a store, None for damaged ones; check that the look-ups agree."""
     seen = {execution_id: read_one(store, execution_id) for execution_id in store.list_all()}
     if list(seen) != sorted(seen):
         raise BrokenRecord("the ids of a store are not sorted", ids=list(seen))
@@ -105,7 +105,7 @@ def check_replay(engine: CachingReplayEngine, execution_id: str, record: SeenRec
 
 
 def check_unknown(store: ExecutionStore, execution_id: str) -> None:
-    """Check that an id without a record is refused as such."""
+    """Check that an id without a record raises ``RecordNotFoundError``."""
     try:
         record = store.load(execution_id)
     except RecordNotFoundError:

@@ -39,7 +39,7 @@ _ENDABLE: Final = (EventType.AGENT_ATTEMPT_START, EventType.AGENT_ATTEMPT_END)
 
 
 def envelope(number: int, text: str) -> dict[str, Any]:
-    """Return the envelope of a request; its number makes it unlike all others."""
+    """Return the envelope of a request; its number distinguishes it from all others."""
     return {
         "agent": "Ada", "provider": "scripted", "model": "m",
         "payload": [{"sender_name": "USER", "kind": "text", "payload": text, "number": number}],
@@ -87,7 +87,7 @@ def response(types: Sequence[str], text: str, status: str) -> dict[str, Any]:
 
 
 def in_pieces(given: Mapping[str, Any], pieces: int) -> dict[str, Any]:
-    """Return a response as it is, or with its text in so many pieces."""
+    """Return a response unchanged, or with its text in ``pieces`` pieces."""
     if pieces == 1:
         return dict(given)
     name, member = ("payload", "response") if given["payload"] else ("error", "message")

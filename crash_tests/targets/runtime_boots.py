@@ -1,4 +1,4 @@
-"""The boots of the runtime targets: recovery, the checks behind it, and what must come to its end.
+"""The boots of the runtime targets: recovery, the checks after it, and quiesce.
 
 The actions are in ``crash_tests.targets.runtime``.
 """
@@ -51,7 +51,7 @@ from system.runtime import Options, Runtime
 from system.storage.framing import Framing
 
 SLOTS: Final = (1, 1, 3)
-"""Of each provider, in one boot after the other: agents wait for each other, or overlap."""
+"""The slots of each provider, by boot: with few of them agents wait, with more they overlap."""
 SECOND_NS: Final = 1_000_000_000
 HOUR_NS: Final = 3600 * SECOND_NS
 MOST_ROUNDS: Final = 64
@@ -116,7 +116,7 @@ class RuntimeBoots(AgentsTarget):
             if self._found.agents:
                 self.marks.reach(NESTED_CRASH_WITH_AGENTS)
             raise
-        # A fault may have set the clock back before the runtime has read it, or behind that.
+        # A fault may have set the clock back before or after the runtime has read it.
         self._is_time_known = self._clock_offset_ns() == offset_ns
         self._offset_ns = min(offset_ns, self._clock_offset_ns())
         report = self._runtime.report
@@ -147,7 +147,7 @@ class RuntimeBoots(AgentsTarget):
         self._call(self._start())
 
     def check_second_recovery(self) -> None:
-        """Check that the report of the last recovery names nothing that had to be done."""
+        """Check that the last recovery, according to its report, had nothing to do."""
         check_second_report(self._runtime.report, self._read())
 
     def _mark_recovery(self, snapshot: RootSnapshot, *, happened: bool, lost: bool) -> None:
@@ -219,7 +219,7 @@ class RuntimeBoots(AgentsTarget):
             raise Starved("a name is taken for an agent that is never created", names=kept)
 
     def _end_schedules(self) -> None:
-        """End what would go on for ever."""
+        """End all schedules, which would emit triggers for ever."""
 
     def _raise_failures(self) -> None:
         super()._raise_failures()
@@ -236,7 +236,7 @@ class RuntimeBoots(AgentsTarget):
         return snapshot
 
     def _seen_work(self) -> SeenWork | None:
-        """Return the rows of this moment; None if a fault keeps them from being read."""
+        """Return the rows of this moment; None if a fault prevents the read."""
         if self._runtime.view().state_stopped:
             return None
         try:
@@ -256,7 +256,7 @@ class RuntimeBoots(AgentsTarget):
         return self._shadow.read(self._files(), self._latest_ns())
 
     def _now_ns(self) -> int:
-        """Return the time that the runtime has: it does not step back during a boot."""
+        """Return the time that the runtime uses, which does not step back during a boot."""
         clock = self._world.clock
         return max(clock.now_ns + self._offset_ns, clock.wall_now_ns)
 

@@ -19,7 +19,7 @@ from system.runtime import Options, Runtime
 SNAPSHOT_LINES: Final = 4
 MONTH_NS: Final = 31 * 24 * HOUR_NS
 SURELY_KNOWN_NS: Final = 25 * 24 * HOUR_NS
-"""Ids are known for thirty days; meanwhile the wall clock may be set."""
+"""The time for which ids are certainly known: thirty days, less the steps of the wall clock."""
 COLLECTION: Final = CollectionOptions(60 * SECOND_NS)
 
 
@@ -35,13 +35,13 @@ def recovering(**changes: Any) -> Any:
 class VariedRuntimeTarget(RuntimeTarget):
     """A runtime with changed options, which reaches further marks.
 
-    When it is quiet, the operator repeats all calls whose ids the logs may have forgotten.
+    When it quiesces, the operator repeats all calls whose ids snapshots may have omitted.
     """
 
     def __init__(self, tag: str, marks: Sequence[str], **changes: Any) -> None:
         super().__init__(tag, recover=recovering(**changes))
         self.expected_marks = (*RuntimeTarget.expected_marks, *marks)
-        # When the operator acknowledged each message first.
+        # The time of the first acknowledgement of each message.
         self._acknowledged: dict[str, int] = {}
 
     def actions(self) -> Sequence[ActionKind]:
@@ -76,12 +76,12 @@ class VariedRuntimeTarget(RuntimeTarget):
 
 
 def runtime_segments() -> VariedRuntimeTarget:
-    """Return a runtime that keeps the segments of its logs short."""
+    """Return a runtime with short segments of its logs."""
     return VariedRuntimeTarget("runtime-segments", SNAPSHOT_MARKS, snapshot_lines=SNAPSHOT_LINES)
 
 
 def runtime_collected() -> VariedRuntimeTarget:
-    """Return a runtime that collects agents a minute behind their end."""
+    """Return a runtime that collects agents a minute after their end."""
     return VariedRuntimeTarget(
         "runtime-collected", COLLECTION_MARKS, snapshot_lines=4 * SNAPSHOT_LINES,
         collection=COLLECTION,

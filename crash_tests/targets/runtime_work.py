@@ -1,4 +1,4 @@
-"""The durable work of a runtime under test: the rows of its ``state.db``, beside its shadow."""
+"""The durable work of a runtime under test: the rows of its ``state.db``, and their shadow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from system.ports import Host
 
 
 class SeenWork(NamedTuple):
-    """The rows, and the effects and requests of each key, in one moment."""
+    """The rows, and the effects and requests of each key, at one moment."""
 
     rows: Rows
     effects: Counter[str]
@@ -33,7 +33,7 @@ class RuntimeWork:
         self.ledger = ledger
 
     def seen(self, host: Host) -> SeenWork | None:
-        """Return all rows of this moment; None if the database is in the middle of a failure.
+        """Return all rows of this moment; None if a transaction of the database is failing.
 
         They are read on the connection of the runtime, between two of its transactions. Raises
         ``apsw.Error``.
@@ -51,7 +51,7 @@ class RuntimeWork:
         return SeenWork(rows, Counter(ledger.effects), Counter(ledger.requests))
 
     def settle(self, snapshot: RootSnapshot, seen: SeenWork, latest_ns: int, now_ns: int) -> None:
-        """Check what a recovery has left; the crash may have come during any request."""
+        """Check the rows after a recovery; the crash may have interrupted any request."""
         effects = self.shadow.effects
         effects.crash()
         for key in seen.rows.activities:

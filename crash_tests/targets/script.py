@@ -5,7 +5,7 @@ in this order. The actions of a run therefore determine the work of all agents, 
 that is presented again, after a crash has interrupted the turn, causes the same calls again.
 
 In arguments, ``"$2"`` is the id in the result of the second call of the same script, and
-``"$"`` the last id of its kind in the result of any call. In the place of an agent, ``"$child"``
+``"$"`` the last id of its kind in the result of any call. As the name of an agent, ``"$child"``
 is the child spawned last and ``"$sender"`` the sender of the message; ``"$message"`` is the id
 of the message.
 """
@@ -22,7 +22,7 @@ from sim.choices import Choices
 from system.ports import Tools
 
 NAMES: Final = ("Ada", "Bob", "Cleo", "Dan", "Eve")
-"""So few that agents often ask for a name that is taken."""
+"""The names of agents; so few that agents often ask for a name that is taken."""
 
 MOST_CALLS: Final = 6
 SECOND_NS: Final = 1_000_000_000
@@ -37,7 +37,7 @@ DURABLE_TOOLS: Final = (
     "perform", "begin_task", "emit", "perform", "checkpoint", "remind_me", "schedule",
     "cancel_reminder", "unschedule", "send_message", "list_tasks", "spawn_agent", "complete",
 )  # fmt: skip
-"""Those of agents whose work is durable; the messages that they send use ``TOOLS``."""
+"""The tools of agents with durable work; scripts in the messages that they send use ``TOOLS``."""
 
 _IDS: Final = (
     "reminder_id", "subscription_id", "agent_id", "message_id", "task_id", "schedule_id",
@@ -167,7 +167,7 @@ def _instructions(script: Json) -> str:
 class ScriptedAgent:
     """The brain of every simulated agent: executes the scripts in its prompt.
 
-    It keeps the arguments of each call across crashes, as a model outside of the machine does.
+    It keeps the arguments of each call across crashes, as a model outside the machine does.
     """
 
     def __init__(self) -> None:

@@ -223,7 +223,7 @@ class SessionStoreTarget(SystemTarget):
     def _unreported(self) -> set[str]:
         """Check the problems in the report; return the sessions whose record is unknown now.
 
-        A record that could not be read is written anew from the log, without its blob. Such a
+        A record that could not be read is written again from the log, without its blob. Such a
         session is excused from then on.
         """
         unreported = set()
@@ -241,14 +241,14 @@ class SessionStoreTarget(SystemTarget):
                 if problem.problem is Problem.DAMAGED:
                     self.marks.reach(QUARANTINED)
             elif self._rotted and problem.problem is Problem.NO_RECORD:
-                # An earlier recovery put the record aside, and was ended before it wrote another.
+                # An earlier recovery quarantined the record, and crashed before it wrote another.
                 self._shadow.excuse(identity)
             elif not (self._debris and not self._shadow.knows(identity)):
                 raise FalseAlarm("a record has a problem, and nothing was damaged", found=problem)
         return unreported
 
     def _check_files(self) -> None:
-        """Check that each directory contains a record, a log and quarantine files only."""
+        """Check that each directory contains only a record, a log and quarantine files."""
         files = self._recovery.host.files
         if files.kind(AGENTS) is None:
             return

@@ -38,7 +38,7 @@ COMMON_MARKS: Final = (
     FAULT_FIRED,
     RECOVERY_FAILED,
 )
-"""Every crashed part of the runtime can reach these."""
+"""The marks that every crashed part of the runtime can reach."""
 
 
 class SystemTarget(Target[Host]):

@@ -35,7 +35,7 @@ FEATURES: Final = MappingProxyType(
         "provider fault": len(PROVIDER_FAULTS),
     }
 )
-"""The choices of which a run of the runtime may leave out answers, with their numbers."""
+"""The choices whose answers a run of the runtime may restrict, with the number of answers."""
 
 
 class WatchedProviders:
@@ -64,9 +64,9 @@ class WatchedProviders:
 
     @property
     def by_name(self) -> Mapping[str, Provider]:
-        """The providers that a runtime is opened with.
+        """The providers with which a runtime is opened.
 
-        They refer to this object and are not kept in it: the cycle would need the garbage
+        They refer to this object, which does not store them: a cycle would need the garbage
         collector.
         """
         return {
@@ -103,7 +103,7 @@ class WatchedProviders:
         self._slots = slots
 
     def add(self, conversation: WatchedConversation, provider: str) -> None:
-        """Count a conversation as open; more than there are slots are a violation."""
+        """Count a conversation as open; more open conversations than slots are a violation."""
         self.open[conversation] = provider
         number = list(self.open.values()).count(provider)
         if number > self._slots:
@@ -112,7 +112,7 @@ class WatchedProviders:
             )
 
     def check(self) -> None:
-        """Raise the violation that a provider has raised inside of the runtime, if any."""
+        """Raise the violation that a provider has raised inside the runtime, if any."""
         if self._violation is not None:
             raise self._violation
 

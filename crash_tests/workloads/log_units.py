@@ -1,4 +1,4 @@
-"""The logs of a recovery as recovery units: each is read and classified by itself."""
+"""The logs of a recovery as recovery units: each is read and classified separately."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Observations of a workload, which the check of a crash replays on a new shadow.
 
-An observation is a function of the shadows; it passes on one call, answer or return.
+An observation is a function of the shadows that records one call, answer or return.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Observer:
 
 
 def replay_observations(known: Known, *shadows: Any) -> None:
-    """Pass the shadows to all observations that were made before the crash, in order."""
-    # The last one in flight is the one that would have followed.
+    """Call all observations that were made before the crash with the shadows, in order."""
+    # The last one in flight would have followed next.
     following = known.in_flight[-1]
     assert isinstance(following, _Observed)
     for observation in following.all[: following.number]:

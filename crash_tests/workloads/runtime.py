@@ -128,7 +128,7 @@ def _work(framing: Framing) -> Run:
 
 
 class _Recovered(NamedTuple):
-    """What a recovery has left: the files of the root by relative path, and the view of it."""
+    """The state after a recovery: the files of the root by relative path, and its view."""
 
     files: dict[str, bytes]
     view: RuntimeView
@@ -137,7 +137,8 @@ class _Recovered(NamedTuple):
 def _check(framing: Framing) -> TwoPhases[_Recovered]:
     reader = SnapshotReader()
     options = Options(framing=framing, recording=None)
-    # A pending entry hides what is behind the last line, so most states of a log read the same.
+    # With a pending entry the bytes after the last line have no effect, so most states of a log
+    # give the same result.
     units = log_units if framing is Framing.PENDING else nullcontext
 
     def recover(process: Process) -> _Recovered:

@@ -1,4 +1,4 @@
-"""The session store: add a record, replace it three times; crash, recover, crash that."""
+"""The session store: add a record, replace it three times; crash, recover, crash the recovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real SQLite: committed rows survive, others survive or not, and the file is well formed."""
+"""Real SQLite: committed rows survive, other rows may survive, and the file is well formed."""
 
 from __future__ import annotations
 
