@@ -2,8 +2,8 @@
 
 One pass over the objects of the garbage collector finds the names that were bound early:
 entries of dictionaries, sets such as ``os.supports_dir_fd``, default arguments, attributes of
-classes with their ``staticmethod``s, closures, partials and lists. The pass happens once; the
-router then stays in place, and is inert while no process is interposed.
+classes with their ``staticmethod``s and of their instances, closures, partials and lists. The pass
+happens once; the router then stays in place, and is inert while no process is interposed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import gc
 import sys
 import sysconfig
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
-from types import CellType, FunctionType
+from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any, Final
 
 from powercut.interpose.dbm_libraries import routed_libraries
@@ -29,6 +30,9 @@ from sim.loop.sandbox import SANDBOX
 
 _OLDEST: Final = (3, 11)
 _NEWEST: Final = (3, 15)
+_PYTHON_CLASS: Final = 1 << 9
+"""``Py_TPFLAGS_HEAPTYPE``: the class may have been defined in Python."""
+_OURS: Final = ("powercut.", "sim.")
 
 
 class Installation:
@@ -81,6 +85,8 @@ class Installation:
                 self._in_set(found)
             elif kind is partial:
                 self._in_partial(found)
+            elif kind.__flags__ & _PYTHON_CLASS:
+                self._in_instance(found)
 
     def _in_class(self, found: type) -> None:
         table = self._table
@@ -94,6 +100,23 @@ class Installation:
                 type.__setattr__(found, name, changed)
             except TypeError:  # a class of C, which cannot be changed
                 continue
+
+    def _in_instance(self, found: object) -> None:
+        """Replace attributes, in the dictionary of an instance or in its slots."""
+        table, kind = self._table, type(found)
+        if table.keys().isdisjoint(map(id, gc.get_referents(found))):
+            return
+        if kind.__module__.startswith(_OURS):
+            return
+        with suppress(AttributeError):
+            self._in_dictionary(object.__getattribute__(found, "__dict__"))
+        slots = [each for base in kind.__mro__ for each in vars(base).values()]
+        for slot in slots:
+            if type(slot) is MemberDescriptorType:
+                with suppress(AttributeError):
+                    value = slot.__get__(found)
+                    if id(value) in table:
+                        slot.__set__(found, table[id(value)])
 
     def _in_dictionary(self, found: dict[Any, Any]) -> None:
         table = self._table

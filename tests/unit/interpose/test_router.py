@@ -262,14 +262,25 @@ def test_names_that_were_bound_early_are_found() -> None:
         attribute = original
         static = staticmethod(original)
 
+        def __init__(self) -> None:
+            self.early = original
+
+    class Slots:
+        __slots__ = ("early", "never_set")
+
+        def __init__(self) -> None:
+            self.early = original
+
     def function(default: object = original, *, keyword: object = original) -> object:
         return default, keyword, kept
 
     kept = original
+    holder, slots = Holder(), Slots()
     Installation([(original, new)]).replace_everywhere()
     assert (dictionary, listed, members) == ({"key": new}, [new], {new})
     assert partial.args == (new,)
     assert (Holder.attribute, Holder.static) == (new, new)
+    assert (holder.early, slots.early) == (new, new)
     assert function() == (new, new, new)
 
 
