@@ -137,7 +137,7 @@ class DurableOperator(DurableTriggers):
     # -- newer triggers ------------------------------------------------------------------
 
     def _renewable(self) -> list[str]:
-        """Return the keys of claimed triggers that a newer one would replace if they were PENDING."""
+        """Return the keys of claimed triggers that a newer one would replace if they waited."""
         keys = [claim.trigger.dedup_key or "" for claim in self._claims.values()]
         return [key for key in keys if key.startswith("memory:")]
 
