@@ -1,1 +1,1 @@
-"""Benchmarks: each figure is measured beside a peer in the same run."""
+"""Benchmarks: each figure is measured together with a peer or a goal, in the same run."""

@@ -79,7 +79,7 @@ def rows(names: Sequence[str], speeds: list[float]) -> Iterator[Row]:
 
 
 def not_installed() -> list[str]:
-    """Return the peers whose rows are left out."""
+    """Return the peers that are not installed, whose rows are omitted."""
     return [name for package, name in _PEERS.items() if find_spec(package) is None]
 
 

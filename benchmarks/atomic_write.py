@@ -17,7 +17,7 @@ from sim.disk.disk import Disk
 _DATA: Final = b"x" * 200
 _WRITES: Final = 2_000
 _SLOW_WRITES: Final = 200
-_ROUNDS: Final = 31  # of some 20 milliseconds: the median must not depend on other processes
+_ROUNDS: Final = 31  # of about 20 milliseconds each: the median must not depend on other processes
 _MICROSECONDS: Final = 1e6
 _TMPFS: Final = Path("/dev/shm")
 

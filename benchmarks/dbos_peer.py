@@ -16,9 +16,9 @@ from typing import Any, Final
 _TOPIC: Final = "wake"
 _QUEUE: Final = "bench"
 _POLL_SECONDS: Final = 0.05
-"""Instead of a second, so that the measured rate does not depend on the moment of a poll."""
+"""In place of a second, so that the measured rate does not depend on the moment of a poll."""
 _PATIENCE_SECONDS: Final = 30
-# Longer than the poll of a receiver, so that it waits in the middle of one, as it would.
+# Longer than the poll interval of a receiver, so that the message arrives within one.
 _PAUSES_SECONDS: Final = (0.31, 0.47, 0.61, 0.83, 1.03)
 
 
@@ -71,7 +71,7 @@ class DbosPeer:
         return taken
 
     def enqueued(self, count: int, payload: dict[str, str]) -> float:
-        """Return the seconds from the first of so many calls of ``enqueue`` to the last start."""
+        """Return the seconds from the first of ``count`` calls of ``enqueue`` to the last start."""
         queue = self._dbos.register_queue(_QUEUE, polling_interval_sec=_POLL_SECONDS)
         begun = time.perf_counter()
         workflows = [queue.enqueue(self._started, payload) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""How soon a due trigger reaches its provider, and how many a second do, beside DBOS.
+"""The time from a due trigger to the call of the provider, and the rate of triggers beside DBOS.
 
 The real runtime, as it runs by default, on a real directory, with a provider that answers at
 once and 100,000 triggers for another time (``POWERCUT_ROWS``).
@@ -28,7 +28,7 @@ from system.runtime import Options, Runtime
 _ROWS: Final = int(os.environ.get("POWERCUT_ROWS", "100000"))
 _DUE: Final = 1_000
 _AHEAD_S: Final = 0.02
-"""A trigger is emitted so long before its time, in seconds."""
+"""The seconds between the emission of a trigger and its time."""
 _AGENTS: Final = 64
 _ENQUEUED: Final = 512
 _ROUNDS: Final = 3
@@ -55,7 +55,7 @@ def rows() -> Iterator[Row]:
 async def _measured(
     root: str, peer: dbos_peer.DbosPeer | None
 ) -> tuple[list[float], list[float], list[float]]:
-    """Return how late triggers were, and the starts in a second of both."""
+    """Return the lateness of triggers, and the starts in a second of both."""
     provider = InstantProvider()
     runtime = await _opened(root, provider)
     for number in range(_AGENTS):

@@ -25,7 +25,7 @@ FAR: Final = 3_000_000_000.0
 
 
 class AllLiving:
-    """Sessions that are all alive; implements ``system.durable.trigger.Sessions``."""
+    """Sessions that are all living; implements ``system.durable.trigger.Sessions``."""
 
     def status(self, session_id: str) -> SessionStatus:
         del session_id
@@ -50,7 +50,7 @@ class DurableStore:
         self.stores = Stores(self.host, 1, AllLiving())
 
     def do(self, work: Callable[[Transaction], T]) -> T:
-        """Return ``work`` in a transaction of its own."""
+        """Return the result of ``work`` in a separate transaction."""
         return self.state.transact(work)
 
     def fill(self, count: int, sessions: Sequence[str], fire_at: float | None) -> None:
@@ -98,7 +98,7 @@ class BareTable:
             self._insert()
 
     def update(self) -> None:
-        """Change one row, another one each time, durably."""
+        """Change one row durably, a different one in each call."""
         self._updates += 1
         with self._connection:
             self._connection.execute(

@@ -1,7 +1,7 @@
 """Triggers in the store: an emission and a claim, beside bare commits of SQLite.
 
-``POWERCUT_ROWS`` is the number of triggers in each population, 100,000 if it is not set. All
-times are of the store; the thread that ``Runtime.emit`` waits for is not in them.
+``POWERCUT_ROWS`` is the number of triggers in each population, 100,000 if it is not set. All times
+are those of the store, without the thread of ``Runtime.emit``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def rows() -> Iterator[Row]:
 def _filled(directory: str, fill: Callable[[DurableStore], None]) -> DurableStore:
     store = DurableStore(directory)
     fill(store)
-    # The first looks at the queue move all rows that are due.
+    # The first reads of the queue move all rows that are due.
     store.stores.queue.take_due_sessions(_now(store))
     return store
 

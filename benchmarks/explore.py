@@ -1,4 +1,4 @@
-"""The crash engine: the growth of its cost, and the crash states that it builds in a second."""
+"""The crash engine: the growth of its cost, and the crash states that it builds per second."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The interposer: its cost for a call, for an atomic write, and for its installation.
 
-The cost of a call is the time beyond that of the function of ``os`` itself, as a median of
-alternating rounds. The atomic write goes through ``open`` and ``os``, on the disk, on tmpfs and
+The cost of a call is the time that it takes longer than the function of ``os`` itself, as a median
+of alternating rounds. The atomic write goes through ``open`` and ``os``, on the disk, on tmpfs and
 under pyfakefs.
 """
 

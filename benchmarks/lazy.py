@@ -1,4 +1,4 @@
-"""Lazy exploration: every legal power cut decided, beside the time that a sample takes.
+"""Lazy exploration: the time to decide every legal power cut, beside the time of a sample.
 
 ``python -m benchmarks.lazy [TAG...]`` prints the verdicts on all workloads, or those named, sampled
 and decided.
@@ -25,7 +25,7 @@ from powercut.fuzz.memory import settled
 from powercut.registry import Registry, WorkloadEntry
 from sim.disk.crash.persistence import MODELS
 
-# A workload, a model, and the seconds in which the engine must be done.
+# A workload, a model, and the seconds that the engine may take.
 _GOALS: Final[tuple[tuple[str, Workload, str, float], ...]] = (
     ("SQLite DELETE/EXTRA", delete_extra, "posix", 1),
     ("SQLite WAL/FULL", wal_full, "posix", 20),

@@ -39,7 +39,7 @@ from system.runtime import Options, Runtime
 _ROUNDS: Final = 20
 _AT_ONCE: Final = 64
 _TURNS: Final = 4
-"""Of each agent, in one round with 64 in flight."""
+"""The turns of each agent in one round with 64 in flight."""
 _TURNS_ALONE: Final = 100
 _ENTRIES: Final = 100_000
 _RECORDS: Final = 100_000
@@ -72,7 +72,7 @@ def _response(size_bytes: int) -> JsonObject:
 
 
 def _events(number: int, payload: Json) -> Iterator[tuple[EventType, Json]]:
-    """Yield so many events of one execution, in their order."""
+    """Yield ``number`` events of one execution, in their order."""
     yield EventType.INTENT_RECEIVED, payload
     yield EventType.ROUTER_DECISION, payload
     for kind in islice(cycle(_ATTEMPT), number - 2):
@@ -80,7 +80,7 @@ def _events(number: int, payload: Json) -> Iterator[tuple[EventType, Json]]:
 
 
 def _execution(host: Host, events: int, payload: Json, response_bytes: int) -> Execution:
-    """Return an execution with so many events before its final response."""
+    """Return an execution with ``events`` events before its final response."""
     execution = Execution.new(
         host.clock, f"exec-{host.ids.random_hex(16)}", FrozenEnvelope.of(_ENVELOPE),
         SideEffectClass.REVERSIBLE,
@@ -203,7 +203,7 @@ class _Root:
         self.agents = [await self.runtime.create_agent(name) for name in names]
 
     async def seconds(self, agents: int, turns: int) -> float:
-        """Return how long a turn took of this many agents at once."""
+        """Return the seconds of a turn with this number of agents at once."""
         before, start = _written_bytes(), perf_counter()
         await take_turns(self.runtime, self.provider, self.agents[:agents], turns)
         taken = perf_counter() - start
@@ -213,7 +213,7 @@ class _Root:
 
 
 def _written_bytes() -> int:
-    """Return how many bytes this process has passed to write calls."""
+    """Return the number of bytes that this process has passed to write calls."""
     counters = Path("/proc/self/io").read_text("ascii").split()
     return int(counters[counters.index("wchar:") + 1])
 

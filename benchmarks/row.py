@@ -36,7 +36,7 @@ class Row:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return how long one call took, in seconds."""
+    """Return the seconds that one call took."""
     start = perf_counter()
     work()
     return perf_counter() - start

@@ -42,7 +42,7 @@ def rows() -> Iterator[Row]:
 
 
 async def _make(root: str) -> None:
-    """Let agents talk until their logs hold ``_LINES`` lines together."""
+    """Let agents talk until their logs have ``_LINES`` lines together."""
     options = Options(slots=_SESSIONS)
     runtime = await Runtime.open(real_host(root), {"scripted": InstantProvider()}, options)
     names = [f"agent {number}" for number in range(_SESSIONS)]
@@ -66,7 +66,7 @@ async def _recovered(root: str) -> float:
 
 
 def _parsed(root: str) -> int:
-    """Read every log and parse every line; return how many there are."""
+    """Read every log and parse every line; return the number of lines."""
     lines = 0
     for log in sorted(Path(root, "agents").glob("*/events.jsonl")):
         values = [json.loads(line) for line in log.read_bytes().splitlines()]

@@ -1,4 +1,4 @@
-"""Durable turns of many agents at once, and how soon a message wakes a waiting one.
+"""Durable turns of many agents at once, and the time until a message wakes a waiting agent.
 
 The real runtime, on a real directory, with a provider that answers at once. A turn is a
 message that the operator sent, durably, and an answer that was committed.
@@ -23,7 +23,7 @@ from system.runtime import Options, Runtime
 
 _AGENTS: Final = 64
 _TURNS: Final = 10
-"""Of each agent, in one round."""
+"""The turns of each agent in one round."""
 _ROUNDS: Final = 5
 _STARTS: Final = 200
 _WAKE_UPS: Final = 200

@@ -1,8 +1,8 @@
 """Crash-recover schedules of a small workload, beside the best Python peer with a disk.
 
-A schedule: write, fsync, write, crash somewhere, recover, check. Ours goes through the
-persistence model (a crash at any operation, any legal survivor set); ``simloom``'s disk
-knows whole files that are lost, torn or kept. It needs Python 3.12.
+A schedule: write, fsync, write, crash at some operation, recover, check. Here the crash leaves any
+survivor set that the persistence model allows; on the disk of ``simloom`` each file is lost, torn
+or kept as a whole. It needs Python 3.12.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ PAYLOAD: Final = {"text": "x" * 200}
 async def take_turns(
     runtime: Runtime, provider: InstantProvider, agents: Sequence[str], turns: int
 ) -> None:
-    """Let every agent take so many turns.
+    """Let every agent take ``turns`` turns.
 
     A turn is a message that the operator sent, durably, and an answer that was committed.
     """

@@ -9,7 +9,7 @@ _ADDITIONS: Final = 1_000_000
 
 
 def additions_per_second() -> float:
-    """Return how many integers a plain loop adds in a second of this core's time."""
+    """Return the number of integers that a plain loop adds in a second of this core's time."""
     start = process_time()
     total = 0
     for number in range(_ADDITIONS):

@@ -2,7 +2,8 @@
 
 The documentation promises that in mode ``a`` "additional files are added to it", and warns only of
 "essential records" that are missing before ``close``. The new member is written over the directory
-of the archive, and ``close`` writes the directory anew. A kill between the two leaves none.
+of the archive, and ``close`` writes the directory again. A kill between the two leaves an archive
+without a directory.
 """
 
 import os

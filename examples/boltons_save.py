@@ -1,7 +1,7 @@
 """``boltons.fileutils.atomic_save`` is atomic, but the file that it saved last may be lost.
 
 The code says: "Ensure data is flushed and synced to disk before closing". The file is synced and
-renamed; the directory is never synced, so the old file may be there after a power cut. A kill
+renamed; the directory is never synced, so after a power cut the old file may be back. A kill
 loses nothing, and no crash leaves a part of a file.
 """
 

@@ -1,8 +1,8 @@
 """``dbm.dumb`` loses its old keys when the process is killed in ``sync``.
 
 The documentation promises: "Synchronize the on-disk directory and data files." The index is
-written anew in place: first the old one is renamed away, then the new one is written. A kill
-between the two leaves a database without its keys, and no crash of the machine is needed.
+replaced in two steps: the old one is renamed, then the new one is written. A kill between the two
+leaves a database without its keys; no power cut is needed.
 """
 
 import dbm.dumb

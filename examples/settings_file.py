@@ -1,6 +1,6 @@
 """A settings file that is replaced: the usual recipe, with and without the last barrier.
 
-``save`` leaves out the fsync of the directory. The rename is in the page cache only, so the
+``save`` omits the fsync of the directory. The rename is only in the page cache, so the
 acknowledged settings are lost under every persistence model. ``save_durably`` is correct.
 """
 

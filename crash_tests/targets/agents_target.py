@@ -54,7 +54,7 @@ class AgentsTarget(SystemTarget):
         return result
 
     async def _pass(self, steps: Json) -> None:
-        """Let the loop take so many steps."""
+        """Let the loop take this number of steps."""
         assert isinstance(steps, int)
         for _ in range(steps):
             await self._world.clock.sleep(0)

@@ -35,7 +35,7 @@ _SHOWN: Final = 4
     metavar="N",
     default=_IMAGES,
     show_default=True,
-    help="Mount about so many crash images of each file system.",
+    help="The approximate number of crash images to mount for each file system.",
 )
 @timeout_option
 def command(file: Path, names: tuple[str, ...], images: int, timeout: float) -> None:

@@ -61,7 +61,7 @@ _CHECKS = 1000
     metavar="N",
     default=_CHECKS,
     show_default=True,
-    help="Check at most so many images, those that find most bugs first.",
+    help="The most images to check, those that find most bugs first.",
 )
 @click.option(
     "--nested",

@@ -75,7 +75,7 @@ class Event(NamedTuple):
         return site in {self.site, self.wide_site}
 
     def is_before(self, operations: int, entries: int) -> bool:
-        """Return whether the event precedes a crash after so many operations and entries."""
+        """Return whether the event precedes a crash with this many operations and entries."""
         return self.entries <= entries if self.operation is None else self.number <= operations
 
     def __str__(self) -> str:

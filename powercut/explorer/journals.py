@@ -34,7 +34,7 @@ from sim.disk.crash.state_space import State, StateSpace
 from sim.disk.crash.unsynced import Unsynced
 
 BRANCHES_PER_STATE: Final = 16
-"""The walk through the states is given up after so many steps for each state that is wanted."""
+"""The steps for each wanted state after which the walk through the states is abandoned."""
 
 REPRESENTATIVES_PER_PART: Final = 8
 """Enough for every prefix, every single loss and survival, and every torn end."""
@@ -46,7 +46,7 @@ MOST_STEPS_OF_POINT: Final = 200_000
 """Steps of one crash point, after which only random states are added."""
 
 FEW_PIECES: Final = 48
-"""Crash points with at most so many pieces are never passed over."""
+"""The most pieces of a crash point that is never skipped."""
 
 THIN_STEPS: Final = 4
 """Prefixes, and losses of one part, of a crash point for which no work is left."""

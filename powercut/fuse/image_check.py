@@ -32,7 +32,7 @@ class Checks(Protocol):
     """The checks of one process, one after the other."""
 
     def check(self, image: Image, entries: int) -> Checked:
-        """Check an image that a crash left after so many acknowledgements."""
+        """Check an image that a crash left after ``entries`` acknowledgements."""
         ...
 
 
@@ -97,7 +97,7 @@ class FilesCheck:
         return Checked(self.violation(image.files(), entries))
 
     def violation(self, found: Files, entries: int) -> Violation | None:
-        """Compare the files ``found`` after a crash with so many acknowledgements before it."""
+        """Compare the files ``found`` with the states around acknowledgement ``entries``."""
         old = self._states[entries]
         new = self._states[min(entries + 1, len(self._states) - 1)]
         between = self._renamed[entries]

@@ -57,7 +57,7 @@ class Recoveries:
             os.mkdir(self._directory)
 
     def of(self, image: Image, entries: int, models: Sequence[PersistenceModel]) -> Recovery | None:
-        """Return the recovery of an image after so many acknowledgements.
+        """Return the recovery of an image that a crash left after ``entries`` acknowledgements.
 
         None if the check writes nothing, or does not pass on the mount.
         """

@@ -101,7 +101,7 @@ class CrashPlanner:
         self._operations: dict[str, int] = {}
 
     def took(self, name: str, operations: int) -> None:
-        """Record that ``name`` has returned after so many mutating operations."""
+        """Record that ``name`` has returned after this number of mutating operations."""
         self._operations[name] = operations
 
     def propose(self, choices: Choices, name: str) -> PlannedCrash:

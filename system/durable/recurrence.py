@@ -39,7 +39,7 @@ class ScheduleKind(StrEnum):
     ONCE = "once"
     """At an ISO 8601 time; local time of its zone if it names no offset."""
     EVERY = "every"
-    """Every so many seconds from its creation on."""
+    """Every given number of seconds from its creation on."""
     CRON = "cron"
     """Minute, hour, day of month, month, day of week in local time of its zone."""
 

@@ -65,7 +65,7 @@ def crash_sites(
 
 
 class _Moment(NamedTuple):
-    """The moment after operation ``number``, when the history had so many entries."""
+    """The moment after operation ``number``, with the number of entries in the history."""
 
     number: int
     entries: int

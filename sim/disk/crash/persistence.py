@@ -143,8 +143,8 @@ class PersistenceModel:
     def with_whole_calls(self) -> PersistenceModel:
         """Return this model, with a write that is lost as a whole or not at all.
 
-        It allows a part of the states, so it finds less and raises no false alarm. It is for
-        writes of so many units that their states cannot be walked.
+        It allows a part of the states, so it finds less and raises no false alarm. Use it
+        for writes of more units than can be enumerated.
         """
         if not self.unit_bytes:
             return self

@@ -249,7 +249,7 @@ class Unsynced:
         return holder is None or holder.entries.get(forget.name) != forget.number
 
     def carried_over(self, operations: int) -> tuple[MicroOperation | Note, ...]:
-        """Return pieces and notes as the next lifetime numbers them, after so many operations."""
+        """Return pieces and notes with the numbers of the next lifetime, ``operations`` less."""
         return tuple(
             each._replace(operation=each.operation - operations)
             for each in (*self.micros, *self._notes)
