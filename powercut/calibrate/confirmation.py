@@ -23,7 +23,7 @@ from powercut.calibrate.tree import HELPER_FILE
 from powercut.calibrate.write_log import LogEntry
 from powercut.fuse.command_check import CheckRunner, memory_folder
 from powercut.fuse.directory import write_image
-from powercut.fuse.image_check import Files, FilesCheck
+from powercut.fuse.image_check import Files, FilesCheck, link_content
 from powercut.fuse.mount import attach, detach, sync_file_system
 from powercut.fuse.program import Program, start
 from powercut.fuse.recording import Recording
@@ -222,9 +222,12 @@ def _commits(root: str) -> Iterator[None]:
 
 def _files(root: str) -> Files:
     found: Files = {}
-    for folder, _, names in os.walk(root):
-        for name in names:
+    for folder, folders, names in os.walk(root):
+        for name in (*folders, *names):
             path = Path(folder, name)
-            if path.is_file() and not path.is_symlink() and name != HELPER_FILE:
-                found[f"/{path.relative_to(root)}"] = path.read_bytes()
+            key = f"/{path.relative_to(root)}"
+            if path.is_symlink():
+                found[key] = link_content(os.readlink(path))
+            elif path.is_file() and name != HELPER_FILE:
+                found[key] = path.read_bytes()
     return found

@@ -36,6 +36,14 @@ from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
 from sim.errors import HarnessError
 
 _CHECKS = 1000
+_BLIND_CHECK = (
+    "the check passes also if everything is lost that was acknowledged; it must compare the files "
+    "with the lines in $POWERCUT_ACKS"
+)
+_BLIND_COMPARISON = (
+    "nothing that the program acknowledged is compared, because no content of a file or symbolic "
+    "link that exists at the end is new; --check can look at removals, directories and permissions"
+)
 
 
 @click.command("try")
@@ -44,7 +52,7 @@ _CHECKS = 1000
     "--check",
     metavar="CMD",
     help="Judge each image by this shell command: exit status 0 passes.  [default: every file "
-    "must be old or new]",
+    "and symbolic link must be old or new]",
 )
 @click.option(
     "--model",
@@ -122,7 +130,7 @@ def command(
         judge = ProgramJudge(recording, image_check, checks, cores(), crashed)
         with _mount_point(recording.mount_point), busy(console, "checking images"):
             diagnosis = _judged(judge, models)
-    _report(console, judge, diagnosis)
+    _report(console, judge, diagnosis, recording)
     if nested and not judge.counts.recoveries:
         console.print("note: the check wrote nothing, so there was no recovery to crash")
     file = _kept(recording, recorded) if diagnosis.unsafe_models else None
@@ -161,17 +169,16 @@ def _judged(judge: ProgramJudge, models: Sequence[PersistenceModel]) -> Diagnosi
     return diagnose(judge.judge(models))
 
 
-def _report(console: Console, judge: ProgramJudge, diagnosis: Diagnosis) -> None:
+def _report(
+    console: Console, judge: ProgramJudge, diagnosis: Diagnosis, recording: Recording
+) -> None:
     counts = judge.counts
     console.print(f"checked {counts.checked:,} of {counts.images:,} images", soft_wrap=True)
     if counts.recoveries:
         console.print(f"crashed the check itself on {counts.recoveries:,} of them")
     if judge.is_blind:
-        console.print(
-            "note: the check passes also if everything is lost that was acknowledged; it must "
-            "compare the files with the lines in $POWERCUT_ACKS",
-            soft_wrap=True,
-        )
+        note = _BLIND_CHECK if recording.check else _BLIND_COMPARISON
+        console.print(f"note: {note}", soft_wrap=True)
     if counts.flaky:
         console.print(f"flaky: the check failed once and passed once on {counts.flaky:,} of them")
     console.print(exploration_table(diagnosis))

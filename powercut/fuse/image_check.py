@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -11,11 +12,13 @@ from oracles.violation import UnreadableAfterCrash, Violation
 from powercut.fuse.command_check import CheckPlace
 from powercut.fuse.disk_mount import MountWay
 from powercut.fuse.recording import Recording
+from sim.disk.cache.inode import Inode
 from sim.disk.cache.operation import Rename
 from sim.disk.crash.image import Image
 from sim.disk.disk import Disk
 
 Files = dict[str, bytes]
+"""Contents by path; that of a symbolic link is ``link_content`` of its text."""
 
 TIMEOUT_S: Final = 10.0
 _SHOWN_BYTES: Final = 4096
@@ -76,12 +79,17 @@ class _Commands:
         return Checked(UnreadableAfterCrash(f"the check fails, {first}", acknowledged=lines))
 
 
-class FilesCheck:
-    """Checks that every file is old or new.
+def link_content(text: str) -> bytes:
+    """Return what is compared of a symbolic link that holds the path ``text``."""
+    return b"symbolic link to " + os.fsencode(text)
 
-    A file that exists at the last acknowledgement before the crash, or at the first one after it,
+
+class FilesCheck:
+    """Checks that every file, and every symbolic link, is old or new.
+
+    One that exists at the last acknowledgement before the crash, or at the first one after it,
     must have its content of one of these moments, or a content that was renamed to its path
-    between them. Other files do not matter: they are temporary files, whole or in part.
+    between them. Others do not matter: they are temporary files, whole or in part.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -94,7 +102,7 @@ class FilesCheck:
         return self
 
     def check(self, image: Image, entries: int) -> Checked:
-        return Checked(self.violation(image.files(), entries))
+        return Checked(self.violation(_contents(image), entries))
 
     def violation(self, found: Files, entries: int) -> Violation | None:
         """Compare the files ``found`` with the states around acknowledgement ``entries``."""
@@ -119,6 +127,17 @@ class FilesCheck:
         raise AssertionError(f"{path} is old or new")
 
 
+def _contents(image: Image) -> Files:
+    found = ((path, _content(inode)) for path, inode in image.tree())
+    return {path: content for path, content in found if content is not None}
+
+
+def _content(inode: Inode) -> bytes | None:
+    if inode.link_text:
+        return link_content(inode.link_text)
+    return inode.read(0, inode.size) if inode.is_file else None
+
+
 def _shortened(value: object) -> object:
     """Return the files of a violation, with the lengths of contents that are long."""
     if not isinstance(value, dict):
@@ -134,13 +153,13 @@ def _shortened(value: object) -> object:
 def _states(recording: Recording, moments: Sequence[int]) -> Iterator[Files]:
     """Yield the files at the start, and at each moment: a number of operations."""
     journal = recording.journal
-    yield journal.image.files()
+    yield _contents(journal.image)
     disk, done = Disk(journal.image), 0
     for moment in moments:
         for operation in journal[done:moment]:
             operation.apply(disk.cache)
         done = moment
-        yield disk.files()
+        yield _contents(Image.of_platter(disk.cache.view(), disk.next_inode))
 
 
 def _renamed(recording: Recording, moments: Sequence[int]) -> Iterator[dict[str, list[bytes]]]:
@@ -152,9 +171,8 @@ def _renamed(recording: Recording, moments: Sequence[int]) -> Iterator[dict[str,
         for operation in journal[done:moment]:
             operation.apply(disk.cache)
             if isinstance(operation, Rename):
-                inode = disk.inode(operation.inode)
-                if inode.is_file:
-                    content = inode.read(0, inode.size)
+                content = _content(disk.inode(operation.inode))
+                if content is not None:
                     contents.setdefault(operation.to_path, []).append(content)
         done = moment
         yield contents

@@ -61,9 +61,10 @@ class Recording:
     def must_say_something(self) -> None:
         """Raise ``HarnessError`` if no crash could lose anything."""
         if not len(self.journal):
+            failed = f"ended with exit status {self.exit_status} and " if self.exit_status else ""
             raise HarnessError(
-                f"the program changed nothing in {self.mount_point}, its working directory: it "
-                "must write to relative paths, so that there is something to lose"
+                f"the program {failed}changed nothing in {self.mount_point}, its working "
+                "directory: it must write to relative paths, so that there is something to lose"
             )
         if not self.acknowledgements:
             raise HarnessError(

@@ -178,6 +178,7 @@ def test_other_files_and_newer_versions_are_refused(tmp_path: Path) -> None:
     ("command", "sentence"),
     [
         (("sh", "-c", "true"), "the program changed nothing in "),
+        (("sh", "-c", "exit 3"), "the program ended with exit status 3 and changed nothing in "),
         (("sh", "-c", "echo > f; exit 3"), "nothing was acknowledged, so nothing can be lost"),
         (("no-such-program",), "there is no program 'no-such-program' that can be executed"),
     ],

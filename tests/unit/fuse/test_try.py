@@ -102,6 +102,23 @@ def test_versions_that_were_renamed_to_their_name_are_no_failure(tmp_path: Path)
     assert unsafe(verdict(tmp_path, script, *OLD)) == []
 
 
+@pytest.mark.parametrize(
+    ("barrier", "is_safe"), [("", False), ("; sync .", True)], ids=["careless", "careful"]
+)
+def test_a_symbolic_link_must_be_old_or_new(tmp_path: Path, barrier: str, is_safe: bool) -> None:
+    script = f"ln -s v2 t && mv -T t now{barrier}"
+    found = verdict(tmp_path, script, "--setup", "ln -s v1 now")
+    assert (not unsafe(found), found["blind_check"]) == (is_safe, False)
+    for finding in found["findings"]:
+        assert "/now shows an older one" in finding["statement"]
+
+
+def test_a_comparison_that_sees_nothing_is_noted(tmp_path: Path) -> None:
+    result = powercut_in(tmp_path, "try", "--", "mkdir", "d")
+    assert result.returncode == 0
+    assert "note: nothing that the program acknowledged is compared" in result.stdout
+
+
 def test_the_check_sees_the_acknowledged_lines_at_the_recorded_path(tmp_path: Path) -> None:
     found = verdict(
         tmp_path,
