@@ -43,24 +43,26 @@ class DurableTarget(DurableOperator):
     def actions(self) -> Sequence[ActionKind]:
         """Return the calls of producers, turns, runners and persons, and the steps of clocks."""
         return (
-            ActionKind("emit", 6, self._emit, self._propose_emit, self._is_open),
+            ActionKind("emit", 8, self._emit, self._propose_emit, self._is_open),
             ActionKind("renew", 2, self._renew, ready=self._has_renewable),
             ActionKind("claim", 9, self._claim, self._propose_claim, self._may_claim),
-            ActionKind("turn", 5, self._turn, self._propose_turn, self._is_open),
+            ActionKind("turn", 6, self._turn, self._propose_turn, self._is_open),
             ActionKind("fail", 8, self._fail, self._propose_fail, self._has_claims),
             ActionKind("late", 2, self._late, ready=self._has_stale),
             ActionKind("repeat", 1, self._repeat, ready=self._is_open),
             ActionKind("advance", 3, self._advance, self._propose_advance),
             ActionKind("step_wall", 1, self._step_wall, self._propose_step),
-            ActionKind("route", 4, self._route, self._propose_session, self._may_route),
+            ActionKind("step_back", 3, self._step_wall, self._propose_back, self._has_pauses),
+            ActionKind("route", 14, self._route, self._propose_session, self._may_route),
             ActionKind("end_session", 1, self._end, self._propose_session, self._may_end),
-            ActionKind("end_routed", 3, self._end, self._propose_routed, self._may_end_routed),
-            ActionKind("schedule", 2, self._schedule, self._propose_schedule, self._may_schedule),
+            ActionKind("end_routed", 9, self._end, self._propose_routed, self._may_end_routed),
+            ActionKind("schedule", 3, self._schedule, self._propose_schedule, self._may_schedule),
+            ActionKind("outage", 3, self._outage, self._propose_outage, self._has_schedules),
             ActionKind("unschedule", 1, self._unschedule, ready=self._has_schedules),
             ActionKind("perform", 4, self._perform, self._propose_perform, self._is_open),
             ActionKind("decide", 2, self._decide, self._propose_decide, self._has_intents),
             ActionKind("resolve", 2, self._resolve, self._propose_resolve, self._has_stopped),
-            ActionKind("collect", 1, self._collect, ready=self._is_open),
+            ActionKind("collect", 2, self._collect, ready=self._is_open),
             ActionKind("reopen", 2, self._reopen),
         )
 
@@ -75,6 +77,14 @@ class DurableTarget(DurableOperator):
 
     def _propose_step(self, choices: Choices) -> Arguments:
         return {"seconds": choices.pick("step", (-5_000, 5_000, -200_000, 200_000))}
+
+    def _has_pauses(self) -> bool:
+        """Whether a trigger waits for the end of a pause, which a wrong clock makes longer."""
+        triggers = self._shadow.state.triggers.values()
+        return any(each.status == "PENDING" and each.pause is not None for each in triggers)
+
+    def _propose_back(self, _choices: Choices) -> Arguments:
+        return {"seconds": -5_000}
 
     def _step_wall(self, arguments: Arguments) -> str:
         """Set the wall clock; the time of the database does not step back before a boot."""

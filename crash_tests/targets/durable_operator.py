@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from crash_tests.targets.durable_store import ROUTER
+from crash_tests.targets.durable_store import ROUTER, SECOND_NS
 from crash_tests.targets.durable_triggers import SLOTS, DurableTriggers
 from oracles.durable.nominal_times import CronTimes, NominalTimes, OneTime, Periodic
 from oracles.durable.shadow_schedules import armed, deleted
@@ -124,6 +124,22 @@ class DurableOperator(DurableTriggers):
 
     def _has_schedules(self) -> bool:
         return self._open and bool(self._living())
+
+    def _propose_outage(self, choices: Choices) -> Arguments:
+        return {
+            "which": choices.integer("which", 0, MOST_SCHEDULES - 1),
+            "late": choices.pick("late", (1, 130, 4_000, 90_000)),
+        }
+
+    def _outage(self, arguments: Arguments) -> str:
+        """Let the next occurrence of a schedule be late by so many seconds."""
+        living = self._living()
+        schedule = self._shadow.state.schedules[living[int(str(arguments["which"])) % len(living)]]
+        if schedule.upcoming is None:
+            return "paused"
+        seconds = schedule.upcoming + int(str(arguments["late"])) - int(self._now())
+        self._world.clock.advance(max(0, seconds) * SECOND_NS)
+        return "late"
 
     def _unschedule(self, _arguments: Arguments) -> str:
         """Delete the oldest living schedule."""

@@ -38,7 +38,7 @@ from system.durable.errors import FencedOff, UnknownTrigger
 from system.durable.seconds import reached_at
 from system.durable.state import Transaction
 from system.durable.task import Checkpoint, TaskStatus
-from system.durable.trigger import Claim, Emitted, TriggerSpec
+from system.durable.trigger import Claim, Emitted, TriggerSource, TriggerSpec
 from system.durable.turn_promises import TurnPromises
 from system.errors import StorageError
 
@@ -276,10 +276,13 @@ class DurableTriggers(DurableStore):
     # -- the other ends of a claim -------------------------------------------------------
 
     def _propose_fail(self, choices: Choices) -> Arguments:
+        session = choices.pick("session", sorted(self._claims))
+        # A task is blocked when resuming it has failed.
+        is_resume = self._claims[session].trigger.source is TriggerSource.RESUME
+        hows = ("fail", "fail", "fail", "give back", "not retryable")
         return {
-            "session": choices.pick("session", sorted(self._claims)),
-            "how": choices.pick("how", ("fail", "fail", "fail", "give back", "not retryable")),
-        }
+            "session": session, "how": choices.pick("how", hows[2::2] if is_resume else hows)
+        }  # fmt: skip
 
     def _fail(self, arguments: Arguments) -> str:
         """Give a claimed trigger back, or stop it."""
