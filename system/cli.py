@@ -39,8 +39,8 @@ class Mistake(click.ClickException):
 def cli() -> None:
     """Run durable agents on a directory.
 
-    Exit codes: 0 done, 1 jobs are unfinished, 2 usage, 130 interrupted. Those of the other
-    commands are in their help.
+    Exit codes of demo: 0 done, 1 jobs are unfinished, 2 usage, 130 interrupted. The help of each
+    other command lists its own.
     """
 
 
@@ -59,7 +59,7 @@ def cli() -> None:
     help="The framing of event logs; it may change from run to run.",
 )  # fmt: skip
 def demo(root: str, jobs: int, framing: str) -> None:
-    """Run a small team of agents; kill it at any moment, and start it again.
+    """Run a small team of agents. Kill it at any moment, and start it again.
 
     Each line reports a durable fact, or an agent that waits for the disk.
     """

@@ -12,7 +12,7 @@ from system.durable.errors import RowDamaged
 
 @click.group()
 def activities() -> None:
-    """List or resolve the activities of a root that is not in use.
+    """List or resolve the activities of a root. It must not be in use.
 
     Exit codes: 0 done, 1 damage was found, 2 usage, 130 interrupted.
     """

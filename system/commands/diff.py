@@ -15,9 +15,10 @@ from system.recording.record import ExecutionRecord
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 def diff(root: str, first: str, second: str) -> None:
-    """Compare envelope, router decision, events and final response of two executions.
+    """Compare two executions.
 
-    Times and ids of the header do not count. Exit codes: 0 they are equal, 1 they differ, 2
+    Compares envelope, router decision, events and final response, but not the times and ids of
+    the header. Exit codes: 0 they are equal, 1 they differ, 2
     usage, 130 interrupted.
     """
     with reporting(root):

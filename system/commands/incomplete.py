@@ -25,7 +25,9 @@ _HEADER = ("executionId", "stage", "recovery", "action", "agent", "retriedBy")
 @click.option("--all", "with_retried", is_flag=True, help="Show those that were retried as well.")
 @json_option
 def incomplete(root: str, with_retried: bool, as_json: bool) -> None:
-    """List the executions that have started and not ended, also those that are running now.
+    """List the executions that have started and not ended.
+
+    Executions that are running now are listed too.
 
     Exit codes: 0 there is none, 1 there are some, or records that cannot be read, 2 usage,
     130 interrupted.

@@ -41,7 +41,7 @@ def records() -> None:
 @root_option
 @json_option
 def list_records(root: str, as_json: bool) -> None:
-    """List the records, entries of the log that may not be durable yet included."""
+    """List the records. Entries of the log that may not be durable yet are included."""
     with reporting(root):
         store = records_of(root)
         damaged: list[str] = []
@@ -78,7 +78,7 @@ def _rows(store: OfflineRecords, damaged: list[str]) -> Iterator[JsonObject]:
 @root_option
 @click.argument("execution_id", metavar="ID")
 def show(root: str, execution_id: str) -> None:
-    """Print a record as JSON; of a damaged one, what can be parsed."""
+    """Print a record as JSON. Of a damaged record, the readable part is printed."""
     with reporting(root):
         try:
             echo_json(records_of(root).load(execution_id).to_dict())
@@ -92,7 +92,10 @@ def show(root: str, execution_id: str) -> None:
 @root_option
 @click.argument("execution_ids", metavar="[ID]...", nargs=-1)
 def verify(root: str, execution_ids: tuple[str, ...]) -> None:
-    """Verify structure, hashes and event chain of records, by default of all, and the log."""
+    """Verify structure, hashes and event chain of records.
+
+    By default all records are verified, and the log.
+    """
     with reporting(root):
         store = records_of(root)
         problems = [] if execution_ids else list(_log_problems(store))
@@ -131,7 +134,7 @@ def _log_problems(store: OfflineRecords) -> Iterator[str]:
 @click.option("--reason", required=True, metavar="TEXT", help="Why the record is invalid.")
 @click.option("--by", required=True, metavar="NAME", help="The person who says so.")
 def invalidate(root: str, execution_id: str, reason: str, by: str) -> None:
-    """Make a record not replayable, for ever; the root must not be in use."""
+    """Make a record not replayable, for ever. The root must not be in use."""
     with reporting(root):
         host_of(root)
         run(_invalidated(root, execution_id, reason, by))

@@ -43,7 +43,7 @@ def replay(
     root: str, execution_id: str, envelope_file: str | None, force: bool, show_diff: bool,
     output: str | None,
 ) -> None:  # fmt: skip
-    """Print the recorded response of an execution; nothing is executed.
+    """Print the recorded response of an execution. Nothing is executed.
 
     Exit codes: 0 done, 1 the record is damaged, 2 usage, 10 not replayable, 11 the envelope is
     another one, 130 interrupted.

@@ -31,7 +31,7 @@ _COUNTS: Final = (
 @click.command()
 @root_option
 def schedules(root: str) -> None:
-    """List the living schedules of a root that is not in use."""
+    """List the living schedules of a root. The root must not be in use."""
     names = ("id", "kind", "spec", "zone", "session", "next", "state")
     with reporting(root), durable_root(root) as opened:
         found = opened.state.transact(opened.stores.schedules.all_living)
@@ -44,7 +44,9 @@ def schedules(root: str) -> None:
 @click.command()
 @root_option
 def status(root: str) -> None:
-    """Show the numbers of agents, triggers and activities of a root that is not in use.
+    """Show the numbers of agents, triggers and activities of a root.
+
+    The root must not be in use.
 
     Exit codes: 0 done, 1 damage was found, 2 usage, 130 interrupted.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def triggers() -> None:
-    """List, show or resolve the triggers of a root that is not in use.
+    """List, show or resolve the triggers of a root. It must not be in use.
 
     Exit codes: 0 done, 1 damage was found, 2 usage, 130 interrupted.
     """
