@@ -264,7 +264,7 @@ def test_help_says_what_the_demo_is_for() -> None:
     ran = run_python("-m", "system", "demo", "--help")
 
     assert ran.returncode == 0
-    assert "kill it at any moment" in ran.stdout
+    assert "Kill it at any moment" in ran.stdout
 
 
 def test_a_recovery_that_put_nothing_right_is_one_line() -> None:
