@@ -161,6 +161,24 @@ async def cancelled(which: int) -> tuple[list[object], int]:
     return list(await asyncio.gather(*tasks, return_exceptions=True)), workers.calls
 
 
+def test_a_work_that_waits_is_taken_back() -> None:
+    called: list[str] = []
+
+    def noting(name: str) -> Callable[[object], None]:
+        return lambda _: called.append(name)
+
+    async def work() -> list[object]:
+        group = CommitGroup(LateWorkers(), at_once)
+        tasks = [asyncio.create_task(group.run(noting(name))) for name in "abc"]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        return list(await asyncio.gather(*tasks, return_exceptions=True))
+
+    results = asyncio.run(work())
+    assert isinstance(results.pop(1), asyncio.CancelledError)
+    assert called == ["a", "c"]
+
+
 def test_works_are_not_lost_with_the_caller_that_would_have_started_them() -> None:
     (first, second, *others), calls = asyncio.run(cancelled(1))
     assert (first, others, calls) == ("a call", ["c call", "d call"], 3)
