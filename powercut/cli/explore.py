@@ -29,12 +29,12 @@ from powercut.registry import Registry, WorkloadEntry
 from powercut.report.exploration import exploration_table, plain_models, verdict_line
 from powercut.report.findings import (
     MOST_FINDINGS,
+    check_lines,
     failure_lines,
     finding_lines,
     plain_causes,
     repair_lines,
     short_line,
-    undamaged_lines,
 )
 from sim.disk.crash.image import Image
 from sim.disk.crash.persistence import MODELS, PersistenceModel, model_named
@@ -257,7 +257,7 @@ def _explore(
             lines = [short_line(cause)]
         for line in lines:
             console.print(line, soft_wrap=True)
-    for line in (*undamaged_lines(diagnosis), *repair_lines(diagnosis)):
+    for line in (*check_lines(diagnosis), *repair_lines(diagnosis)):
         console.print(line, soft_wrap=True)
     console.print(verdict_line(diagnosis))
     console.print()

@@ -35,17 +35,26 @@ def report_lines(diagnosis: Diagnosis) -> Iterator[str]:
     yield from repair_lines(diagnosis)
 
 
-def undamaged_lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield a note if the check fails on the disk that the workload leaves without any crash."""
-    if all(cause.failure.needs_power_cut for cause in diagnosis.causes):
-        return
-    found = diagnosis.explorations[diagnosis.causes[0].model]
+def check_lines(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield a note if the check fails without any crash, or passes whatever is lost.
+
+    It runs once more: on the disk that the workload leaves, if it has failed after a kill, and on
+    the disk on which the workload began, if it has never failed.
+    """
+    found = next(iter(diagnosis.explorations.values()))
     journal, history = found.workload.journal, found.workload.history
-    (image,) = disks_along(journal, found.model, {len(journal)})
-    disk, known = Disk(image, found.model), history.known(len(history.entries))
-    violation = found.checker.violation(disk, known)
-    if violation is not None:
-        yield f"note      the check fails without any crash as well: {violation.statement}"
+    known = history.known(len(history.entries))
+    if not diagnosis.causes:
+        if found.checker.violation(Disk(journal.image, found.model), known) is None:
+            yield (
+                "note      the check passes also if everything is lost that was acknowledged; it "
+                "must compare the disk with known.acknowledged"
+            )
+    elif not all(cause.failure.needs_power_cut for cause in diagnosis.causes):
+        (image,) = disks_along(journal, found.model, {len(journal)})
+        violation = found.checker.violation(Disk(image, found.model), known)
+        if violation is not None:
+            yield f"note      the check fails without any crash as well: {violation.statement}"
 
 
 def finding_lines(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:

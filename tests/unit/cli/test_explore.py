@@ -217,6 +217,15 @@ def test_a_check_that_fails_without_a_crash_is_noted() -> None:
     assert f"\nnote      {note}\n" in result.stdout
 
 
+@pytest.mark.parametrize(("check", "is_noted"), [("all_are_made", False), ("never_fails", True)])
+def test_a_check_that_passes_whatever_is_lost_is_noted(check: str, is_noted: bool) -> None:
+    check = f"tests.unit.explorer.workloads:{check}"
+    result = powercut("explore", "directories", "--model", "scc", "--check", check)
+    assert result.exit_code == ExitCode.CLEAN
+    note = "\nnote      the check passes also if everything is lost that was acknowledged; it must"
+    assert (note in result.stdout) == is_noted
+
+
 def test_a_workload_is_stopped_when_its_time_is_over() -> None:
     arguments = ("explore", "directories", "--model", "posix", "--seconds", "0.001")
     result = powercut(*arguments)
