@@ -41,8 +41,12 @@ T = TypeVar("T")
 MOST_OPEN: Final = 3
 MOST_EXECUTIONS: Final = 12
 
-MOST_BYTES: Final = 250
+MOST_BYTES: Final = 1_500
 """The most bytes of an execution in memory; so few that runs write events to spools."""
+
+_HEADER_BYTES: Final = 500
+_FACT_BYTES: Final = 150
+"""At most so many bytes has the JSON of a header, and of a fact besides its payload."""
 
 _SIDE_EFFECTS: Final = tuple(SideEffectClass)
 _STATUSES: Final = ("success", "error")
@@ -115,7 +119,10 @@ class RecorderTarget(SystemTarget):
         sampled = is_sampled(execution_id, rate)
         self._shadow.started(execution_id, sampled=sampled)
         if not sampled:
-            check_unknown(self._store, execution_id)
+            try:
+                check_unknown(self._store, execution_id)
+            except (OSError, StorageError) as refused:
+                return self._refused(refused, "")
             return "sampled out"
         self._recorders[execution_id] = recorder
         self._mark_changed_segment()
@@ -233,8 +240,10 @@ class RecorderTarget(SystemTarget):
 
     def _is_long(self, execution_id: str) -> bool:
         """Return whether a part of the execution may be only on the disk."""
-        facts = self._shadow.executions[execution_id].facts
-        return self._pieces > 1 or sum(len(fact.payload) for fact in facts) > MOST_BYTES
+        execution = self._shadow.executions[execution_id]
+        size_bytes = len(execution.envelope) + _HEADER_BYTES
+        size_bytes += sum(len(fact.payload) + _FACT_BYTES for fact in execution.facts)
+        return self._pieces > 1 or size_bytes > MOST_BYTES
 
     def _mark(self, arguments: Arguments) -> str:
         self._meet_faults()

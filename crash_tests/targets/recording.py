@@ -126,7 +126,7 @@ class RecordingTarget(RecorderTarget):
     def check_recovered(self) -> None:
         """Check the records, the report and the files of the recovery."""
         try:
-            seen = read_store(self._store)
+            seen = read_store(self._store, self._shadow.executions)
         except OSError:
             if not self.fault_plan:
                 raise
@@ -149,7 +149,7 @@ class RecordingTarget(RecorderTarget):
             self.marks.reach(stage_mark(stage))
         names = {directory: names_in(self._host.files, directory) for directory in DIRECTORIES}
         check_recovered_names(names)
-        check_record_files(self._host.files, seen)
+        check_record_files(self._host.files, seen, self._excused(), is_silent=bool(self._families))
         self._last_number = self._checkpoint_number()
         if not self._lasting:
             self._families, self._hit = frozenset(), None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import filterfalse
 
 from oracles.recording.canonical import canonical
@@ -38,29 +38,57 @@ def read_one(store: ExecutionStore, execution_id: str) -> SeenRecord | None:
     return seen
 
 
-def read_store(store: ExecutionStore) -> dict[str, SeenRecord | None]:
-    """Return all records of a store, None for damaged ones; check that the look-ups agree."""
+def read_store(store: ExecutionStore, started: Iterable[str] = ()) -> dict[str, SeenRecord | None]:
+    """Return all records of a store, None for damaged ones; check that the look-ups agree.
+
+    If damage hides a record, the store reports that when it is asked for one of the ``started``.
+    """
     seen = {execution_id: read_one(store, execution_id) for execution_id in store.list_all()}
     if list(seen) != sorted(seen):
         raise BrokenRecord("the ids of a store are not sorted", ids=list(seen))
+    for execution_id in sorted({*started} - seen.keys()):
+        try:
+            record = store.load(execution_id)
+        except RecordCorruptedError:
+            seen[execution_id] = None
+        except RecordNotFoundError:
+            continue
+        else:
+            raise BrokenRecord("a record is not listed", record=record)
     return seen
 
 
-def check_record_files(files: FileSystem, seen: dict[str, SeenRecord | None]) -> None:
-    """Compare the record files after a recovery with the records that the store returns."""
+def check_record_files(
+    files: FileSystem,
+    seen: dict[str, SeenRecord | None],
+    excused: Collection[str] = (),
+    *,
+    is_silent: bool = False,
+) -> None:
+    """Compare the record files after a recovery with the records that the store returns.
+
+    Copies of ``excused`` executions may be damaged; after silent damage (``is_silent``) any pack
+    may be damaged as a whole, and its records are not compared.
+    """
     written: dict[str, SeenRecord] = {}
-    damaged = [execution_id for execution_id, record in seen.items() if record is None]
+    damaged = {each for each, record in seen.items() if record is None} | {*excused}
+    is_complete = True
     names = names_in(files, "records")
     for name in [*filter(_is_pack, names), *filterfalse(_is_pack, names)]:
         content = read_whole(files, f"records/{name}")
         if _is_pack(name):
-            written |= read_pack(name, content, damaged)
-        elif name.partition(".")[0] not in damaged:
+            try:
+                written |= read_pack(name, content, damaged)
+            except BrokenRecord:
+                if not is_silent:
+                    raise
+                is_complete = False
+        elif seen.get(name.partition(".")[0]) is not None:
             own = read_record_file(name, content)
             written[own.execution_id] = own
     for execution_id, record in seen.items():
         found = written.get(execution_id)
-        if record is not None and found != record:
+        if record is not None and found != record and is_complete:
             raise BrokenRecord("a file has another record", file=found, store=record)
 
 

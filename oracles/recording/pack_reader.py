@@ -39,7 +39,7 @@ _CORRUPTED: Final = "record_corrupted"
 
 
 def read_pack(name: str, data: bytes, damaged: Container[str] = ()) -> dict[str, SeenRecord]:
-    """Return the records of a pack by id, without ``damaged`` ones.
+    """Return the records of a pack by id, without those of ``damaged`` that have a wrong digest.
 
     ``BrokenRecord`` if it is not a sound pack.
     """
@@ -71,10 +71,11 @@ def _records(name: str, data: bytes, damaged: Container[str]) -> Iterator[tuple[
     for key, hashed, start, size, digest in _rows(name, data):
         execution_id = f"exec-{key.hex()}"
         end += size
-        if execution_id in damaged:
-            continue
         member = data[start : start + size]
-        if key <= last or sha256(member).digest()[:16] != digest:
+        is_sound = sha256(member).digest()[:16] == digest
+        if not is_sound and execution_id in damaged:
+            continue
+        if key <= last or not is_sound:
             raise BrokenRecord("a row of a pack is wrong", name=name, execution_id=execution_id)
         record = _record(execution_id, decompress(member, MAX_WBITS | 16))
         if bytes.fromhex(envelope_hash(json.loads(record.envelope))[7:23]) != hashed:

@@ -127,7 +127,11 @@ class ShadowExecution:
         shown = [(event.type, event.payload) for event in record.events]
         if not all(event in remaining for event in shown):
             return True
-        has_reason = any(fact.kind is FactKind.REASON for fact in self.facts)
+        # A reason whose call was refused is not set.
+        has_reason = any(
+            fact.kind is FactKind.REASON and fact.safety is not Safety.DOUBTFUL
+            for fact in self.facts
+        )
         return record.reason is None and (shown != recorded or has_reason)
 
     def _events(self) -> Iterator[Fact]:

@@ -26,8 +26,9 @@ class Facts(NamedTuple):
         yield b"".join([fact.line() for fact in self.recent])
 
     def all(self) -> Iterator[Fact]:
-        """Yield all facts, each in memory as a whole; raises as ``pieces``."""
-        return chain(facts_in(self._stored()), self.recent)
+        """Return all facts, in memory as a whole; raises as ``pieces``."""
+        # Damage to the spool is found by the crc of an extent, before its lines are parsed.
+        return chain(facts_in((b"".join(self._stored()),)), self.recent)
 
     def _stored(self) -> Iterator[bytes]:
         for extent in self.runs:

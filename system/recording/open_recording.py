@@ -44,7 +44,7 @@ def resume_recording(
             host.files.unlink(path)
     segments = tuple((segment.path, segment.last) for segment in log.segments)
     appended = WriteAheadLog(host, root, log.last, log.number, segments, segment_bytes)
-    recording = WalRecording(host, appended, root, most_bytes, log.snapshots)
+    recording = WalRecording(host, appended, root, most_bytes, log.snapshots, log.pack)
     # None of them is in a pack up to the checkpoint.
     newer = FileExecutionStore(host, join(root, RECORDS), above=log.checkpoint.pack)
     recording.running.update({key: executions[key] for key in running})

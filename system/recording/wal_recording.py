@@ -39,7 +39,7 @@ class WalRecording:
     checkpoint has written yet. ``files`` is the store of the others, and ``being_written`` are
     the ids of records that a checkpoint is writing now. At most ``most_bytes`` of the facts of
     an execution are kept in memory. ``snapshots`` are the numbers of the packs of snapshots
-    that a recovery has found.
+    that a recovery has found, and ``pack`` is the highest number of a pack that was in use.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class WalRecording:
         root: str = "",
         most_bytes: int = MOST_BYTES,
         snapshots: Collection[int] = (),
+        pack: int = 0,
     ) -> None:
         self.log = log
         self.files = FileExecutionStore(host, join(root, RECORDS), join(root, SNAPSHOTS))
@@ -68,8 +69,9 @@ class WalRecording:
         self._unlogged: set[str] = set()
         # Those whose record has a file of its own, which may be damaged.
         self._replaced: set[str] = set()
-        # The numbers of the last checkpoint; that of its pack is unknown before the first one.
-        self._settled, self._pack = log.last, 0
+        # The numbers of the last checkpoint; the packs of records are counted before the first one.
+        self._settled, self._pack = log.last, pack
+        self._are_packs_counted = False
         # The number of finished segments when a checkpoint was refused.
         self._refused_segments = 0
         log.on_doubt = self._lose_entries_in_doubt
@@ -220,7 +222,7 @@ class WalRecording:
         self.being_written = frozenset(done)
         records = [waiting.view for waiting in done.values()]
         snapshots = [execution.view() for execution in running]
-        if records or snapshots or log.has_segments:
+        if records or snapshots or log.has_segments or self._snapshot_numbers:
             await self._host.workers.run(lambda: self._write_packs(records, snapshots))
             await self._settle(sequence)
         for execution_id, waiting in done.items():
@@ -231,9 +233,9 @@ class WalRecording:
         self, records: Sequence[ExecutionView], snapshots: Sequence[ExecutionView]
     ) -> None:
         """Write a pack of records, and one of snapshots, durably, with a new number."""
-        if not self._pack:
-            numbers = self.files.packs.numbers()
-            self._pack = max([0, *numbers, *self._snapshot_numbers])
+        if not self._are_packs_counted:
+            self._pack = max([self._pack, *self.files.packs.numbers()])
+            self._are_packs_counted = True
         self._pack += 1
         for store in (self.files, self._snapshots):
             store.make_directory()

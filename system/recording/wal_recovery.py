@@ -40,8 +40,8 @@ class ReadLog(NamedTuple):
     """A log as a crash has left it.
 
     ``last`` is the number of its last entry, ``number`` that of its newest segment,
-    ``snapshots`` are the numbers of the packs of snapshots that are used. ``superfluous`` are
-    segments and packs that a crash has left, or a power cut has restored.
+    ``snapshots`` are the numbers of all packs of snapshots, used or not. ``superfluous`` are
+    segments that a crash has left, or a power cut has restored.
     """
 
     report: WalReport
@@ -58,6 +58,11 @@ class ReadLog(NamedTuple):
     def is_settled(self) -> bool:
         """Whether there is nothing to write: no segment, no snapshot, no damage."""
         return not (self.segments or self.snapshots or self.bad)
+
+    @property
+    def pack(self) -> int:
+        """The highest number of a pack that the checkpoint or a pack of snapshots has."""
+        return max([self.checkpoint.pack, *self.snapshots])
 
 
 def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
@@ -192,12 +197,11 @@ class _Reader:
             found = NAME.fullmatch(name)
             if found is None:
                 self._add_foreign(path)
-            elif checkpoint.is_whole and int(found[1]) != checkpoint.pack:
-                self.superfluous.append(path)
             else:
                 numbers[int(found[1])] = path
         for number in sorted(numbers):
-            self._read_pack(numbers[number], redone)
+            if not checkpoint.is_whole or number == checkpoint.pack:
+                self._read_pack(numbers[number], redone)
         return tuple(sorted(numbers))
 
     def _read_pack(self, path: str, redone: WalRedo) -> None:
