@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, 
 from xxhash import xxh3_128_digest
 
 from sim.disk.calls.descriptor import FIRST_DESCRIPTOR
+from sim.disk.calls.name_calls import OWN_DESCRIPTOR
 from sim.disk.calls.process import Process
 from sim.errors import HarnessError, PowerOff
 
@@ -129,7 +130,7 @@ class Lifetime:
         if ".." not in text:
             if not text.startswith("/"):
                 return self.on_disk, None
-            return self.holds(text) or self.holds(_clean(text)), None
+            return self.holds(text) or self.holds(_clean(text)) or _names_descriptor(text), None
         if text.startswith("/"):
             whole = text
         elif self.on_disk:
@@ -263,6 +264,12 @@ class Lifetime:
 
     def fstat(self, fd: int) -> os.stat_result:
         return self.call(Process.fstat, fd)
+
+
+def _names_descriptor(path: str) -> bool:
+    """Return whether ``path`` names a descriptor of the disk; ``link`` alone can use it."""
+    found = OWN_DESCRIPTOR.fullmatch(path)
+    return found is not None and int(found[1]) >= FIRST_DESCRIPTOR
 
 
 def _clean(path: str) -> str:

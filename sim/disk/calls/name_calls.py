@@ -16,7 +16,8 @@ from sim.disk.calls.process_state import ProcessState
 from sim.disk.os_error import os_error
 
 _MKDIR_BITS: Final = 0o1777
-_OWN_DESCRIPTOR: Final = re.compile("/proc/self/fd/([0-9]+)", re.ASCII)
+OWN_DESCRIPTOR: Final = re.compile("/proc/self/fd/([0-9]+)", re.ASCII)
+"""The path by which a process names what one of its descriptors refers to (proc(5))."""
 
 
 class NameCalls(ProcessState):
@@ -93,7 +94,7 @@ class NameCalls(ProcessState):
         src_fd, dst_fd = directory_descriptor(src_dir_fd), directory_descriptor(dst_dir_fd)
         self._must_live()
         follow = follow_symlinks and (LINK_FOLLOWS or src_fd is not None or dst_fd is not None)
-        own_descriptor = _OWN_DESCRIPTOR.fullmatch(source.text)
+        own_descriptor = OWN_DESCRIPTOR.fullmatch(source.text)
         if own_descriptor is not None:
             inode = self._of_descriptor(int(own_descriptor[1]), src, dst, follow=follow)
         else:

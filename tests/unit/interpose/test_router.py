@@ -173,6 +173,14 @@ def test_an_opener_decides_the_world(process: Process, tmp_path: Path) -> None:
     assert (tmp_path / "f").read_bytes() == b"x"
 
 
+def test_a_file_without_a_name_gets_one_by_its_descriptor(process: Process) -> None:
+    descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY)
+    os.write(descriptor, b"whole")
+    directory = os.open(".", os.O_RDONLY)
+    os.link(f"/proc/self/fd/{descriptor}", "a", dst_dir_fd=directory)
+    assert process.disk.files() == {"/disk/a": b"whole"}
+
+
 def test_locks_flags_and_duplicates_of_a_descriptor(process: Process) -> None:
     descriptor = os.open("f", os.O_CREAT | os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
