@@ -54,7 +54,7 @@ class RuntimeTarget(RuntimeBoots):
         dict.fromkeys(DAMAGE, "every lost line changes all later work; logs have their own targets")
     )
     expected_marks: Sequence[str] = (*COMMON_MARKS, *RUNTIME_MARKS)
-    rare_marks = RARE_MARKS
+    rare_marks: Sequence[str] = RARE_MARKS
     turn_steps = 1200
 
     def actions(self) -> Sequence[ActionKind]:

@@ -30,7 +30,7 @@ from crash_tests.targets.runtime_work import RuntimeWork
 from crash_tests.targets.script import DURABLE_TOOLS
 from oracles.durable.marks import CRASHED_EFFECT, DEAD_BY_RECLAIM, DECIDED
 from oracles.durable.rows import NO_ROWS, Rows
-from oracles.runtime.marks import TRIGGER_MARKS, TRIGGER_RECLAIMED, WORK_MARKS
+from oracles.runtime.marks import RARE_WORK_MARKS, TRIGGER_MARKS, TRIGGER_RECLAIMED, WORK_MARKS
 from oracles.runtime.root_snapshot import RootSnapshot
 from oracles.runtime.shadow_work import ShadowWork
 from oracles.runtime.work_marks import marks_of_work
@@ -40,6 +40,8 @@ from system.errors import Closed
 from system.ports import Host
 
 MOST_ATTEMPTS: Final = 2
+_WEIGHTS: Final = {"advance": 6, "inject_provider_fault": 4, "run": 8}
+"""A trigger is DEAD when its turns have failed, and time has passed between them."""
 _OUTAGES: Final = (4_000, 40_000, 100_000)
 
 
@@ -47,6 +49,7 @@ class DurableRuntimeTarget(RuntimeTarget):
     """The runtime, whose agents and operator also work through ``state.db``."""
 
     expected_marks: Sequence[str] = (*RuntimeTarget.expected_marks, *TRIGGER_MARKS, *WORK_MARKS)
+    rare_marks: Sequence[str] = (*RuntimeTarget.rare_marks, *RARE_WORK_MARKS)
 
     def __init__(self) -> None:
         self._router = SimulatedRouter()
@@ -61,7 +64,11 @@ class DurableRuntimeTarget(RuntimeTarget):
 
     def actions(self) -> Sequence[ActionKind]:
         """Return the actions of the runtime, and those about durable work."""
-        inherited = [each for each in super().actions() if each.name != "send"]
+        inherited = [
+            replace(each, weight=_WEIGHTS.get(each.name, each.weight))
+            for each in super().actions()
+            if each.name != "send"
+        ]
         return (
             *inherited,
             ActionKind("send", 16, self._send, _propose_send, self._has_agents),

@@ -82,9 +82,10 @@ TRIGGER_RECLAIMED: Final = "recovery gave back a trigger whose turn a crash had 
 TRIGGER_AFTER_CRASH: Final = "a trigger was settled in a run with crashes"
 TRIGGER_MARKS: Final = (TRIGGER_RECLAIMED, TRIGGER_AFTER_CRASH)
 """The marks of a campaign in which triggers are emitted."""
+RARE_WORK_MARKS: Final = (OCCURRENCES_MISSED, TASK_BLOCKED)
 WORK_MARKS: Final = (
-    ACK_REDONE, DEAD_BY_RECLAIM, OCCURRENCES_MISSED, ROUTED, SUPERSEDED, TASK_BLOCKED, TASK_RESUMED,
-    CRASHED_EFFECT, DECIDED, REPEATED_KEY, UNCERTAIN,
+    ACK_REDONE, DEAD_BY_RECLAIM, ROUTED, SUPERSEDED, TASK_RESUMED, CRASHED_EFFECT, DECIDED,
+    REPEATED_KEY, UNCERTAIN, *RARE_WORK_MARKS,
 )  # fmt: skip
 """The marks of a campaign whose agents work durably, as those of ``state.db`` by itself."""
 COLLECTION_MARKS: Final = (COLLECTED, COLLECTION_FINISHED, COLLECTION_LOST)

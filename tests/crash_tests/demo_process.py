@@ -1,4 +1,4 @@
-"""A real child process that runs the demo, prints its progress and is killed with SIGKILL."""
+"""A real child process that prints its progress and is killed with SIGKILL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests.meta.source_tree import ROOT
@@ -15,20 +15,24 @@ SECONDS = 60
 """Limit of one process; it needs less than one second."""
 
 
-class DemoProcess:
-    """``python -m system demo`` on ``root``; ``on_line`` is called with every output line."""
+class RealProcess:
+    """``python -m`` with ``arguments``; ``on_line`` is called with every output line.
 
-    def __init__(self, root: Path, jobs: int, framing: str, on_line: Callable[[str], None]) -> None:
+    ``errors`` is the file that gets its stderr.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], errors: Path, on_line: Callable[[str], None]
+    ) -> None:
         self._on_line = on_line
-        self._errors = root.with_suffix(".stderr")
-        arguments = ["demo", "--root", str(root), "--jobs", str(jobs), "--framing", framing]
-        with self._errors.open("wb") as errors:
+        self._errors = errors
+        with self._errors.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "system", *arguments],
+                [sys.executable, "-m", *arguments],
                 cwd=ROOT,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
                 stdout=subprocess.PIPE,
-                stderr=errors,
+                stderr=stderr,
                 text=True,
             )
 
@@ -64,3 +68,11 @@ class DemoProcess:
         assert self._process.stdout is not None
         self._process.stdout.close()
         return self._process.wait(SECONDS)
+
+
+class DemoProcess(RealProcess):
+    """``python -m system demo`` on ``root``."""
+
+    def __init__(self, root: Path, jobs: int, framing: str, on_line: Callable[[str], None]) -> None:
+        arguments = ["demo", "--root", str(root), "--jobs", str(jobs), "--framing", framing]
+        super().__init__(["system", *arguments], root.with_suffix(".stderr"), on_line)

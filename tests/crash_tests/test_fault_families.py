@@ -28,6 +28,7 @@ LEFT_OUT = {
     "session-store": ("clock", "delayed-barrier-error", "bit-rot", "misdirected-write"),
     "recording": (),
     "durable": ("delayed-barrier-error", "bit-rot", "misdirected-write", "clock"),
+    "activities": ("delayed-barrier-error", "bit-rot", "misdirected-write", "clock"),
     "runtime": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
     "runtime-pending": ("delayed-barrier-error", "bit-rot", "misdirected-write"),
     "runtime-recorded": ("delayed-barrier-error", "bit-rot", "misdirected-write"),

@@ -8,6 +8,7 @@ from oracles.marks import TORN
 from oracles.runtime.marks import (
     COLLECTION_FINISHED,
     RARE_MARKS,
+    RARE_WORK_MARKS,
     RUNTIME_MARKS,
     SNAPSHOT_UNFINISHED,
 )
@@ -23,12 +24,13 @@ MOST_RUNS = {
     "session-store": 100,
     "recording": 1_000,
     "durable": 1_000,
+    "activities": 100,
     "runtime": 500,
     "runtime-pending": 100,
     "runtime-recorded": 100,
     "runtime-segments": 100,
     "runtime-collected": 100,
-    "runtime-durable": 100,
+    "runtime-durable": 150,
 }
 """Each campaign ends as soon as every mark is reached."""
 
@@ -37,9 +39,10 @@ ELSEWHERE = {
     "runtime-recorded": RARE_MARKS,
     "runtime-segments": (*RUNTIME_MARKS, SNAPSHOT_UNFINISHED),
     "runtime-collected": (*RUNTIME_MARKS, COLLECTION_FINISHED),
-    "runtime-durable": RUNTIME_MARKS,
+    "runtime-durable": (*RUNTIME_MARKS, *RARE_WORK_MARKS),
 }
-"""Marks that depend neither on framing, recording nor segments: ``runtime`` reaches them.
+"""Marks that depend neither on framing, recording nor segments: ``runtime`` reaches them, and
+``durable`` those of blocked tasks and missed occurrences.
 
 The workload ``event-log-segments`` is crashed at every operation; tests of the collector interrupt
 the removal of files.
