@@ -42,7 +42,7 @@ class OldOrNew:
 def paths_of(values: Iterable[object]) -> list[str]:
     """Return the paths named by these values, sorted.
 
-    Raises ``TypeError`` for a value that is no mapping from path to bytes or None.
+    Raises ``TypeError`` for a value that is not a mapping from path to bytes or None.
     """
     paths: set[str] = set()
     for value in values:
@@ -54,7 +54,9 @@ def paths_of(values: Iterable[object]) -> list[str]:
 
 def _check_types(path: object, content: object) -> None:
     if not isinstance(path, str):
-        raise TypeError(f"acknowledged path {path!r} is no text; acknowledge {{'/path': b'...'}}")
+        raise TypeError(
+            f"acknowledged path {path!r} is not a text; acknowledge {{'/path': b'...'}}"
+        )
     if isinstance(content, str):
         raise TypeError(
             f"the acknowledged content of {path} is text, {content!r}; a file holds bytes: "

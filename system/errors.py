@@ -292,7 +292,7 @@ class BadName(RuntimeRefused):
     def __init__(self, name: object, most_characters: int) -> None:
         shown = name[:most_characters] if isinstance(name, str) else name
         super().__init__(
-            f"name={shown!r:.1000} is no name for an agent; choose a text of 1 to"
+            f"name={shown!r:.1000} is not a name for an agent; choose a text of 1 to"
             f" {most_characters} characters, not USER"
         )
         self.name = name

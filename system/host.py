@@ -117,7 +117,7 @@ class RealFileSystem:
         status = calls.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             calls.close(descriptor)
-            raise OSError(errno.EINVAL, "it is no regular file", self._path(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", self._path(path))
         return descriptor, status.st_size
 
     def replace(self, source: str, target: str) -> None:

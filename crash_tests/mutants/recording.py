@@ -167,7 +167,7 @@ any_object_becomes_a_text = Mutant(
 )
 
 any_key_becomes_a_text = Mutant(
-    "a key that is no text is recorded as its text",
+    "a key that is not a text is recorded as its text",
     _TARGET,
     (InvalidState,),
     (

@@ -85,7 +85,7 @@ def check_report(report: ReportLike, found: RootSnapshot, recovered: RootSnapsho
     _require("undispatched", 0, report.undispatched)
     _require_all("swept", _temporaries(found), report.swept)
     removed = found.sessions.keys() - recovered.sessions.keys()
-    # An empty directory is no session yet, and may be removed as well.
+    # An empty directory is not a session yet, and may be removed as well.
     _require_all("orphans", removed | (set(report.orphans) - sessions), report.orphans)
     _require_all("suspended", _active(found, recovered), report.suspended)
     for state in _unchanged(found, recovered):

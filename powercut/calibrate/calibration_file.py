@@ -106,7 +106,7 @@ def _rows(path: Path, file: IO[str]) -> Iterator[Row]:
 def _problem(row: object) -> str:
     """Return the mistake in a row, as the predicate of a sentence on its line; "" for none."""
     if not isinstance(row, dict):
-        return "is no JSON object"
+        return "is not a JSON object"
     for name in _LISTS:
         if not isinstance(row.get(name), list):
             return f"has no list {name!r}"

@@ -109,7 +109,7 @@ class Images:
 
     def entries(self, node: int) -> Iterable[DirectoryEntry]:
         if node != ROOT_NODE:
-            raise OSError(errno.ENOTDIR, "an image is no directory")
+            raise OSError(errno.ENOTDIR, "an image is not a directory")
         return [DirectoryEntry(name, at, _FILE) for name, at in self._nodes.items()]
 
     def _image(self, node: int) -> BlockImage:

@@ -213,7 +213,7 @@ def read_reproducer(path: Path) -> Reproducer:
 def _of_plain(plain: dict[str, object]) -> Reproducer:
     recorded_versions = plain["versions"]
     if not isinstance(recorded_versions, dict):
-        raise TypeError("versions is no object")
+        raise TypeError("versions is not an object")
     log = RunLog(
         target=_text(plain, "target"),
         model=_text(plain, "model"),
@@ -272,21 +272,21 @@ def _crash(plain: object) -> Crash:
 
 def _object(plain: object, name: str) -> Mapping[str, object]:
     if not isinstance(plain, dict):
-        raise TypeError(f"{name} is no object: {plain!r}")
+        raise TypeError(f"{name} is not an object: {plain!r}")
     return plain
 
 
 def _text(plain: Mapping[str, object], name: str) -> str:
     value = plain[name]
     if not isinstance(value, str):
-        raise TypeError(f"{name} is no text: {value!r}")
+        raise TypeError(f"{name} is not a text: {value!r}")
     return value
 
 
 def _list(plain: Mapping[str, object], name: str) -> Sequence[object]:
     value = plain[name]
     if not isinstance(value, list):
-        raise TypeError(f"{name} is no list: {value!r}")
+        raise TypeError(f"{name} is not a list: {value!r}")
     return value
 
 

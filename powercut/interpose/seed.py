@@ -51,6 +51,6 @@ def _copy(process: Process, source: Path, target: str) -> None:
             with process.open_file(path, "wb") as file:
                 file.write(Path(entry.path).read_bytes())
         else:
-            raise HarnessError(f"cannot copy {entry.path!r}: it is no file, directory or link")
+            raise HarnessError(f"cannot copy {entry.path!r}: it is not a file, directory or link")
         process.chmod(path, stat.S_IMODE(status.st_mode))
         process.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -78,7 +78,7 @@ class SimulatedVFS(apsw.VFS):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        """Print nothing for a crash in a call that cannot report it; it is no error of ours."""
+        """Print nothing for a crash in a call that cannot report it; it is not an error of ours."""
         if isinstance(error, SimulatedCrash | PowerOff):
             return True
         return super().excepthook(kind, error, traceback)

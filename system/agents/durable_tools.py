@@ -225,7 +225,7 @@ def _event(arguments: JsonObject, default: str | None = None) -> tuple[str, Json
 def _priority(arguments: JsonObject) -> int | None:
     priority = arguments.get("priority")
     if priority is not None and type(priority) is not int:
-        raise Refused(f"priority={priority!r:.20} is no integer")
+        raise Refused(f"priority={priority!r:.20} is not an integer")
     return priority
 
 

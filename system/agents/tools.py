@@ -154,7 +154,7 @@ class TurnTools:
         provider = text_of(arguments, "provider", history.session.provider)
         model = text_of(arguments, "model", history.session.model)
         if not 0 < len(name) <= LONGEST_NAME or name == USER:
-            raise Refused(f"name={name[:LONGEST_NAME]!r} is no name for an agent")
+            raise Refused(f"name={name[:LONGEST_NAME]!r} is not a name for an agent")
         check_payload([name, instructions, model])
         if provider not in self._orchestrator.provider_names:
             raise Refused(f"there is no provider {provider!r}")

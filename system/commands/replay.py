@@ -89,7 +89,7 @@ def _write(path: str, result: JsonObject) -> None:
     try:
         # The rename would replace a device or a pipe.
         if files.kind(path) not in {None, FileKind.FILE}:
-            leave(USAGE, f"--output {path}: it is no regular file; nothing was written")
+            leave(USAGE, f"--output {path}: it is not a regular file; nothing was written")
         write_atomic(files, path, text.encode("ascii"), RealIds())
     except (OSError, StorageError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

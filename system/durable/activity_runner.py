@@ -89,7 +89,7 @@ class ActivityRunner:
             return Unknown(ascii(failure)[:_REASON_CHARACTERS])
         # Providers of actions are adapters to foreign services: their types are checked.
         if not isinstance(answer, Performed):
-            return Unknown(f"the answer is no result: {ascii(answer)[:_REASON_CHARACTERS]}")
+            return Unknown(f"the answer is not a result: {ascii(answer)[:_REASON_CHARACTERS]}")
         return answer
 
     async def _patiently(self, work: Callable[[Transaction], T], pause: Pause) -> T:

@@ -62,7 +62,7 @@ class ActivityStore:
         if action.side_effect is not SideEffectClass.IRREVERSIBLE:
             raise BadActivity(f"action={action.name!r} is {action.side_effect} and needs no row")
         if not _KEY.fullmatch(intent.key):
-            raise BadActivity(f"key={intent.key!r:.200} is no key of visible ASCII characters")
+            raise BadActivity(f"key={intent.key!r:.200} is not a key of visible ASCII characters")
         encoded = canonical(intent.arguments)
         if len(encoded) > MOST_ARGUMENT_BYTES:
             raise BadActivity(
@@ -259,7 +259,7 @@ def _performed(activity: Activity, performed: Performed) -> Activity:
     result, named = performed.result, cast("object", performed.provider_ref)
     try:
         if not (named is None or isinstance(named, str)):
-            raise NotPlainJson("provider_ref", f"{named!r:.100} is no text")
+            raise NotPlainJson("provider_ref", f"{named!r:.100} is not a text")
         encoded, reason = canonical(result, DEEPEST_RESULT), None
         reference = canonical(named)
         if len(encoded) + len(reference) > MOST_ARGUMENT_BYTES:

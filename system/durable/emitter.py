@@ -229,7 +229,7 @@ def check_recipient(sessions: Sessions, session_id: str | None, *, routable: boo
 
 def _is_there(transaction: Transaction, trigger_id: str) -> bool:
     if not _ID.fullmatch(trigger_id):
-        raise BadTrigger(f"trigger_id={trigger_id!r:.100} is no id of visible ASCII characters")
+        raise BadTrigger(f"trigger_id={trigger_id!r:.100} is not an id of visible ASCII characters")
     try:
         return TRIGGERS.read(transaction, trigger_id) is not None
     except RowDamaged:

@@ -57,7 +57,7 @@ def import_legacy(
     known = 0
     for position, legacy in enumerate(triggers):
         if not isinstance(legacy, dict):
-            raise BadTrigger(f"the legacy trigger at position={position} is no object")
+            raise BadTrigger(f"the legacy trigger at position={position} is not an object")
         checked = _checked(position, legacy)
         assert checked.key is not None
         if holder_of(transaction, checked.key) is not None:
@@ -103,18 +103,18 @@ def _text(position: int, legacy: JsonObject, member: str) -> str | None:
     value = legacy.get(member)
     if value is None or isinstance(value, str):
         return value
-    raise BadTrigger(f"{member} of the legacy trigger at position={position} is no text")
+    raise BadTrigger(f"{member} of the legacy trigger at position={position} is not a text")
 
 
 def _fire_at(position: int, legacy: JsonObject) -> float:
     value = legacy.get("fire_at")
     if isinstance(value, int | float):
         return checked_time(value)
-    raise BadTrigger(f"fire_at of the legacy trigger at position={position} is no number")
+    raise BadTrigger(f"fire_at of the legacy trigger at position={position} is not a number")
 
 
 def _priority(position: int, legacy: JsonObject) -> int | None:
     value = legacy.get("priority")
     if value is None or isinstance(value, int):
         return value
-    raise BadTrigger(f"priority of the legacy trigger at position={position} is no number")
+    raise BadTrigger(f"priority of the legacy trigger at position={position} is not a number")

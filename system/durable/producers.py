@@ -108,7 +108,7 @@ def producer_of(source: TriggerSource, key: str | None) -> Producer:
                 return producer
         raise BadTrigger(f"a trigger of source={source} needs a key")
     if not _is_text(key):
-        raise BadTrigger(f"key={key!r:.200} is no text of up to {_KEY_CHARACTERS} characters")
+        raise BadTrigger(f"key={key!r:.200} is not a text of up to {_KEY_CHARACTERS} characters")
     prefix, *_ = key.split(":", 1)
     found = _BY_PREFIX.get(prefix)
     if found is None:

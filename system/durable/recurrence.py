@@ -156,7 +156,7 @@ def _once(spec: str, zone: tzinfo) -> Once:
     try:
         moment = datetime.fromisoformat(spec)
     except ValueError:
-        raise BadSchedule(f"spec={spec!r:.100} is no time in ISO 8601") from None
+        raise BadSchedule(f"spec={spec!r:.100} is not a time in ISO 8601") from None
     local = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
     return Once(ceil((local - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()))
 
@@ -164,7 +164,7 @@ def _once(spec: str, zone: tzinfo) -> Once:
 def _every(spec: str, anchor: int) -> Every:
     is_number = re.fullmatch(r"[1-9][0-9]{0,9}", spec) is not None
     if not is_number or int(spec) > LONGEST_PERIOD_S:
-        raise BadSchedule(f"spec={spec!r:.100} is no number of seconds up to {LONGEST_PERIOD_S}")
+        raise BadSchedule(f"spec={spec!r:.100} is not a number of seconds up to {LONGEST_PERIOD_S}")
     return Every(int(spec), anchor)
 
 
@@ -175,7 +175,7 @@ def _cron(spec: str, zone: tzinfo) -> Cron:
     try:
         found = cron.after(0)
     except CroniterBadCronError as bad:
-        raise BadSchedule(f"spec={spec!r:.100} is no cron specification ({bad})") from None
+        raise BadSchedule(f"spec={spec!r:.100} is not a cron specification ({bad})") from None
     if found is None:
         raise BadSchedule(f"spec={spec!r:.100} matches no time")
     return cron

@@ -71,7 +71,9 @@ class ScheduleStore:
         if schedule_id is None:
             schedule_id = self._ids.uuid_hex()
         elif not _ID.fullmatch(schedule_id):
-            raise BadSchedule(f"schedule_id={schedule_id!r:.100} is no id of letters and digits")
+            raise BadSchedule(
+                f"schedule_id={schedule_id!r:.100} is not an id of letters and digits"
+            )
         elif SCHEDULES.read(transaction, schedule_id) is not None:
             return Scheduled(schedule_id, created=False)
         schedule = self._checked(transaction, spec, schedule_id)

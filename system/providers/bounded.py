@@ -70,7 +70,7 @@ class BoundedConversation:
             # Nothing is awaited here, so only the provider itself can have cancelled it.
             raise ProviderError(f"a conversation has no identity: {failure!r}") from failure
         if type(identity) is not str:
-            raise ProviderError(f"the identity of a conversation is no text: {identity!r}")
+            raise ProviderError(f"the identity of a conversation is not a text: {identity!r}")
         return identity
 
     async def suspend(self) -> bytes:
@@ -79,7 +79,7 @@ class BoundedConversation:
             self._inner.suspend, "suspending a conversation"
         )
         if not isinstance(blob, bytes):
-            raise ProviderError(f"the blob of a suspended conversation is no bytes: {blob!r}")
+            raise ProviderError(f"the blob of a suspended conversation is not bytes: {blob!r}")
         return blob
 
     async def stop(self) -> None:
@@ -117,7 +117,7 @@ class BoundedProvider:
         )
         # Testing for a list first avoids the slow test of an abstract class.
         if not isinstance(kept, (list, Sequence)) or not all(isinstance(n, str) for n in kept):
-            raise ProviderError(f"the names of conversations are no texts: {kept!r}")
+            raise ProviderError(f"the names of conversations are not texts: {kept!r}")
         return kept
 
     def _bounded(self, conversation: Conversation) -> BoundedConversation:

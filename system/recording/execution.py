@@ -235,7 +235,7 @@ class Execution:
     # -- reasons -------------------------------------------------------------------------
 
     def next_mark(self, reason: str) -> Fact:
-        """Return the fact of a reason; ``RecorderError`` for one that is no text."""
+        """Return the fact of a reason; ``RecorderError`` for one that is not a text."""
         self.check_open()
         if not is_text(reason):
             raise RecorderError(f"Cannot mark with reason={reason!r:.100}; give a text")

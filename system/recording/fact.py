@@ -41,7 +41,7 @@ class Fact(NamedTuple):
         return b"%02d %b\n" % self
 
     def parsed(self) -> ParsedFact | None:
-        """Return the members, or None if it is no fact."""
+        """Return the members, or None if it is not a fact."""
         found = _FACT.fullmatch(self.encoded)
         if found is None:
             return None
@@ -115,5 +115,5 @@ def facts_in(pieces: Iterable[bytes]) -> Iterator[Fact]:
 
 def _fact_of(line: bytes) -> Fact:
     if line[2:3] != b" ":
-        raise ValueError(f"a line is no fact: {line[:_SHOWN]!r}")
+        raise ValueError(f"a line is not a fact: {line[:_SHOWN]!r}")
     return Fact(int(line[:2]), line[3:])

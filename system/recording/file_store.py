@@ -132,7 +132,7 @@ class FileExecutionStore:
             if kind is FileKind.FILE:
                 return path
             if kind is not None:
-                raise ForeignRecordFile(path, "it is no regular file")
+                raise ForeignRecordFile(path, "it is not a regular file")
         return None
 
     def has_own_file(self, execution_id: str) -> bool:
@@ -175,7 +175,7 @@ class FileExecutionStore:
         if kind is None:
             return set()
         if kind is not FileKind.DIRECTORY:
-            raise ForeignRecordFile(self.base_path, "it is no directory")
+            raise ForeignRecordFile(self.base_path, "it is not a directory")
         matches = map(_NAME.fullmatch, files.listdir(self.base_path))
         return {found[1] for found in matches if found is not None}
 

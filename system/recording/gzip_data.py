@@ -55,9 +55,9 @@ def expand_first(data: bytes, path: str, start: int = 0) -> tuple[bytes, int]:
                 problem = f"it has more than {LARGEST_BYTES} bytes"
                 raise RecordCorruptedError(path, [problem])
     except error as bad:
-        raise RecordCorruptedError(path, [f"it is no whole gzip file: {bad}"]) from bad
+        raise RecordCorruptedError(path, [f"it is not a complete gzip file: {bad}"]) from bad
     if not expander.eof:
-        raise RecordCorruptedError(path, ["it is no whole gzip file: its end is missing"])
+        raise RecordCorruptedError(path, ["it is not a complete gzip file: its end is missing"])
     return b"".join(parts), end - len(expander.unused_data)
 
 
@@ -71,6 +71,6 @@ def expanded(pieces: Iterable[bytes], path: str) -> Iterator[bytes]:
                 yield expander.decompress(waiting, _PIECE_BYTES)
                 waiting = expander.unconsumed_tail
     except error as bad:
-        raise RecordCorruptedError(path, [f"it is no whole gzip file: {bad}"]) from bad
+        raise RecordCorruptedError(path, [f"it is not a complete gzip file: {bad}"]) from bad
     if not expander.eof:
-        raise RecordCorruptedError(path, ["it is no whole gzip file: its end is missing"])
+        raise RecordCorruptedError(path, ["it is not a complete gzip file: its end is missing"])

@@ -107,7 +107,7 @@ class PackFolder:
 
     def _read(self, number: int, path: str) -> None:
         if self._files.kind(path) is not FileKind.FILE:
-            self._unreadable.append(ForeignRecordFile(path, "it is no regular file"))
+            self._unreadable.append(ForeignRecordFile(path, "it is not a regular file"))
             return
         try:
             self._tables[number] = read_table(self._files, path)

@@ -52,7 +52,7 @@ class RecordBuilder:
         """Take the next fact; ``ValueError`` for other bytes, and for a fact before the start."""
         parsed = fact.parsed()
         if parsed is None:
-            raise ValueError("it is no fact of an execution")
+            raise ValueError("it is not a fact of an execution")
         if fact.entry_type == EntryType.START:
             self._begin(fact, parsed)
         elif self.start is None:

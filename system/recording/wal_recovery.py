@@ -224,7 +224,7 @@ class _Reader:
         if kind is None:
             return []
         if kind is not FileKind.DIRECTORY:
-            raise ForeignRecordFile(path, "it is no directory")
+            raise ForeignRecordFile(path, "it is not a directory")
         return [(join(path, name), name) for name in self._files.listdir(path)]
 
     def _add_bad(self, path: str, content: bytes, reason: str, start: int = 0) -> None:

@@ -55,7 +55,7 @@ class Corpus:
 def corpus_in(folder: Path) -> Corpus:
     """Read a corpus, once in each process; a missing directory is an empty one.
 
-    Raises ``BadReproducer`` for a file that is no run of a corpus.
+    Raises ``BadReproducer`` for a file that is not a run of a corpus.
     """
     runs: dict[str, list[Sequence[RecordedStep]]] = {}
     features: dict[str, set[str]] = {}
@@ -70,7 +70,7 @@ def corpus_in(folder: Path) -> Corpus:
 def _features_in(path: Path) -> Sequence[str]:
     found = json.loads(path.read_text(encoding="ascii")).get("features")
     if not isinstance(found, list):
-        raise BadReproducer(f"{path} is no run of a corpus: it has no list of features")
+        raise BadReproducer(f"{path} is not a run of a corpus: it has no list of features")
     return [str(feature) for feature in found]
 
 

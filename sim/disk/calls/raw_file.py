@@ -137,7 +137,7 @@ class RawFile(io.RawIOBase):
     def _check(self, opener: Opener | None) -> None:
         """Refuse a directory, and move to the end of a file that is appended to."""
         process, descriptor, access = self._process, self._descriptor, self.way.access
-        # A path that is opened for writing is no directory: ``open(2)`` would have failed.
+        # A path that is opened for writing is not a directory: ``open(2)`` would have failed.
         may_be_directory = access == "r" or opener is not None or type(self.name) is not str
         if may_be_directory and process.is_directory(descriptor):
             if not isinstance(self.name, int):

@@ -193,8 +193,8 @@ def _step(name: str, **arguments: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"steps": None}, "f.json is a malformed reproducer: steps is no list: None"),
-        ({"steps": [7]}, "f.json is a malformed reproducer: step 1: a step is no object: 7"),
+        ({"steps": None}, "f.json is a malformed reproducer: steps is not a list: None"),
+        ({"steps": [7]}, "f.json is a malformed reproducer: step 1: a step is not an object: 7"),
         (
             {"target": "mail"},
             (

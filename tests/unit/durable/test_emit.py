@@ -162,8 +162,8 @@ def test_a_damaged_key_is_refused(bench: Bench) -> None:
         (TriggerSpec("MEMORY", key="legacy:a"), BadTrigger, "the prefix of no producer"),
         (TriggerSpec("MEMORY", key="memory:a"), BadTrigger, "has not parts=2"),
         (TriggerSpec("MEMORY", key="memory::a"), BadTrigger, "has not parts=2"),
-        (TriggerSpec("MEMORY", key="memory:a:\x00"), BadTrigger, "is no text"),
-        (TriggerSpec("IMMEDIATE", key="immediate:" + "a" * 500), BadTrigger, "is no text"),
+        (TriggerSpec("MEMORY", key="memory:a:\x00"), BadTrigger, "is not a text"),
+        (TriggerSpec("IMMEDIATE", key="immediate:" + "a" * 500), BadTrigger, "is not a text"),
         (TriggerSpec("PROACTIVE", key="proactive:never:1"), BadTrigger, "none of hourly, daily"),
         (TriggerSpec("IMMEDIATE", priority=11), BadTrigger, "priority=11 is not from 10 to 10"),
         (TriggerSpec("IMMEDIATE", fire_at=nan), BadTrigger, "the time nan is not a finite"),
@@ -193,7 +193,7 @@ def test_bad_input_is_refused_and_writes_nothing(
 
 @pytest.mark.parametrize("trigger_id", ["", "a b", "ü", "a" * 201])
 def test_an_id_that_is_no_id_is_refused(bench: Bench, trigger_id: str) -> None:
-    with pytest.raises(BadTrigger, match="is no id"):
+    with pytest.raises(BadTrigger, match="is not an id"):
         emitted(bench, TriggerSpec("IMMEDIATE", session_id="s"), trigger_id)
 
 

@@ -75,7 +75,7 @@ def test_a_message_without_a_session_is_routed_and_others_are_refused(bench: Ben
 @pytest.mark.parametrize(
     ("trigger", "error", "message"),
     [
-        ([], BadTrigger, "position=1 is no object"),
+        ([], BadTrigger, "position=1 is not an object"),
         (legacy(fire_at="soon"), BadTrigger, "fire_at of the legacy trigger at position=1"),
         (legacy(fire_at=float("nan")), BadTrigger, "not a finite number"),
         (legacy(priority="high"), BadTrigger, "priority of the legacy trigger at position=1"),

@@ -277,13 +277,13 @@ def test_a_damaged_schedule_is_reported_and_its_occurrence_still_run(bench: Benc
     [
         ({"kind": "weekly"}, BadSchedule, "'weekly' is not a valid ScheduleKind"),
         ({"catch_up": "some"}, BadSchedule, "'some' is not a valid CatchUp"),
-        ({"spec": "0"}, BadSchedule, "spec='0' is no number of seconds"),
+        ({"spec": "0"}, BadSchedule, "spec='0' is not a number of seconds"),
         ({"zone": "Mars"}, BadSchedule, "zone='Mars' is not known"),
         ({"kind": "cron", "spec": "* * *"}, BadSchedule, "is not five cron fields"),
         ({"kind": "once", "spec": "1969-12-31T00:00Z"}, BadSchedule, "has no time to come"),
         ({"priority": 50}, BadTrigger, "priority=50 is not from 20 to 40"),
         ({"session_id": "gone"}, NoRecipient, "it is ended"),
-        ({"schedule_id": "a:b"}, BadSchedule, "is no id of letters"),
+        ({"schedule_id": "a:b"}, BadSchedule, "is not an id of letters"),
     ],
 )
 def test_a_bad_schedule_is_refused_and_nothing_is_kept(

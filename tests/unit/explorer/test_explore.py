@@ -218,7 +218,7 @@ def test_a_workload_that_acknowledges_nothing_is_never_safe() -> None:
     [
         ({"/f": "text"}, "is text, 'text'; a file holds bytes"),
         ({"/f": 7}, "is 7; acknowledge bytes, or None"),
-        ({7: b"x"}, "path 7 is no text"),
+        ({7: b"x"}, "path 7 is not a text"),
     ],
     ids=str,
 )

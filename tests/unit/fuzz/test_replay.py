@@ -104,7 +104,7 @@ def test_fingerprints_of_different_failures_differ(failing: Reproducer) -> None:
         ('{"format": "1"}', "is not a reproducer: it has no format number"),
         ('{"format": 99}', "has format=99, this powercut reads up to 1"),
         ('{"format": 1}', "is a malformed reproducer: it has no 'versions'"),
-        ('{"format": 1, "versions": []}', "is a malformed reproducer: versions is no object"),
+        ('{"format": 1, "versions": []}', "is a malformed reproducer: versions is not an object"),
     ],
     ids=["empty", "cut off", "a list", "no number", "newer", "incomplete", "malformed"],
 )
@@ -123,7 +123,7 @@ def test_a_file_that_is_no_reproducer_is_refused_in_one_sentence(
     [
         (lambda step: step["choices"].append("colour 9 of 0..7"), "not a choice: 'colour 9 of"),
         (lambda step: step["choices"].append(["colour", 0, 7, 3]), "not a choice: ['colour'"),
-        (lambda step: step["crashes"].append("12 before kill"), "a crash is no object: '12"),
+        (lambda step: step["crashes"].append("12 before kill"), "a crash is not an object: '12"),
         (lambda step: step.pop("outcome"), "it has no 'outcome'"),
         (lambda step: step.update(action={"name": "write"}), "not an action: {'name': 'write'}"),
     ],

@@ -209,7 +209,7 @@ def test_a_result_takes_the_place_of_no_pipe_and_no_link(
     link.symlink_to(target)
     refused = invoke(root, "replay", ids[0], "--output", str(pipe))
     assert (refused.exit_code, pipe.is_fifo()) == (2, True)
-    assert "it is no regular file; nothing was written" in refused.stderr
+    assert "it is not a regular file; nothing was written" in refused.stderr
     assert invoke(root, "replay", ids[0], "--output", str(link)).exit_code == 0
     assert link.is_symlink()
     assert json.loads(target.read_text())["originalExecutionId"] == ids[0]

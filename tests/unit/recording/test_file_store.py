@@ -69,7 +69,7 @@ def test_foreign_files_are_ignored_or_named(bench: Bench, tmp_path: Path) -> Non
     assert list(store.list_all()) == [ID, other, "exec-" + "2" * 16]
     with pytest.raises(ForeignRecordFile, match=f"it is the record of {ID}"):
         store.load(other)
-    with pytest.raises(ForeignRecordFile, match="it is no regular file"):
+    with pytest.raises(ForeignRecordFile, match="it is not a regular file"):
         store.load("exec-" + "2" * 16)
     for unknown in ("exec-12345678", "../x", ID.upper()):
         with pytest.raises(RecordNotFoundError):
@@ -82,7 +82,7 @@ def test_foreign_files_are_ignored_or_named(bench: Bench, tmp_path: Path) -> Non
 def test_a_directory_that_is_a_file_is_named(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "records").write_bytes(b"")
     store = FileExecutionStore(bench.host)
-    with pytest.raises(ForeignRecordFile, match="it is no directory"):
+    with pytest.raises(ForeignRecordFile, match="it is not a directory"):
         list(store.list_all())
     with pytest.raises(OSError, match=r"exists|directory"):
         store.save(finished())

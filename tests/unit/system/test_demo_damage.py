@@ -63,7 +63,7 @@ def put_a_directory_in_its_place(log: Path) -> None:
         (empty, "too little of its log is left"),
         (remove, "it has sent messages, and nothing of its session is left"),
         (put_a_newer_line_in, "start the newer version that has written it"),
-        (put_a_directory_in_its_place, "it is no regular file"),
+        (put_a_directory_in_its_place, "it is not a regular file"),
     ],
 )
 def test_unfinished_jobs_of_a_damaged_lead_are_reported_at_every_start(

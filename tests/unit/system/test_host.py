@@ -227,5 +227,5 @@ def test_a_fifo_in_place_of_a_file_is_refused_and_keeps_nobody_waiting(
 ) -> None:
     os.mkfifo(tmp_path / "f")
     for mode in (OpenMode.READ, OpenMode.WRITE, OpenMode.APPEND):
-        with pytest.raises(OSError, match=r"it is no regular file|No such device"):
+        with pytest.raises(OSError, match=r"it is not a regular file|No such device"):
             host.files.open("f", mode)

@@ -145,7 +145,7 @@ def names(stack: Stack, directory: int) -> tuple[str, ...] | Split:
 
 
 def links(stack: Stack, number: int) -> int | Split:
-    """Return the number of names of an inode that is no directory."""
+    """Return the number of names of an inode that is not a directory."""
     inode = stack.base.get(number)
     total = 0 if inode is None else inode.links
     cells: dict[Name, None] = {}

@@ -85,8 +85,8 @@ def test_a_refused_call_writes_nothing(room: Room) -> None:
         (runtime.acknowledge("nothing"), UnknownMessage, "see view"),
         (runtime.create_agent("Ada"), NameTaken, "choose another one"),
         (runtime.create_agent("Bob"), NameTaken, "choose another one"),
-        (runtime.create_agent(""), BadName, "name='' is no name .*; choose a text of 1 to 200"),
-        (runtime.create_agent("x" * 201), BadName, "'x{200}' is no name .*; choose a text"),
+        (runtime.create_agent(""), BadName, "name='' is not a name .*; choose a text of 1 to 200"),
+        (runtime.create_agent("x" * 201), BadName, "'x{200}' is not a name .*; choose a text"),
         (runtime.create_agent("USER"), BadName, "choose a text of 1 to 200 characters, not USER"),
         (runtime.create_agent("\ud800"), NotPlainJson, f"lone surrogate .*; {PLAIN_CURE}"),
         (runtime.create_agent("Kim", provider="x"), UnknownProvider, "known are scripted"),
@@ -105,9 +105,9 @@ def test_what_is_no_text_where_a_text_belongs_is_refused_by_name(room: Room) -> 
     runtime, before = cast("Any", room.runtime), everything(room)
 
     for call, error, reported in [
-        (runtime.create_agent(5), BadName, "name=5 is no name for an agent; choose a text"),
-        (runtime.create_agent(None), BadName, "name=None is no name .*; choose a text"),
-        (runtime.create_agent(["a"]), BadName, r"name=\['a'\] is no name .*; choose a text"),
+        (runtime.create_agent(5), BadName, "name=5 is not a name for an agent; choose a text"),
+        (runtime.create_agent(None), BadName, "name=None is not a name .*; choose a text"),
+        (runtime.create_agent(["a"]), BadName, r"name=\['a'\] is not a name .*; choose a text"),
         (runtime.create_agent("Kim", 5), NotPlainJson, f"instructions: 5 is no.*; {PLAIN_CURE}"),
         (runtime.create_agent("Kim", "", []), NotPlainJson, "provider: .. is not a text; convert"),
         (runtime.create_agent("Kim", model=5), NotPlainJson, "model: 5 is not a text; convert"),

@@ -31,7 +31,7 @@ DAILY = ScheduleSpec("cron", "0 9 * * *", session_id=OWN)
 
 BAD_TRIGGERS = {
     "unknown source": (replace(NOW, source="SPAM"), BadTrigger, PRODUCERS),
-    "fire_at is no number": (replace(NOW, fire_at=nan), BadTrigger, PRODUCERS),
+    "fire_at is not a number": (replace(NOW, fire_at=nan), BadTrigger, PRODUCERS),
     "fire_at is infinite": (replace(NOW, fire_at=inf), BadTrigger, PRODUCERS),
     "payload with NaN": (replace(NOW, payload=[nan]), NotPlainJson, PLAIN),
     "payload with a surrogate": (replace(NOW, payload={"a": "\ud800"}), NotPlainJson, PLAIN),

@@ -120,7 +120,7 @@ def payloads() -> dict[str, list[str]]:
 def mistakes(data: object, members: Members) -> list[str]:
     """What is in ``data`` and not on the page, the other way round, or of another type."""
     if not isinstance(data, dict):
-        return [f"{data!r} is no object"]
+        return [f"{data!r} is not an object"]
     always = {name for name, member in members.items() if not member.optional}
     found = [f"{name} is missing" for name in sorted(always - set(data))]
     for name, value in data.items():

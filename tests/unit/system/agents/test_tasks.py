@@ -343,7 +343,7 @@ def test_a_continuation_has_the_key_of_the_trigger_that_its_turn_settles() -> No
         ({"source": "SCHEDULED", "key": "reminder:r"}, "come from remind_me and schedule"),
         ({"source": "RESUME", "key": "resume:t"}, "there is no open task 't'"),
         ({"key": "skill:w:1"}, "belongs to source=SKILL_WORKFLOW"),
-        ({"priority": "high"}, "priority='high' is no integer"),
+        ({"priority": "high"}, "priority='high' is not an integer"),
         ({"priority": 1}, "priority=1 is not from 10 to 10"),
         ({"delay_ns": -1}, "delay_ns=-1 is not a number of nanoseconds"),
         ({"delay_ns": 10**20}, "delay_ns is over the limit"),

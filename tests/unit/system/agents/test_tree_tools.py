@@ -51,9 +51,9 @@ def test_a_spawned_child_can_be_addressed_in_the_same_turn(family: Family) -> No
     ("arguments", "refusal"),
     [
         ({}, "name=None is not a text"),
-        ({"name": ""}, "name='' is no name for an agent"),
-        ({"name": "USER"}, "name='USER' is no name for an agent"),
-        ({"name": "x" * 201}, f"name={'x' * 200!r} is no name for an agent"),
+        ({"name": ""}, "name='' is not a name for an agent"),
+        ({"name": "USER"}, "name='USER' is not a name for an agent"),
+        ({"name": "x" * 201}, f"name={'x' * 200!r} is not a name for an agent"),
         ({"name": "Ada"}, "the name 'Ada' is taken by a living agent; choose another one"),
         ({"name": "Kim", "instructions": 7}, "instructions=7 is not a text"),
         ({"name": "Kim", "model": None}, "model=None is not a text"),
