@@ -85,9 +85,8 @@ undecided_activity_is_removed = Mutant(
     (
         SourcePatch(
             "system.durable.retention",
-            "\"(status='DONE' OR status='FAILED' AND decided_by IS NOT NULL)"
-            ' AND updated_at<=? LIMIT ?",',
-            "\"status<>'INTENT' AND updated_at<=? LIMIT ?\",",
+            "\"(status='DONE' OR status='FAILED' AND decided_by IS NOT NULL) AND updated_at<=?\"",
+            "\"status<>'INTENT' AND updated_at<=?\"",
         ),
     ),
 )
