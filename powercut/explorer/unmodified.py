@@ -119,6 +119,7 @@ def record_unmodified(
     def run() -> bytes:
         disk = Disk(start, model, time.time_ns)
         recorder = PlaceRecorder(disk)
+        recorder.follow_executors()
         history = _Acknowledgements(lambda: disk.operations, recorder.here)
         try:
             with strictly(Process(disk), root, strict=limits.strict):

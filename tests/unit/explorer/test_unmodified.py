@@ -259,6 +259,21 @@ def test_asyncio_passes_the_sandbox() -> None:
     assert explore(workload, model="scc").safe
 
 
+def test_a_call_in_a_thread_pool_has_the_line_that_submitted_it() -> None:
+    async def main() -> None:
+        await asyncio.to_thread(os.mkdir, "a")
+
+    def workload(ack: History) -> None:
+        asyncio.run(main())
+        ack({})
+
+    (place,) = explore(workload, model="scc").workload.places.values()
+    assert (place.function, place.line) == (
+        main.__qualname__,
+        main.__code__.co_firstlineno + 1,
+    )
+
+
 # -- mistakes ------------------------------------------------------------------------------------
 
 
