@@ -87,12 +87,20 @@ class Event(NamedTuple):
 
 
 def between(first: Event, last: Event) -> str:
-    """Return the two events in words, with their paths if they are of one line."""
+    """Return the two events in words; with their paths if they are of one line.
+
+    If these are the same too, with their numbers.
+    """
     if first.place is None or str(first) != str(last):
         return f"between {first} and {last}"
     assert isinstance(first.place, Place), first
-    named = " and ".join(f"{event.kind} of {event.path}" for event in (first, last))
-    return f"between {named} at {first.place.where}"
+    named = [f"{event.kind} of {event.path}" for event in (first, last)]
+    if named[0] == named[1]:
+        named = [
+            f"{text} (operation {event.number})"
+            for text, event in zip(named, (first, last), strict=True)
+        ]
+    return f"between {' and '.join(named)} at {first.place.where}"
 
 
 def kind_of(operation: Operation) -> str:

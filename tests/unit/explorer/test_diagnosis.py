@@ -9,7 +9,7 @@ from faults.crash_point import CrashKind
 from oracles.history import History, Known
 from oracles.violation import LostAck, Violation
 from powercut.explorer.diagnosis import Cause, Diagnosis, NoGap, diagnose
-from powercut.explorer.event import events_of
+from powercut.explorer.event import between, events_of
 from powercut.explorer.explore import judged
 from powercut.explorer.harm import Harm
 from powercut.explorer.judge import Check
@@ -376,3 +376,18 @@ def test_a_text_acknowledged_at_an_unknown_line_is_shown() -> None:
     *_, last = events_of(blind)
     assert str(last) == "ack 1 (saved the directory with a na…)"
     assert last.site == last.site._replace(path="")
+
+
+def test_two_writes_of_one_line_to_one_file_are_named_by_their_numbers() -> None:
+    def workload(process: Process, ack: History) -> None:
+        descriptor = process.open("/f", os.O_CREAT | os.O_WRONLY)
+        for data in (b"one", b"two"):
+            process.write(descriptor, data)
+        ack({"/f": b"onetwo"})
+
+    _, first, last, ack = events_of(record(workload, POSIX, Image.empty()))
+    where = str(first).removeprefix("write at ")
+    assert between(first, last) == (
+        f"between write of /f (operation 2) and write of /f (operation 3) at {where}"
+    )
+    assert between(last, ack) == f"between {last} and {ack}"
