@@ -14,7 +14,7 @@ from system.recording.wal_log import RECORDS, SEGMENT_BYTES, WriteAheadLog
 from system.recording.wal_recording import WalRecording
 from system.recording.wal_recovery import (
     ReadLog,
-    make_segments_durable,
+    make_log_durable,
     put_bad_bytes_aside,
     read_log,
     sweep_recording,
@@ -76,7 +76,7 @@ async def open_recording(
     log = read_log(host.files, host.clock, root)
     log.report.swept += swept
     put_bad_bytes_aside(host.files, host.ids, log)
-    make_segments_durable(host.files, log)
+    make_log_durable(host.files, log, root)
     recording = resume_recording(host, log, root, segment_bytes, most_bytes=most_bytes)
     if not recording.waiting:
         # An earlier recovery may have failed between writing a record and syncing its name.

@@ -8,7 +8,7 @@ before that, all files that the recovery needs still exist, and it is repeated.
 from __future__ import annotations
 
 import re
-from posixpath import dirname, join
+from posixpath import join
 from typing import Final, NamedTuple
 
 from system.ports import Clock, FileKind, FileSystem, Ids, OpenMode
@@ -115,21 +115,25 @@ def put_bad_bytes_aside(files: FileSystem, ids: Ids, log: ReadLog) -> None:
         log.report.damaged.append(damage)
 
 
-def make_segments_durable(files: FileSystem, log: ReadLog) -> None:
-    """Make the segments that were read durable; raises ``OSError``.
+def make_log_durable(files: FileSystem, log: ReadLog, root: str = "") -> None:
+    """Make everything durable that the recovery has read; raises ``OSError``.
 
     After a kill, entries may be only in the page cache. The records computed from them, and the
-    entries that follow them, must not survive a power cut without them.
+    entries that follow them, must not survive a power cut without them. After damage to the
+    checkpoint, the removal of a segment or a snapshot must not be undone either: no number is
+    left by which it could be ignored.
     """
-    if not log.segments:
-        return
     for segment in log.segments:
         file = files.open(segment.path, OpenMode.WRITE)
         try:
             file.fdatasync()
         finally:
             file.close()
-    files.sync_dir(dirname(log.segments[0].path))
+    directories = (DIRECTORY, SNAPSHOTS) if log.checkpoint.problem else (DIRECTORY,)
+    if log.segments or log.checkpoint.problem:
+        for path in [join(root, name) for name in directories]:
+            if files.kind(path) is FileKind.DIRECTORY:
+                files.sync_dir(path)
 
 
 class _Reader:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from system.agents.message import USER_SESSION
 from system.errors import NewerFormat, StorageError
-from system.recording.wal_recovery import make_segments_durable, put_bad_bytes_aside, read_log
+from system.recording.wal_recovery import make_log_durable, put_bad_bytes_aside, read_log
 from system.recovery.root_recovery import RootRecovery
 from system.sessions.session_problem import Problem
 from system.storage.event_log import EventLog
@@ -49,7 +49,7 @@ def _read_recording(recovery: RootRecovery) -> None:
     host = recovery.host
     recovery.recording_log = log = read_log(host.files, host.clock)
     put_bad_bytes_aside(host.files, host.ids, log)
-    make_segments_durable(host.files, log)
+    make_log_durable(host.files, log)
     recovery.report.recording = log.report
 
 

@@ -196,3 +196,20 @@ def test_a_long_execution_needs_little_memory(tmp_path: Path) -> None:
         return peak
 
     assert run(work()) < 8 * MOST_BYTES
+
+
+def test_damage_to_a_spool_is_found_before_its_lines_are_parsed(bench: Bench) -> None:
+    async def work() -> None:
+        await open_small(bench)
+        recorder, execution_id = bench.started()
+        record_many(recorder, 14, "z" * 50)
+        spool = bench.recording.running[execution_id].facts.now().spool
+        assert spool is not None
+        spool._file.pwrite(b"?", 0)
+        with pytest.raises(OSError, match="are gone"):
+            bench.store.load(execution_id)
+        with pytest.raises(OSError, match="are gone"):
+            await recorder.finalize(RESPONSE)
+        assert not bench.recording.running[execution_id].is_finished
+
+    run(work())
