@@ -215,10 +215,12 @@ class WalRecording:
         log = self.log
         # An execution that ends from here on has entries behind ``sequence``.
         sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
-        # After a failed barrier the records have the facts that the log may have lost.
-        with suppress(BarrierFailed):
-            await log.barrier(log.last)
-        sequence = max(self._settled, min(sequence, log.durable))
+        try:
+            await log.barrier(sequence)
+        except BarrierFailed:
+            # The packs have the facts that the log may have lost. The checkpoint covers all entries
+            # in doubt: after a crash those that survive would be read as open executions.
+            sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
         self.being_written = frozenset(done)
         records = [waiting.view for waiting in done.values()]
         snapshots = [execution.view() for execution in running]
