@@ -43,12 +43,12 @@ class DurableRoot:
 def durable_root(root: str) -> Iterator[DurableRoot]:
     """Open the database of a root while the context lasts.
 
-    Raises ``NotARoot`` (also of a root without a database), ``RootInUse``, and the errors of
-    the database.
+    Raises ``NotARoot`` (also of a root that has had no database), ``RootInUse``, and the errors
+    of the database.
     """
     host = host_of(root)
     names = host.files.listdir("")
-    if STATE not in names:
+    if STATE not in names and root_id_of(host.files) is None:
         raise NotARoot("the directory", f"it holds no {STATE}: nothing was scheduled in it")
     lock = take_lock(host.files, names)
     try:

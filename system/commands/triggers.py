@@ -61,9 +61,12 @@ def show(root: str, trigger_id: str) -> None:
 @triggers.command()
 @root_option
 @click.argument("trigger_id", metavar="ID")
-@click.option("--retry/--discard", required=True, default=None, help="Run it again, or never.")
-def resolve(root: str, trigger_id: str, retry: bool) -> None:
+@click.option("--retry", is_flag=True, help="Run it again.")
+@click.option("--discard", is_flag=True, help="Never run it.")
+def resolve(root: str, trigger_id: str, *, retry: bool, discard: bool) -> None:
     """Decide about a trigger that is FAILED or DEAD."""
+    if retry is discard:
+        raise click.UsageError("give either --retry or --discard")
     with reporting(root), durable_root(root) as opened:
         store = opened.stores.triggers
         call = store.retry if retry else store.discard

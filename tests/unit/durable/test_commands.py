@@ -96,13 +96,15 @@ def test_a_stopped_trigger_is_retried_or_discarded(root: RealRoot) -> None:
     assert [line[:3] for line in root.lines("triggers", "dead")] == [
         ["one", "IMMEDIATE", "FAILED"], ["two", "IMMEDIATE", "FAILED"],
     ]  # fmt: skip
+    for undecided in ([], ["--retry", "--discard"]):
+        refused = root.run("triggers", "resolve", "one", *undecided)
+        assert (refused.exit_code, "--retry or --discard" in refused.stderr) == (2, True)
     assert root.run("triggers", "resolve", "one", "--retry").output == "one is PENDING\n"
     assert root.run("triggers", "resolve", "two", "--discard").output == "two is DONE\n"
     assert root.lines("triggers", "dead") == []
     assert [line[2] for line in root.lines("triggers", "list", "--all")] == ["PENDING", "DONE"]
     again = root.run("triggers", "resolve", "two", "--retry")
     assert (again.exit_code, "is DONE, so there is nothing to decide" in again.stderr) == (2, True)
-    assert root.run("triggers", "resolve", "two").exit_code == 2
 
 
 def intend(root: RealRoot, key: str, outcome: Any) -> None:
@@ -199,4 +201,15 @@ def test_a_root_without_a_database_is_refused(root: RealRoot) -> None:
     (root.path / STATE).unlink()
     found = root.run("status")
     assert (found.exit_code, "holds no state.db" in found.stderr) == (2, True)
+    assert not (root.path / STATE).exists()
+
+
+def test_a_root_whose_database_is_missing_asks_for_a_copy(root: RealRoot) -> None:
+    state, opened = open_state(root.host, None), Root.open(root.host.files, root.host.ids)
+    opened.adopt(root.host.files, root.host.ids, state.root_id)
+    state.close()
+    opened.close()
+    (root.path / STATE).unlink()
+    found = root.run("status")
+    assert (found.exit_code, "restore it from a copy" in found.stderr) == (2, True)
     assert not (root.path / STATE).exists()
