@@ -107,7 +107,7 @@ class ExecutionRecord:
         return {**self.others.members(), **members}
 
     def sealed(self) -> ExecutionRecord:
-        """Return the record with the hashes of its header computed anew."""
+        """Return the record with the hashes of its header computed again."""
         header = replace(
             self.header,
             event_count=len(self.events),
@@ -118,7 +118,7 @@ class ExecutionRecord:
         return replace(self, header=replace(header, record_hash=unsealed.compute_hash()))
 
     def compute_hash(self) -> str:
-        """Return the hash of the whole record but for ``header.recordHash``.
+        """Return the hash of the whole record without ``header.recordHash``.
 
         It detects damage and careless edits, not an attacker, who recomputes it.
         """
