@@ -1,10 +1,10 @@
 """The first pass over a recording: every distinct image that its crashes leave, by rank.
 
 Images are not kept: a ``Found`` has the crash from which its image is built again. Where a crash
-point has few unsynced pieces, all states of the model are found. Where it has more, only those
-that reveal most bugs are found: everything and nothing lost, prefixes, one piece lost, one piece
-alone, some random ones, torn and stale writes. The work is bounded: of a long journal, crash
-points between acknowledgements are left out, evenly.
+point has few unsynced pieces, or the model keeps all of them in order, all states of the model are
+found. Where it has more, only those that reveal most bugs are found: everything and nothing lost,
+prefixes, one piece lost, one piece alone, some random ones, torn and stale writes. The work is
+bounded: of a long journal, crash points between acknowledgements are left out, evenly.
 """
 
 from __future__ import annotations
@@ -224,8 +224,10 @@ class _Searcher:
 
     def _states(self, space: StateSpace, since: int) -> Iterator[State]:
         count = len(space.micros)
-        if count <= _ALL_PIECES:
-            self._share.spend(count * _ALL_STATES // 8)
+        is_series = self._model.sequential and count < _ALL_STATES
+        if count <= _ALL_PIECES or is_series:
+            states = count + 1 - since if is_series else _ALL_STATES // 8
+            self._share.spend(count * states)
             yield from islice(space.all(since, _ALL_STATES * 8), _ALL_STATES)
             if space.complete:
                 return

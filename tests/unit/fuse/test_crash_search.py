@@ -94,6 +94,17 @@ def test_images_of_a_long_journal_are_sampled_with_every_prefix() -> None:
     assert {each.done for each in kills} == set(range(len(disk.journal) + 1))
 
 
+@pytest.mark.parametrize("name", ["scc", "ext4-journal"])
+def test_images_of_a_model_that_keeps_all_in_order_are_all_found(name: str) -> None:
+    process = Process(Disk())
+    for number in range(12):
+        process.mkdir(f"/{number}")
+    journal, model = process.disk.journal, MODELS[name]
+    found = search(journal, acknowledged(journal), model)
+    assert found.exhaustive
+    assert {each.key[1] for each in found.found} >= all_keys(journal, model)
+
+
 def test_large_writes_are_lost_as_a_whole() -> None:
     disk = Disk()
     process = Process(disk)
