@@ -33,7 +33,8 @@ def incomplete(root: str, with_retried: bool, as_json: bool) -> None:
     130 interrupted.
     """
     with reporting(root):
-        report = detect_incomplete(records_of(root))
+        store = records_of(root)
+        report = detect_incomplete(store)
         shown = [each for each in report.executions if with_retried or each.retried_by is None]
         rows: list[dict[str, str | None]] = [
             dict(zip(_HEADER, _cells(each), strict=True)) for each in shown
@@ -43,6 +44,7 @@ def incomplete(root: str, with_retried: bool, as_json: bool) -> None:
         elif rows:
             echo_table(_HEADER, [[cell or "-" for cell in row.values()] for row in rows])
         unreadable = [error for _, error in report.unreadable]
+        unreadable += map(str, store.damaged_packs())
         if unreadable or any(each.retried_by is None for each in shown):
             leave(FOUND, *unreadable)
 

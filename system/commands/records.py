@@ -51,6 +51,7 @@ def list_records(root: str, as_json: bool) -> None:
         else:
             names = ("executionId", "createdUtcIso", "status", "agent", "response")
             echo_table(names, [[str(row[name]) for name in names] for row in rows])
+        damaged += map(str, store.damaged_packs())
         if damaged:
             leave(FOUND, *damaged)
 

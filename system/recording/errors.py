@@ -46,6 +46,16 @@ class RecordCorruptedError(StorageError):
         self.record = record
 
 
+class PackCorruptedError(RecordCorruptedError):
+    """The table of a pack is damaged, so it may have had records that are not found.
+
+    Cause: the disk or another program changed the file.
+    Cure: records that are found can be used; the turns' lines have the responses of the others.
+    """
+
+    cure = "records that are found can be used; the sessions' logs have the other responses"
+
+
 class ForeignRecordFile(StorageError):
     """A file of the store is not a record of this execution.
 

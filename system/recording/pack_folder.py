@@ -12,7 +12,7 @@ from posixpath import join
 
 from system.errors import NewerFormat, StorageError
 from system.ports import FileKind, FileSystem, Ids
-from system.recording.errors import ForeignRecordFile, RecordCorruptedError
+from system.recording.errors import ForeignRecordFile, PackCorruptedError
 from system.recording.pack import (
     NAME,
     SUFFIX,
@@ -77,7 +77,7 @@ class PackFolder:
     def find(self, execution_id: str) -> Member | None:
         """Return the newest place of a record, or None; raises ``OSError``.
 
-        Raises ``NewerFormat`` or ``RecordCorruptedError`` if a pack that cannot be read may have
+        Raises ``NewerFormat`` or ``PackCorruptedError`` if a pack that cannot be read may have
         it.
         """
         for table in self._newest_first():
@@ -94,7 +94,7 @@ class PackFolder:
         for table in tables:
             if table.problem:
                 reason = f"{table.problem}; {len(table)} records were found without it"
-                yield RecordCorruptedError(table.path, [reason])
+                yield PackCorruptedError(table.path, [reason])
 
     def _newest_first(self) -> list[PackTable]:
         if self._unread is None:

@@ -375,3 +375,16 @@ def test_an_interrupted_command_exits_with_130(root: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr("system.commands.records.records_of", interrupt)
     assert invoke(root, "records", "list").exit_code == 130
+
+
+@pytest.mark.parametrize("command", [("records", "list"), ("records", "verify"), ("incomplete",)])
+def test_records_that_a_damaged_pack_hides_are_reported(
+    root: Path, command: tuple[str, ...]
+) -> None:
+    (pack,) = (root / "records").glob("*.pack")
+    assert invoke(root, *command).exit_code == 0
+    pack.write_bytes(pack.read_bytes()[:60])
+    result = invoke(root, *command)
+    assert result.exit_code == 1
+    assert "00000001.pack: it does not end with the trailer of a pack" in result.output
+    assert "the sessions' logs have the other responses" in result.output
