@@ -98,7 +98,7 @@ class DurableWork:
         self._most_attempts = most_attempts
         self._epoch = 0
         self._opening = Lock()
-        self._writing = SharedCall(self._write)
+        self._writing = SharedCall()
         self._waiting: deque[Work] = deque()
         self._written = 0
         self._until_removal = TRANSACTIONS
@@ -183,7 +183,7 @@ class DurableWork:
     async def write_waiting(self) -> None:
         """Do all work that waits, in one transaction; raises as ``run``."""
         last = self._written + len(self._waiting)
-        await self._writing.until(lambda: self._written >= last)
+        await self._writing.until(lambda: self._written >= last, self._write)
 
     async def _write(self) -> None:
         batch = tuple(self._waiting)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from system.commands.offline import host_of
-from system.durable.state import STATE, StateDatabase, Transaction, open_state
+from system.durable.state import STATE, StateDatabase, Transaction, open_state, state_in_memory
 from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus
-from system.errors import NotARoot
 from system.ports import Host
 from system.root import root_id_of, take_lock
 
@@ -43,16 +42,17 @@ class DurableRoot:
 def durable_root(root: str) -> Iterator[DurableRoot]:
     """Open the database of a root while the context lasts.
 
-    Raises ``NotARoot`` (also of a root that has had no database), ``RootInUse``, and the errors
-    of the database.
+    A root in which nothing was scheduled yet has none; it gets none, and all tables are empty.
+
+    Raises ``NotARoot``, ``RootInUse``, and the errors of the database.
     """
     host = host_of(root)
     names = host.files.listdir("")
-    if STATE not in names and root_id_of(host.files) is None:
-        raise NotARoot("the directory", f"it holds no {STATE}: nothing was scheduled in it")
     lock = take_lock(host.files, names)
     try:
-        state = open_state(host, root_id_of(host.files))
+        root_id = root_id_of(host.files)
+        is_made = STATE in names or root_id is not None
+        state = open_state(host, root_id) if is_made else state_in_memory(host)
         try:
             yield DurableRoot(host, state, Stores(host, 0, UnreadSessions()))
         finally:

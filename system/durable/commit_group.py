@@ -63,7 +63,7 @@ class CommitGroup:
     def __init__(self, workers: Workers, commit: Callable[[Sequence[Work[Any]]], None]) -> None:
         self._workers = workers
         self._commit = commit
-        self._shared = SharedCall(self._commit_waiting)
+        self._shared = SharedCall()
         self._waiting: list[Work[Any]] = []
 
     async def run(self, call: Callable[[Any], T]) -> T:
@@ -74,7 +74,7 @@ class CommitGroup:
         work = Work(call)
         self._waiting.append(work)
         try:
-            await self._shared.until(lambda: work.is_done)
+            await self._shared.until(lambda: work.is_done, self._commit_waiting)
         except CancelledError:
             await self._leave(work)
             raise

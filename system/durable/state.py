@@ -268,6 +268,13 @@ def open_state(host: Host, root_id: str | None, clock: SteadyClock | None = None
     return state
 
 
+def state_in_memory(host: Host) -> StateDatabase:
+    """Return a database without rows and without a file: that of a root which has none yet."""
+    state = StateDatabase(apsw.Connection(":memory:"), SteadyClock(host.clock), host.workers)
+    state.root_id = state.transact(lambda transaction: migrate(transaction, host.ids.uuid_hex()))
+    return state
+
+
 def _check_content(files: FileSystem, root_id: str) -> None:
     """Raise ``StateMissing`` if the file is empty, which SQLite would take for a new database."""
     try:

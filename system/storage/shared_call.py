@@ -7,18 +7,17 @@ from collections.abc import Awaitable, Callable
 
 
 class SharedCall:
-    """Makes one call of ``call`` at a time, in one of the coroutines that need it.
+    """Makes one call at a time, in one of the coroutines that need it.
 
     The others wait for its end, and are all woken in one round of the event loop. A lock would
     wake them one after the other.
     """
 
-    def __init__(self, call: Callable[[], Awaitable[None]]) -> None:
-        self._call = call
+    def __init__(self) -> None:
         self._ended: Event | None = None
 
-    async def until(self, is_done: Callable[[], bool]) -> None:
-        """Make the call, or wait for the end of one, until ``is_done()``.
+    async def until(self, is_done: Callable[[], bool], call: Callable[[], Awaitable[None]]) -> None:
+        """Make the ``call``, or wait for the end of one, until ``is_done()``.
 
         Raises what the call raises, if this coroutine has made it.
         """
@@ -26,17 +25,17 @@ class SharedCall:
             if self._ended is not None:
                 await self._ended.wait()
             else:
-                await self._make()
+                await self._make(call)
 
     async def end(self) -> None:
         """Wait for the end of a call that is being made; there must be one."""
         assert self._ended is not None
         await self._ended.wait()
 
-    async def _make(self) -> None:
+    async def _make(self, call: Callable[[], Awaitable[None]]) -> None:
         ended = self._ended = Event()
         try:
-            await self._call()
+            await call()
         finally:
             self._ended = None
             ended.set()
