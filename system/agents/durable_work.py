@@ -7,7 +7,7 @@ the disk is full, so it waits in a queue, which is written in order, in one tran
 
 from __future__ import annotations
 
-from asyncio import CancelledError, Lock
+from asyncio import CancelledError, Event, Lock
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -26,7 +26,6 @@ from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus
 from system.errors import StorageError
 from system.ports import Host
-from system.storage.shared_call import SharedCall
 
 if TYPE_CHECKING:
     from system.agents.agent import Agent
@@ -98,7 +97,7 @@ class DurableWork:
         self._most_attempts = most_attempts
         self._epoch = 0
         self._opening = Lock()
-        self._writing = SharedCall()
+        self._writing: Event | None = None
         self._waiting: deque[Work] = deque()
         self._written = 0
         self._until_removal = TRANSACTIONS
@@ -183,19 +182,28 @@ class DurableWork:
     async def write_waiting(self) -> None:
         """Do all work that waits, in one transaction; raises as ``run``."""
         last = self._written + len(self._waiting)
-        await self._writing.until(lambda: self._written >= last, self._write)
+        while self._written < last:
+            if self._writing is not None:
+                await self._writing.wait()
+            else:
+                await self._write_waiting()
 
-    async def _write(self) -> None:
-        batch = tuple(self._waiting)
+    async def _write_waiting(self) -> None:
+        batch, ended = tuple(self._waiting), Event()
 
         def all_of(transaction: Transaction) -> None:
             for work in batch:
                 work(transaction)
 
-        await self.run(all_of)
-        for _ in batch:
-            self._waiting.popleft()
-        self._written += len(batch)
+        self._writing = ended
+        try:
+            await self.run(all_of)
+            for _ in batch:
+                self._waiting.popleft()
+            self._written += len(batch)
+        finally:
+            self._writing = None
+            ended.set()
 
     @property
     def has_reports(self) -> bool:

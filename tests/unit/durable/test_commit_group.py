@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -189,3 +190,44 @@ def test_a_caller_that_is_cancelled_waits_for_the_end_of_its_work() -> None:
     (*others, third, fourth), calls = asyncio.run(cancelled(2))
     assert (others, fourth, calls) == (["a call", "b call"], "d call", 2)
     assert isinstance(third, asyncio.CancelledError)
+
+
+class EarlyWorkers:
+    """Workers whose calls end some steps before their caller goes on, as in another thread."""
+
+    async def run(self, call: Callable[[], T]) -> T:
+        result = call()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return result
+
+
+def test_a_caller_goes_on_behind_the_calls_that_follow_its_commit() -> None:
+    noted: list[str] = []
+    tasks: list[asyncio.Task[None]] = []
+
+    async def work() -> None:
+        async def do(name: str) -> None:
+            await group.run(lambda _: name)
+            noted.append(f"{name} returned")
+
+        def follow(name: str) -> None:
+            noted.append(f"{name} followed")
+            if name == "a":
+                # It does the works that wait, before the first of their callers is woken.
+                tasks.append(asyncio.create_task(do("d")))
+
+        def commit(works: Sequence[Work[str]]) -> None:
+            for work in works:
+                name = work.call(None)
+                work.succeed(name, partial(follow, name))
+
+        group = CommitGroup(EarlyWorkers(), commit)
+        tasks.extend(asyncio.create_task(do(name)) for name in "abc")
+        await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks)
+
+    asyncio.run(work())
+    assert len(noted) == 8
+    for name in "abcd":
+        assert noted.index(f"{name} followed") < noted.index(f"{name} returned")
