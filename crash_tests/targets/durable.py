@@ -12,6 +12,7 @@ from crash_tests.targets.durable_store import ROUTER, SECOND_NS
 from crash_tests.targets.system_target import COMMON_MARKS
 from oracles.durable.marks import COLLECTED, DECIDED, DURABLE_MARKS, SUPERSEDED
 from oracles.durable.shadow_durable import DAY_S, STARTED_S
+from oracles.durable.shadow_effects import is_final
 from oracles.marks import STALE_TEMPORARY_SWEPT
 from oracles.violation import InvalidState, Starved
 from powercut.fuzz.action import ActionKind, Arguments
@@ -210,14 +211,13 @@ class DurableTarget(DurableOperator):
         rows = self._rows()
         if rows is None:
             return "refused"
-        settled = [
-            key
-            for key, row in rows.activities.items()
-            if row["status"] == "DONE"
-            or (row["status"] == "FAILED" and row["decided_by"] is not None)
-        ]
+        # A program may repeat the call of its own activity at any time.
+        of_turns = {key for key, row in rows.activities.items() if row["session_id"] is not None}
+        settled = [key for key in of_turns if is_final(rows.activities[key])]
         self._shadow.begin(self._shadow.state)
-        old_keys = self._effects.settled_before(self._now() - DAY_S - STARTED_S)
+        old_keys = of_turns.intersection(
+            self._effects.settled_before(self._now() - DAY_S - STARTED_S)
+        )
         self._shadow.begin_collect(self._now(), settled)
         try:
             removed = self._state.transact(remove_settled)

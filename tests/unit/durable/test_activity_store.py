@@ -213,8 +213,8 @@ def test_an_activity_under_way_is_not_resolved(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
     [
-        ({"key": "mail:1"}, BadActivity, "is no key"),
-        ({"key": "activity:a b"}, BadActivity, "is no key"),
+        ({"key": "mail:1"}, BadActivity, "is not a key"),
+        ({"key": "activity:a b"}, BadActivity, "is not a key"),
         ({"arguments": {"a": "b" * (1 << 20)}}, BadActivity, "over the limit of 1048576"),
         ({"arguments": {"a": float("inf")}}, NotPlainJson, "not a finite number"),
         ({"action": Action("look", SideEffectClass.READ_ONLY, provider_dedup=False, timeout_ns=1)},
