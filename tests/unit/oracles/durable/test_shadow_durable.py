@@ -207,6 +207,25 @@ def test_a_key_that_refuses_nothing_is_removed(story: Story) -> None:
         collect(story, NOW + 10, rows_of(state))
 
 
+def test_a_retried_trigger_holds_its_own_key_and_no_superseded_one() -> None:
+    state = State()
+    for name, key in (("old", "memory:a:0"), ("new", "memory:a:1")):
+        trigger = ExpectedTrigger(key, "a", NOW, 50, "null")
+        state = state.emitted(name, trigger, NOW)
+    assert state.holder("memory:a:0", NOW) == "new"
+    retried = claimed(state, "new", NOW).stopped("new", "FAILED", NOW).retried("new", NOW)
+    assert [retried.holder(f"memory:a:{slot}", NOW) for slot in (0, 1)] == [None, "new"]
+
+
+def test_a_key_of_scope_window_is_kept_with_its_trigger(story: Story) -> None:
+    trigger = ExpectedTrigger("immediate:k", "a", 10 * WEEK_S, 10, "null")
+    state = story.state.emitted("kept", trigger, NOW)
+    story.take(state)
+    kept = state.without_trigger("t4")
+    collect(story, NOW + WEEK_S + 100, rows_of(kept))
+    assert "kept" in story.shadow.state.triggers
+
+
 def test_an_ended_task_is_removed_after_a_week(story: Story) -> None:
     state = story.state.checkpointed("task", "a", "DONE", 1, NOW)
     story.take(state)
