@@ -7,11 +7,11 @@ answer for the disk.
 
 from __future__ import annotations
 
-import errno
 import inspect
 import os
 import pickle
 import posixpath
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
@@ -37,7 +37,12 @@ from sim.errors import HarnessError, UnsupportedOperation
 UnmodifiedWorkload = Callable[[History], None]
 UnmodifiedCheck = Callable[[Known], None]
 
-_NOT_FOUND: Final = os.strerror(errno.ENOENT)
+_OF_C: Final = re.compile(
+    r"no such file|bad file descriptor|\bi/?o error|(unable|cannot|failed) to open|cannot open|"
+    r"working directory",
+    re.IGNORECASE,
+)
+"""How C libraries report that they have not found the disk; their errors have many types."""
 _MOST_PARAMETERS: Final = 2
 _POSITIONAL: Final = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -148,12 +153,13 @@ def _failure_of_workload(error: BaseException, root: str) -> str:
         return f"{error}{at}; run the command with powercut record"
     if isinstance(error, HarnessError):
         return str(error)
-    reason = f"the workload failed before any crash: {type(error).__name__}: {error}{at}"
-    may_be_of_c = isinstance(error, OSError) or _NOT_FOUND in str(error) or root in str(error)
+    text = " ".join(str(error).split())
+    reason = f"the workload failed before any crash: {type(error).__name__}: {text}{at}"
+    may_be_of_c = isinstance(error, OSError) or root in text or _OF_C.search(text)
     if may_be_of_c and not _is_raised_by_engine(error.__traceback__):
         reason += (
-            f"; if a C library opened the file itself, it cannot see {root}: "
-            "run the command with powercut record"
+            "; if a C library opened the file itself or used its descriptor, it cannot see "
+            f"{root}: run the command with powercut record"
         )
     return reason
 

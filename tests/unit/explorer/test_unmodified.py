@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
-import socket
 import subprocess
 import sys
 import threading
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -275,100 +272,6 @@ def test_a_call_in_a_thread_pool_has_the_line_that_submitted_it() -> None:
 
 
 # -- mistakes ------------------------------------------------------------------------------------
-
-
-def starts_a_child(ack: History) -> None:
-    subprocess.run([sys.executable, "-c", ""], check=True)
-
-
-def imports_a_module_with_a_connection(_ack: History) -> None:
-    sys.modules.pop("tests.unit.explorer.connecting_module", None)
-    import_module("tests.unit.explorer.connecting_module")
-
-
-def opens_a_connection(ack: History) -> None:
-    socket.create_connection(("127.0.0.1", 9))
-
-
-def waits_for_ever(ack: History) -> None:
-    threading.Event().wait()
-
-
-def loops_for_ever(ack: History) -> None:
-    while True:
-        pass
-
-
-def fails(ack: History) -> None:
-    Path("missing").read_bytes()
-
-
-def leaves(ack: History) -> None:
-    os._exit(3)
-
-
-def makes_a_fifo(ack: History) -> None:
-    os.mkfifo("fifo")
-
-
-def acknowledges_a_function(ack: History) -> None:
-    Path("f").touch()
-    ack(lambda: None)
-
-
-def writes_elsewhere(ack: History) -> None:
-    with suppress(Exception):
-        Path("/var/tmp/powercut-escaped").touch()
-
-
-def opens_a_relative_path_in_c(_ack: History) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.open(b"written-by-c", os.O_CREAT | os.O_WRONLY, 0o600) < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
-def takes_nothing() -> None:
-    """No workload."""
-
-
-def takes_three(_process: Process, _ack: History, _more: object) -> None:
-    """No workload."""
-
-
-@pytest.mark.parametrize(
-    ("workload", "sentence"),
-    [
-        (opens_a_relative_path_in_c, r"No such file .*C library opened the file.*powercut record"),
-        (takes_nothing, "takes_nothing has 0 required parameters; it must take ack, or process"),
-        (takes_three, "takes_three has 3 required parameters"),
-        (starts_a_child, r"another process .*at .*test_unmodified.py:\d+ in .*powercut record"),
-        (
-            imports_a_module_with_a_connection,
-            r"socket.bind uses the network, at .*connecting_module.py:\d+ .*import it at the top",
-        ),
-        (opens_a_connection, r"uses the network, at .*test_unmodified.py:\d+"),
-        (
-            waits_for_ever,
-            r"within 1 s; it is at .*test_unmodified.py:\d+ in waits_for_ever",
-        ),
-        (
-            loops_for_ever,
-            r"within 1 s; it is at .*test_unmodified.py:\d+ in loops_for_ever",
-        ),
-        (fails, r"failed before any crash: FileNotFoundError: .*at .*:\d+ in fails"),
-        (leaves, "ended its process by itself, with exit status 3"),
-        (makes_a_fifo, r"mkfifo is not modelled .*test_unmodified.py:\d+ .*powercut record"),
-        (acknowledges_a_function, "the value cannot be copied"),
-        (writes_elsewhere, r"writes to the real disk, at .*test_unmodified.py:\d+ .*below /disk"),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_a_mistake_is_one_sentence_with_its_line(workload: object, sentence: str) -> None:
-    assert callable(workload)
-    with pytest.raises(HarnessError, match=sentence):
-        explore(workload, limits=SOON)
-    assert not Path("/var/tmp/powercut-escaped").exists()
-    assert not Path("written-by-c").exists()
 
 
 def test_a_check_that_hangs_is_named_with_its_line() -> None:
