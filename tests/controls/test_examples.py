@@ -26,6 +26,7 @@ UNSAFE = [
     ("settings_file", "save", POWER_CUT, "does not exist"),
     ("dumb_database", "update", KILL, "only [] are left"),
     ("archive", "add_two", KILL, "BadZipFile"),
+    ("edit_in_place", "edit", KILL, "No such file"),
     ("shelf", "remember", KILL, "only [] are left"),
     ("mail_folder", "read_one", POWER_CUT, "2 messages"),
     ("rotating_log", "rotate", POWER_CUT, "are left"),
