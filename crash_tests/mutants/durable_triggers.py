@@ -243,3 +243,25 @@ name_of_the_log_is_not_synced = Mutant(
         ),
     ),
 )
+
+dead_trigger_retries_itself = Mutant(
+    "a trigger that is DEAD is retried without the decision of a person",
+    _TARGET,
+    (EndlessRetry,),
+    (
+        SourcePatch(
+            "system.durable.trigger_store",
+            """
+            TRIGGERS.update(transaction, stopped)
+            release_keys(transaction, trigger.id)
+            """,
+            """
+            if status is TriggerStatus.DEAD:
+                retried = replace(trigger, attempts=0, resolution=Resolution.RETRIED.value)
+                return self._wait(transaction, retried)
+            TRIGGERS.update(transaction, stopped)
+            release_keys(transaction, trigger.id)
+            """,
+        ),
+    ),
+)

@@ -26,7 +26,7 @@ from system.durable.state import Transaction
 from system.errors import StorageError
 
 _ACTIONS: Final = (MAIL, PAY, PAY, MAIL, PAY)
-_COUNTS: Final = (12, 24, 48)
+_COUNTS: Final = (12, 48, 96)
 _STEPS: Final = (0, 4, 12, 30)
 _ADVANCES: Final = (1, 40, 4_000)
 _MOST_HOURS: Final = 24
@@ -41,7 +41,7 @@ class ActivitiesTarget(DurableStore):
     """
 
     tag = "activities"
-    actions_per_crash = 2
+    actions_per_crash = 1
     expected_marks: Sequence[str] = (
         *(mark for mark in COMMON_MARKS if mark != STALE_TEMPORARY_SWEPT),
         UNCERTAIN, CRASHED_EFFECT, REPEATED_KEY, DECIDED,

@@ -118,12 +118,13 @@ def stopped_triggers(rows: Rows) -> list[Row]:
 
 
 def undecided_activities(rows: Rows) -> list[Row]:
-    """Return the activities that wait for the decision of a person."""
-    return [
+    """Return the activities about which a person is asked, those of agents first."""
+    undecided = [
         row
         for row in rows.activities.values()
         if row["status"] in ("UNCERTAIN", "FAILED") and row["decided_by"] is None
     ]
+    return sorted(undecided, key=lambda row: row["session_id"] is None)
 
 
 # -- proposals ---------------------------------------------------------------------------

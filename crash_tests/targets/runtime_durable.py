@@ -73,9 +73,9 @@ class DurableRuntimeTarget(RuntimeTarget):
             *inherited,
             ActionKind("send", 16, self._send, _propose_send, self._has_agents),
             ActionKind("emit", 10, self._emit, propose_emit, self._has_agents),
-            ActionKind("perform", 4, self._perform, propose_perform),
-            ActionKind("answers", 4, self._plan_answers, propose_answers),
-            ActionKind("decide", 3, self._decide, propose_decide),
+            ActionKind("perform", 3, self._perform, propose_perform),
+            ActionKind("answers", 8, self._plan_answers, propose_answers),
+            ActionKind("decide", 8, self._decide, propose_decide),
             ActionKind("resolve", 3, self._resolve, propose_resolve),
             ActionKind("outage", 4, self._plan_outage, _propose_outage),
         )
