@@ -205,6 +205,11 @@ class RealDatabase:
         return connection
 
 
+def database_in_memory() -> apsw.Connection:
+    """Return an empty database without a file."""
+    return apsw.Connection(":memory:")
+
+
 class RealZones:
     """The zones of the operating system, or else those of the package ``tzdata``."""
 

@@ -11,6 +11,7 @@ from system.commands.offline import host_of
 from system.durable.state import STATE, StateDatabase, Transaction, open_state, state_in_memory
 from system.durable.stores import Stores
 from system.durable.trigger import SessionStatus
+from system.host import database_in_memory
 from system.ports import Host
 from system.root import root_id_of, take_lock
 
@@ -52,7 +53,9 @@ def durable_root(root: str) -> Iterator[DurableRoot]:
     try:
         root_id = root_id_of(host.files)
         is_made = STATE in names or root_id is not None
-        state = open_state(host, root_id) if is_made else state_in_memory(host)
+        state = (
+            open_state(host, root_id) if is_made else state_in_memory(host, database_in_memory())
+        )
         try:
             yield DurableRoot(host, state, Stores(host, 0, UnreadSessions()))
         finally:

@@ -268,9 +268,9 @@ def open_state(host: Host, root_id: str | None, clock: SteadyClock | None = None
     return state
 
 
-def state_in_memory(host: Host) -> StateDatabase:
-    """Return a database without rows and without a file: that of a root which has none yet."""
-    state = StateDatabase(apsw.Connection(":memory:"), SteadyClock(host.clock), host.workers)
+def state_in_memory(host: Host, connection: Connection) -> StateDatabase:
+    """Return the database of a root that has none yet: without rows, on an empty connection."""
+    state = StateDatabase(connection, SteadyClock(host.clock), host.workers)
     state.root_id = state.transact(lambda transaction: migrate(transaction, host.ids.uuid_hex()))
     return state
 
