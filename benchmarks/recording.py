@@ -22,17 +22,17 @@ from benchmarks.talking_agents import take_turns
 from system.agents.turn_recorder import RecordingOptions
 from system.host import real_host
 from system.ports import Host, Json, JsonObject, SideEffectClass
-from system.recording.envelope_hash import FrozenEnvelope
-from system.recording.event import EventType
-from system.recording.execution import Execution
-from system.recording.fact import Fact, encoded_fact
-from system.recording.file_store import FileExecutionStore
-from system.recording.long_text import LongText
+from system.recording.executions.entry_type import EntryType
+from system.recording.executions.execution import Execution
+from system.recording.executions.fact import Fact, encoded_fact
 from system.recording.open_recording import open_recording
-from system.recording.replay import replay
-from system.recording.wal_format import EntryType
-from system.recording.wal_log import WriteAheadLog
-from system.recording.wal_recovery import read_log
+from system.recording.records.envelope_hash import FrozenEnvelope
+from system.recording.records.event import EventType
+from system.recording.records.long_text import LongText
+from system.recording.replays.replay import replay
+from system.recording.stores.file_store import FileExecutionStore
+from system.recording.wal.log import WriteAheadLog
+from system.recording.wal.recovery import read_log
 from system.recording.wal_store import WalExecutionRecorder
 from system.runtime import Options, Runtime
 

@@ -17,7 +17,7 @@ missing_events_are_not_noticed = Mutant(
     (BrokenRecord,),
     (
         SourcePatch(
-            "system.recording.pack",
+            "system.recording.stores.pack",
             "if digest.digest()[:_DIGEST_BYTES] != self.digest:",
             "if False:",
         ),
@@ -30,7 +30,7 @@ record_is_written_in_place = Mutant(
     (LostAck,),
     (
         SourcePatch(
-            "system.recording.file_store",
+            "system.recording.stores.file_store",
             "replace_by_pieces(files, path, content, self._host.ids, self._scratch)",
             """
             is_new = files.kind(path) is None
@@ -44,7 +44,7 @@ record_is_written_in_place = Mutant(
             """,
         ),
         SourcePatch(
-            "system.recording.file_store",
+            "system.recording.stores.file_store",
             "from system.ports import FileKind, Host",
             """
             from system.ports import FileKind, Host, OpenMode
@@ -60,7 +60,7 @@ events_are_written_at_the_end = Mutant(
     (LostAck,),
     (
         SourcePatch(
-            "system.recording.wal_recording",
+            "system.recording.wal.recording",
             """
             if fact.entry_type != EntryType.FINAL_RESPONSE:
                 self._append(execution, (fact,))
@@ -80,12 +80,12 @@ record_is_replayable_from_its_start = Mutant(
     (UnearnedReplay,),
     (
         SourcePatch(
-            "system.recording.execution",
+            "system.recording.executions.execution",
             "self.reason: str | None = Reason.EXECUTION_INCOMPLETE",
             "self.reason: str | None = None",
         ),
         SourcePatch(
-            "system.recording.record_builder",
+            "system.recording.executions.record_builder",
             "self.reason: str | None = Reason.EXECUTION_INCOMPLETE",
             "self.reason: str | None = None",
         ),
@@ -98,7 +98,7 @@ saved_record_is_not_durable = Mutant(
     (LostAck, Resurrected),
     (
         SourcePatch(
-            "system.recording.file_store",
+            "system.recording.stores.file_store",
             """
             self._note(record)
             self.sync()
@@ -127,14 +127,14 @@ envelope_is_kept_by_reference = Mutant(
         ),
         SourcePatch(
             "system.recording.recorder",
-            "from system.recording.memory_store import InMemoryExecutionStore",
+            "from system.recording.stores.memory_store import InMemoryExecutionStore",
             """
-            from system.recording.record_builder import KEPT
-            from system.recording.memory_store import InMemoryExecutionStore
+            from system.recording.executions.record_builder import KEPT
+            from system.recording.stores.memory_store import InMemoryExecutionStore
             """,
         ),
         SourcePatch(
-            "system.recording.record_builder",
+            "system.recording.executions.record_builder",
             "_ENVELOPE: Final = b'{\"envelope\":'",
             """
             KEPT = {}
@@ -142,7 +142,7 @@ envelope_is_kept_by_reference = Mutant(
             """,
         ),
         SourcePatch(
-            "system.recording.record_builder",
+            "system.recording.executions.record_builder",
             "header = self.start.header(self.reason)",
             """
             header = self.start.header(self.reason)
@@ -159,7 +159,7 @@ any_object_becomes_a_text = Mutant(
     (InvalidState,),
     (
         SourcePatch(
-            "system.recording.plain_json",
+            "system.recording.records.plain_json",
             'raise NotPlainJson(place, f"{type(value).__name__} is not plain JSON data")',
             "return str(value)",
         ),
@@ -172,7 +172,7 @@ any_key_becomes_a_text = Mutant(
     (InvalidState,),
     (
         SourcePatch(
-            "system.recording.plain_json",
+            "system.recording.records.plain_json",
             """
             if type(key) is not str:
                 raise NotPlainJson(place, f"the key {key!r} is not a str")
@@ -189,7 +189,7 @@ response_is_shared = Mutant(
     (WrongReplay,),
     (
         SourcePatch(
-            "system.recording.replay_result",
+            "system.recording.replays.replay_result",
             "return None if self.frozen_response is None else self.frozen_response.members()",
             """
             if self.frozen_response is None:
@@ -207,12 +207,12 @@ response_lifts_every_reason = Mutant(
     (UnearnedReplay, BrokenRecord),
     (
         SourcePatch(
-            "system.recording.execution",
+            "system.recording.executions.execution",
             "if self.is_finished and self.reason == Reason.EXECUTION_INCOMPLETE:",
             "if self.is_finished:",
         ),
         SourcePatch(
-            "system.recording.record_builder",
+            "system.recording.executions.record_builder",
             """
             self.response = event.frozen_payload
             if self.reason == Reason.EXECUTION_INCOMPLETE:
@@ -232,7 +232,7 @@ redo_brings_invalidated_records_back = Mutant(
     (Resurrected,),
     (
         SourcePatch(
-            "system.recording.file_store",
+            "system.recording.stores.file_store",
             "if record.frozen_response is not None or record.header.invalidation is not None:",
             "if False:",
         ),

@@ -18,7 +18,7 @@ numbers_begin_again = Mutant(
     (BrokenLog, LostAck, SilentEmpty),
     (
         SourcePatch(
-            "system.recording.wal_log",
+            "system.recording.wal.log",
             "segment = WalSegment.create(files, self._host.ids, path, self.last + 1, directories)",
             "segment = WalSegment.create(files, self._host.ids, path, 1, directories)",
         ),
@@ -31,7 +31,7 @@ torn_end_stops_the_recovery = Mutant(
     (UnreadableAfterCrash, ValueError),
     (
         SourcePatch(
-            "system.recording.wal_recovery",
+            "system.recording.wal.recovery",
             "report.torn_bytes += segment.torn_bytes",
             """
             if segment.torn_bytes:
@@ -47,7 +47,7 @@ failed_barrier_stops_the_log = Mutant(
     (FalseAlarm,),
     (
         SourcePatch(
-            "system.recording.wal_log",
+            "system.recording.wal.log",
             """
             self._finish_if_full()
             if self._segment is None:
@@ -70,7 +70,7 @@ second_boot_is_refused = Mutant(
     (UnreadableAfterCrash,),
     (
         SourcePatch(
-            "system.recording.wal_recovery",
+            "system.recording.wal.recovery",
             "segments, report = scan_segments(contents, settled), self.report",
             """
             segments, report = scan_segments(contents, settled), self.report
@@ -87,7 +87,7 @@ zeros_end_the_log = Mutant(
     (LostAck, UnreportedDamage),
     (
         SourcePatch(
-            "system.recording.wal_scan",
+            "system.recording.wal.scan",
             "entry = read_entry(self.content, offset, seed)",
             """
             if not any(self.content[offset : offset + 17]):
@@ -102,12 +102,12 @@ stale_entries_are_valid = Mutant(
     "the crc of an entry does not depend on its segment",
     patches=(
         SourcePatch(
-            "system.recording.wal_format",
+            "system.recording.wal.format",
             "crc = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, len(payload)), seed))",
             "crc = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, len(payload))))",
         ),
         SourcePatch(
-            "system.recording.wal_format",
+            "system.recording.wal.format",
             "actual = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, length), seed))",
             "actual = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, length)))",
         ),

@@ -32,8 +32,8 @@ from sim.choices import Choices
 from sim.world import World
 from system.errors import NotPlainJson, StorageError
 from system.ports import Host, SideEffectClass
-from system.recording.errors import BarrierFailed, EventLost, RecordCorruptedError
-from system.recording.wal_recording import WalRecording
+from system.recording.records.errors import BarrierFailed, EventLost, RecordCorruptedError
+from system.recording.wal.recording import WalRecording
 from system.recording.wal_store import WalExecutionRecorder, WalExecutionStore
 
 T = TypeVar("T")

@@ -51,10 +51,10 @@ from powercut.fuzz.fault_families import FaultFamily
 from sim.choices import Choices
 from system.errors import StorageError
 from system.ports import Host
-from system.recording.errors import RecorderError
 from system.recording.open_recording import open_recording
-from system.recording.replay_cache import CachingReplayEngine, MemoryCache
-from system.recording.wal_report import WalReport
+from system.recording.records.errors import RecorderError
+from system.recording.replays.replay_cache import CachingReplayEngine, MemoryCache
+from system.recording.wal.report import WalReport
 from system.recording.wal_store import WalExecutionStore
 from system.storage.atomic_file import read_whole
 

@@ -14,13 +14,13 @@ from oracles.recording.violations import BrokenRecord, WrongCrashPoint, WrongRep
 from oracles.violation import FalseAlarm, Phantom
 from system.ports import FileKind, FileSystem
 from system.recording.crash_point import detect_incomplete
-from system.recording.errors import (
+from system.recording.records.errors import (
     NotReplayableError,
     RecordCorruptedError,
     RecordNotFoundError,
 )
-from system.recording.replay_cache import CachingReplayEngine
-from system.recording.store import ExecutionStore
+from system.recording.replays.replay_cache import CachingReplayEngine
+from system.recording.stores.store import ExecutionStore
 from system.storage.atomic_file import read_whole
 
 DIRECTORIES = ("wal", "snapshots", "records")

@@ -7,8 +7,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from system.recording.event import EventType
-from system.recording.long_text import LongText
+from system.recording.records.event import EventType
+from system.recording.records.long_text import LongText
 
 AGENT: Final = "a9e47" * 6 + "00"
 

@@ -28,9 +28,9 @@ from powercut.explorer.two_phases import TwoPhases
 from sim.disk.calls.process import Process
 from sim.loop.event_loop import SimulatedLoop
 from system.ports import Host, SideEffectClass
-from system.recording.event import EventType
 from system.recording.open_recording import open_recording
-from system.recording.wal_recording import WalRecording
+from system.recording.records.event import EventType
+from system.recording.wal.recording import WalRecording
 from system.recording.wal_store import WalExecutionRecorder, WalExecutionStore
 
 T = TypeVar("T")

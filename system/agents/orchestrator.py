@@ -17,7 +17,7 @@ from system.durable.back_off import MOST_ATTEMPTS
 from system.durable.ended import ENDED
 from system.durable.state import StateDatabase
 from system.ports import Host
-from system.recording.wal_recording import WalRecording
+from system.recording.wal.recording import WalRecording
 from system.sessions.session_store import SessionStore
 from system.storage.framing import Framing
 from system.storage.line import timestamp

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from system.agents.turn_complete import TurnComplete
 from system.agents.turn_failed import FailureCode
 from system.ports import Json, JsonObject, SideEffectClass
-from system.recording.envelope_hash import FrozenEnvelope
-from system.recording.frozen_json import FrozenJson
-from system.recording.record import EFFECTS_MEMBER
+from system.recording.records.envelope_hash import FrozenEnvelope
+from system.recording.records.frozen_json import FrozenJson
+from system.recording.records.record import EFFECTS_MEMBER
 
 SIDE_EFFECTS = SideEffectClass.REVERSIBLE
 """The tools of a turn only collect effects until its line is durable."""

@@ -16,9 +16,9 @@ from system.agents.turn_facts import SIDE_EFFECTS, TurnFacts, error_of, response
 from system.agents.turn_failed import code_of
 from system.errors import StorageError
 from system.ports import Host, JsonObject
-from system.recording.event import EventType
-from system.recording.frozen_json import FrozenJson
-from system.recording.wal_recording import WalRecording
+from system.recording.records.event import EventType
+from system.recording.records.frozen_json import FrozenJson
+from system.recording.wal.recording import WalRecording
 from system.recording.wal_store import WalExecutionRecorder
 
 

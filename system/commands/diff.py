@@ -6,8 +6,8 @@ import click
 
 from system.commands.offline import FOUND, leave, records_of, reporting, root_option
 from system.ports import JsonObject
-from system.recording.json_difference import differences
-from system.recording.record import ExecutionRecord
+from system.recording.records.json_difference import differences
+from system.recording.records.record import ExecutionRecord
 
 
 @click.command()

@@ -12,14 +12,14 @@ import click
 from system.errors import NotARoot, RuntimeRefused, StorageError
 from system.host import reading_host
 from system.ports import Host, Json
-from system.recording.errors import (
+from system.recording.offline_store import OfflineRecords
+from system.recording.records.errors import (
     NotReplayableError,
     RecordCorruptedError,
     RecorderError,
     RecordNotFoundError,
     ReplayHashMismatchError,
 )
-from system.recording.offline_store import OfflineRecords
 from system.root import MARKER
 
 FOUND: Final = 1

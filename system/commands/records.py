@@ -20,11 +20,11 @@ from system.commands.offline import (
 from system.errors import StorageError
 from system.host import real_host, run
 from system.ports import Json, JsonObject
-from system.recording.errors import RecordCorruptedError, RecordNotFoundError
-from system.recording.integrity import verify_record_integrity
 from system.recording.offline_store import OfflineRecords
-from system.recording.record import ExecutionRecord
-from system.recording.status import status_of
+from system.recording.records.errors import RecordCorruptedError, RecordNotFoundError
+from system.recording.records.integrity import verify_record_integrity
+from system.recording.records.record import ExecutionRecord
+from system.recording.records.status import status_of
 from system.recovery.resume import Resume
 from system.runtime import Options, Runtime
 

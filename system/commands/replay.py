@@ -18,10 +18,10 @@ from system.commands.offline import (
 from system.errors import NotPlainJson, StorageError
 from system.host import RealFileSystem, RealIds
 from system.ports import FileKind, JsonObject
-from system.recording.errors import RecordCorruptedError, ReplayHashMismatchError
-from system.recording.json_difference import differences
-from system.recording.record_file import parse_object
-from system.recording.replay import replay as replay_record
+from system.recording.records.errors import RecordCorruptedError, ReplayHashMismatchError
+from system.recording.records.json_difference import differences
+from system.recording.replays.replay import replay as replay_record
+from system.recording.stores.record_file import parse_object
 from system.storage.atomic_file import read_whole, write_atomic
 from system.storage.codec import canonical
 

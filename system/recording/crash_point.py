@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from system.errors import StorageError
 from system.ports import Json, SideEffectClass
-from system.recording.event import EventType, ExecutionEvent
-from system.recording.header import Reason
-from system.recording.record import ExecutionRecord
-from system.recording.store import RecordReader
+from system.recording.records.event import EventType, ExecutionEvent
+from system.recording.records.header import Reason
+from system.recording.records.record import ExecutionRecord
+from system.recording.stores.store import RecordReader
 
 
 class Action(StrEnum):

@@ -11,9 +11,9 @@ from typing import Final
 
 from system.errors import StorageError
 from system.ports import Host
-from system.recording.file_store import FileExecutionStore, is_settled
-from system.recording.record import ExecutionRecord
-from system.recording.wal_recovery import ReadLog, read_log
+from system.recording.records.record import ExecutionRecord
+from system.recording.stores.file_store import FileExecutionStore, is_settled
+from system.recording.wal.recovery import ReadLog, read_log
 
 _ATTEMPTS: Final = 8
 

@@ -7,12 +7,12 @@ from contextlib import suppress
 from posixpath import join
 
 from system.ports import FileKind, Host
-from system.recording.fact_list import MOST_BYTES
-from system.recording.file_store import FileExecutionStore, is_settled
-from system.recording.wal_format import DIRECTORY
-from system.recording.wal_log import RECORDS, SEGMENT_BYTES, WriteAheadLog
-from system.recording.wal_recording import WalRecording
-from system.recording.wal_recovery import (
+from system.recording.executions.fact_list import MOST_BYTES
+from system.recording.stores.file_store import FileExecutionStore, is_settled
+from system.recording.wal.format import DIRECTORY
+from system.recording.wal.log import RECORDS, SEGMENT_BYTES, WriteAheadLog
+from system.recording.wal.recording import WalRecording
+from system.recording.wal.recovery import (
     ReadLog,
     make_log_durable,
     put_bad_bytes_aside,

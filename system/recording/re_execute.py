@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from system.ports import JsonObject, SideEffectClass
-from system.recording.errors import RecorderError
-from system.recording.event import EventType
-from system.recording.record import ExecutionRecord
 from system.recording.recorder import ExecutionRecorder
+from system.recording.records.errors import RecorderError
+from system.recording.records.event import EventType
+from system.recording.records.record import ExecutionRecord
 
 Handler: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
 

@@ -11,14 +11,14 @@ from typing import Protocol
 
 from system.errors import StorageError
 from system.ports import Clock, Ids, SideEffectClass
-from system.recording.envelope_hash import FrozenEnvelope
-from system.recording.errors import RecorderError
-from system.recording.event import EventType
-from system.recording.execution import Execution
-from system.recording.execution_id import is_sampled, new_execution_id
-from system.recording.fact import Fact, StoredFact
-from system.recording.memory_store import InMemoryExecutionStore
-from system.recording.record import ExecutionRecord
+from system.recording.executions.execution import Execution
+from system.recording.executions.fact import Fact, StoredFact
+from system.recording.records.envelope_hash import FrozenEnvelope
+from system.recording.records.errors import RecorderError
+from system.recording.records.event import EventType
+from system.recording.records.execution_id import is_sampled, new_execution_id
+from system.recording.records.record import ExecutionRecord
+from system.recording.stores.memory_store import InMemoryExecutionStore
 from system.storage.line import timestamp
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from system.ports import Clock, Host
-from system.recording.errors import RecorderError
-from system.recording.invalidation import check_not_running, invalidated
-from system.recording.record import ExecutionRecord
 from system.recording.recorder import Recorder
-from system.recording.wal_recording import WalRecording
+from system.recording.records.errors import RecorderError
+from system.recording.records.invalidation import check_not_running, invalidated
+from system.recording.records.record import ExecutionRecord
+from system.recording.wal.recording import WalRecording
 
 
 class WalExecutionStore:

@@ -13,11 +13,11 @@ from system.agents.session_facts import RecordedTurn
 from system.agents.turn_facts import SIDE_EFFECTS, TurnFacts, response_of
 from system.errors import StorageError
 from system.ports import Clock
-from system.recording.event import EventType
-from system.recording.execution import Execution
-from system.recording.file_store import FileExecutionStore
+from system.recording.executions.execution import Execution
 from system.recording.open_recording import resume_recording
-from system.recording.wal_recovery import ReadLog
+from system.recording.records.event import EventType
+from system.recording.stores.file_store import FileExecutionStore
+from system.recording.wal.recovery import ReadLog
 from system.recovery.root_recovery import RootRecovery
 
 _PREFIX = (

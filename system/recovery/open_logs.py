@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from system.agents.message import USER_SESSION
 from system.errors import NewerFormat, StorageError
-from system.recording.wal_recovery import make_log_durable, put_bad_bytes_aside, read_log
+from system.recording.wal.recovery import make_log_durable, put_bad_bytes_aside, read_log
 from system.recovery.root_recovery import RootRecovery
 from system.sessions.session_problem import Problem
 from system.storage.event_log import EventLog

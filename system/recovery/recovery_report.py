@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from system.recording.crash_point import IncompleteExecution
-from system.recording.wal_report import WalReport
+from system.recording.wal.report import WalReport
 from system.sessions.session_problem import SessionProblem
 from system.storage.log_report import Damage
 

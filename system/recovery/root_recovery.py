@@ -5,8 +5,8 @@ from __future__ import annotations
 from system.agents.agent import Agent
 from system.agents.dispatcher import Dispatcher
 from system.agents.history import History
-from system.recording.record import ExecutionRecord
-from system.recording.wal_recovery import ReadLog
+from system.recording.records.record import ExecutionRecord
+from system.recording.wal.recovery import ReadLog
 from system.recovery.recovery_report import RecoveryReport
 from system.recovery.resume import Resume
 from system.root import Root

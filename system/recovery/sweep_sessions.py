@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from system.durable.ended import ended_session
-from system.recording.wal_recovery import sweep_recording
+from system.recording.wal.recovery import sweep_recording
 from system.recovery.root_recovery import RootRecovery
 
 

@@ -27,7 +27,7 @@ MODULES = (
     "system/durable/state.py",
     "system/host.py",
     "system/providers/bare.py",
-    "system/recording/record.py",
+    "system/recording/records/record.py",
     "system/recovery/recovery.py",
     "system/root.py",
     "system/sessions/session.py",

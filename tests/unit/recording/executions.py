@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 
 from system.host import RealClock
 from system.ports import Json, JsonObject
-from system.recording.event import EventType
-from system.recording.memory_store import InMemoryExecutionStore
-from system.recording.record import ExecutionRecord
 from system.recording.recorder import ExecutionRecorder, InMemoryExecutionRecorder
+from system.recording.records.event import EventType
+from system.recording.records.record import ExecutionRecord
+from system.recording.stores.memory_store import InMemoryExecutionStore
 
 T = TypeVar("T")
 

@@ -19,9 +19,9 @@ from sim.disk.disk import Disk
 from sim.loop.clock import SimulatedClock
 from sim.loop.event_loop import SimulatedLoop
 from system.ports import Host, OpenMode, SideEffectClass
-from system.recording.event import EventType
 from system.recording.open_recording import open_recording
-from system.recording.wal_recovery import ReadLog
+from system.recording.records.event import EventType
+from system.recording.wal.recovery import ReadLog
 from system.recording.wal_store import WalExecutionRecorder, WalExecutionStore
 from system.storage.transfer import write_all
 

@@ -8,9 +8,9 @@ from typing import Final
 from system.host import real_host
 from system.ports import Host
 from system.recording.open_recording import open_recording
-from system.recording.record import ExecutionRecord
-from system.recording.wal_recording import WalRecording
-from system.recording.wal_recovery import ReadLog
+from system.recording.records.record import ExecutionRecord
+from system.recording.wal.recording import WalRecording
+from system.recording.wal.recovery import ReadLog
 from system.recording.wal_store import WalExecutionRecorder, WalExecutionStore
 from tests.unit.recording.executions import ENVELOPE, EVENTS, RESPONSE, record_events
 from tests.unit.system.faulty_files import FaultyHost

@@ -14,11 +14,11 @@ from click.testing import CliRunner, Result
 from system.cli import cli
 from system.host import real_host
 from system.ports import Json
-from system.recording.file_store import FileExecutionStore
 from system.recording.open_recording import open_recording
-from system.recording.record import ExecutionRecord
-from system.recording.record_file import encode_record
-from system.recording.wal_format import SegmentHeader
+from system.recording.records.record import ExecutionRecord
+from system.recording.stores.file_store import FileExecutionStore
+from system.recording.stores.record_file import encode_record
+from system.recording.wal.format import SegmentHeader
 from system.recording.wal_store import WalExecutionRecorder
 from system.runtime import Runtime
 from tests.unit.recording.executions import ENVELOPE, EVENTS, finished, record_events, run

@@ -7,15 +7,15 @@ from functools import partial
 import pytest
 
 import system.errors
-import system.recording.errors
+import system.recording.records.errors
 from system.ports import Json, SideEffectClass
 from system.recording.crash_point import Action, analyze_crash_point
-from system.recording.event import EventType
-from system.recording.event_order import order_problem
-from system.recording.header import HEADER_MEMBERS, Reason
-from system.recording.record_members import RECORD_MEMBERS
-from system.recording.status import ExecutionStatus
-from system.recording.wal_format import EntryType
+from system.recording.executions.entry_type import EntryType
+from system.recording.records.event import EventType
+from system.recording.records.event_order import order_problem
+from system.recording.records.header import HEADER_MEMBERS, Reason
+from system.recording.records.record_members import RECORD_MEMBERS
+from system.recording.records.status import ExecutionStatus
 from tests.meta.page_tables import quoted, table_rows
 from tests.meta.source_tree import ROOT
 from tests.unit.recording.test_crash_point import after
@@ -73,4 +73,4 @@ def test_the_stages_of_a_crash(side_effects: SideEffectClass | None) -> None:
 def test_the_errors() -> None:
     for row in table("error"):
         (name,) = quoted(row[0])
-        assert hasattr(system.recording.errors, name) or hasattr(system.errors, name)
+        assert hasattr(system.recording.records.errors, name) or hasattr(system.errors, name)

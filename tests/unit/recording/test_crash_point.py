@@ -8,10 +8,10 @@ import pytest
 
 from system.ports import Json, SideEffectClass
 from system.recording.crash_point import analyze_crash_point, detect_incomplete
-from system.recording.event import EventType
-from system.recording.frozen_json import FrozenJson
-from system.recording.record import ExecutionRecord
 from system.recording.recorder import InMemoryExecutionRecorder
+from system.recording.records.event import EventType
+from system.recording.records.frozen_json import FrozenJson
+from system.recording.records.record import ExecutionRecord
 from tests.unit.recording.executions import ENVELOPE, EVENTS, finished, memory, record_events, run
 from tests.unit.recording.recording_bench import Bench
 

@@ -13,13 +13,13 @@ import pytest
 
 from system.errors import NotPlainJson
 from system.ports import Json
-from system.recording.envelope_hash import (
+from system.recording.records.envelope_hash import (
     HashFunction,
     compute_envelope_hash,
     matching_function,
 )
-from system.recording.frozen_json import FrozenJson
-from system.recording.plain_json import plain_json
+from system.recording.records.frozen_json import FrozenJson
+from system.recording.records.plain_json import plain_json
 
 
 class Colour(Enum):

@@ -16,12 +16,12 @@ import pytest
 from oracles.recording.wal_reader import HEADER_BYTES, WalEntry, read_segment
 from system.errors import NewerFormat
 from system.ports import OpenMode
-from system.recording.checkpoint import ReadCheckpoint, read_checkpoint
-from system.recording.errors import ForeignRecordFile, RecordCorruptedError
-from system.recording.pack import pack_pieces, read_table
-from system.recording.record import ExecutionRecord
-from system.recording.record_file import decode_record, encode_record
-from system.recording.wal_scan import ScannedSegment, scan_segments
+from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
+from system.recording.records.record import ExecutionRecord
+from system.recording.stores.pack import pack_pieces, read_table
+from system.recording.stores.record_file import decode_record, encode_record
+from system.recording.wal.checkpoint import ReadCheckpoint, read_checkpoint
+from system.recording.wal.scan import ScannedSegment, scan_segments
 from tests.unit.recording.recorded_log import ENTRIES, Machine, RecordedLog, recorded_log
 
 SECTOR_BYTES: Final = 512

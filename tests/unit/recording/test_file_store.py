@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from system.ports import SideEffectClass
-from system.recording.envelope_hash import FrozenEnvelope
-from system.recording.errors import ForeignRecordFile, RecordNotFoundError
-from system.recording.execution import Execution
-from system.recording.file_store import FileExecutionStore, is_settled
-from system.recording.record_file import encode_record
+from system.recording.executions.execution import Execution
+from system.recording.records.envelope_hash import FrozenEnvelope
+from system.recording.records.errors import ForeignRecordFile, RecordNotFoundError
+from system.recording.stores.file_store import FileExecutionStore, is_settled
+from system.recording.stores.record_file import encode_record
 from tests.unit.recording.executions import RESPONSE, CountingClock, finished
 from tests.unit.recording.recording_bench import Bench
 

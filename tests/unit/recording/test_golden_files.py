@@ -14,15 +14,15 @@ import pytest
 
 from system.host import RealClock, real_host
 from system.recording.crash_point import analyze_crash_point
-from system.recording.errors import NotReplayableError
-from system.recording.execution import Execution
-from system.recording.fact import facts_in
-from system.recording.file_store import FileExecutionStore
-from system.recording.integrity import verify_record_integrity
+from system.recording.executions.execution import Execution
+from system.recording.executions.fact import facts_in
 from system.recording.open_recording import open_recording
-from system.recording.pack import read_table
-from system.recording.record_file import encode_record
-from system.recording.replay import replay
+from system.recording.records.errors import NotReplayableError
+from system.recording.records.integrity import verify_record_integrity
+from system.recording.replays.replay import replay
+from system.recording.stores.file_store import FileExecutionStore
+from system.recording.stores.pack import read_table
+from system.recording.stores.record_file import encode_record
 from system.recording.wal_store import WalExecutionStore
 from tests.unit.recording.executions import ENVELOPE, RESPONSE, run
 

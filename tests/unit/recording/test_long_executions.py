@@ -14,15 +14,15 @@ import pytest
 
 from system.errors import NotPlainJson
 from system.host import real_host
-from system.recording.errors import EventLost
-from system.recording.event import EventType
-from system.recording.fact_list import MOST_BYTES
-from system.recording.long_text import LongText
+from system.recording.executions.fact_list import MOST_BYTES
+from system.recording.executions.spool import Extent, Spool, chunks
 from system.recording.open_recording import open_recording
-from system.recording.record import ExecutionRecord
 from system.recording.recorder import InMemoryExecutionRecorder
-from system.recording.spool import Extent, Spool, chunks
-from system.recording.wal_recovery import read_log
+from system.recording.records.errors import EventLost
+from system.recording.records.event import EventType
+from system.recording.records.long_text import LongText
+from system.recording.records.record import ExecutionRecord
+from system.recording.wal.recovery import read_log
 from system.recording.wal_store import WalExecutionRecorder, WalExecutionStore
 from tests.unit.recording.executions import ENVELOPE, EVENTS, RESPONSE, memory, record_events, run
 from tests.unit.recording.recording_bench import Bench

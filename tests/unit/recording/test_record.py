@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 
 from system.errors import NewerFormat
-from system.recording.deterministic_clock import DeterministicClock
-from system.recording.errors import RecordCorruptedError
-from system.recording.event import EventType
-from system.recording.frozen_json import FrozenJson
-from system.recording.header import Reason
-from system.recording.record import ExecutionRecord
-from system.recording.record_file import decode_record, encode_record
-from system.recording.record_members import from_dict
-from system.recording.status import ExecutionStatus, status_of
-from system.recording.structure import (
+from system.recording.executions.deterministic_clock import DeterministicClock
+from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.event import EventType
+from system.recording.records.frozen_json import FrozenJson
+from system.recording.records.header import Reason
+from system.recording.records.record import ExecutionRecord
+from system.recording.records.record_members import from_dict
+from system.recording.records.status import ExecutionStatus, status_of
+from system.recording.records.structure import (
     envelope_function,
     find_problems,
     verify_event_sequence,
 )
+from system.recording.stores.record_file import decode_record, encode_record
 from system.storage.codec import canonical
 from tests.unit.recording.executions import FAILURE, RESPONSE, finished
 
@@ -159,7 +159,7 @@ def test_a_compressed_file_that_is_none_is_corrupted(monkeypatch: pytest.MonkeyP
     for damaged in (b"", data[:-1], data + b"x", b"x" + data[1:]):
         with pytest.raises(RecordCorruptedError, match="gzip file"):
             decode_record(damaged, PATH, compressed=True)
-    monkeypatch.setattr("system.recording.gzip_data.LARGEST_BYTES", 100)
+    monkeypatch.setattr("system.recording.stores.gzip_data.LARGEST_BYTES", 100)
     with pytest.raises(RecordCorruptedError, match="more than 100 bytes"):
         decode_record(data, PATH, compressed=True)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from system.recording.errors import RecordCorruptedError
-from system.recording.file_store import FileExecutionStore
-from system.recording.frozen_json import FrozenJson
-from system.recording.record import ExecutionRecord
-from system.recording.record_file import encode_record
+from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.frozen_json import FrozenJson
+from system.recording.records.record import ExecutionRecord
+from system.recording.stores.file_store import FileExecutionStore
+from system.recording.stores.record_file import encode_record
 from tests.unit.recording.executions import finished
 from tests.unit.recording.recording_bench import Bench
 
@@ -36,7 +36,7 @@ def long_record(pieces: int, characters: int) -> ExecutionRecord:
 def test_a_record_is_read_in_pieces(
     bench: Bench, piece_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("system.recording.record_stream.PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr("system.recording.stores.record_stream.PIECE_BYTES", piece_bytes)
     store = FileExecutionStore(bench.host)
     record = long_record(20, 3000)
     record = replace(record, others=FrozenJson.of({"tags": ["a"], "zz": 1})).sealed()

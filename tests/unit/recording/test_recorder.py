@@ -10,14 +10,14 @@ import pytest
 from system.errors import NotPlainJson
 from system.host import RealIds
 from system.ports import SideEffectClass
-from system.recording.errors import RecorderError, RecordNotFoundError
-from system.recording.event import EventType
-from system.recording.execution_id import is_execution_id, is_sampled, new_execution_id
-from system.recording.header import Reason
-from system.recording.memory_store import InMemoryExecutionStore
 from system.recording.recorder import InMemoryExecutionRecorder
-from system.recording.status import ExecutionStatus, status_of
-from system.recording.structure import find_problems
+from system.recording.records.errors import RecorderError, RecordNotFoundError
+from system.recording.records.event import EventType
+from system.recording.records.execution_id import is_execution_id, is_sampled, new_execution_id
+from system.recording.records.header import Reason
+from system.recording.records.status import ExecutionStatus, status_of
+from system.recording.records.structure import find_problems
+from system.recording.stores.memory_store import InMemoryExecutionStore
 from tests.unit.recording.executions import (
     ENVELOPE,
     EVENTS,

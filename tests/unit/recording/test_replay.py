@@ -9,24 +9,24 @@ import pytest
 
 from system.errors import NotPlainJson
 from system.ports import JsonObject, SideEffectClass
-from system.recording.envelope_hash import hash_text
-from system.recording.errors import (
+from system.recording.re_execute import re_execute
+from system.recording.recorder import InMemoryExecutionRecorder
+from system.recording.records.envelope_hash import hash_text
+from system.recording.records.errors import (
     NotReplayableError,
     RecordCorruptedError,
     RecorderError,
     RecordNotFoundError,
     ReplayHashMismatchError,
 )
-from system.recording.header import Reason
-from system.recording.integrity import verify_record_integrity
-from system.recording.memory_store import InMemoryExecutionStore
-from system.recording.re_execute import re_execute
-from system.recording.record import ExecutionRecord
-from system.recording.record_file import encode_record
-from system.recording.recorder import InMemoryExecutionRecorder
-from system.recording.replay import ReplayEngine, batch_replay, replay, verify_envelope
-from system.recording.replay_cache import CachingReplayEngine, MemoryCache
-from system.recording.replay_result import ReplayResult
+from system.recording.records.header import Reason
+from system.recording.records.integrity import verify_record_integrity
+from system.recording.records.record import ExecutionRecord
+from system.recording.replays.replay import ReplayEngine, batch_replay, replay, verify_envelope
+from system.recording.replays.replay_cache import CachingReplayEngine, MemoryCache
+from system.recording.replays.replay_result import ReplayResult
+from system.recording.stores.memory_store import InMemoryExecutionStore
+from system.recording.stores.record_file import encode_record
 from tests.unit.recording.executions import (
     ENVELOPE,
     EVENTS,

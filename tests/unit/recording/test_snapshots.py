@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from system.recording.wal_recovery import read_log
+from system.recording.wal.recovery import read_log
 from tests.unit.recording.executions import run
 from tests.unit.recording.recording_bench import Bench
 

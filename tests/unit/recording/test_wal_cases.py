@@ -39,24 +39,19 @@ import pytest
 from system.errors import StorageError
 from system.host import real_host
 from system.ports import JsonObject, SideEffectClass
-from system.recording.checkpoint import read_checkpoint
-from system.recording.envelope_hash import FrozenEnvelope
-from system.recording.errors import RecordCorruptedError
-from system.recording.event import EventType
-from system.recording.execution import Execution
-from system.recording.fact import encoded_fact
-from system.recording.invalidation import invalidated
+from system.recording.executions.entry_type import ENTRY_OF_EVENT, EntryType
+from system.recording.executions.execution import Execution
+from system.recording.executions.fact import encoded_fact
 from system.recording.open_recording import open_recording
-from system.recording.pack import pack_pieces
-from system.recording.record_file import encode_record
-from system.recording.wal_format import (
-    ENTRY_OF_EVENT,
-    EntryType,
-    SegmentHeader,
-    encode_entry,
-    segment_name,
-)
-from system.recording.wal_report import WalReport
+from system.recording.records.envelope_hash import FrozenEnvelope
+from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.event import EventType
+from system.recording.records.invalidation import invalidated
+from system.recording.stores.pack import pack_pieces
+from system.recording.stores.record_file import encode_record
+from system.recording.wal.checkpoint import read_checkpoint
+from system.recording.wal.format import SegmentHeader, encode_entry, segment_name
+from system.recording.wal.report import WalReport
 from system.recording.wal_store import WalExecutionStore
 from system.storage.codec import canonical, seal
 from tests.unit.recording.executions import CountingClock, run

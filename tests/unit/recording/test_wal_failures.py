@@ -8,9 +8,9 @@ import errno
 import pytest
 
 from system.errors import StorageFull
-from system.recording.errors import BarrierFailed, EventLost, RecorderError
-from system.recording.header import Reason
-from system.recording.status import ExecutionStatus, status_of
+from system.recording.records.errors import BarrierFailed, EventLost, RecorderError
+from system.recording.records.header import Reason
+from system.recording.records.status import ExecutionStatus, status_of
 from tests.unit.recording.executions import ENVELOPE, EVENTS, FAILURE, RESPONSE, run
 from tests.unit.recording.recording_bench import SEGMENT, Bench
 

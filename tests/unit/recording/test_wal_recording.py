@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from system.errors import StorageFull
-from system.recording.errors import EventLost, RecorderError, RecordNotFoundError
-from system.recording.header import Reason
-from system.recording.status import ExecutionStatus, status_of
-from system.recording.structure import find_problems
-from system.recording.wal_recovery import read_log
+from system.recording.records.errors import EventLost, RecorderError, RecordNotFoundError
+from system.recording.records.header import Reason
+from system.recording.records.status import ExecutionStatus, status_of
+from system.recording.records.structure import find_problems
+from system.recording.wal.recovery import read_log
 from tests.unit.recording.executions import ENVELOPE, EVENTS, FAILURE, RESPONSE, record_events, run
 from tests.unit.recording.recording_bench import SEGMENT, Bench
 
@@ -370,7 +370,7 @@ def test_an_execution_that_is_sampled_out_writes_nothing(bench: Bench) -> None:
 def test_a_payload_of_several_entries_is_read_back(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("system.recording.wal_segment.PIECE_BYTES", 300)
+    monkeypatch.setattr("system.recording.wal.segment.PIECE_BYTES", 300)
 
     async def work() -> None:
         await bench.open()

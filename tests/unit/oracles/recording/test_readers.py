@@ -15,8 +15,9 @@ from oracles.recording.root_files import check_recovered_names, checkpoint_numbe
 from oracles.recording.violations import BrokenLog, BrokenRecord
 from oracles.recording.wal_reader import ENTRY_BYTES, HEADER_BYTES, check_segment, read_segment
 from oracles.violation import Garbage, TornRecord
-from system.recording.record_file import encode_record
-from system.recording.wal_format import EntryType, SegmentHeader, encode_entry
+from system.recording.executions.entry_type import EntryType
+from system.recording.stores.record_file import encode_record
+from system.recording.wal.format import SegmentHeader, encode_entry
 from system.storage.codec import seal
 from tests.unit.recording.executions import finished
 

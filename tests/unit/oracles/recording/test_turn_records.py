@@ -11,8 +11,8 @@ import pytest
 from oracles.recording.turn_records import check_turn_records
 from oracles.violation import Duplicated, LostAck, Phantom, TornRecord, Violation
 from system.ports import JsonObject
-from system.recording.record_file import encode_record
 from system.recording.recorder import InMemoryExecutionRecorder
+from system.recording.stores.record_file import encode_record
 from tests.unit.recording.executions import ENVELOPE, EVENTS, finished, memory
 from tests.unit.recording.executions import record_events as record
 

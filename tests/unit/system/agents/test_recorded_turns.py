@@ -14,11 +14,11 @@ import pytest
 from system.agents.orchestrator import SECOND_NS
 from system.agents.turn_recorder import Durability, RecordingOptions
 from system.ports import OpenMode, Tools
-from system.recording.header import Reason
 from system.recording.open_recording import resume_recording
-from system.recording.record import ExecutionRecord
-from system.recording.replay import replay
-from system.recording.structure import find_problems
+from system.recording.records.header import Reason
+from system.recording.records.record import ExecutionRecord
+from system.recording.records.structure import find_problems
+from system.recording.replays.replay import replay
 from system.recovery.recovery_text import recovery_text
 from system.runtime import Options
 from tests.unit.system.agents.fake_provider import FakeConversation

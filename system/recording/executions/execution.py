@@ -1,0 +1,285 @@
+"""One execution: its states, and its facts, from which the record is computed when it is read.
+
+new → started → finished. Both recorders keep their execution in this class; they differ only in
+where they write its facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Final, NamedTuple, NoReturn
+
+from system.ports import Clock, SideEffectClass
+from system.recording.executions.deterministic_clock import DeterministicClock
+from system.recording.executions.entry_type import ENTRY_OF_EVENT, EVENT_OF_ENTRY, EntryType
+from system.recording.executions.fact import Fact, StoredFact, encoded_fact, ends_of_fact
+from system.recording.executions.fact_list import FactList, Facts
+from system.recording.executions.record_builder import RecordBuilder, start_payload
+from system.recording.executions.spool import Spool
+from system.recording.records.envelope_hash import FrozenEnvelope
+from system.recording.records.errors import EventLost, RecorderError
+from system.recording.records.event import EventType
+from system.recording.records.event_order import may_follow, order_problem
+from system.recording.records.frozen_json import FrozenJson
+from system.recording.records.header import Reason, StartFacts
+from system.recording.records.invalidation import is_text
+from system.recording.records.json_pieces import canonical_pieces
+from system.recording.records.long_text import has_long_text
+from system.recording.records.record import ExecutionRecord
+from system.storage.codec import canonical
+from system.storage.line import timestamp
+
+_EVENT_TYPES: Final = frozenset(EventType)
+_NEVER_LIFTED: Final = frozenset((Reason.RECORDING_FAILURE, Reason.RECORD_CORRUPTED))
+
+
+class ExecutionView(NamedTuple):
+    """An execution at one moment; later facts do not change it."""
+
+    execution_id: str
+    envelope_hash: str
+    facts: Facts
+    reason: str | None
+    now: str
+
+    @property
+    def is_long(self) -> bool:
+        """Whether some of its facts are in a spool."""
+        return self.facts.spool is not None
+
+    def pieces(self) -> Iterable[bytes]:
+        """Yield the lines of its facts; raises ``OSError`` if long parts cannot be read.
+
+        A reason that no fact gives, because the disk has refused a fact or a fact was damaged,
+        has a line of its own.
+        """
+        lines = self.facts.pieces()
+        if self.reason not in _NEVER_LIFTED:
+            return lines
+        return chain(lines, [_mark(self.execution_id, 0, str(self.reason), self.now).line()])
+
+    def record(self) -> ExecutionRecord:
+        """Return the sealed record, all of it in memory; raises as ``pieces``."""
+        builder = RecordBuilder.of(self.facts.all())
+        builder.reason = self.reason
+        return builder.record()
+
+    def close(self) -> None:
+        """Release the spool."""
+        if self.facts.spool is not None:
+            self.facts.spool.close()
+
+
+class Execution:
+    """An execution that has started.
+
+    ``next_event``, ``final_event`` and ``next_mark`` check and return a fact; ``add`` adds it to
+    the execution. A recorder writes the fact between the two calls. ``last_event`` is the type
+    of the last event, or None; ``reason`` says why it cannot be replayed, or is None.
+    """
+
+    __slots__ = (
+        "_clock", "_created", "_numbers", "envelope_hash", "execution_id", "facts", "first_entry",
+        "last_entry", "last_event", "reason",
+    )  # fmt: skip
+
+    def __init__(self, clock: Clock, execution_id: str, envelope_hash: str, created: str) -> None:
+        self.execution_id: Final = execution_id
+        self.envelope_hash: Final = envelope_hash
+        self.facts: Final = FactList()
+        self.last_event: EventType | None = None
+        self.reason: str | None = Reason.EXECUTION_INCOMPLETE
+        # The numbers of its first and its last entry in a write-ahead log.
+        self.first_entry = self.last_entry = 0
+        self._clock = clock
+        self._created = created
+        self._numbers = DeterministicClock()
+
+    @classmethod
+    def new(
+        cls,
+        clock: Clock,
+        execution_id: str,
+        envelope: FrozenEnvelope,
+        side_effects: SideEffectClass,
+        re_execution_of: str | None = None,
+        created_utc_iso: str | None = None,
+    ) -> Execution:
+        """Return an execution that starts now, or has started at ``created_utc_iso``."""
+        created = created_utc_iso or timestamp(clock.wall_ns())
+        side_effects = SideEffectClass(side_effects)
+        start = StartFacts(execution_id, created, envelope.hash, side_effects, re_execution_of)
+        execution = cls(clock, execution_id, envelope.hash, created)
+        payload = start_payload(start, envelope.frozen)
+        encoded = encoded_fact(execution_id, 0, payload, created)
+        execution.facts.append(Fact(EntryType.START, encoded))
+        return execution
+
+    @classmethod
+    def of_facts(cls, clock: Clock, facts: Iterable[Fact]) -> Execution:
+        """Return the execution that has these facts; ``ValueError`` as ``RecordBuilder.take``."""
+        builder = RecordBuilder.of(facts)
+        assert builder.start is not None
+        start = builder.start
+        execution = cls(clock, start.execution_id, start.envelope_hash, start.created_utc_iso)
+        for fact in builder.kept:
+            execution.facts.append(fact)
+        execution._numbers = DeterministicClock(builder.last_seq)
+        execution.last_event = builder.last_type
+        execution.reason = builder.reason
+        return execution
+
+    @property
+    def event_count(self) -> int:
+        """The number of its events."""
+        return self._numbers.current()
+
+    @property
+    def has_lost_events(self) -> bool:
+        """Whether an event could not be written; only the final response may follow."""
+        return self.reason == Reason.RECORDING_FAILURE
+
+    @property
+    def is_corrupted(self) -> bool:
+        """Whether an event is missing because of damage."""
+        return self.reason == Reason.RECORD_CORRUPTED
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the final response is recorded."""
+        return self.last_event == EventType.FINAL_RESPONSE
+
+    def keep_long_parts_in(self, make_spool: Callable[[], Spool], most_bytes: int) -> None:
+        """Keep long texts, and facts of more than ``most_bytes``, in a spool."""
+        self.facts.make_spool, self.facts.most_bytes = make_spool, most_bytes
+
+    # -- events --------------------------------------------------------------------------
+
+    def next_event(
+        self, event_type: EventType, payload: object, now: str | None = None
+    ) -> Fact | StoredFact:
+        """Return the next event, of the time ``now``; raises ``RecorderError`` or ``NotPlainJson``.
+
+        A long text raises ``OSError`` if the disk refuses it.
+        """
+        if not may_follow(self.last_event, event_type) or self.has_lost_events:
+            self._refuse(event_type)
+        return self._event(event_type, payload, now)
+
+    def _refuse(self, event_type: EventType) -> NoReturn:
+        """Raise the error for an event that may not come now."""
+        self.check_open()
+        if event_type not in _EVENT_TYPES:
+            raise RecorderError(f"Cannot record an event of unknown type {event_type!r:.100}")
+        if event_type == EventType.FINAL_RESPONSE:
+            raise RecorderError("Cannot record FINAL_RESPONSE; finalize does")
+        if self.has_lost_events:
+            raise EventLost(self.execution_id, "an earlier event of this execution is lost")
+        problem = order_problem(self.last_event, event_type)
+        raise RecorderError(f"Cannot record: {problem}")
+
+    def final_event(self, response: object) -> Fact | StoredFact:
+        """Return the event of the final response; raises as ``next_event``."""
+        self.check_open()
+        failed, is_long = self.has_lost_events, has_long_text(response)
+        if is_long and isinstance(response, dict):
+            failed |= response.get("status") == "error"
+        else:
+            response = FrozenJson.of_object(response, "final response")
+            if not failed and b'"status":"error"' in response.encoded:
+                failed = response.members().get("status") == "error"
+        if problem := order_problem(self.last_event, EventType.FINAL_RESPONSE, failed=failed):
+            raise RecorderError(f"Cannot record: {problem}")
+        return self._event(EventType.FINAL_RESPONSE, response, None, self._mark_of_final())
+
+    def _mark_of_final(self) -> bytes | None:
+        """Return the reason to repeat in the final response, or None."""
+        is_lifted = self.reason == Reason.EXECUTION_INCOMPLETE
+        return None if is_lifted else canonical(str(self.reason))
+
+    def _event(
+        self, event_type: EventType, payload: object, now: str | None, reason: bytes | None = None
+    ) -> Fact | StoredFact:
+        number, now = self._numbers.current() + 1, now or self.now()
+        entry_type = ENTRY_OF_EVENT[event_type]
+        if not isinstance(payload, FrozenJson):
+            if self.facts.make_spool is not None and has_long_text(payload):
+                head, tail = ends_of_fact(self.execution_id, number, now, reason)
+                pieces = chain((head,), canonical_pieces(payload), (tail,))
+                return self.facts.store(entry_type, pieces)
+            payload = FrozenJson.of(payload)
+        encoded = encoded_fact(self.execution_id, number, payload.encoded, now, reason)
+        return Fact(entry_type, encoded)
+
+    def now(self) -> str:
+        """Return the wall-clock time in the form that events have."""
+        return timestamp(self._clock.wall_ns())
+
+    def add(self, fact: Fact | StoredFact) -> None:
+        """Add the next event to the execution; that of the final response ends it.
+
+        The final response removes the reason if it is still ``execution_incomplete``.
+        """
+        self._numbers.next()
+        self.facts.append(fact)
+        self.last_event = EVENT_OF_ENTRY[fact.entry_type]
+        if self.is_finished and self.reason == Reason.EXECUTION_INCOMPLETE:
+            self.reason = None
+
+    def add_event(self, event_type: EventType, payload: FrozenJson, now: str) -> None:
+        """Add an event that recovery has found elsewhere, in any order."""
+        reason = self._mark_of_final() if event_type == EventType.FINAL_RESPONSE else None
+        self.add(self._event(event_type, payload, now, reason))
+
+    # -- reasons -------------------------------------------------------------------------
+
+    def next_mark(self, reason: str) -> Fact:
+        """Return the fact of a reason; ``RecorderError`` for one that is not a text."""
+        self.check_open()
+        if not is_text(reason):
+            raise RecorderError(f"Cannot mark with reason={reason!r:.100}; give a text")
+        return _mark(self.execution_id, self._numbers.current(), reason, self.now())
+
+    def add_mark(self, fact: Fact, reason: str) -> None:
+        """Set the reason of the execution; it does not replace a loss of events."""
+        self.facts.append(fact)
+        if self.reason not in _NEVER_LIFTED:
+            self.reason = reason
+
+    def lose_events(self) -> None:
+        """Record that an event could not be written."""
+        self.reason = Reason.RECORDING_FAILURE
+
+    def check_open(self) -> None:
+        """Raise ``RecorderError`` after the final response."""
+        if self.is_finished:
+            raise RecorderError("Cannot record after finalization")
+
+    # -- the record ----------------------------------------------------------------------
+
+    def view(self) -> ExecutionView:
+        """Return the execution at this moment, to be written; later facts do not change it."""
+        return ExecutionView(
+            self.execution_id, self.envelope_hash, self.facts.now(), self.reason, self._created
+        )
+
+    def record(self, facts: Iterable[Fact] | None = None) -> ExecutionRecord:
+        """Return the sealed record of all facts so far.
+
+        ``facts`` are all of them, if the caller has them in memory. Raises ``OSError`` if long
+        parts cannot be read.
+        """
+        builder = RecordBuilder.of(self.facts.now().all() if facts is None else facts)
+        builder.reason = self.reason
+        return builder.record()
+
+    def whole_facts(self, last: Fact | StoredFact) -> list[Fact]:
+        """Return all facts, followed by ``last``, in memory; raises as ``record``."""
+        final = last.whole() if isinstance(last, StoredFact) else last
+        return [*self.facts.now().all(), final]
+
+
+def _mark(execution_id: str, number: int, reason: str, now: str) -> Fact:
+    encoded = encoded_fact(execution_id, number, canonical(reason), now)
+    return Fact(EntryType.NOT_REPLAYABLE, encoded)

@@ -1,0 +1,119 @@
+"""One fact of one execution: its start, an event, or a reason why it cannot be replayed.
+
+    {"n":2,"p":{...},"ts":"2026-...Z","x":"exec-..."}
+
+``x`` is the execution, ``n`` the number of the event (0 for the start), ``p`` the payload. A
+final response has the reason ``m`` if the execution is not replayable, so that damage to the
+fact of the reason cannot make it replayable. The JSON is canonical, so ``p`` is found without a
+parse. Write-ahead log, packs and spools all hold facts in this form; an entry of the log begins
+with ``durable`` as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from system.recording.executions.spool import Extent, Spool
+
+_FACT: Final = re.compile(
+    rb'\{(?:"m":("(?:[^"\\]|\\.)*"),)?"n":(\d+),"p":(.*),"ts":"([^"]*)",'
+    rb'"x":"(exec-[0-9a-f]{16})"\}'
+)
+_SHOWN: Final = 40
+_ID_BYTES: Final = len("exec-0123456789abcdef")
+_ID_START: Final = -_ID_BYTES - len('"}')
+
+
+class Fact(NamedTuple):
+    """A fact of the type ``entry_type``; ``encoded`` is its JSON."""
+
+    entry_type: int
+    encoded: bytes
+
+    def pieces(self) -> Iterable[bytes]:
+        """Return the JSON in one piece, as that of a stored fact is in several."""
+        return (self.encoded,)
+
+    def line(self) -> bytes:
+        """Return the fact as a line of a pack or a spool."""
+        return b"%02d %b\n" % self
+
+    def parsed(self) -> ParsedFact | None:
+        """Return the members, or None if it is not a fact."""
+        found = _FACT.fullmatch(self.encoded)
+        if found is None:
+            return None
+        reason, number, payload, timestamp, execution_id = found.groups()
+        return ParsedFact(execution_id.decode(), int(number), payload, timestamp.decode(), reason)
+
+
+class StoredFact(NamedTuple):
+    """A fact whose JSON is in a spool; ``line_parts`` are all parts of its line there."""
+
+    entry_type: int
+    spool: Spool
+    extent: Extent
+    line_parts: tuple[Extent, ...]
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the JSON in pieces; raises ``OSError``."""
+        return self.spool.read(self.extent)
+
+    def whole(self) -> Fact:
+        """Return the fact in memory; raises ``OSError``."""
+        return Fact(self.entry_type, b"".join(self.pieces()))
+
+
+class ParsedFact(NamedTuple):
+    """The members of a fact; ``payload`` and ``reason`` are canonical JSON."""
+
+    execution_id: str
+    number: int
+    payload: bytes
+    timestamp: str
+    reason: bytes | None
+
+
+def encoded_fact(
+    execution_id: str, number: int, payload: bytes, timestamp: str, reason: bytes | None = None
+) -> bytes:
+    """Return the JSON of a fact; ``payload`` and ``reason`` are canonical JSON."""
+    x, ts = execution_id.encode(), timestamp.encode()
+    if reason is None:
+        return b'{"n":%d,"p":%b,"ts":"%b","x":"%b"}' % (number, payload, ts, x)
+    return b'{"m":%b,"n":%d,"p":%b,"ts":"%b","x":"%b"}' % (reason, number, payload, ts, x)
+
+
+def ends_of_fact(
+    execution_id: str, number: int, timestamp: str, reason: bytes | None = None
+) -> tuple[bytes, bytes]:
+    """Return the JSON of a fact before and behind its payload."""
+    encoded = encoded_fact(execution_id, number, b"0", timestamp, reason)
+    end = -len(f',"ts":"{timestamp}","x":"{execution_id}"}}')
+    return encoded[: end - 1], encoded[end:]
+
+
+def execution_of(encoded: bytes) -> bytes:
+    """Return the id of the execution of a fact, from the end of its JSON."""
+    return encoded[_ID_START:-2]
+
+
+def facts_in(pieces: Iterable[bytes]) -> Iterator[Fact]:
+    """Yield the facts of lines that come in pieces; ``ValueError`` for other bytes."""
+    unended = list[bytes]()
+    for piece in pieces:
+        lines = piece.split(b"\n")
+        unended.append(lines[0])
+        for line in lines[1:]:
+            yield _fact_of(b"".join(unended))
+            unended = [line]
+    if any(unended):
+        raise ValueError("the last line has no end")
+
+
+def _fact_of(line: bytes) -> Fact:
+    if line[2:3] != b" ":
+        raise ValueError(f"a line is not a fact: {line[:_SHOWN]!r}")
+    return Fact(int(line[:2]), line[3:])

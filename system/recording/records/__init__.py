@@ -1,0 +1,1 @@
+"""One record: its values, their rules, and the checks of both."""

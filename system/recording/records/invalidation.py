@@ -1,0 +1,45 @@
+"""Invalidation of a record, which cannot be undone (docs/recording.md, Reasons)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from system.ports import Clock
+from system.recording.records.errors import RecorderError
+from system.recording.records.header import Invalidation, Reason
+from system.recording.records.record import ExecutionRecord
+from system.storage.line import timestamp
+
+
+def invalidated(record: ExecutionRecord, reason: str, by: str, clock: Clock) -> ExecutionRecord:
+    """Return the record invalidated; one that is already is returned as it is.
+
+    Raises ``RecorderError`` for an empty ``reason`` or ``by``.
+    """
+    header = record.header
+    if header.invalidation is not None:
+        return record
+    for name, text in (("reason", reason), ("by", by)):
+        if not is_text(text):
+            raise RecorderError(f"Cannot invalidate with {name}={text!r:.100}; give a text")
+    now = timestamp(clock.wall_ns())
+    header = replace(
+        header,
+        replayable=False,
+        replayable_reason=Reason.MANUALLY_INVALIDATED,
+        invalidation=Invalidation(reason, by, now, header.replayable_reason),
+    )
+    changed = replace(record, header=header)
+    # A record of another program is not sealed: its events may have another order.
+    return changed if header.is_foreign else changed.sealed()
+
+
+def is_text(value: object) -> bool:
+    """Return whether a value is a str with a character; callers may have no type checker."""
+    return isinstance(value, str) and bool(value)
+
+
+def check_not_running(execution_id: str, *, is_running: bool) -> None:
+    """Raise ``RecorderError`` for an execution that is still running."""
+    if is_running:
+        raise RecorderError(f"Cannot invalidate {execution_id}: it is running; finalize it first")

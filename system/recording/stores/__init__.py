@@ -1,0 +1,1 @@
+"""Stores of records: in files, in packs, and in memory."""

@@ -1,0 +1,243 @@
+"""Records in files: ``records/<execution id>.json``, or ``.json.gz``, or many in one pack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from posixpath import join
+from typing import Final
+
+from system.errors import StorageError, raising_storage_full
+from system.ports import FileKind, Host
+from system.recording.executions.execution import Execution
+from system.recording.executions.spool import chunks
+from system.recording.records.errors import (
+    ForeignRecordFile,
+    RecordCorruptedError,
+    RecordNotFoundError,
+)
+from system.recording.records.event import ExecutionEvent
+from system.recording.records.execution_id import is_execution_id
+from system.recording.records.invalidation import invalidated
+from system.recording.records.record import ExecutionRecord
+from system.recording.stores.fact_stream import FactStream
+from system.recording.stores.pack import Packable
+from system.recording.stores.pack_folder import PackFolder
+from system.recording.stores.record_file import COMPRESSED, SUFFIX, decode_record, encode_record
+from system.recording.stores.record_stream import RecordStream, compressed_pieces, file_pieces
+from system.storage.atomic_file import read_whole, replace_by_pieces
+from system.storage.durable_directory import make_durable_directory
+
+_NAME: Final = re.compile(r"(exec-[0-9a-f]{16})\.json(?:\.gz)?")
+
+
+class FileExecutionStore:
+    """An ``ExecutionStore`` over one directory.
+
+    A record is in a file of its own, which has one of two names, or in a pack. If there are
+    several, the uncompressed file takes precedence over the compressed one, and this over a
+    pack. ``scratch`` is the directory of temporary files, by default ``base_path``. Saved
+    records are ``compressed`` or not. Packs with a number up to ``above`` are ignored.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        base_path: str = "records",
+        scratch: str | None = None,
+        *,
+        compressed: bool = False,
+        above: int = 0,
+    ) -> None:
+        self.base_path = base_path
+        self.packs = PackFolder(host.files, base_path, above)
+        self._host = host
+        self._scratch = scratch
+        self._compressed = compressed
+        self._is_durable = False
+        # Record hash and envelope hash of every record that was read or saved here.
+        self._hashes: dict[str, tuple[str, str]] = {}
+
+    def save(self, record: ExecutionRecord) -> str:
+        """Write a record into a file of its own, durably, with its directory; return its path.
+
+        Raises ``StorageFull`` or ``OSError``.
+        """
+        if not self._is_durable:
+            # The log creates the directory too, and may not have synced it yet.
+            with raising_storage_full(self.base_path):
+                make_durable_directory(self._host.files, self.base_path)
+            self._is_durable = True
+        files, path = self._host.files, self._path(record.execution_id)
+        # If there is an uncompressed file, it takes precedence and stays the only one.
+        compressed = self._compressed and files.kind(path) is None
+        path += COMPRESSED if compressed else ""
+        content = chunks([encode_record(record, compressed=compressed)])
+        with raising_storage_full(path):
+            replace_by_pieces(files, path, content, self._host.ids, self._scratch)
+        self._note(record)
+        self.sync()
+        return path
+
+    def write_pack(self, number: int, executions: Iterable[Packable]) -> None:
+        """Write executions into one new pack, whose name is durable after ``sync``.
+
+        Raises as ``save``.
+        """
+        with raising_storage_full(self.base_path):
+            scratch = self.base_path if self._scratch is None else self._scratch
+            self.packs.write(number, executions, self._host.ids, scratch)
+
+    def remove_pack(self, number: int) -> None:
+        """Remove a pack, without a barrier; a pack that a power cut restores is harmless."""
+        with suppress(OSError):
+            self.packs.remove(number)
+
+    def settle(self) -> None:
+        """Make names durable that an earlier process has left without a barrier."""
+        if self._host.files.kind(self.base_path) is FileKind.DIRECTORY:
+            self.sync()
+
+    def sync(self) -> None:
+        """Make the names of all records durable; raises as ``save``."""
+        with raising_storage_full(self.base_path):
+            self._host.files.sync_dir(self.base_path)
+
+    def make_directory(self) -> None:
+        """Make the directory durably if it is missing; raises as ``save``."""
+        files = self._host.files
+        with raising_storage_full(self.base_path):
+            if files.kind(self.base_path) is not FileKind.DIRECTORY:
+                make_durable_directory(files, self.base_path)
+
+    def load(self, execution_id: str) -> ExecutionRecord:
+        if not is_execution_id(execution_id):
+            raise RecordNotFoundError(self.base_path, execution_id)
+        files, path = self._host.files, self._own_file(execution_id)
+        if path is not None:
+            compressed = path.endswith(COMPRESSED)
+            record = decode_record(read_whole(files, path), path, compressed=compressed)
+        elif (member := self.packs.find(execution_id)) is not None:
+            path, record = member.name, member.record(files)
+        else:
+            raise RecordNotFoundError(self._path(execution_id), execution_id)
+        if record.execution_id != execution_id:
+            raise ForeignRecordFile(path, f"it is the record of {record.execution_id}")
+        self._note(record)
+        return record
+
+    def _own_file(self, execution_id: str) -> str | None:
+        """Return the path of the record's own file, or None; raises ``ForeignRecordFile``."""
+        plain = self._path(execution_id)
+        for path in (plain, plain + COMPRESSED):
+            kind = self._host.files.kind(path)
+            if kind is FileKind.FILE:
+                return path
+            if kind is not None:
+                raise ForeignRecordFile(path, "it is not a regular file")
+        return None
+
+    def has_own_file(self, execution_id: str) -> bool:
+        """Return whether the record has a file of its own, or another program has its name."""
+        plain = self._path(execution_id)
+        return any(self._host.files.kind(path) for path in (plain, plain + COMPRESSED))
+
+    def stream_events(self, execution_id: str) -> Iterator[ExecutionEvent]:
+        """Yield the events of a long record, one at a time in memory.
+
+        Only for records that this program has written. Raises as ``load``, before the first one.
+        """
+        return self._stream(execution_id).events()
+
+    def stream_response(self, execution_id: str) -> Iterator[bytes]:
+        """Yield the final response of a long record, as ``stream_events`` the events."""
+        return self._stream(execution_id).response()
+
+    def _stream(self, execution_id: str) -> RecordStream | FactStream:
+        if not is_execution_id(execution_id):
+            raise RecordNotFoundError(self.base_path, execution_id)
+        files, path = self._host.files, self._own_file(execution_id)
+        if path is not None:
+            pieces = partial(file_pieces, files, path)
+            if path.endswith(COMPRESSED):
+                pieces = partial(compressed_pieces, pieces, path)
+            return RecordStream(pieces, path)
+        member = self.packs.find(execution_id)
+        if member is None:
+            raise RecordNotFoundError(self._path(execution_id), execution_id)
+        return FactStream(partial(member.pieces, files), member.name)
+
+    def list_all(self) -> Iterator[str]:
+        return iter(sorted(self._own_ids() | self.packs.ids()))
+
+    def _own_ids(self) -> set[str]:
+        """Return the ids of the records that have a file of their own."""
+        files = self._host.files
+        kind = files.kind(self.base_path)
+        if kind is None:
+            return set()
+        if kind is not FileKind.DIRECTORY:
+            raise ForeignRecordFile(self.base_path, "it is not a directory")
+        matches = map(_NAME.fullmatch, files.listdir(self.base_path))
+        return {found[1] for found in matches if found is not None}
+
+    def find_by_hash(self, envelope_hash: str) -> list[str]:
+        found = []
+        for execution_id in sorted(self._own_ids() | self.packs.ids_with(envelope_hash)):
+            if execution_id not in self._hashes:
+                try:
+                    self.load(execution_id)
+                except (StorageError, OSError):
+                    # ``load`` reports it, and it has no hash.
+                    continue
+            if self._hashes[execution_id][1] == envelope_hash:
+                found.append(execution_id)
+        return found
+
+    def has(self, execution_id: str) -> bool:
+        """Return whether this store has the record, damaged or not; raises ``OSError``."""
+        try:
+            return (
+                self._own_file(execution_id) is not None
+                or self.packs.find(execution_id) is not None
+            )
+        except StorageError:
+            return True
+
+    def hash_of(self, execution_id: str) -> str | None:
+        known = self._hashes.get(execution_id)
+        return None if known is None else known[0]
+
+    def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:
+        record = invalidated(self.load(execution_id), reason, by, self._host.clock)
+        # An earlier call may have changed the file and failed before it was durable.
+        self.save(record)
+        return record
+
+    def _note(self, record: ExecutionRecord) -> None:
+        header = record.header
+        record_hash = header.record_hash or record.compute_hash()
+        self._hashes[header.execution_id] = (record_hash, header.envelope_hash)
+
+    def _path(self, execution_id: str) -> str:
+        return join(self.base_path, execution_id + SUFFIX)
+
+
+def is_settled(store: FileExecutionStore, execution: Execution) -> bool:
+    """Return whether the store has a record that a log cannot change any more.
+
+    These are a record with a response and an invalidated one, which recovery never replaces
+    (planted bug I19), and one that has all events of an unfinished execution: a power cut may
+    have brought back an old snapshot, whose removal has no barrier.
+    """
+    try:
+        record = store.load(execution.execution_id)
+    except (RecordNotFoundError, RecordCorruptedError):
+        return False
+    except StorageError:
+        return True  # of a newer version, or not a record: it is left unchanged
+    if record.frozen_response is not None or record.header.invalidation is not None:
+        return True
+    return not execution.is_finished and len(record.events) >= execution.event_count

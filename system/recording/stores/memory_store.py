@@ -1,0 +1,88 @@
+"""A store in memory, which is lost in a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from system.ports import Clock
+from system.recording.executions.execution import Execution
+from system.recording.executions.fact import Fact, StoredFact
+from system.recording.records.errors import RecordCorruptedError, RecordNotFoundError
+from system.recording.records.invalidation import check_not_running, invalidated
+from system.recording.records.record import ExecutionRecord
+from system.recording.records.structure import find_problems
+
+PLACE: Final = "memory"
+
+
+class InMemoryExecutionStore:
+    """An ``ExecutionStore``, and the backend of recorders that keep executions in it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._records: dict[str, ExecutionRecord] = {}
+        self._running: dict[str, Execution] = {}
+
+    # -- the store -----------------------------------------------------------------------
+
+    def save(self, record: ExecutionRecord) -> str:
+        self._records[record.execution_id] = record
+        return PLACE
+
+    def load(self, execution_id: str) -> ExecutionRecord:
+        if (execution := self._running.get(execution_id)) is not None:
+            return execution.record()
+        record = self._records.get(execution_id)
+        if record is None:
+            raise RecordNotFoundError(PLACE, execution_id)
+        if problems := find_problems(record):
+            raise RecordCorruptedError(PLACE, problems, record)
+        return record
+
+    def list_all(self) -> Iterator[str]:
+        return iter(sorted({*self._records, *self._running}))
+
+    def find_by_hash(self, envelope_hash: str) -> list[str]:
+        found = [r.execution_id for r in self._records.values() if r.envelope_hash == envelope_hash]
+        found += [
+            r.execution_id for r in self._running.values() if r.envelope_hash == envelope_hash
+        ]
+        return sorted(found)
+
+    def is_running(self, execution_id: str) -> bool:
+        return execution_id in self._running
+
+    def hash_of(self, execution_id: str) -> str | None:
+        record = self._records.get(execution_id)
+        return None if record is None else record.header.record_hash
+
+    def invalidate(self, execution_id: str, reason: str, by: str) -> ExecutionRecord:
+        check_not_running(execution_id, is_running=self.is_running(execution_id))
+        record = invalidated(self.load(execution_id), reason, by, self._clock)
+        self.save(record)
+        return record
+
+    # -- the backend of recorders ----------------------------------------------------------
+
+    def has(self, execution_id: str) -> bool:
+        return execution_id in self._records or execution_id in self._running
+
+    def begin(self, execution: Execution) -> None:
+        self._running[execution.execution_id] = execution
+
+    def prepare(self) -> None:
+        """Do nothing: memory is always ready."""
+
+    def append(self, execution: Execution, fact: Fact | StoredFact) -> None:
+        """Write nothing: the execution itself is in the store."""
+
+    def promise(self, execution: Execution, fact: Fact | StoredFact) -> None:
+        """Write nothing, as ``append``."""
+
+    async def barrier(self, execution: Execution) -> None:
+        """Return at once: memory has no barrier."""
+
+    def end(self, execution: Execution) -> None:
+        del self._running[execution.execution_id]
+        self.save(execution.record())

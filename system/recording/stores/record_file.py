@@ -1,0 +1,88 @@
+"""A record as the content of a file: indented JSON, plain or as gzip.
+
+``decode_record`` never returns a record whose structure or hashes do not hold.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final, NoReturn, cast
+
+from system.errors import NewerFormat
+from system.ports import Json, JsonObject
+from system.recording.records.envelope_hash import hash_text
+from system.recording.records.errors import RecordCorruptedError
+from system.recording.records.record import VERSION, ExecutionRecord
+from system.recording.records.record_members import from_dict
+from system.recording.records.structure import find_problems
+from system.recording.stores import gzip_data
+from system.storage.codec import DEEPEST, canonical
+
+SUFFIX: Final = ".json"
+COMPRESSED: Final = ".gz"
+_LEVELS_ABOVE: Final = 3
+"""Levels of nesting above a payload."""
+
+
+def encode_record(record: ExecutionRecord, *, compressed: bool = False) -> bytes:
+    """Return the content of the file of a record."""
+    content = record.indented()
+    return gzip_data.compressed(content) if compressed else content
+
+
+def decode_record(data: bytes, path: str, *, compressed: bool = False) -> ExecutionRecord:
+    """Return the record of a file's content; ``path`` is for the errors.
+
+    Raises ``RecordCorruptedError`` or ``NewerFormat``.
+    """
+    members = parse_object(gzip_data.expand(data, path) if compressed else data, path)
+    version = members.get("v")
+    try:
+        if type(version) is int and version > VERSION and _has_its_hash(members):
+            # Without the hash, it is damage.
+            raise NewerFormat(path, f"it has format v={version}, known is v={VERSION}")
+        record = from_dict(members)
+        problems = find_problems(record)
+    except (ValueError, RecursionError) as bad:
+        raise RecordCorruptedError(path, [str(bad)]) from bad
+    if members.get("routerDecision") != record.router_decision and not record.header.is_foreign:
+        problems = (*problems, "routerDecision is not the payload of the last ROUTER_DECISION")
+    if problems:
+        raise RecordCorruptedError(path, problems, record)
+    return record
+
+
+def _has_its_hash(members: JsonObject) -> bool:
+    """Return whether the ``recordHash`` of any version holds."""
+    header = members.get("header")
+    if not isinstance(header, dict):
+        return False
+    bare: JsonObject = {name: item for name, item in header.items() if name != "recordHash"}
+    levels = DEEPEST + _LEVELS_ABOVE
+    return header.get("recordHash") == hash_text(canonical({**members, "header": bare}, levels))
+
+
+def parse_object(data: bytes, path: str) -> JsonObject:
+    """Return a JSON object without duplicate keys; raises ``RecordCorruptedError``."""
+    try:
+        value = json.loads(
+            data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant
+        )
+    except (ValueError, RecursionError) as bad:
+        raise RecordCorruptedError(path, [f"it is not JSON: {bad}"]) from bad
+    if not isinstance(value, dict):
+        raise RecordCorruptedError(path, ["it is not a JSON object"])
+    return cast("JsonObject", value)
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> JsonObject:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        duplicate = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {duplicate!r:.100} occurs twice in one object")
+    return members
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,0 +1,1 @@
+"""The write-ahead log of executions: its bytes, its segments, and its recovery."""

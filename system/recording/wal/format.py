@@ -1,0 +1,175 @@
+r"""The bytes of the write-ahead log: segments, headers and entries (docs/recording.md).
+
+    segment = SYWAL\x01 [first:8][salt:8][crc32:4]  entry*
+    entry   = [length:4][type:1][sequence:8][crc32:4][payload]
+
+Integers are big-endian. The crc of a header covers the 22 bytes before it. The crc of an entry
+starts with that of the header and covers type, sequence, length and payload, so an entry is
+valid in its own segment only: ``salt`` differs from segment to segment.
+"""
+
+from __future__ import annotations
+
+import re
+from struct import Struct
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from system.recording.executions.entry_type import EntryType
+from system.storage.path import name_of
+
+MAGIC: Final = b"SYWAL"
+VERSION: Final = 1
+LARGEST_PAYLOAD: Final = 16 << 20
+DIRECTORY: Final = "wal"
+CURRENT: Final = "current"
+NEXT_CURRENT: Final = "current.next"
+SEGMENT_NAME: Final = re.compile(r"(\d{8})\.wal")
+
+_HEADER: Final = Struct(">5sBQQ")
+_CRC: Final = Struct(">I")
+_ENTRY: Final = Struct(">IBQI")
+_COVERED: Final = Struct(">BQI")
+
+HEADER_BYTES: Final = _HEADER.size + _CRC.size
+ENTRY_BYTES: Final = _ENTRY.size
+SHORTEST_ENTRY: Final = ENTRY_BYTES + 1
+SHORTEST_FACT: Final = ENTRY_BYTES + 76
+"""The least bytes of a fact's payload, which has at least a time and the id of an execution."""
+
+
+_TYPES: Final = frozenset(EntryType)
+_POSSIBLE_START: Final = re.compile(
+    rb"(?=[\0-%b]...[%b])" % (bytes([LARGEST_PAYLOAD >> 24]), re.escape(bytes(sorted(EntryType)))),
+    re.DOTALL,
+)
+"""Five bytes that may be a length and a type."""
+
+
+def segment_name(number: int) -> str:
+    """Return the name of a segment, from 1."""
+    return f"{number:08d}.wal"
+
+
+def number_of(path: str) -> int:
+    """Return the number of the segment at a path."""
+    found = SEGMENT_NAME.fullmatch(name_of(path))
+    assert found is not None
+    return int(found[1])
+
+
+class SegmentHeader(NamedTuple):
+    """``first`` is the sequence number of the first entry."""
+
+    first: int
+    salt: int
+    version: int = VERSION
+
+    @property
+    def crc(self) -> int:
+        """The crc of the header, with which those of its entries start."""
+        return crc32(_HEADER.pack(MAGIC, self.version, self.first, self.salt))
+
+    def encoded(self) -> bytes:
+        """Return the 26 bytes."""
+        covered = _HEADER.pack(MAGIC, self.version, self.first, self.salt)
+        return covered + _CRC.pack(self.crc)
+
+
+class ReadHeader(NamedTuple):
+    """The first bytes of a segment; ``is_whole`` if they are a header with the right crc.
+
+    ``seeds`` are the crcs with which the entries may start: for a damaged header, the stored crc
+    and the crc computed from its bytes.
+    """
+
+    header: SegmentHeader
+    is_whole: bool
+    seeds: tuple[int, ...]
+
+
+def read_header(content: bytes) -> ReadHeader | None:
+    """Return the header of a segment; None if there are too few bytes."""
+    if len(content) < HEADER_BYTES:
+        return None
+    magic, version, first, salt = _HEADER.unpack_from(content)
+    (stored,) = _CRC.unpack_from(content, _HEADER.size)
+    actual = crc32(content[: _HEADER.size])
+    header = SegmentHeader(first, salt, version)
+    if stored == actual and magic == MAGIC:
+        return ReadHeader(header, is_whole=True, seeds=(stored,))
+    return ReadHeader(header, is_whole=False, seeds=(stored, actual))
+
+
+def encode_entry(entry_type: int, sequence: int, payload: bytes, seed: int) -> bytes:
+    """Return one entry; ``seed`` is the crc of the header of its segment."""
+    assert 1 <= len(payload) <= LARGEST_PAYLOAD
+    crc = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, len(payload)), seed))
+    return _ENTRY.pack(len(payload), entry_type, sequence, crc) + payload
+
+
+class RawEntry(NamedTuple):
+    """An entry and its place in a segment, from byte ``start`` to ``end``.
+
+    ``is_continuation``: it continues the payload of the entry before it.
+    """
+
+    entry_type: int
+    seq: int
+    payload: bytes
+    start: int
+    end: int
+    is_continuation: bool = False
+
+    @property
+    def known_durable(self) -> int:
+        """The last sequence number known to be durable when the entry was written.
+
+        0 if the entry does not say: only the first piece of a payload does.
+        """
+        if self.is_continuation:
+            return 0
+        found = _DURABLE.match(self.payload)
+        return self.seq - 1 if found is None else min(int(found[1]), self.seq - 1)
+
+
+_DURABLE: Final = re.compile(rb'\{"durable":(\d{1,20}),')
+
+
+def read_entry(content: bytes, start: int, seed: int) -> RawEntry | str:
+    """Return the entry at an offset, or the reason why there is none."""
+    if len(content) - start < ENTRY_BYTES:
+        return "it is cut off"
+    length, entry_type, sequence, crc = _ENTRY.unpack_from(content, start)
+    end = start + ENTRY_BYTES + length
+    if not 1 <= length <= LARGEST_PAYLOAD:
+        return f"its length is {length}"
+    if end > len(content):
+        return "it is cut off"
+    payload = content[start + ENTRY_BYTES : end]
+    actual = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, length), seed))
+    if actual != crc:
+        return f"its crc is {crc:08x}, its bytes give {actual:08x}"
+    if entry_type not in _TYPES:
+        return f"its type {entry_type} is unknown"
+    return RawEntry(entry_type, sequence, payload, start, end)
+
+
+def find_entry(content: bytes, start: int, seed: int, last: int | None) -> RawEntry | None:
+    """Return the next valid entry after bad bytes that begin at ``start``, or None.
+
+    ``last`` is the sequence number before the bad bytes, None if it is not known. The bad bytes
+    have room for a limited number of entries; an entry with a larger number is out of place, and
+    is not accepted, because the entries before it would be skipped.
+    """
+    for candidate in _POSSIBLE_START.finditer(content, start + 1):
+        offset = candidate.start()
+        if offset > len(content) - SHORTEST_ENTRY:
+            return None
+        _, _, sequence, _ = _ENTRY.unpack_from(content, offset)
+        if last is not None and not 0 < sequence - last <= 2 + (offset - start) // SHORTEST_FACT:
+            continue
+        found = read_entry(content, offset, seed)
+        if isinstance(found, RawEntry):
+            return found
+    return None

@@ -1,0 +1,291 @@
+"""The recording of one root: its write-ahead log, and the executions that are only in the log.
+
+Every execution is in the log from its start. When it has ended, its record waits for a
+checkpoint, which writes it into a pack.
+"""
+
+from __future__ import annotations
+
+from asyncio import get_running_loop
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from posixpath import join
+from typing import NamedTuple
+
+from system.errors import StorageError
+from system.ports import Host
+from system.recording.executions.entry_type import EntryType
+from system.recording.executions.execution import Execution, ExecutionView
+from system.recording.executions.fact import Fact, StoredFact
+from system.recording.executions.fact_list import MOST_BYTES
+from system.recording.executions.spool import Spool
+from system.recording.records.errors import BarrierFailed
+from system.recording.stores.file_store import FileExecutionStore
+from system.recording.wal.checkpoint import CHECKPOINT, write_checkpoint
+from system.recording.wal.log import RECORDS, SNAPSHOTS, WriteAheadLog
+
+
+class Waiting(NamedTuple):
+    """The record of an execution that has ended; ``last_entry`` is the number of its last entry."""
+
+    view: ExecutionView
+    last_entry: int
+
+
+class WalRecording:
+    """The backend of recorders over one write-ahead log.
+
+    ``running`` are the executions under way, ``waiting`` the finished ones whose record no
+    checkpoint has written yet. ``files`` is the store of the others, and ``being_written`` are
+    the ids of records that a checkpoint is writing now. At most ``most_bytes`` of the facts of
+    an execution are kept in memory. ``snapshots`` are the numbers of the packs of snapshots
+    that a recovery has found, and ``pack`` is the highest number of a pack that was in use.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        log: WriteAheadLog,
+        root: str = "",
+        most_bytes: int = MOST_BYTES,
+        snapshots: Collection[int] = (),
+        pack: int = 0,
+    ) -> None:
+        self.log = log
+        self.files = FileExecutionStore(host, join(root, RECORDS), join(root, SNAPSHOTS))
+        self.running: dict[str, Execution] = {}
+        self.waiting: dict[str, Waiting] = {}
+        self.being_written: frozenset[str] = frozenset()
+        self._snapshots = FileExecutionStore(host, join(root, SNAPSHOTS))
+        self._snapshot_numbers = set(snapshots)
+        self._checkpoint_path = join(root, CHECKPOINT)
+        self._host = host
+        self._most_bytes = most_bytes
+        self._is_checkpointing = False
+        # Responses that will be appended with the next entries, by execution.
+        self._promised: dict[str, Fact] = {}
+        self._is_append_due = False
+        # Finished executions whose last entries the log may have lost.
+        self._unlogged: set[str] = set()
+        # Those whose record has a file of its own, which may be damaged.
+        self._replaced: set[str] = set()
+        # The numbers of the last checkpoint; the packs of records are counted before the first one.
+        self._settled, self._pack = log.last, pack
+        self._are_packs_counted = False
+        # The number of finished segments when a checkpoint was refused.
+        self._refused_segments = 0
+        log.on_doubt = self._lose_entries_in_doubt
+
+    def resume(self, executions: Mapping[str, Execution]) -> None:
+        """Let the executions of a recovery wait for a checkpoint."""
+        for execution_id, execution in executions.items():
+            self.waiting[execution_id] = Waiting(execution.view(), 0)
+        self._unlogged |= executions.keys()
+        self._replaced = {each for each in executions if self.files.has_own_file(each)}
+
+    # -- the backend of recorders ----------------------------------------------------------
+
+    def has(self, execution_id: str) -> bool:
+        """Return whether an execution in memory has the id.
+
+        Those on the disk are not searched: an id has 64 random bits.
+        """
+        return execution_id in self.running or execution_id in self.waiting
+
+    def begin(self, execution: Execution) -> None:
+        self.prepare()
+        self._append(execution, execution.facts.now().recent)
+        # Its directory exists since the first append.
+        execution.keep_long_parts_in(self._make_spool, self._most_bytes)
+        self.running[execution.execution_id] = execution
+
+    def _make_spool(self) -> Spool:
+        return Spool(self._host.files, self._host.ids, self._snapshots.base_path)
+
+    def prepare(self) -> None:
+        # The change of a segment may lose events, and no others may follow lost ones.
+        self.log.prepare()
+
+    def append(self, execution: Execution, fact: Fact | StoredFact) -> None:
+        if fact.entry_type != EntryType.FINAL_RESPONSE:
+            self._append(execution, (fact,))
+            return
+        # Until the response is in the log, only a checkpoint can keep it.
+        self._unlogged.add(execution.execution_id)
+        self._append(execution, (fact,))
+        self._unlogged.discard(execution.execution_id)
+
+    def _append(self, execution: Execution, facts: Sequence[Fact | StoredFact]) -> None:
+        """Append facts of an execution, after the responses that wait to be appended."""
+        if self._promised:
+            last = self.log.append([*self._promised.values(), *facts])
+            self._forget_promises(last)
+        else:
+            last = self.log.append(facts)
+        execution.last_entry = last
+        execution.first_entry = execution.first_entry or last
+
+    def promise(self, execution: Execution, fact: Fact | StoredFact) -> None:
+        if isinstance(fact, StoredFact):
+            # If its parts cannot be read, the facts of other executions must not be refused.
+            with suppress(OSError, StorageError):
+                self.append(execution, fact)
+            return
+        self._promised[execution.execution_id] = fact
+        if not self._is_append_due:
+            self._is_append_due = True
+            get_running_loop().call_soon(self._append_promised)
+
+    def _append_promised(self) -> None:
+        """Append the responses that wait; a checkpoint writes the records of refused ones."""
+        self._is_append_due = False
+        if self._promised:
+            with suppress(OSError, StorageError):
+                self.log.prepare()
+                self._forget_promises(self.log.append(list(self._promised.values())))
+
+    def _forget_promises(self, last: int) -> None:
+        """Record that the waiting responses are in the log, up to the entry ``last``."""
+        for execution_id in self._promised:
+            if (waiting := self.waiting.get(execution_id)) is not None:
+                self.waiting[execution_id] = waiting._replace(last_entry=last)
+        self._promised.clear()
+
+    async def barrier(self, execution: Execution) -> None:
+        if execution.execution_id in self._promised:
+            self._append_promised()
+            execution.last_entry = self.log.last
+        await self.log.barrier(execution.last_entry)
+
+    def end(self, execution: Execution) -> None:
+        execution_id = execution.execution_id
+        del self.running[execution_id]
+        self.waiting[execution_id] = Waiting(execution.view(), execution.last_entry)
+
+    def forget(self, execution_id: str) -> None:
+        """Remove an execution from those that wait: a file has its record."""
+        if (waiting := self.waiting.pop(execution_id, None)) is not None:
+            waiting.view.close()
+            self._unlogged.discard(execution_id)
+            self._promised.pop(execution_id, None)
+
+    def _lose_entries_in_doubt(self) -> None:
+        durable = self.log.durable
+        for execution in self.running.values():
+            if execution.last_entry > durable:
+                execution.lose_events()
+        for execution_id, waiting in self.waiting.items():
+            if waiting.last_entry > durable:
+                self._unlogged.add(execution_id)
+                # After lost events its response would look like damage.
+                self._promised.pop(execution_id, None)
+
+    # -- the checkpoint ------------------------------------------------------------------
+
+    @property
+    def is_checkpoint_due(self) -> bool:
+        """Whether a segment can be removed, and was not when a checkpoint was refused."""
+        log = self.log
+        return (
+            log.has_superfluous_segment
+            and len(log.segments) > self._refused_segments
+            and not self._is_checkpointing
+        )
+
+    async def checkpoint(self) -> None:
+        """Write waiting records and snapshots of running executions; remove old segments.
+
+        Returns at once while another checkpoint is under way. Raises ``StorageError`` or
+        ``OSError``; then everything waits for the next one.
+        """
+        if self._is_checkpointing:
+            return
+        self._is_checkpointing = True
+        try:
+            await self._checkpoint()
+        except (OSError, StorageError):
+            self._refused_segments = len(self.log.segments)
+            raise
+        finally:
+            self._is_checkpointing = False
+            self.being_written = frozenset()
+        self._refused_segments = 0
+
+    async def _checkpoint(self) -> None:
+        log = self.log
+        # An execution that ends from here on has entries behind ``sequence``.
+        sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
+        try:
+            await log.barrier(sequence)
+        except BarrierFailed:
+            # The packs have the facts that the log may have lost. The checkpoint covers all entries
+            # in doubt: after a crash those that survive would be read as open executions.
+            sequence, done, running = log.last, dict(self.waiting), list(self.running.values())
+        self.being_written = frozenset(done)
+        records = [waiting.view for waiting in done.values()]
+        snapshots = [execution.view() for execution in running]
+        if records or snapshots or log.has_segments or self._snapshot_numbers:
+            await self._host.workers.run(lambda: self._write_packs(records, snapshots))
+            await self._settle(sequence)
+        for execution_id, waiting in done.items():
+            if self.waiting.get(execution_id) is waiting:
+                self.forget(execution_id)
+
+    def _write_packs(
+        self, records: Sequence[ExecutionView], snapshots: Sequence[ExecutionView]
+    ) -> None:
+        """Write a pack of records, and one of snapshots, durably, with a new number."""
+        if not self._are_packs_counted:
+            self._pack = max([self._pack, *self.files.packs.numbers()])
+            self._are_packs_counted = True
+        self._pack += 1
+        for store in (self.files, self._snapshots):
+            store.make_directory()
+        for view in [each for each in records if each.execution_id in self._replaced]:
+            self.files.save(view.record())
+        if packed := [each for each in records if each.execution_id not in self._replaced]:
+            self.files.write_pack(self._pack, packed)
+            self.files.sync()
+        if snapshots:
+            self._snapshot_numbers.add(self._pack)
+            self._snapshots.write_pack(self._pack, snapshots)
+            self._snapshots.sync()
+
+    async def _settle(self, sequence: int) -> None:
+        """Write the file of the checkpoint; remove the segments and snapshots before it."""
+        host, path, pack = self._host, self._checkpoint_path, self._pack
+        segment = self.log.finish_through(sequence)
+
+        def settle() -> None:
+            write_checkpoint(host.files, host.ids, path, sequence, segment, pack)
+            self.log.remove_before(segment)
+            for number in [each for each in self._snapshot_numbers if each != pack]:
+                self._snapshots.remove_pack(number)
+                self._snapshot_numbers.discard(number)
+
+        await host.workers.run(settle)
+        self._settled = sequence
+
+    async def settle_entries(self) -> bool:
+        """Make all entries durable; return whether the log or a record has every execution.
+
+        Raises ``StorageError`` or ``OSError``.
+        """
+        self._append_promised()
+        if self._unlogged or self._promised:
+            await self.checkpoint()
+        await self.log.barrier(self.log.last)
+        return not (self._unlogged or self._promised)
+
+    async def close(self) -> None:
+        """Write a checkpoint and close the log; raises as ``checkpoint``, with the log closed."""
+        try:
+            if self.waiting or self.log.has_segments:
+                await self.checkpoint()
+        finally:
+            self._promised.clear()
+            self.log.close()
+            for execution in self.running.values():
+                execution.facts.close()
+            for waiting in self.waiting.values():
+                waiting.view.close()

@@ -1,0 +1,240 @@
+"""Reading a write-ahead log after a crash: segments, checkpoint and snapshots.
+
+Nothing is repaired in place. Executions are read from snapshots and entries, and written to
+records. Then a checkpoint after the last entry makes the segments superfluous. After a crash
+before that, all files that the recovery needs still exist, and it is repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from posixpath import join
+from typing import Final, NamedTuple
+
+from system.ports import Clock, FileKind, FileSystem, Ids, OpenMode
+from system.recording.records.errors import ForeignRecordFile, RecordCorruptedError
+from system.recording.stores.pack import NAME, builder_of, read_table
+from system.recording.wal.checkpoint import CHECKPOINT, ReadCheckpoint, read_checkpoint
+from system.recording.wal.format import CURRENT, DIRECTORY, NEXT_CURRENT, SEGMENT_NAME, number_of
+from system.recording.wal.log import SNAPSHOTS
+from system.recording.wal.redo import WalRedo
+from system.recording.wal.report import WalReport
+from system.recording.wal.scan import ScannedSegment, kept_entries, scan_segments
+from system.storage.atomic_file import read_whole, sweep_temporaries
+from system.storage.log_report import Damage
+from system.storage.log_scan import BadSpan
+from system.storage.quarantine import put_aside
+
+_ASIDE: Final = re.compile(r"\.quarantine\.\d+$|\.tmp\.[0-9a-f]{8}$")
+
+
+class BadBytes(NamedTuple):
+    """Bytes of the file at ``path`` that are not kept."""
+
+    path: str
+    span: BadSpan
+    data: bytes
+
+
+class ReadLog(NamedTuple):
+    """A log as a crash has left it.
+
+    ``last`` is the number of its last entry, ``number`` that of its newest segment,
+    ``snapshots`` are the numbers of all packs of snapshots, used or not. ``superfluous`` are
+    segments that a crash has left, or a power cut has restored.
+    """
+
+    report: WalReport
+    redone: WalRedo
+    checkpoint: ReadCheckpoint
+    segments: tuple[ScannedSegment, ...]
+    snapshots: tuple[int, ...]
+    bad: tuple[BadBytes, ...]
+    last: int
+    number: int
+    superfluous: tuple[str, ...]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to write: no segment, no snapshot, no damage."""
+        return not (self.segments or self.snapshots or self.bad)
+
+    @property
+    def pack(self) -> int:
+        """The highest number of a pack that the checkpoint or a pack of snapshots has."""
+        return max([self.checkpoint.pack, *self.snapshots])
+
+
+def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
+    """Read the log below ``root``, and change nothing.
+
+    Raises ``NewerFormat``, ``ForeignRecordFile`` or ``OSError``.
+    """
+    reader = _Reader(files, root)
+    checkpoint = reader.read_checkpoint()
+    settled = checkpoint.sequence
+    segments = reader.read_segments(checkpoint)
+    redone = WalRedo(clock)
+    snapshots = reader.read_snapshots(checkpoint, redone)
+    redone.apply(kept_entries(segments), settled)
+    last = max([settled, *(segment.last for segment in segments)])
+    return ReadLog(
+        reader.report,
+        redone,
+        checkpoint,
+        segments,
+        snapshots,
+        tuple(reader.bad),
+        last,
+        reader.number,
+        tuple(reader.superfluous),
+    )
+
+
+def sweep_recording(files: FileSystem, root: str = "") -> list[str]:
+    """Remove the temporary files that crashes left; return their paths. Raises ``OSError``.
+
+    Temporary files of records are in the directory of the snapshots, so that a boot need not
+    list all records. The temporary file of the link ``current`` is removed and not returned.
+    """
+    swept = []
+    for name in (DIRECTORY, SNAPSHOTS):
+        path = join(root, name)
+        if files.kind(path) is FileKind.DIRECTORY:
+            swept += sweep_temporaries(files, path)
+            if NEXT_CURRENT in files.listdir(path):
+                files.unlink(join(path, NEXT_CURRENT))
+    return swept
+
+
+def put_bad_bytes_aside(files: FileSystem, ids: Ids, log: ReadLog) -> None:
+    """Save damaged bytes in quarantine durably, and report them; raises ``OSError``."""
+    for path, span, data in log.bad:
+        copy = put_aside(files, path, data, ids)
+        damage = Damage(path, span.start, len(data), span.reason, span.tail, copy)
+        log.report.damaged.append(damage)
+
+
+def make_log_durable(files: FileSystem, log: ReadLog, root: str = "") -> None:
+    """Make everything durable that the recovery has read; raises ``OSError``.
+
+    After a kill, entries may be only in the page cache. The records computed from them, and the
+    entries that follow them, must not survive a power cut without them. After damage to the
+    checkpoint, the removal of a segment or a snapshot must not be undone either: no number is
+    left by which it could be ignored.
+    """
+    for segment in log.segments:
+        file = files.open(segment.path, OpenMode.WRITE)
+        try:
+            file.fdatasync()
+        finally:
+            file.close()
+    directories = (DIRECTORY, SNAPSHOTS) if log.checkpoint.problem else (DIRECTORY,)
+    if log.segments or log.checkpoint.problem:
+        for path in [join(root, name) for name in directories]:
+            if files.kind(path) is FileKind.DIRECTORY:
+                files.sync_dir(path)
+
+
+class _Reader:
+    """Reads the files of one log, and collects their damage."""
+
+    def __init__(self, files: FileSystem, root: str) -> None:
+        self.report = WalReport()
+        self.bad: list[BadBytes] = []
+        self.number = 0
+        self.superfluous: list[str] = []
+        self._files = files
+        self._root = root
+
+    def read_checkpoint(self) -> ReadCheckpoint:
+        """Return the checkpoint; a damaged one is reported."""
+        path = join(self._root, CHECKPOINT)
+        found = read_checkpoint(self._files, path)
+        if found.content:
+            self._add_bad(path, found.content, found.problem)
+        self.number = max(0, found.segment - 1)
+        return found
+
+    def read_segments(self, checkpoint: ReadCheckpoint) -> tuple[ScannedSegment, ...]:
+        """Classify the segments that are needed; entries in records do not count as missing."""
+        settled, contents = checkpoint.sequence, dict[str, bytes]()
+        for path, name in self._names(DIRECTORY):
+            if SEGMENT_NAME.fullmatch(name):
+                number = number_of(name)
+                self.number = max(self.number, number)
+                if number < checkpoint.segment:
+                    self.superfluous.append(path)
+                else:
+                    contents[path] = read_whole(self._files, path)
+            elif name not in {CURRENT, NEXT_CURRENT}:
+                self._add_foreign(path)
+        segments, report = scan_segments(contents, settled), self.report
+        for segment in segments:
+            report.segments += 1
+            report.entries += sum(entry.seq > settled for entry in segment.entries)
+            report.torn_bytes += segment.torn_bytes
+            report.missing += segment.missing
+            content = contents[segment.path]
+            self.bad += [
+                BadBytes(segment.path, span, content[span.start : span.end]) for span in segment.bad
+            ]
+        if segments and segments[-1].last < settled:
+            first, path = segments[-1].last + 1, segments[-1].path
+            report.findings.append(
+                f"{path}: it ends before the checkpoint, entries {first} to {settled} are gone;"
+                " their executions are in records"
+            )
+        elif segments and not settled and segments[0].first > 1:
+            report.findings.append(
+                f"{CHECKPOINT}: there is none, and the log begins with entry {segments[0].first}"
+            )
+        return segments
+
+    def read_snapshots(self, checkpoint: ReadCheckpoint, redone: WalRedo) -> tuple[int, ...]:
+        """Add the executions of the snapshots to ``redone``; return the numbers of their packs.
+
+        Without a checkpoint all packs are used; a newer one takes precedence.
+        """
+        numbers: dict[int, str] = {}
+        for path, name in self._names(SNAPSHOTS):
+            found = NAME.fullmatch(name)
+            if found is None:
+                self._add_foreign(path)
+            else:
+                numbers[int(found[1])] = path
+        for number in sorted(numbers):
+            if not checkpoint.is_whole or number == checkpoint.pack:
+                self._read_pack(numbers[number], redone)
+        return tuple(sorted(numbers))
+
+    def _read_pack(self, path: str, redone: WalRedo) -> None:
+        table = read_table(self._files, path)
+        if table.problem:
+            self._add_bad(path, read_whole(self._files, path), table.problem)
+        for member in table.members():
+            try:
+                builder = builder_of(member.lines(self._files), member.name)
+            except RecordCorruptedError as corrupted:
+                reason = "; ".join(corrupted.problems)
+                self._add_bad(path, member.stored(self._files), reason, member.start)
+                redone.headless.add(member.execution_id)
+            else:
+                redone.resume(member.execution_id, builder)
+
+    def _names(self, directory: str) -> list[tuple[str, str]]:
+        path = join(self._root, directory)
+        kind = self._files.kind(path)
+        if kind is None:
+            return []
+        if kind is not FileKind.DIRECTORY:
+            raise ForeignRecordFile(path, "it is not a directory")
+        return [(join(path, name), name) for name in self._files.listdir(path)]
+
+    def _add_bad(self, path: str, content: bytes, reason: str, start: int = 0) -> None:
+        span = BadSpan(start, start + len(content), reason, tail=False)
+        self.bad.append(BadBytes(path, span, content))
+
+    def _add_foreign(self, path: str) -> None:
+        if not _ASIDE.search(path):
+            self.report.findings.append(f"{path}: it is no part of the log, and was left")

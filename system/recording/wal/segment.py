@@ -1,0 +1,133 @@
+"""One segment of the write-ahead log, which this boot has created and appends to.
+
+A boot never appends to a segment of an earlier boot. The first barrier of a segment also covers
+its name, and the directories that were created for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Final
+
+from system.errors import LogStopped
+from system.ports import FileSystem, Ids, OpenMode
+from system.recording.executions.entry_type import EntryType
+from system.recording.executions.fact import Fact, StoredFact
+from system.recording.executions.spool import PIECE_BYTES, chunks
+from system.recording.wal.format import HEADER_BYTES, SegmentHeader, encode_entry
+from system.storage.log_file import LogFile
+
+_SALT_DIGITS: Final = 16
+_KNOWN: Final = b'{"durable":%d,'
+
+
+class WalSegment:
+    """An open segment; ``last`` is the number of its last entry, ``size_bytes`` its length.
+
+    ``sync`` may run in another thread while ``append`` runs.
+    """
+
+    def __init__(
+        self, files: FileSystem, path: str, header: SegmentHeader, directories: tuple[str, ...]
+    ) -> None:
+        self.path = path
+        self.size_bytes = 0
+        self.last = header.first - 1
+        self._files = files
+        self._file = LogFile(files, path, 0)
+        self._seed = header.crc
+        # Their new entries are made durable by the first barrier.
+        self._directories = directories
+
+    @classmethod
+    def create(
+        cls, files: FileSystem, ids: Ids, path: str, first: int, directories: tuple[str, ...]
+    ) -> WalSegment:
+        """Make the segment at ``path``; the first barrier syncs ``directories`` as well.
+
+        Raises ``FileExistsError``, ``OSError`` or ``LogStopped``; then no segment was made.
+        """
+        header = SegmentHeader(first, int(ids.random_hex(_SALT_DIGITS), 16))
+        segment = cls(files, path, header, directories)
+        files.open(path, OpenMode.CREATE).close()
+        try:
+            segment._file.append(header.encoded())
+        except BaseException:
+            segment.close()
+            with suppress(OSError):
+                files.unlink(path)
+            raise
+        segment.size_bytes = HEADER_BYTES
+        return segment
+
+    def append(self, facts: Sequence[Fact | StoredFact], durable: int) -> None:
+        """Append facts; ``durable`` is the last number known to be durable.
+
+        Raises ``OSError``, also that of a long fact, if nothing of them is left, or
+        ``LogStopped`` if that is not certain. Then their numbers are used up.
+        """
+        sequence, seed, entries = self.last, self._seed, list[bytes]()
+        # Only the first entry may directly follow the last durable one.
+        known = b"" if durable == sequence else _KNOWN % durable
+        for fact in facts:
+            if isinstance(fact, StoredFact) or len(fact.encoded) > PIECE_BYTES:
+                self._append_pieces(facts, durable)
+                return
+            payload = known + fact.encoded[1:] if known else fact.encoded
+            sequence += 1
+            entries.append(encode_entry(fact.entry_type, sequence, payload, seed))
+            known = known or _KNOWN % durable
+        content = b"".join(entries)
+        try:
+            self._file.append(content)
+        except LogStopped:
+            self.last = sequence
+            raise
+        self.last = sequence
+        self.size_bytes += len(content)
+
+    def _append_pieces(self, facts: Sequence[Fact | StoredFact], durable: int) -> None:
+        """Append facts of which some are long, as ``append``."""
+        sequence, seed = self.last, self._seed
+
+        def entries() -> Iterator[bytes]:
+            nonlocal sequence
+            known = b"{" if durable == sequence else _KNOWN % durable
+            for fact in facts:
+                waiting, pieces = b"", chunks(_with_known(fact.pieces(), known), PIECE_BYTES)
+                known = _KNOWN % durable
+                for piece in pieces:
+                    if waiting:
+                        sequence += 1
+                        yield encode_entry(EntryType.PART, sequence, waiting, seed)
+                    waiting = piece
+                sequence += 1
+                yield encode_entry(fact.entry_type, sequence, waiting, seed)
+
+        try:
+            self.size_bytes += self._file.append_all(chunks(entries()))
+        except LogStopped:
+            self.last = sequence
+            raise
+        self.last = sequence
+
+    def sync(self) -> None:
+        """Make all entries durable; raises ``OSError`` or ``LogStopped``."""
+        self._file.commit()
+        for directory in self._directories:
+            self._files.sync_dir(directory)
+        self._directories = ()
+
+    def close(self) -> None:
+        """Close the descriptor; durable entries do not depend on it."""
+        with suppress(OSError):
+            self._file.close()
+
+
+def _with_known(pieces: Iterable[bytes], known: bytes) -> Iterator[bytes]:
+    """Yield the JSON of a fact in pieces, with ``known`` in place of its first brace."""
+    beginning = known
+    for piece in pieces:
+        yield beginning + (piece[1:] if beginning else piece)
+        beginning = b""
