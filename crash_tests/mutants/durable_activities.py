@@ -85,6 +85,11 @@ undecided_activity_is_removed = Mutant(
     (
         SourcePatch(
             "system.durable.retention",
+            'f" AND {_NEVER_REPEATED} LIMIT ?",',
+            "f\" AND ({_NEVER_REPEATED} OR status='UNCERTAIN') LIMIT ?\",",
+        ),
+        SourcePatch(
+            "system.durable.retention",
             "\"(status='DONE' OR status='FAILED' AND decided_by IS NOT NULL) AND updated_at<=?\"",
             "\"status<>'INTENT' AND updated_at<=?\"",
         ),
