@@ -91,10 +91,13 @@ class Feeder:
                 self._orchestrator.wake(agent)
 
     def _delay_ns(self) -> int | None:
+        if self._is_behind:
+            # Until the disk accepts the work that waits, nothing is fed.
+            return self._pause_ns
         if self._durable.has_reports:
             return 0
         delay_ns = self._durable.due_in_ns()
-        if self._is_behind or self._routing.is_behind or self._durable.is_behind:
+        if self._routing.is_behind or self._durable.is_behind:
             delay_ns = self._pause_ns if delay_ns is None else min(delay_ns, self._pause_ns)
         return None if delay_ns is None else min(delay_ns, LONGEST_SLEEP_NS)
 
