@@ -69,9 +69,6 @@ class ActivitiesTarget(DurableStore):
             ActionKind("reopen", 1, self._reopen),
         )
 
-    def _is_open(self) -> bool:
-        return self._open
-
     # -- boots ---------------------------------------------------------------------------
 
     def check_recovered(self) -> None:
@@ -90,19 +87,10 @@ class ActivitiesTarget(DurableStore):
         self._uncertain = uncertain
         self._perform(self._recovered.to_perform)
 
-    def _reopen(self, _arguments: Arguments) -> str:
+    def _reopen(self, arguments: Arguments) -> str:
         """Let all that is under way end; close the database and open it again."""
         self._until_done()
-        self._state.close()
-        try:
-            self.recover(self._host)
-        except (OSError, StorageError):
-            if not self.fault_plan:
-                raise
-            self._open = False
-            return "refused"
-        self.check_recovered()
-        return "reopened"
+        return super()._reopen(arguments)
 
     # -- activities ----------------------------------------------------------------------
 

@@ -234,22 +234,6 @@ class DurableTarget(DurableOperator):
             self.marks.reach(COLLECTED)
         return f"{removed} removed"
 
-    def _reopen(self, _arguments: Arguments) -> str:
-        """Close the database and open it again."""
-        self._state.close()
-        try:
-            self.recover(self._host)
-        except (OSError, StorageError):
-            if not self.fault_plan:
-                raise
-            self._open = False
-            return "refused"
-        self.check_recovered()
-        return "reopened"
-
-    def _is_open(self) -> bool:
-        return self._open
-
     def _may_claim(self) -> bool:
         return self._open and bool(self._free_sessions())
 

@@ -28,6 +28,7 @@ from oracles.durable.shadow_effects import ShadowEffects
 from oracles.durable.shadow_state import State
 from oracles.marks import IN_FLIGHT_KEPT, IN_FLIGHT_LOST
 from oracles.violation import FalseAlarm
+from powercut.fuzz.action import Arguments
 from powercut.fuzz.fault_families import DAMAGE, FaultFamily
 from sim.world import World
 from system.durable.activity_runner import ActivityRunner
@@ -173,6 +174,22 @@ class DurableStore(SystemTarget):
         self._recovering_from = None
         self._mark_recovery()
         self._check_effects(rows)
+
+    def _reopen(self, _arguments: Arguments) -> str:
+        """Close the database and open it again."""
+        self._state.close()
+        try:
+            self.recover(self._host)
+        except (OSError, StorageError):
+            if not self.fault_plan:
+                raise
+            self._open = False
+            return "refused"
+        self.check_recovered()
+        return "reopened"
+
+    def _is_open(self) -> bool:
+        return self._open
 
     def _mark_recovery(self) -> None:
         for trigger in self._recovered.reclaimed:
