@@ -10,7 +10,7 @@ from crash_tests.rig.effect_ledger import ACTIONS, Answer
 from crash_tests.targets.durable_operator import DurableOperator
 from crash_tests.targets.durable_store import ROUTER, SECOND_NS
 from crash_tests.targets.system_target import COMMON_MARKS
-from oracles.durable.marks import COLLECTED, DECIDED, DURABLE_MARKS, SUPERSEDED
+from oracles.durable.marks import COLLECTED, DECIDED, DURABLE_MARKS, RARE_DURABLE_MARKS, SUPERSEDED
 from oracles.durable.shadow_durable import DAY_S, STARTED_S
 from oracles.durable.shadow_effects import is_final
 from oracles.marks import STALE_TEMPORARY_SWEPT
@@ -36,6 +36,7 @@ class DurableTarget(DurableOperator):
     expected_marks: Sequence[str] = (
         *(mark for mark in COMMON_MARKS if mark != STALE_TEMPORARY_SWEPT), *DURABLE_MARKS,
     )  # fmt: skip
+    rare_marks: Sequence[str] = RARE_DURABLE_MARKS
 
     def __init__(self) -> None:
         super().__init__()

@@ -37,6 +37,7 @@ from oracles.marks import (
 )
 from oracles.recording.marks import (
     DAMAGE_CONTAINED,
+    RARE_RECORDING_MARKS,
     RECORDING_MARKS,
     marks_of_image,
     stage_mark,
@@ -73,6 +74,7 @@ class RecordingTarget(RecorderTarget):
     fault_rules = ("fsync *.wal #1 EIO:ext4", "fsync *.wal #1 EIO:xfs")
     actions_per_crash = 3
     expected_marks: Sequence[str] = (*COMMON_MARKS, *RECORDING_MARKS)
+    rare_marks: Sequence[str] = RARE_RECORDING_MARKS
 
     def __init__(self) -> None:
         super().__init__()

@@ -36,6 +36,17 @@ RECORDING_MARKS: Final = (
     INVALIDATION_KEPT,
 )
 
+RARE_RECORDING_MARKS: Final = (
+    *(f"an execution was interrupted at {stage}" for stage in ("after_failure", "during_fallback")),
+    QUARANTINED,
+    RECORDS_BEFORE_NUMBER,
+    SNAPSHOT_BESIDE_RECORD,
+    DAMAGE_CONTAINED,
+    SEGMENT_CHANGED,
+    INVALIDATION_KEPT,
+)
+"""Marks that a campaign of one minute over all targets may miss."""
+
 _FINAL: Final = 6
 _JSON: Final = ".json"
 _PACK: Final = ".pack"
