@@ -108,10 +108,11 @@ class Runtime:
         self._root = recovery.root
         self._orchestrator = recovery.orchestrator
         self._dispatcher = recovery.dispatcher
-        self._creation = RootCreation(recovery.orchestrator, self.calls)
         self._turns = turns
         self._resume = options.resume
         self._feeder = Feeder(recovery.dispatcher, options.router, options.provider_timeout_ns)
+        # Triggers without a session may wait for a root agent.
+        self._creation = RootCreation(self._orchestrator, self.calls, self._feeder.feed_now)
         self._collector: Collector | None = None
         if options.collection is not None:
             self._collector = Collector(recovery.dispatcher, options.collection, recovery.report)
@@ -228,10 +229,7 @@ class Runtime:
         ``PayloadTooLarge``, ``ProviderError``, ``StorageError`` or ``OSError``.
         """
         self._open()
-        agent_id = await self._creation.create(name, instructions, provider, model, request_id)
-        # Triggers without a session may have waited for it.
-        self._feeder.feed_now()
-        return agent_id
+        return await self._creation.create(name, instructions, provider, model, request_id)
 
     @uncancellable
     async def send(self, agent_id: str, payload: Json, message_id: str | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Task, shield
+from collections.abc import Callable
 from contextlib import suppress
 
 from system.agents.agent import Agent
@@ -20,11 +21,17 @@ from system.sessions.session import SessionState
 
 
 class RootCreation:
-    """Creates root agents; ``calls`` keeps a creation alive when its caller is cancelled."""
+    """Creates root agents; ``calls`` keeps a creation alive when its caller is cancelled.
 
-    def __init__(self, orchestrator: Orchestrator, calls: OperatorCalls) -> None:
+    ``on_created`` is called after each creation.
+    """
+
+    def __init__(
+        self, orchestrator: Orchestrator, calls: OperatorCalls, on_created: Callable[[], None]
+    ) -> None:
         self._orchestrator = orchestrator
         self._calls = calls
+        self._on_created = on_created
         self._under_way: dict[str, Task[str]] = {}
         self._by_request = {
             facts.request_id: facts.agent_id
@@ -76,6 +83,7 @@ class RootCreation:
         if request_id is not None:
             self._by_request[request_id] = agent.agent_id
             del self._under_way[request_id]
+        self._on_created()
         return agent.agent_id
 
     async def _new_root(

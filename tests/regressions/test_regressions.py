@@ -2,8 +2,7 @@
 
 To add one, move its file from ``.powercut/failures`` here, under a name that says what was
 wrong. A name that begins with the tag of a mutant is a failure of that mutant, which the
-system never had: the mutant must go on failing in the same way. ``open/`` has failures that are
-not explained yet, which no test runs: repeat them with ``powercut replay``.
+system never had: the mutant must go on failing in the same way.
 """
 
 from __future__ import annotations
