@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeGuard
 
 from sim.disk.cache.inode import BLOCK_BYTES
 from sim.disk.cache.inode_table import Inodes, InodeTable
@@ -36,6 +37,8 @@ from sim.disk.crash.persistence import Coverage, PersistenceModel
 from sim.disk.crash.pieces import pieces, uncut
 from sim.disk.crash.survivor_set import SurvivorSet, check_legal
 
+_ContentChange = Write | Resize | Allocate
+
 
 class Unsynced:
     """Unsynced micro-operations in program order, over a platter.
@@ -57,9 +60,10 @@ class Unsynced:
         self.allows_more = False
         self.table = InodeTable(platter)
         self._ordering = Ordering(model)
-        # Changes of one file while nothing else is unsynced. Most are followed by a barrier on
-        # that file, and then their pieces are never needed.
-        self._uncut: list[tuple[Write | Resize | Allocate, int]] = []
+        # Operations since the last barrier. Most of their content is covered by a barrier on its
+        # file, and then its units are never needed.
+        self._uncut: list[tuple[Operation, int]] = []
+        self._whole_calls = model.with_whole_calls()
         self._notes = Notes()
         self._read_carried(unsynced)
 
@@ -74,10 +78,7 @@ class Unsynced:
     @property
     def ordering(self) -> Ordering:
         """The unsynced pieces and their predecessors."""
-        if self._uncut:
-            waiting, self._uncut = self._uncut, []
-            for operation, number in waiting:
-                self._cut(operation, number)
+        self._cut()
         return self._ordering
 
     @property
@@ -103,39 +104,28 @@ class Unsynced:
         """Read operation ``number`` of the journal."""
         self.allows_more = False
         match operation:
-            case Write() | Resize() | Allocate() if not self._leaves_tail(
-                operation
-            ) and self._is_alone(operation.inode):
-                self._uncut.append((operation, number))
             case Sync():
                 self._sync(operation)
             case FailedSync():
                 self._fail_sync(operation)
             case _:
-                self._cut(operation, number)
+                self._uncut.append((operation, number))
 
-    def _is_alone(self, inode: int) -> bool:
-        """Return whether nothing but the content of this inode is unsynced."""
-        if self._uncut:
-            return self._uncut[0][0].inode == inode
-        return not self._ordering.micros
+    def _cut(self, sync: Sync | None = None) -> None:
+        """Cut the waiting operations, of which ``sync`` is about to cover some.
 
-    def _leaves_tail(self, operation: Write | Resize | Allocate) -> bool:
-        """Return whether a barrier on the file leaves bytes behind its end."""
-        return (
-            isinstance(operation, Resize)
-            and operation.size < operation.size_before
-            and operation.size % BLOCK_BYTES > 0
-            and self.model.coverage is Coverage.NEEDS
-        )
-
-    def _cut(self, operation: Operation, number: int) -> None:
-        for micro in pieces(operation, number, self.model, self):
-            self._add(micro)
+        A barrier covers all content of its inode, so that is cut into whole calls.
+        """
+        waiting, self._uncut = self._uncut, []
+        for operation, number in waiting:
+            whole = sync is not None and _is_content(operation, sync)
+            model = self._whole_calls if whole else self.model
+            for micro in pieces(operation, number, model, self):
+                self._add(micro)
 
     def _add(self, micro: MicroOperation) -> None:
         named = isinstance(micro, NameChange)
-        self.ordering.add(micro, is_directory=named and self.is_directory(micro.number))
+        self._ordering.add(micro, is_directory=named and self.is_directory(micro.number))
 
     # -- of earlier operations (pieces.Earlier) ------------------------------------------
 
@@ -145,15 +135,15 @@ class Unsynced:
 
     def allocates(self, number: int, block: int) -> bool:
         """Return whether an unsynced write allocates this block of this inode."""
-        return self.ordering.allocates(number, block)
+        return self._ordering.allocates(number, block)
 
     def durable_name(self, number: int, directory: int, name: str) -> tuple[int, str] | None:
         """Return the durable name that this inode left by unsynced renames to the given one."""
-        return self.ordering.durable_name(number, (directory, name))
+        return self._ordering.durable_name(number, (directory, name))
 
     def is_unsettled(self, number: int, directory: int, name: str) -> bool:
         """Return whether no barrier on the directory has covered this name of a file."""
-        moved = (number, (directory, name)) in self.ordering.moved
+        moved = (number, (directory, name)) in self._ordering.moved
         return moved or self._notes.is_logged(number, directory, name)
 
     def covered_by(self, number: int, directory: int, name: str) -> int:
@@ -165,9 +155,9 @@ class Unsynced:
 
     def is_directory(self, number: int) -> bool:
         """Return whether this inode is a directory."""
-        creation = self.ordering.creation(number)
+        creation = self._ordering.creation(number)
         if creation is not None:
-            created = self.ordering.micros[creation]
+            created = self._ordering.micros[creation]
             assert isinstance(created, CreateInode), created
             return created.is_directory
         inode = self.table.get(number)
@@ -176,28 +166,33 @@ class Unsynced:
     # -- barriers ----------------------------------------------------------------------
 
     def _sync(self, sync: Sync) -> None:
-        if self._uncut and self._is_alone(sync.inode):
-            for operation, number in self._uncut:
-                self._make_durable(uncut(operation, number))
+        content = [uncut(each, number) for each, number in self._uncut if _is_content(each, sync)]
+        if not self._ordering.micros and len(content) == len(self._uncut):
             self._uncut.clear()
-            self._notes.settle(sync, {sync.inode}, self.table)
+            self._apply(content, [], sync)
             return
-        ordering = self.ordering
-        durable = covered(ordering, sync)
+        self._cut(sync)
+        durable = covered(self._ordering, sync)
         if not durable:
             self._notes.settle(sync, set(), self.table)
             return
-        applied, left, notes, self.allows_more = split(ordering, durable, sync, self.is_directory)
+        applied, left, notes, self.allows_more = split(
+            self._ordering, durable, sync, self.is_directory
+        )
+        self._apply(applied, notes, sync)
+        self._keep(left)
+
+    def _apply(self, pieces: Sequence[MicroOperation], notes: list[Note], sync: Sync) -> None:
+        """Put the pieces that a barrier covers on the platter; renew the notes."""
         tails: dict[int, OldTail] = {}
-        for micro in applied:
+        for micro in pieces:
             if sync.inode and self.model.coverage is Coverage.NEEDS:
                 self._note_tail(micro, tails)
             self._make_durable(micro)
-        rewritten = {micro.number for micro in applied if _is_rewriting(micro)}
+        rewritten = {micro.number for micro in pieces if _is_rewriting(micro)}
         self._notes.settle(sync, rewritten, self.table)
         for note in (*notes, *(tail for tail in tails.values() if tail.data)):
             self._notes.add(note)
-        self._keep(left)
 
     def _make_durable(self, micro: MicroOperation) -> None:
         """Put a piece on the platter."""
@@ -275,6 +270,11 @@ class Unsynced:
             if end and table.own(number).size < end:
                 table.own(number).trim()
         return table.rebase()
+
+
+def _is_content(operation: Operation, sync: Sync) -> TypeGuard[_ContentChange]:
+    """Return whether this operation changes only content that a barrier covers."""
+    return isinstance(operation, _ContentChange) and sync.inode in {0, operation.inode}
 
 
 def _is_rewriting(micro: MicroOperation) -> bool:

@@ -152,7 +152,8 @@ def _lifetime(box: Box, operations: Sequence[Operation], model: PersistenceModel
     for number, operation in enumerate(operations, 1):
         if isinstance(operation, FailedSync) and operation.policy is SyncFailure.BTRFS:
             raise NeedsWholeImage("the page cache after a failed sync of btrfs")
-        since = len(unsynced.micros)
+        if number == len(operations):
+            since = len(unsynced.micros)
         unsynced.advance(operation, number)
     if unsynced.allows_more:
         since = 0
