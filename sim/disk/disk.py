@@ -135,7 +135,7 @@ class Disk:
 
     def resize(self, inode: Inode, size: int, path: str) -> None:
         """Set the size of a file to ``size`` bytes; new bytes read as zeros."""
-        self._perform(Resize(path, inode.number, size, inode.size, self.now_ns()))
+        self._perform(_new(Resize, (path, inode.number, size, inode.size, self.now_ns())))
 
     def allocate(self, inode: Inode, end: int, path: str) -> None:
         """Extend a file to ``end`` bytes with zeros, if it is shorter."""

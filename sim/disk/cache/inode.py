@@ -19,9 +19,10 @@ SECTOR_BYTES: Final = 512
 _ZEROS: Final = bytes(SECTOR_BYTES)
 ROOT: Final = 1
 
-# The type bits of a mode, and those of a regular file.
+# The type bits of a mode, and those of a regular file and of a directory.
 FORMAT: Final = 0o170000
 REGULAR: Final = stat.S_IFREG
+DIRECTORY: Final = stat.S_IFDIR
 
 Blocks = Map[int, bytes]
 Entries = Map[str, int]
@@ -87,7 +88,7 @@ class Inode:
 
     @property
     def is_directory(self) -> bool:
-        return stat.S_ISDIR(self.mode)
+        return self.mode & FORMAT == DIRECTORY
 
     @property
     def is_file(self) -> bool:

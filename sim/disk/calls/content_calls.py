@@ -36,7 +36,8 @@ class ContentCalls(SyncCalls):
     def read(self, fd: int, length: int, /) -> bytes:
         """Read up to ``length`` bytes from the offset on."""
         fd, length = c_int(fd), ssize_t(length)
-        self._check_not_negative(length)
+        if length < 0:
+            raise self._invalid()
         file = self._file(fd)
         data = self._get(file, length, file.offset)
         file.offset += len(data)
@@ -45,7 +46,8 @@ class ContentCalls(SyncCalls):
     def pread(self, fd: int, length: int, offset: int, /) -> bytes:
         """Read up to ``length`` bytes from ``offset`` on; the descriptor's own offset stays."""
         fd, length, offset = c_int(fd), ssize_t(length), off_t(offset)
-        self._check_not_negative(length, offset)
+        if length < 0 or offset < 0:
+            raise self._invalid()
         return self._get(self._file(fd), length, offset)
 
     def write(self, fd: int, data: ReadableBuffer, /) -> int:
@@ -63,7 +65,8 @@ class ContentCalls(SyncCalls):
     def pwrite(self, fd: int, data: ReadableBuffer, offset: int, /) -> int:
         """Write at ``offset``; with ``O_APPEND`` Linux writes at the end all the same."""
         fd, content, offset = c_int(fd), readable_buffer(data), off_t(offset)
-        self._check_not_negative(offset)
+        if offset < 0:
+            raise self._invalid()
         file = self._file(fd)
         inode = self._writable(file)
         if not content:
@@ -110,7 +113,8 @@ class ContentCalls(SyncCalls):
         if isinstance(where, int) and where != NO_DESCRIPTOR:
             self.ftruncate(where, length)
             return
-        self._check_not_negative(length, path=path)
+        if length < 0:
+            raise self._invalid(path)
         inode = self._find(where, None, path)
         if inode.is_directory:
             raise os_error(errno.EISDIR, path)
@@ -121,7 +125,8 @@ class ContentCalls(SyncCalls):
     def ftruncate(self, fd: int, length: int, /) -> None:
         """Cut an open file to ``length`` bytes, or extend it to them with zeros."""
         fd, length = c_int(fd), off_t(length)
-        self._check_not_negative(length)
+        if length < 0:
+            raise self._invalid()
         file = self._file(fd)
         if not file.flags.writable:
             raise os_error(errno.EINVAL)
@@ -143,10 +148,10 @@ class ContentCalls(SyncCalls):
 
     # -- shared ----------------------------------------------------------------------------
 
-    def _check_not_negative(self, *numbers: int, path: object = None) -> None:
+    def _invalid(self, path: object = None) -> OSError:
+        """Return the error of a negative number; a dead process raises ``PowerOff`` instead."""
         self._must_live()
-        if min(numbers) < 0:
-            raise os_error(errno.EINVAL, path)
+        return os_error(errno.EINVAL, path)
 
     def _get(self, file: OpenFile, length: int, offset: int) -> bytes:
         """Read from an open file, through the interposer of the disk."""

@@ -139,6 +139,8 @@ class DirectoryCalls(StatCalls):
 
 def _is_bytes(path: object) -> bool:
     """Return whether names beside ``path`` are given as bytes."""
+    if isinstance(path, str):
+        return False
     path = os.fspath(path) if isinstance(path, os.PathLike) else path
     return isinstance(path, bytes | bytearray | memoryview)
 

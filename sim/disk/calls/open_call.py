@@ -58,8 +58,8 @@ class OpenCall(ProcessState):
         self, name: PathName, dir_fd: int | None, flags: OpenFlags, path: object
     ) -> Opening:
         """Find the name to open, and the inode that it refers to."""
-        directory = self._parent(name, dir_fd, path)
         if name.head is not None:
+            directory = self._parent(name, dir_fd, path)
             number = directory.entries.get(name.last)
             inode = None if number is None else self._inode(number)
             if inode is None and not flags.create:

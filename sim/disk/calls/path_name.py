@@ -66,6 +66,8 @@ def path_or_descriptor(path: Any, call: str) -> PathName | int:
 
 def optional_path_or_descriptor(path: Any, call: str) -> PathName | int:
     """Split a path, or convert a descriptor; without either, the current directory."""
+    if type(path) is str:
+        return split(path)
     if path is None:
         return split(".")
     if hasattr(type(path), "__index__"):

@@ -35,8 +35,7 @@ class Identity(NamedTuple):
         The rule is path_resolution(7): the first class that matches decides alone.
         """
         if not self.uid:
-            executable = inode.is_directory or bool(inode.mode & _ANY_EXECUTE)
-            return not wanted & EXECUTE or executable
+            return not wanted & EXECUTE or inode.is_directory or bool(inode.mode & _ANY_EXECUTE)
         granted = inode.mode
         if self.uid == inode.uid:
             granted >>= 6

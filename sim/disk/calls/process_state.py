@@ -150,8 +150,10 @@ class ProcessState:
         if self._power.off:
             raise PowerOff(DEAD)
         head = name.head if dir_fd is None else None
-        if head is not None and head in self._dentries:
-            return self._dentries[head]
+        if head is not None:
+            known = self._dentries.get(head)
+            if known is not None:
+                return known
         walk = self._walk(path, path2)
         directory = walk.parent(name, self._start(name, dir_fd, path, path2))
         if head is not None and self._trusted and not walk.links:
@@ -171,9 +173,10 @@ class ProcessState:
 
         Without ``follow``, a symbolic link at the end is returned itself.
         """
-        directory = self._parent(name, dir_fd, path, path2)
-        if name.head is not None:
-            number = directory.entries.get(name.last)
+        if name.head is None:
+            self._must_live()
+        else:
+            number = self._parent(name, dir_fd, path, path2).entries.get(name.last)
             if number is None:
                 raise os_error(errno.ENOENT, path, path2)
             inode = self._inode(number)
