@@ -88,11 +88,11 @@ zeros_end_the_log = Mutant(
     (
         SourcePatch(
             "system.recording.wal.scan",
-            "entry = read_entry(self.content, offset, seed)",
+            "series = read_series(self.content, offset, seed)",
             """
             if not any(self.content[offset : offset + 17]):
                 return None
-            entry = read_entry(self.content, offset, seed)
+            series = read_series(self.content, offset, seed)
             """,
         ),
     ),
@@ -103,13 +103,13 @@ stale_entries_are_valid = Mutant(
     patches=(
         SourcePatch(
             "system.recording.wal.format",
-            "crc = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, len(payload)), seed))",
-            "crc = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, len(payload))))",
+            "crc = crc32(payload, crc32(COVERED.pack(entry_type, sequence, len(payload)), seed))",
+            "crc = crc32(payload, crc32(COVERED.pack(entry_type, sequence, len(payload))))",
         ),
         SourcePatch(
-            "system.recording.wal.format",
-            "actual = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, length), seed))",
-            "actual = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, length)))",
+            "system.recording.wal.series",
+            "or crc != crc32(payload, crc32(covered(entry_type, number, length), seed))",
+            "or crc != crc32(payload, crc32(covered(entry_type, number, length)))",
         ),
     ),
     tests=(f"{_FLIPS}::test_every_stale_tail_of_an_earlier_lifetime_is_refused",),

@@ -32,7 +32,7 @@ class OfflineRecords:
 
     def load(self, execution_id: str) -> ExecutionRecord:
         """Return a record; raises as ``ExecutionStore.load``."""
-        execution = self.log.redone.executions.get(execution_id)
+        execution = self.log.executions.get(execution_id)
         if execution is None:
             return self._files.load(execution_id)
         if is_settled(self._newer, execution):
@@ -41,7 +41,7 @@ class OfflineRecords:
 
     def list_all(self) -> Iterator[str]:
         """Yield the ids of all records, sorted."""
-        return iter(sorted({*self._files.list_all(), *self.log.redone.executions}))
+        return iter(sorted({*self._files.list_all(), *self.log.executions.all()}))
 
     def damaged_packs(self) -> Iterator[StorageError]:
         """Yield an error for each pack of records that is damaged or of a later version."""

@@ -34,10 +34,10 @@ def resume_recording(
     The executions of the log wait for a checkpoint, except those whose record a log cannot
     change, and those with an id in ``running``, which stay open. Damaged ones are reported.
     """
-    executions, files = log.redone.executions, FileExecutionStore(host, join(root, RECORDS))
+    executions, files = log.executions.all(), FileExecutionStore(host, join(root, RECORDS))
     # A settled record needs none of the entries whose barrier has failed.
     log.report.corrupted += (
-        each for each in log.redone.corrupted() if each in executions or not files.has(each)
+        each for each in log.executions.corrupted() if each in executions or not files.has(each)
     )
     for path in log.superfluous:
         with suppress(OSError):

@@ -37,11 +37,12 @@ async def complete_records(recovery: RootRecovery) -> None:
         _complete(recovery, log, agent)
     running = [
         execution_id
-        for execution_id, execution in log.redone.executions.items()
+        for execution_id, execution in log.executions.all().items()
         if not execution.is_finished and _session_of(execution) in orchestrator.unserved
     ]
     recording = resume_recording(recovery.host, log, running=running)
-    waiting = [log.redone.executions[each] for each in recording.waiting]
+    executions = log.executions.all()
+    waiting = [executions[each] for each in recording.waiting]
     recovery.interrupted = [each.record() for each in waiting if not each.is_finished]
     orchestrator.recording = recording
     try:
@@ -56,19 +57,19 @@ async def complete_records(recovery: RootRecovery) -> None:
 def _complete(recovery: RootRecovery, log: ReadLog, agent: Agent) -> None:
     """Complete the executions of an agent that are in the log, or were lost with its end."""
     store = FileExecutionStore(recovery.host)
-    executions, settled = log.redone.executions, log.checkpoint.sequence
+    executions, settled = log.executions, log.checkpoint.sequence
     is_end = True
     for recorded in reversed(agent.history.recorded):
         execution_id, entry = recorded.execution
         execution = executions.get(execution_id)
         if execution is None:
             # Turns of one agent follow one another, so the lost ones are the last ones.
-            is_written = entry <= settled and execution_id not in log.redone.headless
+            is_written = entry <= settled and execution_id not in executions.headless
             is_end = is_end and not (is_written or store.has(execution_id))
             if not is_end:
                 continue
             execution = _made_again(recovery.host.clock, agent, recorded)
-            executions[execution_id] = execution
+            executions.add(execution)
             log.report.findings.append(
                 f"execution {execution_id}: it was lost, and its record was made again"
                 f" from session {agent.session_id}"

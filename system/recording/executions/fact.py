@@ -22,8 +22,9 @@ _FACT: Final = re.compile(
     rb'"x":"(exec-[0-9a-f]{16})"\}'
 )
 _SHOWN: Final = 40
-_ID_BYTES: Final = len("exec-0123456789abcdef")
-_ID_START: Final = -_ID_BYTES - len('"}')
+ID_END: Final = -len('"}')
+ID_START: Final = ID_END - len("exec-0123456789abcdef")
+"""Start and end of the id of the execution, from the end of the JSON of a fact."""
 
 
 class Fact(NamedTuple):
@@ -97,7 +98,7 @@ def ends_of_fact(
 
 def execution_of(encoded: bytes) -> bytes:
     """Return the id of the execution of a fact, from the end of its JSON."""
-    return encoded[_ID_START:-2]
+    return encoded[ID_START:ID_END]
 
 
 def facts_in(pieces: Iterable[bytes]) -> Iterator[Fact]:

@@ -15,7 +15,6 @@ from struct import Struct
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from system.recording.executions.entry_type import EntryType
 from system.storage.path import name_of
 
 MAGIC: Final = b"SYWAL"
@@ -28,22 +27,16 @@ SEGMENT_NAME: Final = re.compile(r"(\d{8})\.wal")
 
 _HEADER: Final = Struct(">5sBQQ")
 _CRC: Final = Struct(">I")
-_ENTRY: Final = Struct(">IBQI")
-_COVERED: Final = Struct(">BQI")
+ENTRY: Final = Struct(">IBQI")
+"""Length, type, sequence and crc of an entry."""
+COVERED: Final = Struct(">BQI")
+"""Type, sequence and length, as the crc covers them in front of the payload."""
 
 HEADER_BYTES: Final = _HEADER.size + _CRC.size
-ENTRY_BYTES: Final = _ENTRY.size
+ENTRY_BYTES: Final = ENTRY.size
 SHORTEST_ENTRY: Final = ENTRY_BYTES + 1
 SHORTEST_FACT: Final = ENTRY_BYTES + 76
 """The least bytes of a fact's payload, which has at least a time and the id of an execution."""
-
-
-_TYPES: Final = frozenset(EntryType)
-_POSSIBLE_START: Final = re.compile(
-    rb"(?=[\0-%b]...[%b])" % (bytes([LARGEST_PAYLOAD >> 24]), re.escape(bytes(sorted(EntryType)))),
-    re.DOTALL,
-)
-"""Five bytes that may be a length and a type."""
 
 
 def segment_name(number: int) -> str:
@@ -104,72 +97,5 @@ def read_header(content: bytes) -> ReadHeader | None:
 def encode_entry(entry_type: int, sequence: int, payload: bytes, seed: int) -> bytes:
     """Return one entry; ``seed`` is the crc of the header of its segment."""
     assert 1 <= len(payload) <= LARGEST_PAYLOAD
-    crc = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, len(payload)), seed))
-    return _ENTRY.pack(len(payload), entry_type, sequence, crc) + payload
-
-
-class RawEntry(NamedTuple):
-    """An entry and its place in a segment, from byte ``start`` to ``end``.
-
-    ``is_continuation``: it continues the payload of the entry before it.
-    """
-
-    entry_type: int
-    seq: int
-    payload: bytes
-    start: int
-    end: int
-    is_continuation: bool = False
-
-    @property
-    def known_durable(self) -> int:
-        """The last sequence number known to be durable when the entry was written.
-
-        0 if the entry does not say: only the first piece of a payload does.
-        """
-        if self.is_continuation:
-            return 0
-        found = _DURABLE.match(self.payload)
-        return self.seq - 1 if found is None else min(int(found[1]), self.seq - 1)
-
-
-_DURABLE: Final = re.compile(rb'\{"durable":(\d{1,20}),')
-
-
-def read_entry(content: bytes, start: int, seed: int) -> RawEntry | str:
-    """Return the entry at an offset, or the reason why there is none."""
-    if len(content) - start < ENTRY_BYTES:
-        return "it is cut off"
-    length, entry_type, sequence, crc = _ENTRY.unpack_from(content, start)
-    end = start + ENTRY_BYTES + length
-    if not 1 <= length <= LARGEST_PAYLOAD:
-        return f"its length is {length}"
-    if end > len(content):
-        return "it is cut off"
-    payload = content[start + ENTRY_BYTES : end]
-    actual = crc32(payload, crc32(_COVERED.pack(entry_type, sequence, length), seed))
-    if actual != crc:
-        return f"its crc is {crc:08x}, its bytes give {actual:08x}"
-    if entry_type not in _TYPES:
-        return f"its type {entry_type} is unknown"
-    return RawEntry(entry_type, sequence, payload, start, end)
-
-
-def find_entry(content: bytes, start: int, seed: int, last: int | None) -> RawEntry | None:
-    """Return the next valid entry after bad bytes that begin at ``start``, or None.
-
-    ``last`` is the sequence number before the bad bytes, None if it is not known. The bad bytes
-    have room for a limited number of entries; an entry with a larger number is out of place, and
-    is not accepted, because the entries before it would be skipped.
-    """
-    for candidate in _POSSIBLE_START.finditer(content, start + 1):
-        offset = candidate.start()
-        if offset > len(content) - SHORTEST_ENTRY:
-            return None
-        _, _, sequence, _ = _ENTRY.unpack_from(content, offset)
-        if last is not None and not 0 < sequence - last <= 2 + (offset - start) // SHORTEST_FACT:
-            continue
-        found = read_entry(content, offset, seed)
-        if isinstance(found, RawEntry):
-            return found
-    return None
+    crc = crc32(payload, crc32(COVERED.pack(entry_type, sequence, len(payload)), seed))
+    return ENTRY.pack(len(payload), entry_type, sequence, crc) + payload

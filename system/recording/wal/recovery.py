@@ -17,9 +17,9 @@ from system.recording.stores.pack import NAME, builder_of, read_table
 from system.recording.wal.checkpoint import CHECKPOINT, ReadCheckpoint, read_checkpoint
 from system.recording.wal.format import CURRENT, DIRECTORY, NEXT_CURRENT, SEGMENT_NAME, number_of
 from system.recording.wal.log import SNAPSHOTS
-from system.recording.wal.redo import WalRedo
+from system.recording.wal.logged_executions import LoggedExecutions
 from system.recording.wal.report import WalReport
-from system.recording.wal.scan import ScannedSegment, kept_entries, scan_segments
+from system.recording.wal.scan import ScannedSegment, scan_segments
 from system.storage.atomic_file import read_whole, sweep_temporaries
 from system.storage.log_report import Damage
 from system.storage.log_scan import BadSpan
@@ -45,7 +45,7 @@ class ReadLog(NamedTuple):
     """
 
     report: WalReport
-    redone: WalRedo
+    executions: LoggedExecutions
     checkpoint: ReadCheckpoint
     segments: tuple[ScannedSegment, ...]
     snapshots: tuple[int, ...]
@@ -74,13 +74,14 @@ def read_log(files: FileSystem, clock: Clock, root: str = "") -> ReadLog:
     checkpoint = reader.read_checkpoint()
     settled = checkpoint.sequence
     segments = reader.read_segments(checkpoint)
-    redone = WalRedo(clock)
-    snapshots = reader.read_snapshots(checkpoint, redone)
-    redone.apply(kept_entries(segments), settled)
+    executions = LoggedExecutions(clock)
+    snapshots = reader.read_snapshots(checkpoint, executions)
+    for segment in segments:
+        executions.apply(segment.series, settled)
     last = max([settled, *(segment.last for segment in segments)])
     return ReadLog(
         reader.report,
-        redone,
+        executions,
         checkpoint,
         segments,
         snapshots,
@@ -172,7 +173,7 @@ class _Reader:
         segments, report = scan_segments(contents, settled), self.report
         for segment in segments:
             report.segments += 1
-            report.entries += sum(entry.seq > settled for entry in segment.entries)
+            report.entries += segment.count_after(settled)
             report.torn_bytes += segment.torn_bytes
             report.missing += segment.missing
             content = contents[segment.path]
@@ -191,8 +192,10 @@ class _Reader:
             )
         return segments
 
-    def read_snapshots(self, checkpoint: ReadCheckpoint, redone: WalRedo) -> tuple[int, ...]:
-        """Add the executions of the snapshots to ``redone``; return the numbers of their packs.
+    def read_snapshots(
+        self, checkpoint: ReadCheckpoint, executions: LoggedExecutions
+    ) -> tuple[int, ...]:
+        """Add the executions of the snapshots; return the numbers of all packs of snapshots.
 
         Without a checkpoint all packs are used; a newer one takes precedence.
         """
@@ -205,10 +208,10 @@ class _Reader:
                 numbers[int(found[1])] = path
         for number in sorted(numbers):
             if not checkpoint.is_whole or number == checkpoint.pack:
-                self._read_pack(numbers[number], redone)
+                self._read_pack(numbers[number], executions)
         return tuple(sorted(numbers))
 
-    def _read_pack(self, path: str, redone: WalRedo) -> None:
+    def _read_pack(self, path: str, executions: LoggedExecutions) -> None:
         table = read_table(self._files, path)
         if table.problem:
             self._add_bad(path, read_whole(self._files, path), table.problem)
@@ -218,9 +221,9 @@ class _Reader:
             except RecordCorruptedError as corrupted:
                 reason = "; ".join(corrupted.problems)
                 self._add_bad(path, member.stored(self._files), reason, member.start)
-                redone.headless.add(member.execution_id)
+                executions.headless.add(member.execution_id)
             else:
-                redone.resume(member.execution_id, builder)
+                executions.resume(member.execution_id, builder.kept)
 
     def _names(self, directory: str) -> list[tuple[str, str]]:
         path = join(self._root, directory)

@@ -13,30 +13,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from system.errors import NewerFormat
-from system.recording.executions.entry_type import EntryType
-from system.recording.wal.format import (
-    HEADER_BYTES,
-    VERSION,
-    RawEntry,
-    find_entry,
-    read_entry,
-    read_header,
-)
+from system.recording.wal.format import HEADER_BYTES, VERSION, read_header
+from system.recording.wal.series import Series, find_series, problem_at, read_series
 from system.storage.gaps import Gap, find_cut
 from system.storage.log_scan import BadSpan
 
 _NO_HEADER: Final = "its header is damaged"
+_MISSING: Final = "numbers are missing"
 
 
 class ScannedSegment(NamedTuple):
     """The kept entries of a segment, and its bad bytes.
 
-    ``torn_bytes`` at its end were never acknowledged. ``missing`` has the first and last number
-    of each gap of entries that were durable once.
+    There is a gap before each but the first of ``series``. ``torn_bytes`` at the end were never
+    acknowledged. ``missing`` has the first and last number of each gap of entries that were
+    durable once.
     """
 
     path: str
-    entries: tuple[RawEntry, ...]
+    series: tuple[Series, ...]
     bad: tuple[BadSpan, ...]
     torn_bytes: int
     missing: tuple[tuple[int, int], ...]
@@ -45,7 +40,11 @@ class ScannedSegment(NamedTuple):
     @property
     def last(self) -> int:
         """The last number in the segment, or the one before its first."""
-        return self.entries[-1].seq if self.entries else self.first - 1
+        return self.series[-1].last if self.series else self.first - 1
+
+    def count_after(self, number: int) -> int:
+        """Return how many entries have a sequence number above ``number``."""
+        return sum(max(0, each.last - max(each.seq - 1, number)) for each in self.series)
 
 
 def scan_segments(contents: Mapping[str, bytes], settled: int = 0) -> tuple[ScannedSegment, ...]:
@@ -59,7 +58,7 @@ def scan_segments(contents: Mapping[str, bytes], settled: int = 0) -> tuple[Scan
     for path in sorted(contents):
         scanner = _Scanner(path, contents[path], last + 1)
         scanner.run()
-        last = scanner.entries[-1].seq if scanner.entries else scanner.first - 1
+        last = scanner.last
         scanners.append(scanner)
     scanners.sort(key=lambda scanner: scanner.first)
     found: list[ScannedSegment] = []
@@ -67,9 +66,9 @@ def scan_segments(contents: Mapping[str, bytes], settled: int = 0) -> tuple[Scan
     for scanner in reversed(scanners):
         segment = scanner.verdict(settled, proof, next_first)
         found.append(segment)
-        if segment.entries:
+        if segment.series:
             # Numbers after this one, and before the segment, were never acknowledged.
-            proof = segment.entries[0].known_durable
+            proof = segment.series[0].first_known_durable
         next_first = segment.first
     return tuple(reversed(found))
 
@@ -80,7 +79,7 @@ class _Scanner:
         self.content = content
         # Unknown until the header, or the first entry, gives the first number.
         self.first = expected
-        self.entries: list[RawEntry] = []
+        self.series: list[Series] = []
         self.gaps: list[Gap] = []
         self.bad_from: int | None = None
         self.reason = ""
@@ -103,40 +102,40 @@ class _Scanner:
             return
         for seed in found.seeds:
             self._read(seed, None)
-            if self.entries:
+            if self.series:
                 is_gap_known = bool(self.gaps) and self.gaps[0].position == 0
-                if self.entries[0].seq > self.first and not is_gap_known:
-                    self.gaps.insert(0, Gap(0, HEADER_BYTES, "numbers are missing"))
-                self.first = min(self.first, self.entries[0].seq)
+                if self.series[0].seq > self.first and not is_gap_known:
+                    self.gaps.insert(0, Gap(0, HEADER_BYTES, _MISSING))
+                self.first = min(self.first, self.series[0].seq)
                 return
         self._open_bad(0, _NO_HEADER)
+
+    @property
+    def last(self) -> int:
+        """The last number that was read, or the one before the first."""
+        return self._before(len(self.series))
 
     def _read(self, seed: int, last: int | None) -> None:
         content, offset = self.content, HEADER_BYTES
         self.gaps, self.bad_from = [], None
-        continues = False
         while offset < len(content):
-            entry = self._entry_at(offset, seed, last)
-            if entry is None:
+            series = self._series_at(offset, seed, last)
+            if series is None:
                 return
-            is_behind_bad_bytes = entry.start > offset
-            if is_behind_bad_bytes or (last is not None and entry.seq > last + 1):
-                reason = self.reason if is_behind_bad_bytes else "numbers are missing"
-                self.gaps.append(Gap(len(self.entries), offset, reason))
-                continues = False
-            self.entries.append(entry._replace(is_continuation=True) if continues else entry)
-            continues = entry.entry_type == EntryType.PART
-            offset, last = entry.end, entry.seq
+            if series.start > offset:
+                self.gaps.append(Gap(len(self.series), offset, self.reason))
+            elif last is not None and series.seq > last + 1:
+                self.gaps.append(Gap(len(self.series), offset, _MISSING))
+            self.series.append(series)
+            offset, last = series.end, series.last
 
-    def _entry_at(self, offset: int, seed: int, last: int | None) -> RawEntry | None:
-        """Return the next entry at or after an offset; None if the rest of the segment is bad."""
-        entry = read_entry(self.content, offset, seed)
-        if isinstance(entry, RawEntry):
-            if last is None or entry.seq > last:
-                return entry
-            entry = f"it has sequence={entry.seq} after {last}"
-        self._open_bad(offset, entry)
-        found = find_entry(self.content, offset, seed, last)
+    def _series_at(self, offset: int, seed: int, last: int | None) -> Series | None:
+        """Return the next entries at or after an offset; None if the rest of the segment is bad."""
+        series = read_series(self.content, offset, seed)
+        if series is not None and (last is None or series.seq > last):
+            return series
+        self._open_bad(offset, problem_at(self.content, offset, seed, last))
+        found = find_series(self.content, offset, seed, last)
         if found is not None:
             self.bad_from = None
         return found
@@ -146,10 +145,10 @@ class _Scanner:
 
     def verdict(self, settled: int, later_proof: int, next_first: int | None) -> ScannedSegment:
         """Judge the gaps; ``next_first`` is the first number of the next segment, if any."""
-        kept, cut, proof = find_cut(self.entries, self.gaps, later_proof)
+        kept, cut, proof = find_cut(self.series, self.gaps, later_proof)
         gaps = [gap for gap in self.gaps if gap.position < kept]
         missing = [
-            (self._before(gap.position) + 1, self.entries[gap.position].seq - 1) for gap in gaps
+            (self._before(gap.position) + 1, self.series[gap.position].seq - 1) for gap in gaps
         ]
         bad = list(self._damaged_middles(gaps))
         # Numbers from that of the next segment on are not in this one.
@@ -164,7 +163,7 @@ class _Scanner:
                 bad.append(BadSpan(end, size_bytes, reason, tail=True))
                 end = size_bytes
         torn_bytes = size_bytes - end
-        if self.entries and not self.has_header:
+        if self.series and not self.has_header:
             if self._was_durable(max(settled, later_proof), kept):
                 bad.insert(0, BadSpan(0, HEADER_BYTES, _NO_HEADER, tail=False))
             else:
@@ -172,7 +171,7 @@ class _Scanner:
         missing = [(max(first, settled + 1), final) for first, final in missing]
         return ScannedSegment(
             self.path,
-            tuple(self.entries[:kept]),
+            tuple(self.series[:kept]),
             tuple(bad),
             torn_bytes,
             tuple((first, final) for first, final in missing if first <= final),
@@ -181,20 +180,14 @@ class _Scanner:
 
     def _was_durable(self, later_proof: int, kept: int) -> bool:
         """Whether an entry, here or later, was written after a barrier of this segment."""
-        durable = (entry.known_durable for entry in self.entries[:kept])
+        durable = (each.known_durable for each in self.series[:kept])
         return max([later_proof, *durable]) >= self.first
 
     def _damaged_middles(self, gaps: Sequence[Gap]) -> Iterator[BadSpan]:
         for gap in gaps:
-            end = self.entries[gap.position].start
+            end = self.series[gap.position].start
             if gap.start < end:
                 yield BadSpan(gap.start, end, gap.reason, tail=False)
 
     def _before(self, position: int) -> int:
-        return self.entries[position - 1].seq if position else self.first - 1
-
-
-def kept_entries(segments: Sequence[ScannedSegment]) -> Iterator[RawEntry]:
-    """Yield the kept entries of all segments in order."""
-    for segment in segments:
-        yield from segment.entries
+        return self.series[position - 1].last if position else self.first - 1

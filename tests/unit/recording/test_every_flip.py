@@ -40,7 +40,12 @@ class Verdict(NamedTuple):
 
 def verdict_of(segments: tuple[ScannedSegment, ...]) -> Verdict:
     return Verdict(
-        tuple(entry.seq for segment in segments for entry in segment.entries),
+        tuple(
+            number
+            for segment in segments
+            for series in segment.series
+            for number in range(series.seq, series.last + 1)
+        ),
         tuple((segment.path, span.start, span.end) for segment in segments for span in segment.bad),
         sum(segment.torn_bytes for segment in segments),
         tuple(gap for segment in segments for gap in segment.missing),
@@ -264,7 +269,7 @@ class OneFile:
 def pack() -> tuple[bytes, dict[str, ExecutionRecord]]:
     """Return a pack of two executions, and their records."""
     machine = Machine({path: LOG().files[path] for path in list(LOG().files)[:4]})
-    recovered = machine.recover().log.redone.executions
+    recovered = machine.recover().log.executions.all()
     executions = [recovered[key] for key in list(recovered)[:2]]
     content = b"".join(pack_pieces([each.view() for each in executions]))
     return content, {each.execution_id: each.record() for each in executions}

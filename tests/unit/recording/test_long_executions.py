@@ -73,7 +73,7 @@ def test_a_long_execution_has_the_record_of_a_short_one(bench: Bench) -> None:
         await bench.recording.close()
         await open_small(bench)
         written = bench.store.load(execution_id)
-        assert waiting == written == log.redone.executions[execution_id].record()
+        assert waiting == written == log.executions.all()[execution_id].record()
         assert [event.seq for event in written.events] == list(range(1, 18))
         assert seen.events == written.events[:-1]
         assert [str(event.timestamp) for event in seen.events] == [
@@ -104,7 +104,7 @@ def test_a_text_in_pieces_is_recorded_like_the_whole_text(bench: Bench) -> None:
         expected = of_memory(pieces)
         assert record.events == expected.events
         log = read_log(bench.host.files, bench.host.clock)
-        assert log.redone.executions[execution_id].record() == record
+        assert log.executions.all()[execution_id].record() == record
         await bench.recording.close()
         await bench.open()
         assert bench.store.load(execution_id) == record

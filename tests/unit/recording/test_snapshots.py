@@ -36,7 +36,7 @@ def test_the_number_of_a_snapshot_is_not_used_again(bench: Bench) -> None:
         assert bench.names("snapshots") == []
         put_back(bench, saved, "snapshots/00000002.pack")
         log = read_log(bench.host.files, bench.host.clock)
-        assert not log.redone.executions
+        assert not log.executions.all()
         assert log.checkpoint.pack > log.snapshots[0] == 2
         await bench.open()
         assert bench.names("snapshots") == []
