@@ -15,7 +15,8 @@ from powercut.explorer.forks import in_forks
 from powercut.explorer.journals import MOST_SECTORS, CrashImage, Journals, Key
 from powercut.explorer.large_writes import fitting
 from powercut.explorer.lazy.lazy_explorer import LazyExplorer
-from powercut.explorer.lazy.phases import lazy_check
+from powercut.explorer.lazy.phases import PhasedCheck, phased_check
+from powercut.explorer.lazy.tree import Ending
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import RecordedWorkload
 from powercut.explorer.two_phases import TwoPhases
@@ -37,6 +38,8 @@ _FIRST_BATCH: Final = 4
 _QUICK_S: Final = 1.0
 """A batch that took less time may be followed by a larger one."""
 _TICK_S: Final = 0.2
+_MOST_ENDINGS: Final = 4096
+"""Recovered images that are kept: equal images of another history follow soon."""
 
 
 def never_stop(_found: Exploration, _operation: int) -> bool:
@@ -69,6 +72,8 @@ class Judge:
         self._deciding = deciding or processes
         self._check = check
         self._results: dict[Key, Violation | None] = {}
+        self._phased: PhasedCheck | None = None
+        self._endings: dict[Key, Ending] = {}
         self._lazy: LazyExplorer | None = None
 
     def explore(self, workload: RecordedWorkload, model: PersistenceModel) -> Exploration:
@@ -90,7 +95,7 @@ class Judge:
             return None
         if self._lazy is None:
             self._lazy = LazyExplorer(
-                lazy_check(self._check, self.violation, workload.history),
+                self._in_phases(workload.history),
                 self.violation,
                 self.limits,
                 self._deciding,
@@ -104,8 +109,7 @@ class Judge:
         """Return the violation of an image, which the check may have found earlier."""
         key, results = crashed.key, self._results
         if key not in results:
-            known = history.known(crashed.entries)
-            results[key] = self.violation(Disk(crashed.image, model), known)
+            results[key] = self._violation_of(crashed, history, model)
         return results[key]
 
     def check_together(
@@ -115,10 +119,27 @@ class Judge:
         new = [crashed for crashed in images if crashed.key not in self._results]
 
         def check(crashed: CrashImage) -> Violation | None:
-            return self.violation(Disk(crashed.image, model), history.known(crashed.entries))
+            return self._violation_of(crashed, history, model)
 
         found = in_forks(check, new, self.processes)
         self._results.update((crashed.key, each) for crashed, each in zip(new, found, strict=True))
+
+    def _violation_of(
+        self, crashed: CrashImage, history: History, model: PersistenceModel
+    ) -> Violation | None:
+        """Check an image; a check in two phases recovers an image once for all entries."""
+        check, entries = self._in_phases(history), crashed.entries
+        key = (check.tree(entries), *crashed.key[1:])
+        if key not in self._endings:
+            if len(self._endings) >= _MOST_ENDINGS:
+                self._endings.clear()
+            self._endings[key] = check.execute(Disk(crashed.image, model), entries)
+        return check.violation(self._endings[key], entries)
+
+    def _in_phases(self, history: History) -> PhasedCheck:
+        if self._phased is None:
+            self._phased = phased_check(self._check, self.violation, history)
+        return self._phased
 
     def violation(self, disk: Disk, known: Known) -> Violation | None:
         """Check a disk once, and return the violation."""

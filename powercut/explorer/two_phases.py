@@ -17,7 +17,7 @@ class TwoPhases(Generic[R]):
     """A check that recovers without the acknowledged values, and compares with them afterwards.
 
     ``recover(process)`` returns plain values, which can be pickled: all that ``judge(result,
-    known)`` needs. The lazy engine then recovers once for all acknowledged values, and judges
+    known)`` needs. ``explore`` then recovers once for all acknowledged values, and judges
     equal results once; every other user calls it as any check.
     """
 

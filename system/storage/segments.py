@@ -22,7 +22,8 @@ from system.storage.path import name_of, parent_of
 
 SNAPSHOT: Final = "log.snapshot"
 
-_NUMBERED: Final = re.compile(r"(.+)\.([1-9][0-9]*)(\.jsonl)")
+_SUFFIX: Final = ".jsonl"
+_NUMBERED: Final = re.compile(r"\.([1-9][0-9]*)\.jsonl")
 
 
 class SegmentText(NamedTuple):
@@ -43,16 +44,17 @@ class SegmentText(NamedTuple):
 
 def segment_path(path: str, number: int) -> str:
     """Return the path of a segment of the log at ``path``, which is that of the first one."""
-    return f"{path.removesuffix('.jsonl')}.{number}.jsonl" if number else path
+    return f"{path.removesuffix(_SUFFIX)}.{number}{_SUFFIX}" if number else path
 
 
 def segments_in(names: Sequence[str], path: str) -> list[int]:
     """Return the numbers of the segments among the names in the directory of ``path``."""
     name = name_of(path)
+    stem = name.removesuffix(_SUFFIX)
     later = [
-        int(found[2])
-        for found in map(_NUMBERED.fullmatch, names)
-        if found is not None and found[1] + found[3] == name
+        int(found[1])
+        for each in names
+        if each.startswith(stem) and (found := _NUMBERED.fullmatch(each, len(stem)))
     ]
     return [0] * (name in names) + sorted(later)
 
@@ -71,7 +73,7 @@ def read_newest(
         if number != numbers[-1]:
             before.insert(0, (len(read), here))
         content = read + content
-        last_seq = _seq_before(read, session_id, here)
+        last_seq = _seq_before(read, session_id, here) if number else 0
         if last_seq is not None:
             return SegmentText(numbers[-1], content, len(content), tuple(before), last_seq)
     return SegmentText(numbers[-1], content, len(content), tuple(before), 0)

@@ -18,7 +18,7 @@ from powercut.explorer.lazy.budget import Budget, GaveUp
 from powercut.explorer.lazy.crash_sites import CrashSite, crash_sites
 from powercut.explorer.lazy.crashes import Crashes
 from powercut.explorer.lazy.estimate import check_estimate
-from powercut.explorer.lazy.phases import LazyCheck
+from powercut.explorer.lazy.phases import PhasedCheck
 from powercut.explorer.lazy.tree import Ending, Node
 from powercut.explorer.lazy.units import UnitTrees
 from powercut.explorer.lazy.walk import Leaf, Walk
@@ -68,7 +68,7 @@ class LazyExplorer:
 
     def __init__(
         self,
-        check: LazyCheck,
+        check: PhasedCheck,
         recheck: Callable[[Disk, Known], Violation | None],
         limits: Limits,
         processes: int,

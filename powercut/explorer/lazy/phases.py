@@ -1,4 +1,4 @@
-"""Checks as the lazy engine executes them: in one phase, or in two with a tree for both."""
+"""Checks as the engines execute them: in one phase, or in two of which each is executed once."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from sim.errors import HarnessError
 CheckDisk = Callable[[Disk, Known], Violation | None]
 
 
-class LazyCheck(Protocol):
+class PhasedCheck(Protocol):
     """A check after a crash; ``entries`` is the number of entries that the history had at it."""
 
     def tree(self, entries: int) -> int:
-        """Return the number of the observation tree of the check then."""
+        """Return a number that is equal where the check reads an equal disk equally.
+
+        The lazy engine has an observation tree for each.
+        """
         ...
 
     def execute(self, disk: Disk, entries: int) -> Ending:
@@ -52,7 +55,7 @@ class OnePhase:
 
 
 class Phases:
-    """A check in two phases: one tree for all acknowledged values, each result judged once."""
+    """A check in two phases: one tree for all acknowledged values, equal results judged once."""
 
     def __init__(self, check: TwoPhases[Any], history: History) -> None:
         self._check = check
@@ -82,8 +85,8 @@ class Phases:
         return self._judged[place]
 
 
-def lazy_check(check: Callable[..., None], alone: CheckDisk, history: History) -> LazyCheck:
-    """Return a check of ``history`` for the lazy engine; ``alone`` runs it as a whole."""
+def phased_check(check: Callable[..., None], alone: CheckDisk, history: History) -> PhasedCheck:
+    """Return a check of ``history`` for the engines; ``alone`` runs it as a whole."""
     if isinstance(check, TwoPhases):
         return Phases(check, history)
     return OnePhase(alone, history)

@@ -13,7 +13,7 @@ from powercut.explorer.lazy.budget import Budget, GaveUp
 from powercut.explorer.lazy.crash_sites import CrashSite
 from powercut.explorer.lazy.crashes import Crashes
 from powercut.explorer.lazy.descent import Chooser, Descent, plainest, unasked
-from powercut.explorer.lazy.phases import LazyCheck
+from powercut.explorer.lazy.phases import PhasedCheck
 from powercut.explorer.lazy.tree import Ending, Node, Parts, Step
 from powercut.explorer.lazy.unit_call import Asked, UnitCall
 from powercut.explorer.lazy.units import Units, UnitTrees
@@ -57,7 +57,7 @@ class Walk:
 
     def __init__(
         self,
-        check: LazyCheck,
+        check: PhasedCheck,
         trees: dict[int, Node],
         unit_trees: UnitTrees,
         model: PersistenceModel,

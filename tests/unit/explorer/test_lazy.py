@@ -20,7 +20,6 @@ from powercut.explorer.lazy import lazy_explorer
 from powercut.explorer.lazy.boot import LazyDisk
 from powercut.explorer.limits import Engine, Limits
 from powercut.explorer.recorded_workload import record
-from powercut.explorer.two_phases import TwoPhases
 from powercut.explorer.verdicts import Exploration
 from sim.disk.cache.operation import FailedSync, Operation, Sync, SyncFailure
 from sim.disk.calls.process import Process
@@ -298,7 +297,7 @@ def test_an_unknown_engine_is_refused() -> None:
         Limits(engine=cast("Engine", "fast"))
 
 
-# -- processes, estimates and phases ---------------------------------------------------------------
+# -- processes and estimates ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("check", "model"), [(_whole, "posix"), (_finish, "ext4-ordered")])
@@ -338,46 +337,3 @@ def test_an_attempt_that_cannot_succeed_is_not_made(monkeypatch: pytest.MonkeyPa
     found = explore(ten_files, check, "btrfs", replace(limits, engine=Engine.AUTO))
     assert found.how == "sampled"
     assert len(executions) - built < 65
-
-
-def _recovered(process: Process) -> dict[str, bytes]:
-    return {name: _read(process, f"/{name}") for name in process.listdir("/")}
-
-
-def _compared(files: dict[str, bytes], known: Known) -> None:
-    if known.acknowledged and files.get("file", b"")[:5] not in _CONTENTS:
-        raise LostAck("file", files=files)
-
-
-def test_a_check_in_two_phases_recovers_once_for_all_acknowledgements() -> None:
-    recoveries: list[int] = []
-
-    def recovered(process: Process) -> dict[str, bytes]:
-        recoveries.append(1)
-        return _recovered(process)
-
-    def whole(process: Process, known: Known) -> None:
-        _compared(_recovered(process), known)
-
-    two = explore(_replaced, TwoPhases(recovered, _compared), "ext4-ordered", LAZY)
-    executions = len(recoveries)
-    one = explore(_replaced, whole, "ext4-ordered", LAZY)
-    assert not one.safe
-    assert executions - len(two.failures) <= two.states + 1 < one.states
-    assert {(each.crashes, str(each.violation)) for each in two.failures} == {
-        (each.crashes, str(each.violation)) for each in one.failures
-    }
-
-
-def test_a_recovery_that_fails_is_a_failure_of_a_check_in_two_phases() -> None:
-    def recovered(process: Process) -> bytes:
-        return _read(process, "/file")
-
-    found = explore(_replaced, TwoPhases(recovered, lambda *_: None), "scc", LAZY)
-    assert (found.is_lazy, found.safe) == (True, False)
-
-
-def test_a_result_that_cannot_be_copied_is_refused() -> None:
-    check = TwoPhases(lambda process: lambda: process, lambda *_: None)
-    with pytest.raises(HarnessError, match="recover returned a value that cannot be copied"):
-        explore(_replaced, check, "scc", LAZY)
