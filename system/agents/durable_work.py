@@ -123,6 +123,10 @@ class DurableWork:
 
         Raises as ``open_state``.
         """
+        stores = self.stores
+        return stores if stores is not None else await self._opened()
+
+    async def _opened(self) -> Stores:
         async with self._opening:
             if self.stores is None:
                 assert self.create is not None

@@ -36,12 +36,14 @@ class Feeder:
 
     def arm(self) -> None:
         """Set the timer for the next trigger that becomes due, or the next attempt to write."""
+        if self._timer is not None and not self._is_sleeping:
+            # When the feeder has fed, it sets the timer itself.
+            return
         delay_ns = self._delay_ns()
         if delay_ns is None or self._orchestrator.closing:
             return
         wakes_ns = self._orchestrator.host.clock.monotonic_ns() + delay_ns
-        # While the feeder feeds, it sets the timer itself afterwards.
-        if self._timer is None or (self._is_sleeping and wakes_ns < self._wakes_ns):
+        if self._timer is None or wakes_ns < self._wakes_ns:
             self._begin(delay_ns)
 
     def _begin(self, delay_ns: int) -> None:

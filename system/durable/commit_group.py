@@ -11,7 +11,7 @@ from system.ports import Workers
 
 T = TypeVar("T")
 
-MOST: Final = 256
+MOST: Final = 1024
 """The most works in one transaction."""
 
 

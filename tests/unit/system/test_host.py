@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,17 @@ def test_a_fifo_in_place_of_a_file_is_refused_and_keeps_nobody_waiting(
     for mode in (OpenMode.READ, OpenMode.WRITE, OpenMode.APPEND):
         with pytest.raises(OSError, match=r"it is not a regular file|No such device"):
             host.files.open("f", mode)
+
+
+def test_more_calls_than_threads_all_end_and_each_caller_gets_its_own_outcome(host: Host) -> None:
+    def fail() -> None:
+        raise LookupError("7")
+
+    async def main() -> list[object]:
+        calls = [host.workers.run(partial(int, n)) for n in range(20 * THREADS)]
+        return await asyncio.gather(*calls, host.workers.run(fail), return_exceptions=True)
+
+    for _ in range(2):
+        *results, failure = run(main())
+        assert results == list(range(20 * THREADS))
+        assert isinstance(failure, LookupError)
