@@ -111,7 +111,7 @@ saved_record_is_not_durable = Mutant(
 envelope_is_kept_by_reference = Mutant(
     "the record has the envelope as it is when the record is read",
     _TARGET,
-    (BrokenRecord, LostAck),
+    (BrokenRecord,),
     (
         SourcePatch(
             "system.recording.recorder",
@@ -204,7 +204,7 @@ response_is_shared = Mutant(
 response_lifts_every_reason = Mutant(
     "the final response makes every record replayable",
     _TARGET,
-    (UnearnedReplay, BrokenRecord),
+    (UnearnedReplay,),
     (
         SourcePatch(
             "system.recording.executions.execution",

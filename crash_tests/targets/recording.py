@@ -10,7 +10,9 @@ from crash_tests.targets.recorder import MOST_BYTES, RecorderTarget
 from crash_tests.targets.recording_damage import (
     KINDS,
     RECORD,
+    STALE,
     Damage,
+    append_stale_entry,
     damage_record,
     damage_segment,
 )
@@ -248,14 +250,16 @@ class RecordingTarget(RecorderTarget):
         # A crash before the recovery may leave the damage or not.
         self._hit = Damage(frozenset(self._shadow.executions), must_be_reported=False)
         hit = None
-        if kind != RECORD:
+        if kind == STALE:
+            hit = append_stale_entry(files, self._recording.log.last)
+        elif kind != RECORD:
             hit = damage_segment(files, str(kind), place, self._checkpoint_number())
         # Right after a recovery there is no segment.
         self._hit = hit = hit or damage_record(self._host, place)
         self.recover(self._host)
+        self.check_recovered()
         if hit is not None and hit.must_be_reported and not self._has_reported():
             raise UnreportedDamage("damage is not reported", damage=hit, report=self._report)
-        self.check_recovered()
         return "undamaged" if hit is None else "damaged"
 
     # -- checks ----------------------------------------------------------------------------

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 from zlib import MAX_WBITS, compress, decompress, error
 
+from crash_tests.workloads.host import host_of
 from oracles.recording.pack_reader import members_of, with_member
 from oracles.recording.violations import BrokenRecord
 from oracles.recording.wal_reader import (
@@ -16,14 +18,24 @@ from oracles.recording.wal_reader import (
     fact_of,
     read_segment,
 )
-from system.ports import FileSystem, Host, OpenMode
+from sim.choices import PlainChoices
+from sim.disk.calls.process import Process
+from sim.disk.crash.image import Image
+from sim.disk.disk import Disk
+from sim.loop.ids import SimulatedIds
+from system.ports import FileSystem, Host, OpenMode, SideEffectClass
+from system.recording.executions.execution import Execution
+from system.recording.records.envelope_hash import FrozenEnvelope
+from system.recording.wal.log import WriteAheadLog
 from system.storage.atomic_file import replace_file
 from system.storage.transfer import write_all
 
 RECORD: Final = "record"
-KINDS: Final = ("zero", "flip", "length", "truncate", RECORD)
+STALE: Final = "stale"
+KINDS: Final = ("zero", "flip", "length", "truncate", STALE, RECORD)
 """The kinds of damage: an entry, a bit of its payload, or its length is changed; the last entries
-are cut off; a record loses its last event, which only its hashes show."""
+are cut off; an entry of an earlier lifetime follows; a record loses its last event, which only its
+hashes show."""
 
 _DIRECTORY: Final = "wal"
 _RECORDS: Final = "records"
@@ -59,6 +71,44 @@ def damage_segment(files: FileSystem, kind: str, place: int, checkpoint: int) ->
     if kind == "truncate":
         return Damage(ids, must_be_reported=previous < checkpoint)
     return Damage(ids, must_be_reported=entry.sequence > checkpoint)
+
+
+def append_stale_entry(files: FileSystem, last: int) -> Damage | None:
+    """Append the entry after ``last`` of an earlier lifetime of the last segment.
+
+    A file system may leave such bytes in a block that it uses again. The number fits, but the
+    execution was never recorded. Returns None if there is no segment.
+    """
+    path = _last_segment(files)
+    segment = None if path is None else read_segment(files.read(path)[0])
+    if path is None or segment is None:
+        return None
+    earlier = replace(host_of(Process(Disk(Image.empty()))), ids=_EarlierIds(PlainChoices()))
+    log = WriteAheadLog(earlier, last=segment.first - 1)
+    while log.last <= last:
+        execution = Execution.new(
+            earlier.clock, f"exec-{log.last:016x}", FrozenEnvelope.of({"log": "an earlier one"}),
+            SideEffectClass.REVERSIBLE,
+        )  # fmt: skip
+        log.append(execution.facts.now().recent)
+    log.close()
+    content = earlier.files.read(log.segments[0][0])[0]
+    stale = read_segment(content)
+    assert stale is not None
+    file = files.open(path, OpenMode.WRITE)
+    try:
+        write_all(file, content[stale.entries[-1].start :], file.size())
+        file.fsync()
+    finally:
+        file.close()
+    return Damage(frozenset(), must_be_reported=True)
+
+
+class _EarlierIds(SimulatedIds):
+    """Ids with which no segment of another lifetime is made."""
+
+    def random_hex(self, digits: int) -> str:
+        return "e" * digits
 
 
 def damage_record(host: Host, place: int) -> Damage | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -71,17 +72,20 @@ def search_mutant(
     folder: Path = FAILURES,
     reduction_seconds: float = SECONDS,
 ) -> MutantSearch:
-    """Fuzz the target with the bug planted in it, until a run fails or the budget ends.
+    """Fuzz the target with the bug planted in it, until a run breaks its properties.
 
-    ``clock`` returns seconds. ``budget`` left out is the current profile. The failure is
-    reduced for ``reduction_seconds`` of processor time, and its reproducer is written to
-    ``folder``. Raises ``HarnessError`` for a mutant that cannot be planted.
+    If the budget ends before that, the first failure of another kind is the result. ``clock``
+    returns seconds. ``budget`` left out is the current profile. The failure is reduced for
+    ``reduction_seconds`` of processor time, and its reproducer is written to ``folder``. Raises
+    ``HarnessError`` for a mutant that cannot be planted.
     """
     start = clock()
+    expected = [failure.__name__ for failure in entry.mutant.properties]
+    search = partial(fuzz, budget=budget, folder=folder, reduction_seconds=reduction_seconds)
     with entry.planted() as make_target:
-        campaign = fuzz(
-            make_target, budget=budget, folder=folder, reduction_seconds=reduction_seconds
-        )
+        campaign = search(make_target, properties=expected)
+        if not campaign.findings:
+            campaign = search(make_target)
     if not campaign.findings:
         return _result(entry, campaign.tally.runs, clock() - start)
     return _result(entry, campaign.runs_to_failure, clock() - start, campaign.findings[0])

@@ -1,6 +1,6 @@
 """Every known bug is found within the budget of the gate, by its own properties, in a short story.
 
-Most bugs of the whole runtime, and those of durable execution, are searched under
+Most bugs of the whole runtime, of recording, and of durable execution are searched under
 ``--run-stress`` only, because they take longest. The
 other mutants are not searched here: their reproducers are replayed (``tests/regressions``), and
 ``powercut mutants`` searches them.
@@ -35,8 +35,9 @@ KNOWN_BUGS = [
     if re.match(r"[RC]\d", tag) and not REGISTRY.mutant(tag).mutant.tests
 ]
 
-CHEAP_BUGS_OF_RECORDING = ["I7", "I8", "I8-replayable", "I14"]
-"""Found and reduced in a second at most; the profile finds all others as well."""
+BUGS_OF_RECORDING = [tag for tag in REGISTRY.config.mutants if re.match(r"I\d", tag)]
+CHEAP_BUGS_OF_RECORDING = {"I7", "I8", "I8-replayable", "I14"}
+"""Found and reduced in a second at most, so the gate searches them."""
 
 LONG = {"runtime", "durable"}
 IN_THE_GATE = {"R4", "R12", "R15"}
@@ -45,10 +46,11 @@ IN_THE_GATE = {"R4", "R12", "R15"}
 
 def _searched(tag: str) -> Any:
     is_long = str(REGISTRY.mutant(tag).mutant.target) in LONG and tag not in IN_THE_GATE
+    is_long |= tag in BUGS_OF_RECORDING and tag not in CHEAP_BUGS_OF_RECORDING
     return pytest.param(tag, marks=[pytest.mark.stress] if is_long else [])
 
 
-SEARCHED = [_searched(tag) for tag in (*KNOWN_BUGS, *CHEAP_BUGS_OF_RECORDING)]
+SEARCHED = [_searched(tag) for tag in (*KNOWN_BUGS, *BUGS_OF_RECORDING)]
 
 
 @pytest.mark.parametrize("tag", SEARCHED)

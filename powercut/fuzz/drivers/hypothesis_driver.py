@@ -11,11 +11,12 @@ hands the rest to Hypothesis: one step of a large system is up to a hundred nest
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, reject, settings
 from hypothesis.control import current_build_context
 from hypothesis.internal.conjecture.data import ConjectureData
 from hypothesis.reporting import with_reporter
@@ -73,17 +74,21 @@ class Campaign:
     """The counts and findings of the runs of one class; reproducers go to ``folder``.
 
     ``runs_to_failure`` is the number of the first run that failed, from 1, or 0.
-    ``reduction_seconds`` is the processor time for reducing one failure.
+    ``reduction_seconds`` is the processor time for reducing one failure. If ``properties`` are
+    given, a run that fails in any other way is abandoned, and is no finding.
     """
 
     folder: Path = FAILURES
     reduction_seconds: float = SECONDS
+    properties: Collection[str] = ()
     tally: Tally = field(default_factory=Tally)
     findings: list[Finding] = field(default_factory=list)
     runs_to_failure: int = 0
 
-    def failed(self, run: int) -> None:
-        """Record that run number ``run`` has failed."""
+    def failed(self, run: int, failure: Exception) -> None:
+        """Record that run number ``run`` has failed, or abandon it."""
+        if self.properties and type(failure).__name__ not in self.properties:
+            reject()
         self.runs_to_failure = self.runs_to_failure or run
 
 
@@ -112,7 +117,7 @@ class TargetRules(RuleBasedStateMachine):
         try:
             self.target_run.perform(next_step.action, next_step.choices)
         except Exception as failure:
-            self.campaign.failed(self.campaign.tally.runs + 1)
+            self.campaign.failed(self.campaign.tally.runs + 1, failure)
             self._report(failure)
             raise
         self._between_steps = True
@@ -126,7 +131,7 @@ class TargetRules(RuleBasedStateMachine):
         try:
             self.target_run.finish()
         except Exception as failure:
-            self.campaign.failed(self.campaign.tally.runs)
+            self.campaign.failed(self.campaign.tally.runs, failure)
             self._report(failure)
             raise
         finally:
@@ -149,13 +154,15 @@ def fuzz(
     budget: settings | None = None,
     folder: Path = FAILURES,
     reduction_seconds: float = SECONDS,
+    properties: Collection[str] = (),
 ) -> Campaign:
     """Fuzz a target with Hypothesis; the default ``budget`` is the current profile.
 
-    Returns the counts and findings. The first failure is reduced, and its reproducer written
-    to ``folder``. Raises a ``HarnessError`` of the harness itself.
+    Returns the counts and findings. The first failure, or the first of ``properties`` if some
+    are given, is reduced, and its reproducer written to ``folder``. Raises a ``HarnessError`` of
+    the harness itself.
     """
-    campaign = Campaign(folder, reduction_seconds)
+    campaign = Campaign(folder, reduction_seconds, properties)
     namespace = {
         "__doc__": "A machine under test.",
         "make_target": staticmethod(make_target),
@@ -165,7 +172,12 @@ def fuzz(
     leaf = type("MachineUnderTest", (TargetRules,), namespace)
     # Hypothesis's own shrinking would take minutes before the reduction.
     phases = [phase for phase in (budget or settings()).phases if phase is not Phase.shrink]
-    budget = settings(budget, report_multiple_bugs=False, phases=phases)
+    # Failures of other kinds are rejected.
+    checks = [HealthCheck.filter_too_much] if properties else []
+    checks += (budget or settings()).suppress_health_check
+    budget = settings(
+        budget, report_multiple_bugs=False, phases=phases, suppress_health_check=checks
+    )
     try:
         # The findings contain everything that Hypothesis would print.
         with with_reporter(lambda _: None), settled():

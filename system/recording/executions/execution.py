@@ -117,9 +117,8 @@ class Execution:
         return execution
 
     @classmethod
-    def of_facts(cls, clock: Clock, facts: Iterable[Fact]) -> Execution:
-        """Return the execution that has these facts; ``ValueError`` as ``RecordBuilder.take``."""
-        builder = RecordBuilder.of(facts)
+    def resumed(cls, clock: Clock, builder: RecordBuilder) -> Execution:
+        """Return the execution that has the facts of a builder, which has taken its start."""
         assert builder.start is not None
         start = builder.start
         execution = cls(clock, start.execution_id, start.envelope_hash, start.created_utc_iso)

@@ -53,6 +53,10 @@ class RecordBuilder:
         parsed = fact.parsed()
         if parsed is None:
             raise ValueError("it is not a fact of an execution")
+        self.take_parsed(fact, parsed)
+
+    def take_parsed(self, fact: Fact, parsed: ParsedFact) -> None:
+        """Take the next fact, which was parsed; ``ValueError`` as ``take``."""
         if fact.entry_type == EntryType.START:
             self._begin(fact, parsed)
         elif self.start is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from system.ports import Clock
 from system.recording.executions.execution import Execution
 from system.recording.executions.fact import Fact
+from system.recording.executions.record_builder import RecordBuilder
 from system.recording.wal.logged_facts import LoggedFacts
 from system.recording.wal.series import Series
 
@@ -43,14 +44,16 @@ class LoggedExecutions:
         return self._read[execution_id]
 
     def _put_together(self, execution_id: str) -> Execution | None:
-        facts = [each for each in self._facts.of(execution_id) if each.parsed() is not None]
-        if not facts:
-            return None
+        builder = RecordBuilder()
         try:
-            return Execution.of_facts(self._clock, facts)
+            for fact in self._facts.of(execution_id):
+                # Pieces of a payload whose first piece is lost are not a fact.
+                if (parsed := fact.parsed()) is not None:
+                    builder.take_parsed(fact, parsed)
         except ValueError:
             self.headless.add(execution_id)
             return None
+        return None if builder.start is None else Execution.resumed(self._clock, builder)
 
     def add(self, execution: Execution) -> None:
         """Add an execution that recovery has found elsewhere."""

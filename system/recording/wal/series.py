@@ -129,7 +129,8 @@ def read_series(content: bytes, start: int, seed: int) -> Series | None:
     if start > latest:
         return None
     first = number = _number_at(content, start)
-    end, spans, owner, pieces_start = start, list[Span](), b"", -1
+    end, pieces_start = start, -1
+    owner, spans = None, list[Span]()
     unpack, covered, facts = ENTRY.unpack_from, COVERED.pack, _FACTS
     for number in count(first):
         if end > latest:
@@ -156,7 +157,7 @@ def read_series(content: bytes, start: int, seed: int) -> Series | None:
                 spans.append((owner, begin))
         elif entry_type == _PART:
             # The fact of the pieces begins a span of its own.
-            owner, pieces_start = b"", end if pieces_start < 0 else pieces_start
+            owner, pieces_start = None, end if pieces_start < 0 else pieces_start
         else:
             break
         end = following
