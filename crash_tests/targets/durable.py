@@ -46,10 +46,12 @@ class DurableTarget(DurableOperator):
         """Return the calls of producers, turns, runners and persons, and the steps of clocks."""
         return (
             ActionKind("emit", 8, self._emit, self._propose_emit, self._is_open),
-            ActionKind("renew", 2, self._renew, ready=self._has_renewable),
-            ActionKind("claim", 9, self._claim, self._propose_claim, self._may_claim),
-            ActionKind("turn", 6, self._turn, self._propose_turn, self._is_open),
-            ActionKind("fail", 8, self._fail, self._propose_fail, self._has_claims),
+            ActionKind("renew", 16, self._renew, ready=self._has_renewable),
+            ActionKind("expire", 2, self._expire, ready=self._has_held_window),
+            ActionKind("emit_expired", 12, self._emit_expired, ready=self._has_expired),
+            ActionKind("claim", 12, self._claim, self._propose_claim, self._may_claim),
+            ActionKind("turn", 8, self._turn, self._propose_turn, self._is_open),
+            ActionKind("fail", 12, self._fail, self._propose_fail, self._has_claims),
             ActionKind("late", 2, self._late, ready=self._has_stale),
             ActionKind("repeat", 1, self._repeat, ready=self._is_open),
             ActionKind("advance", 3, self._advance, self._propose_advance),
@@ -64,7 +66,7 @@ class DurableTarget(DurableOperator):
             ActionKind("perform", 4, self._perform, self._propose_perform, self._is_open),
             ActionKind("decide", 2, self._decide, self._propose_decide, self._has_intents),
             ActionKind("resolve", 2, self._resolve, self._propose_resolve, self._has_stopped),
-            ActionKind("collect", 2, self._collect, ready=self._is_open),
+            ActionKind("collect", 4, self._collect, self._propose_collect, self._is_open),
             ActionKind("reopen", 2, self._reopen),
         )
 
@@ -207,8 +209,12 @@ class DurableTarget(DurableOperator):
 
     # -- the end of rows, and boots ------------------------------------------------------
 
-    def _collect(self, _arguments: Arguments) -> str:
-        """Remove settled rows."""
+    def _propose_collect(self, choices: Choices) -> Arguments:
+        return {"after": choices.pick("after", (0, 90_000))}
+
+    def _collect(self, arguments: Arguments) -> str:
+        """Remove settled rows, at once or when those of today are old enough."""
+        self._world.clock.advance(int(str(arguments["after"])) * SECOND_NS)
         rows = self._rows()
         if rows is None:
             return "refused"

@@ -1,4 +1,4 @@
-"""The calls of a person, schedules and newer triggers, for the target of durable execution."""
+"""The calls of a person, schedules, newer triggers and expired keys, for the durable target."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from system.durable.errors import AlreadyDecided, NoRecipient
 from system.durable.schedule import ScheduleSpec
 
 MOST_SCHEDULES: Final = 3
+WINDOW_S: Final = 700_000
+"""More seconds than any key of scope ``window`` is held."""
 CRON: Final = {"*/20 * * * *": "UTC", "30 9 * * 1-5": "Europe/Berlin"}
 """Cron specifications and their zones."""
 
 
 class DurableOperator(DurableTriggers):
-    """Decisions about stopped triggers; schedules that are created and deleted."""
+    """Decisions about stopped triggers; schedules that come and go; keys that expire."""
 
     # -- a person ------------------------------------------------------------------------
 
@@ -166,4 +168,31 @@ class DurableOperator(DurableTriggers):
         other = (int(slot) + 1) % SLOTS
         return self._emit(
             {"kind": "memory", "session": session, "slot": other, "delay": 0, "again": False}
+        )
+
+    # -- keys whose window ends ----------------------------------------------------------
+
+    def _window_keys(self, *, held: bool) -> list[str]:
+        """Return the keys of scope ``window`` that are held now, or those that are free again."""
+        state, now = self._shadow.state, self._now()
+        keys = [key for key in state.keys if key.startswith("immediate:")]
+        return [key for key in keys if (state.holder(key, now) is not None) is held]
+
+    def _has_held_window(self) -> bool:
+        return self._open and bool(self._window_keys(held=True))
+
+    def _expire(self, _arguments: Arguments) -> str:
+        """Let the windows of all keys end."""
+        self._world.clock.advance(WINDOW_S * SECOND_NS)
+        return "expired"
+
+    def _has_expired(self) -> bool:
+        return self._open and bool(self._window_keys(held=False))
+
+    def _emit_expired(self, _arguments: Arguments) -> str:
+        """Emit a trigger whose key was taken, until its window ended."""
+        slot = int(self._window_keys(held=False)[0].removeprefix("immediate:"))
+        session = self._sessions.living[0]
+        return self._emit(
+            {"kind": "immediate", "session": session, "slot": slot, "delay": 0, "again": False}
         )

@@ -61,7 +61,7 @@ class ActivityStore:
         action = intent.action
         if action.side_effect is not SideEffectClass.IRREVERSIBLE:
             raise BadActivity(f"action={action.name!r} is {action.side_effect} and needs no row")
-        if not _KEY.fullmatch(intent.key):
+        if type(intent.key) is not str or not _KEY.fullmatch(intent.key):
             raise BadActivity(f"key={intent.key!r:.200} is not a key of visible ASCII characters")
         encoded = canonical(intent.arguments)
         if len(encoded) > MOST_ARGUMENT_BYTES:

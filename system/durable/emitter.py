@@ -88,6 +88,8 @@ def checked_payload(payload: Json) -> str:
 def checked_description(description: str | None) -> str | None:
     """Return a description; raises ``BadTrigger`` or ``NotPlainJson``."""
     if description is not None:
+        if type(description) is not str:
+            raise BadTrigger(f"the description {description!r:.40} is not a text")
         canonical(description)
         if len(description) > MOST_DESCRIPTION_CHARACTERS:
             raise BadTrigger(
@@ -222,13 +224,15 @@ def check_recipient(sessions: Sessions, session_id: str | None, *, routable: boo
         if not routable:
             raise NoRecipient(None, "triggers of this producer are not routed")
         return
+    if type(session_id) is not str:
+        raise NoRecipient(repr(session_id)[:40], "it is not a text")
     status = sessions.status(session_id)
     if status in (SessionStatus.ENDED, SessionStatus.UNKNOWN):
         raise NoRecipient(session_id, f"it is {status}")
 
 
 def _is_there(transaction: Transaction, trigger_id: str) -> bool:
-    if not _ID.fullmatch(trigger_id):
+    if type(trigger_id) is not str or not _ID.fullmatch(trigger_id):
         raise BadTrigger(f"trigger_id={trigger_id!r:.100} is not an id of visible ASCII characters")
     try:
         return TRIGGERS.read(transaction, trigger_id) is not None

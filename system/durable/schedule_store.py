@@ -70,7 +70,7 @@ class ScheduleStore:
         """
         if schedule_id is None:
             schedule_id = self._ids.uuid_hex()
-        elif not _ID.fullmatch(schedule_id):
+        elif type(schedule_id) is not str or not _ID.fullmatch(schedule_id):
             raise BadSchedule(
                 f"schedule_id={schedule_id!r:.100} is not an id of letters and digits"
             )
@@ -268,6 +268,8 @@ def _schedule(spec: ScheduleSpec, schedule_id: str, now: float) -> Schedule:
         kind, catch_up = ScheduleKind(spec.kind), CatchUp(spec.catch_up)
     except ValueError as bad:
         raise BadSchedule(str(bad)) from None
+    if type(spec.spec) is not str or type(spec.zone) is not str:
+        raise BadSchedule(f"spec={spec.spec!r:.40} and zone={spec.zone!r:.40} are not both texts")
     producer = ONE_TIME if kind is ScheduleKind.ONCE else RECURRING
     assert producer.routable
     return Schedule(

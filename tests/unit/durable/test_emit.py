@@ -153,6 +153,11 @@ def test_a_damaged_key_is_refused(bench: Bench) -> None:
 # -- bad input -------------------------------------------------------------------------
 
 
+def _spec(**members: Any) -> TriggerSpec:
+    """Return a specification that a caller without a type checker may pass."""
+    return TriggerSpec("IMMEDIATE", **members)
+
+
 @pytest.mark.parametrize(
     ("spec", "error", "message"),
     [
@@ -172,6 +177,8 @@ def test_a_damaged_key_is_refused(bench: Bench) -> None:
         (TriggerSpec("IMMEDIATE", payload=nan), NotPlainJson, "not a finite number"),
         (TriggerSpec("IMMEDIATE", description="\ud800"), NotPlainJson, "lone surrogate"),
         (TriggerSpec("IMMEDIATE", description="a" * 10_001), BadTrigger, "characters=10001"),
+        (_spec(description=7), BadTrigger, "the description 7 is not a text"),
+        (_spec(session_id=[]), NoRecipient, r"\[\]: it is not a text"),
         (TriggerSpec("IMMEDIATE", payload="a" * (1 << 20)), PayloadTooLarge, "1048578"),
         (TriggerSpec("RESUME", key="resume:t"), NoRecipient, "are not routed"),
         (TriggerSpec("IMMEDIATE", session_id="gone"), NoRecipient, "session=gone: it is ended"),

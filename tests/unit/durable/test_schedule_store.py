@@ -278,6 +278,8 @@ def test_a_damaged_schedule_is_reported_and_its_occurrence_still_run(bench: Benc
         ({"kind": "weekly"}, BadSchedule, "'weekly' is not a valid ScheduleKind"),
         ({"catch_up": "some"}, BadSchedule, "'some' is not a valid CatchUp"),
         ({"spec": "0"}, BadSchedule, "spec='0' is not a number of seconds"),
+        ({"spec": 60}, BadSchedule, "spec=60 and zone='UTC' are not both texts"),
+        ({"zone": None}, BadSchedule, "zone=None are not both texts"),
         ({"zone": "Mars"}, BadSchedule, "zone='Mars' is not known"),
         ({"kind": "cron", "spec": "* * *"}, BadSchedule, "is not five cron fields"),
         ({"kind": "once", "spec": "1969-12-31T00:00Z"}, BadSchedule, "has no time to come"),
